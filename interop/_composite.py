@@ -1,0 +1,240 @@
+"""Composite formats: values made of dense arrays, handed over array by array.
+
+Two formats of one layout (``csr``, ``affine`` …) hold the same component arrays, so that a value
+passes from one to the other when each of its arrays does. Each array takes a route of its own,
+under the same policy; moves, casts and copies of a composite value are moves, casts and copies of
+its arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ._device import matches
+from ._dtype import DTYPES, itemsize, preserves
+from ._format import Format, Parts
+from ._registry import Provenance, Registry
+from ._request import Request
+from ._runner import Runner
+from ._spec import MEMORY_TRAITS, Spec
+from ._step import Step, Wants, shared_traits
+from .errors import Declined
+
+if TYPE_CHECKING:
+    from ._planner import Label, Planner
+
+__all__ = ["Composites"]
+
+#: Seconds for taking a value apart and assembling another, apart from its arrays.
+_LATENCY = 5e-6
+
+
+class _PartRoute(NamedTuple):
+    """The route of one role's arrays."""
+
+    role: str
+    label: Label
+    steps: tuple[Step, ...]
+
+
+class Composites:
+    """The hand-offs between composite formats of one layout."""
+
+    def __init__(self, registry: Registry, planner: Planner) -> None:
+        self._registry = registry
+        self._planner = planner
+        self._layouts: dict[str, list[Format]] = {}
+        self._routes: dict[tuple[object, ...], tuple[Label, tuple[Step, ...]] | None] = {}
+
+    def refresh(self) -> None:
+        """Take notice of what is registered now."""
+        self._layouts.clear()
+        self._routes.clear()
+        for one in self._registry.formats.values():
+            if one.layout:
+                self._layouts.setdefault(one.layout, []).append(one)
+
+    def siblings(self, name: str) -> set[str]:
+        """Return the names of the formats that share the layout of one."""
+        layout = self._registry.formats[name].layout
+        return {one.name for one in self._layouts.get(layout or "", ())}
+
+    def steps(
+        self, spec: Spec, wants: Wants, request: Request, near: frozenset[str]
+    ) -> Iterator[Step]:
+        """Yield every hand-off, move, cast and copy of a composite value by its components."""
+        source = self._registry.formats[spec.format]
+        if source.layout is None or not spec.traits <= MEMORY_TRAITS | source.apart:
+            return
+        copies = (None, True) if request.copy else (None,)
+        for target in self._layouts[source.layout]:
+            if target.name in near:
+                for device in dict.fromkeys((spec.device, *wants.devices)):
+                    for dtype in dict.fromkeys((spec.dtype, *wants.dtypes)):
+                        for copy in copies:
+                            way = _Way(dtype, device, copy, wants.consented)
+                            hand_over = _HandOver(source, target, spec, way)
+                            yield from self._step(hand_over, request)
+
+    def _step(self, hand_over: _HandOver, request: Request) -> Iterator[Step]:
+        if not hand_over.changes_something() or not hand_over.possible():
+            return
+        routes = []
+        for role in hand_over.source.roles:
+            found = self._part_route(hand_over, role, request)
+            if found is None:
+                return
+            routes.append(_PartRoute(role, *found))
+        yield hand_over.step(routes, self._registry.provenance[hand_over.target.name])
+
+    def _part_route(
+        self, hand_over: _HandOver, role: str, request: Request
+    ) -> tuple[Label, tuple[Step, ...]] | None:
+        spec, target = hand_over.part_spec(role), hand_over.target
+        wanted = (target.components, hand_over.part_dtype(role), hand_over.way.device)
+        key = (spec, wanted, hand_over.way.copy, request.policy)
+        if key not in self._routes:
+            formats = (target.components or "",)
+            sub = Request(formats, wanted[1], wanted[2], hand_over.way.copy, request.policy)
+            found = self._planner.route(spec, sub)
+            self._routes[key] = found and (found[0], tuple(found[1]))
+        return self._routes[key]
+
+
+class _Way(NamedTuple):
+    """What a hand-over is to make of the value on the way."""
+
+    dtype: str | None
+    device: str
+    copy: bool | None
+    consented: bool
+
+
+class _HandOver(NamedTuple):
+    """One composite value's way into another format, or to another dtype, device or memory."""
+
+    source: Format
+    target: Format
+    spec: Spec
+    way: _Way
+
+    def changes_something(self) -> bool:
+        """Tell whether the result would differ from the value."""
+        return (
+            self.source is not self.target
+            or self.way.dtype != self.spec.dtype
+            or not matches(self.spec.device, self.way.device)
+            or self.way.copy is True
+        )
+
+    def possible(self) -> bool:
+        """Tell whether the target can hold the dtype, the device and what the value carries."""
+        return (
+            self.way.dtype in self.target.dtypes
+            and self.way.device.partition(":")[0] in self.target.devices
+            and (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
+            and (not self.spec.code_dtype or self.way.dtype == self.spec.dtype)
+        )
+
+    def part_spec(self, role: str) -> Spec:
+        """Return the spec of the component arrays of one role."""
+        dtype = _named(self.source.roles[role], self.spec)
+        traits = self.spec.traits & MEMORY_TRAITS
+        length = self.spec.size if self.spec.nnz is None else self.spec.nnz
+        # Small next to the values; their true lengths would not change any choice.
+        shape = (length,) if role in ("values", "indices", "codes") else (1,)
+        nbytes = shape[0] * itemsize(dtype)
+        components = self.source.components or ""
+        return Spec(components, dtype, self.spec.device, shape, traits, nbytes)
+
+    def part_dtype(self, role: str) -> str | None:
+        """Return the dtype that the component arrays of one role must have in the target."""
+        return _named(self.target.roles[role], self.after())
+
+    def after(self) -> Spec:
+        """Return the spec of the result, but for traits of memory."""
+        spec = self.spec
+        stored = spec.size if spec.nnz is None else spec.nnz
+        widened = stored * (itemsize(self.way.dtype) - itemsize(spec.dtype))
+        return spec._replace(
+            format=self.target.name,
+            dtype=self.way.dtype,
+            device=self.way.device,
+            index_dtype=self._index_dtype(),
+            nbytes=spec.nbytes + (0 if spec.code_dtype else widened),
+        )
+
+    def _index_dtype(self) -> str | None:
+        index, holds = self.spec.index_dtype, self.target.index_dtypes
+        return max(holds, key=itemsize) if index and holds and index not in holds else index
+
+    def step(self, routes: list[_PartRoute], provenance: Provenance) -> Step:
+        """Return the hand-over as a step of a route."""
+        restacked = self.source.unstacks | self.target.restacks
+        aliases = any(_aliases(route) for route in routes if route.role not in restacked)
+        writes = any(route.label.copied for route in routes) or bool(restacked)
+        kept = shared_traits(self.spec.traits, self.target)
+        return Step(
+            f"{self.source.name}_to_{self.target.name}".replace(".", "_"),
+            provenance,
+            self.spec,
+            self.after()._replace(traits=kept if aliases else kept - MEMORY_TRAITS),
+            self._effects(routes, writes),
+            _LATENCY + sum(route.label.seconds for route in routes),
+            writes,
+            aliases,
+            self._call(routes),
+            any(step.stream for route in routes for step in route.steps),
+            (self.source.name, self.target.name, self.way),
+        )
+
+    def _effects(self, routes: list[_PartRoute], writes: bool) -> frozenset[str]:
+        effects = {e for route in routes for step in route.steps for e in step.effects}
+        effects.discard("narrow")  # each array was told its dtype; the caller may not have
+        if not self.way.consented and not preserves(self.spec.dtype, self.way.dtype):
+            effects.add("narrow")
+        if writes and not effects & {"copy", "transfer"}:
+            effects.add("copy")
+        return frozenset(effects)
+
+    def _call(self, routes: list[_PartRoute]) -> Callable[..., Any]:
+        calls = {route.role: Runner(route.steps) for route in routes if route.steps}
+        index, after = self.spec.index_dtype, self._index_dtype()
+        limit = None if preserves(index, after) else DTYPES[after or "int32"].digits
+        return partial(_hand_over, self.source, self.target, calls, limit)
+
+
+def _aliases(route: _PartRoute) -> bool:
+    return all(step.aliases for step in route.steps)
+
+
+def _named(dtype: str, spec: Spec) -> str | None:
+    """Return the dtype that a role names: a field of the spec, or itself."""
+    if dtype in ("dtype", "index_dtype", "code_dtype"):
+        named: str | None = getattr(spec, dtype)
+        return named
+    return dtype
+
+
+def _hand_over(
+    source: Format,
+    target: Format,
+    calls: dict[str, Runner],
+    limit: int | None,
+    value: Any,
+    stream: int | None = None,
+) -> Any:
+    assert source.take_apart is not None  # the registry checks composites
+    assert target.assemble is not None
+    parts = source.take_apart(value)
+    if limit is not None and any(length >= 2**limit for length in parts.shape):
+        msg = f"indices into shape {parts.shape} do not fit in {limit + 1} bits"
+        raise Declined(msg)
+    arrays = dict(parts.arrays)
+    for name, array in arrays.items():
+        call = calls.get(name) or calls.get(name.partition("_")[0])
+        if call is not None and array is not None:
+            arrays[name] = call(array, stream)
+    return target.assemble(Parts(parts.shape, arrays, parts.facts))

@@ -1,0 +1,130 @@
+"""dtypes by name, and which of them hold every value of another.
+
+The names are NumPy's and ml_dtypes'. Nothing is imported: what planning must know of a dtype is
+its width and the set of numbers it can represent, which are constants. The parameters of the
+floating-point kinds are those that ``numpy.finfo`` and ``ml_dtypes.finfo`` report; a test compares
+this table with both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+__all__ = ["DTYPES", "Dtype", "bit_carrier", "itemsize", "narrowed", "preserves", "promoted"]
+
+
+class Dtype(NamedTuple):
+    """What planning knows of a dtype.
+
+    Parameters
+    ----------
+    kind : str
+        ``"b"`` bool, ``"u"`` unsigned, ``"i"`` signed, ``"f"`` real, ``"c"`` complex.
+    bits : int
+        Bits of one stored element.
+    digits : int
+        Bits of magnitude (integers) or significand bits with the hidden one (reals).
+    low, high : int
+        Exponents of two of the smallest subnormal and of the largest value (reals only).
+    infinite, signed : bool
+        Whether infinities and negative numbers exist (reals only).
+    """
+
+    kind: str
+    bits: int
+    digits: int
+    low: int = 0
+    high: int = 0
+    infinite: bool = True
+    signed: bool = True
+
+
+DTYPES: dict[str, Dtype] = {
+    "bool": Dtype("b", 8, 1),
+    **{f"uint{n}": Dtype("u", n, n) for n in (8, 16, 32, 64)},
+    **{f"int{n}": Dtype("i", n, n - 1) for n in (8, 16, 32, 64)},
+    # ml_dtypes stores the narrow integers one to a byte.
+    **{f"uint{n}": Dtype("u", 8, n) for n in (1, 2, 4)},
+    **{f"int{n}": Dtype("i", 8, n - 1) for n in (1, 2, 4)},
+    "float16": Dtype("f", 16, 11, -24, 15),
+    "bfloat16": Dtype("f", 16, 8, -133, 127),
+    "float32": Dtype("f", 32, 24, -149, 127),
+    "float64": Dtype("f", 64, 53, -1074, 1023),
+    "longdouble": Dtype("f", 128, 64, -16445, 16383),
+    "float8_e3m4": Dtype("f", 8, 5, -6, 3),
+    "float8_e4m3": Dtype("f", 8, 4, -9, 7),
+    "float8_e4m3b11fnuz": Dtype("f", 8, 4, -13, 4, infinite=False),
+    "float8_e4m3fn": Dtype("f", 8, 4, -9, 8, infinite=False),
+    "float8_e4m3fnuz": Dtype("f", 8, 4, -10, 7, infinite=False),
+    "float8_e5m2": Dtype("f", 8, 3, -16, 15),
+    "float8_e5m2fnuz": Dtype("f", 8, 3, -17, 15, infinite=False),
+    "float8_e8m0fnu": Dtype("f", 8, 1, -127, 127, infinite=False, signed=False),
+    "float6_e2m3fn": Dtype("f", 8, 4, -3, 2, infinite=False),
+    "float6_e3m2fn": Dtype("f", 8, 3, -4, 4, infinite=False),
+    "float4_e2m1fn": Dtype("f", 8, 2, -1, 2, infinite=False),
+    "complex32": Dtype("c", 32, 11, -24, 15),
+    "complex64": Dtype("c", 64, 24, -149, 127),
+    "complex128": Dtype("c", 128, 53, -1074, 1023),
+    "clongdouble": Dtype("c", 256, 64, -16445, 16383),
+}
+
+_CARRIERS = {8: "uint8", 16: "uint16"}
+_WIDENING = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
+
+
+def itemsize(dtype: str | None) -> int:
+    """Bytes of one element of `dtype`; 8 for a dtype that is not known."""
+    known = DTYPES.get(dtype or "")
+    return known.bits // 8 if known else 8
+
+
+def bit_carrier(dtype: str | None) -> str | None:
+    """Name the unsigned integer of the same width that can carry the bits of `dtype`.
+
+    Only the reals that most frameworks do not know have one: 8- and 16-bit ml_dtypes.
+    """
+    known = DTYPES.get(dtype or "")
+    if known is None or known.kind != "f" or dtype == "float16":
+        return None
+    return _CARRIERS.get(known.bits)
+
+
+@cache
+def preserves(source: str | None, target: str | None) -> bool:
+    """Tell whether every value of `source` is a value of `target`."""
+    if source == target:
+        return True
+    a, b = DTYPES.get(source or ""), DTYPES.get(target or "")
+    if a is None or b is None or _WIDENING[a.kind] > _WIDENING[b.kind]:
+        return False
+    if b.kind in "bui":
+        # A signed target needs one more bit than the magnitude, which `digits` leaves out.
+        return a.digits <= b.digits
+    if a.kind in "bui":
+        exact = a.digits <= b.digits or (a.kind == "i" and a.digits < b.digits)
+        return exact and a.digits <= b.high + 1 and (b.signed or a.kind != "i") and b.digits > 1
+    return (
+        a.digits <= b.digits
+        and a.low >= b.low
+        and a.high <= b.high
+        and (b.infinite or not a.infinite)
+        and (b.signed or not a.signed)
+    )
+
+
+def promoted(source: str, available: Iterable[str]) -> str | None:
+    """Return the narrowest dtype of `available` that holds every value of `source`."""
+    kind = DTYPES[source].kind if source in DTYPES else ""
+    fits = [d for d in available if d in DTYPES and preserves(source, d)]
+    return min(fits, key=lambda d: (DTYPES[d].kind != kind, DTYPES[d].bits, d), default=None)
+
+
+def narrowed(source: str, available: Iterable[str]) -> str | None:
+    """Return the widest dtype of `available` of the kind of `source`, which may lose values."""
+    if source not in DTYPES:
+        return None
+    kind = DTYPES[source].kind
+    same = [d for d in available if d in DTYPES and DTYPES[d].kind == kind]
+    return max(same, key=lambda d: (DTYPES[d].digits, d), default=None)

@@ -1,0 +1,135 @@
+"""A format: one concrete container of a framework, declared as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ._spec import Spec
+
+__all__ = ["DtypeFamily", "Format", "Parts"]
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Parts(NamedTuple):
+    """A composite value taken apart: the dense arrays it is made of, and how they belong together.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the whole.
+    arrays : dict of str to array
+        The component arrays by role. Compressed sparse layouts have ``values``, ``indices`` and
+        ``pointers``; coordinate lists ``values`` and ``indices_0``, ``indices_1`` … (one per
+        axis); affine quantization ``codes``, ``scale`` and ``zero_point``.
+    facts : dict of str to object
+        Whatever else the layout needs: ``axis`` and ``block_size`` of a quantized array,
+        ``canonical`` of a sparse one.
+    """
+
+    shape: tuple[int, ...]
+    arrays: dict[str, Any]
+    facts: dict[str, Any] = {}
+
+
+class Format(NamedTuple):
+    """One concrete container of a framework.
+
+    Parameters
+    ----------
+    name : str
+        ``framework`` for its dense array, or ``framework.layout``.
+    types : tuple of str
+        The Python types that hold it, as ``"module:Class"``. Several formats may share one.
+    describe : callable
+        ``describe(value) -> Spec``: reads metadata, never elements. Formats that share a type
+        share the function; it may answer with any of them. None if the format is only a target.
+    dtypes : frozenset of str
+        The dtypes it can hold.
+    devices : tuple of str
+        The device types where it can live; the first is the default.
+    carries : frozenset of str
+        Traits that a finished value of this format may have. A result never has another.
+    speaks : mapping of str to frozenset of str
+        Protocols its values offer (``"dlpack"`` …) and the dtypes each can export. Every
+        conversion whose source is that protocol then applies to this format as well.
+    protocol : str or None
+        For a protocol's own format: the attribute by which a stranger is recognised.
+    requires : str
+        The module that must be importable for the format to be built; "" if none.
+    install : str
+        The line that installs it, for error messages.
+    layout : str or None
+        What a composite format is made of: two formats of one layout hand over by components.
+    components : str or None
+        The format of a composite's component arrays.
+    roles : mapping of str to str
+        For each role of :class:`Parts` (``indices`` stands for every ``indices_N``), the field of
+        `Spec` that names its dtype, or a dtype.
+    apart : frozenset of str
+        Traits that survive being taken apart, beyond those of memory.
+    take_apart : callable or None
+        ``take_apart(value) -> Parts``; the arrays share the value's memory.
+    assemble : callable or None
+        ``assemble(parts) -> value``; shares the arrays, except the roles in `restacks`.
+    restacks : frozenset of str
+        Roles that assembling has to copy.
+    unstacks : frozenset of str
+        Roles that taking apart has to copy.
+    index_dtypes : frozenset of str
+        The index dtypes a sparse format can hold, the narrowest being preferred.
+    memory : callable or None
+        ``memory(value) -> ((address, nbytes), ...)`` of the memory it lies in.
+    fill : callable or None
+        ``fill(out, value)`` writes a value of this format into another of the same shape.
+    aliases : tuple of str
+        Further types that name this format in ``to=`` without being recognised as values.
+    identity : callable or None
+        ``identity(value)`` returns a value of the first of `types` (of that very type) as it is
+        if it is a finished value of this format, else `NotImplemented`. A shortcut only.
+    """
+
+    name: str
+    types: tuple[str, ...] = ()
+    describe: Callable[[Any], Spec] | None = None
+    dtypes: frozenset[str] = frozenset()
+    devices: tuple[str, ...] = ("cpu",)
+    carries: frozenset[str] = frozenset()
+    speaks: Mapping[str, frozenset[str]] = _NOTHING
+    protocol: str | None = None
+    requires: str = ""
+    install: str = ""
+    layout: str | None = None
+    components: str | None = None
+    roles: Mapping[str, str] = _NOTHING
+    apart: frozenset[str] = frozenset()
+    take_apart: Callable[[Any], Parts] | None = None
+    assemble: Callable[[Parts], Any] | None = None
+    restacks: frozenset[str] = frozenset()
+    unstacks: frozenset[str] = frozenset()
+    index_dtypes: frozenset[str] = frozenset()
+    memory: Callable[[Any], tuple[tuple[int, int], ...]] | None = None
+    fill: Callable[[Any, Any], None] | None = None
+    aliases: tuple[str, ...] = ()
+    identity: Callable[[Any], Any] | None = None
+
+    @property
+    def framework(self) -> str:
+        """What users call the library: the part of the name before the dot."""
+        return self.name.partition(".")[0]
+
+
+class DtypeFamily(NamedTuple):
+    """How one framework's dtype objects are named.
+
+    Parameters
+    ----------
+    type : str
+        The type of the dtype objects, as ``"module:Class"``; a metaclass counts.
+    name : callable
+        ``name(dtype_object) -> str``, a NumPy or ml_dtypes name.
+    """
+
+    type: str
+    name: Callable[[Any], str]

@@ -1,0 +1,138 @@
+"""Plugins: finding, loading, blocking and reporting them.
+
+Plugins are the entry points of the group ``interop``. Each is loaded, registered with pluggy and
+asked for its declarations on its own, so that a broken one disables only itself. Its hooks run
+here, once, and never again.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pluggy
+
+from . import plugin as door
+from ._registry import Provenance, Registry
+from .errors import PluginError
+
+__all__ = ["GROUP", "Plugin", "load"]
+
+GROUP = "interop"
+_OWN = "array-interop"
+
+
+class Plugin(NamedTuple):
+    """A plugin that was found, and what became of it.
+
+    Parameters
+    ----------
+    name : str
+        Name of its entry point.
+    distribution, version : str
+    state : str
+        ``"loaded"``, ``"failed"`` or ``"blocked"``.
+    reason : str
+        Why it is not loaded; "" if it is.
+    formats, conversions : int
+        How many it has declared.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    state: str
+    reason: str = ""
+    formats: int = 0
+    conversions: int = 0
+
+
+def load(registry: Registry) -> tuple[Plugin, ...]:
+    """Load every plugin that is installed, and register what it declares.
+
+    Plugins of this distribution come first, then the others by name: a conflict is laid at the
+    door of the one that came later.
+
+    Raises
+    ------
+    PluginError
+        No plugin is installed at all, which means that this package's metadata is missing.
+    """
+    found = sorted(set(entry_points(group=GROUP)), key=_order)
+    if not found:
+        msg = (
+            "no plugin is installed, not even interop's own: the metadata of the distribution "
+            f"{_OWN!r} is missing; install it (pip install -e . in a checkout; with PyInstaller, "
+            f"--copy-metadata {_OWN})."
+        )
+        raise PluginError(msg)
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(door)
+    blocked = {name.strip() for name in os.environ.get("INTEROP_DISABLE_PLUGINS", "").split(",")}
+    return tuple(_load_one(entry, manager, registry, blocked) for entry in found)
+
+
+def _order(entry: EntryPoint) -> tuple[bool, str, str]:
+    distribution = _provenance(entry).distribution
+    return distribution != _OWN, distribution, entry.name
+
+
+def _provenance(entry: EntryPoint) -> Provenance:
+    if entry.dist is None:
+        return Provenance(entry.name, "an unknown distribution", "")
+    return Provenance(entry.name, entry.dist.name, entry.dist.version)
+
+
+def _load_one(
+    entry: EntryPoint, manager: pluggy.PluginManager, registry: Registry, blocked: set[str]
+) -> Plugin:
+    origin = _provenance(entry)
+    if entry.name in blocked or origin.distribution in blocked:
+        return Plugin(*origin, "blocked", "named in INTEROP_DISABLE_PLUGINS")
+    try:
+        counts = _register(entry, manager, registry, origin)
+    # Whatever a foreign module raises, it must disable that module alone.
+    except Exception as error:  # noqa: BLE001
+        manager.unregister(name=_name(origin))
+        reason = f"{type(error).__name__}: {error}"
+        msg = f"interop plugin {origin.plugin!r} of {origin} is disabled ({reason})"
+        warnings.warn(msg, RuntimeWarning, stacklevel=2)
+        return Plugin(*origin, "failed", reason)
+    return Plugin(*origin, "loaded", "", *counts)
+
+
+def _name(origin: Provenance) -> str:
+    return f"{origin.distribution}:{origin.plugin}"
+
+
+def _register(
+    entry: EntryPoint, manager: pluggy.PluginManager, registry: Registry, origin: Provenance
+) -> tuple[int, int]:
+    module = entry.load()
+    _check_version(module)
+    manager.register(module, name=_name(origin))
+    manager.check_pending()
+    formats = _collect(manager, module, "interop_formats")
+    conversions = _collect(manager, module, "interop_conversions")
+    families = _collect(manager, module, "interop_dtypes")
+    registry.add(formats, conversions, families, origin)
+    return len(formats), len(conversions)
+
+
+def _check_version(module: ModuleType) -> None:
+    written_for = getattr(module, "INTEROP_API", door.API_VERSION)
+    if written_for != door.API_VERSION:
+        msg = (
+            f"it is written for version {written_for} of interop.plugin, and this is version "
+            f"{door.API_VERSION}; install a release of it for this version."
+        )
+        raise PluginError(msg)
+
+
+def _collect(manager: pluggy.PluginManager, module: ModuleType, hook: str) -> list[Any]:
+    """Return what one plugin's implementation of a hook declares."""
+    implementations = getattr(manager.hook, hook).get_hookimpls()
+    return [one for impl in implementations if impl.plugin is module for one in impl.function()]

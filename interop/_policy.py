@@ -1,0 +1,175 @@
+"""Effects, and the policy that says which of them a conversion may have."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+from .errors import BadRequestError
+
+__all__ = [
+    "COPYING",
+    "EFFECTS",
+    "LOSING",
+    "Effect",
+    "Policy",
+    "Watch",
+    "adjust",
+    "current_policy",
+    "effect_names",
+    "policy",
+    "watched",
+]
+
+
+class Effect(NamedTuple):
+    """What a step does beyond handing over the same bits.
+
+    Parameters
+    ----------
+    name : str
+    allowed : bool
+        Whether it is permitted unless the caller says otherwise.
+    loses : bool
+        Whether a property of the value is lost: routes that lose fewer are preferred.
+    meaning : str
+    """
+
+    name: str
+    allowed: bool
+    loses: bool
+    meaning: str
+
+
+EFFECTS: dict[str, Effect] = {
+    effect.name: effect
+    for effect in (
+        Effect("detach", True, True, "autograd history is dropped"),
+        Effect("copy", True, False, "bytes are duplicated on one device"),
+        Effect("transfer", True, False, "the bytes change device"),
+        Effect("densify", True, True, "a sparse array becomes dense"),
+        Effect("dequantize", True, True, "codes become the real numbers they stand for"),
+        Effect("materialize", True, False, "a lazy value is computed"),
+        Effect(
+            "alias_immutable",
+            True,
+            False,
+            "an immutable framework's memory is shared with a target that could write to it",
+        ),
+        Effect("narrow", False, True, "values may not survive the dtype"),
+        Effect("drop_mask", False, True, "a mask or nulls would be lost"),
+        Effect(
+            "share_readonly",
+            False,
+            False,
+            "read-only memory is shared with a target that cannot carry the flag",
+        ),
+        Effect("host_round_trip", False, False, "the bytes go from a device to the host and back"),
+    )
+}
+
+LOSING = frozenset(name for name, effect in EFFECTS.items() if effect.loses)
+
+#: What ``copy=False`` forbids.
+COPYING = frozenset({"copy", "transfer", "densify", "dequantize"})
+
+_DEFAULT = frozenset(name for name, effect in EFFECTS.items() if effect.allowed)
+
+
+class Policy(NamedTuple):
+    """The effects a conversion may have."""
+
+    permitted: frozenset[str] = _DEFAULT
+
+    def adjusted(self, allow: frozenset[str], forbid: frozenset[str]) -> Policy:
+        """Return this policy with some effects added and others taken away."""
+        return Policy((self.permitted | allow) - forbid)
+
+
+_current: ContextVar[Policy] = ContextVar("interop_policy", default=Policy())
+
+
+class Watch:
+    """Counts the open ``policy`` and ``trace`` blocks of all threads.
+
+    While there is one, shortcuts are off: they serve the default policy and leave no receipt. To
+    read one attribute is cheaper than to ask a context variable on every call.
+    """
+
+    blocks = 0
+    _lock = threading.Lock()
+
+    @classmethod
+    def count(cls, change: int) -> None:
+        """Note that a block was opened or closed."""
+        with cls._lock:
+            cls.blocks += change
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Keep shortcuts off inside a ``with`` block."""
+    Watch.count(1)
+    try:
+        yield
+    finally:
+        Watch.count(-1)
+
+
+def effect_names(names: str | Iterable[str], keyword: str) -> frozenset[str]:
+    """Return `names` as a set of effects, refusing words that are not effects."""
+    given = frozenset((names,)) if isinstance(names, str) else frozenset(names)
+    unknown = sorted(given - EFFECTS.keys())
+    if unknown:
+        msg = f"{keyword}={unknown[0]!r} is not an effect; the effects are {', '.join(EFFECTS)}."
+        raise BadRequestError(msg)
+    return given
+
+
+def adjust(base: Policy, allow: str | Iterable[str], forbid: str | Iterable[str]) -> Policy:
+    """Return `base` adjusted by a caller's ``allow=`` and ``forbid=``."""
+    allowed, forbidden = effect_names(allow, "allow"), effect_names(forbid, "forbid")
+    both = sorted(allowed & forbidden)
+    if both:
+        msg = f"{both[0]!r} is both allowed and forbidden; name it in one of allow= and forbid=."
+        raise BadRequestError(msg)
+    return base.adjusted(allowed, forbidden)
+
+
+def current_policy() -> Policy:
+    """Return the policy in force in this thread or task."""
+    return _current.get()
+
+
+@contextmanager
+def policy(allow: str | Iterable[str] = (), forbid: str | Iterable[str] = ()) -> Iterator[Policy]:
+    """Change, inside a ``with`` block, which effects conversions may have.
+
+    The policy belongs to the current thread or asyncio task. Blocks nest, the innermost word on
+    an effect counts, and the keywords of one call overrule the block around it.
+
+    Parameters
+    ----------
+    allow, forbid : str or iterable of str
+        Names of effects (see :data:`EFFECTS`).
+
+    Yields
+    ------
+    Policy
+        The policy in force inside the block.
+
+    Raises
+    ------
+    BadRequestError
+        A name is not an effect, or stands in both lists.
+    """
+    inner = adjust(_current.get(), allow, forbid)
+    token = _current.set(inner)
+    try:
+        with watched():
+            yield inner
+    finally:
+        _current.reset(token)

@@ -1,0 +1,125 @@
+"""Refusals: why there is no route, or why other routes were not taken, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ._dtype import DTYPES
+from ._planner import Planner
+from ._policy import COPYING, EFFECTS
+from ._request import Request
+from ._spec import TRAITS, Spec
+from ._step import Step
+from .errors import RefusedError
+
+__all__ = ["alternatives", "refusal"]
+
+#: What to do about values that no conversion takes, by the trait that stands in the way.
+_ADVICE = {
+    "meta": "give it data first (torch: to_empty and load, or build it on a real device)",
+    "traced": "convert outside the trace or transform",
+    "nested": "convert its rows one by one, or pad it to one shape first",
+    "no_storage": "unwrap it with its own method first (dequantize, full_tensor, get_data …)",
+    "hybrid": "make it dense in its own framework first",
+    "batched": "convert its matrices one by one, or make it dense",
+}
+
+
+def alternatives(
+    planner: Planner, spec: Spec, request: Request, most: int = 3
+) -> Iterator[tuple[list[Step], frozenset[str]]]:
+    """Yield the nearest routes that are refused, with the effects that stop each."""
+    without: frozenset[object] = frozenset()
+    for _ in range(most):
+        found = planner.route(spec, request, without, relaxed=True)
+        if found is None:
+            return
+        _, steps = found
+        stopped = [step for step in steps if step.effects - request.permitted]
+        if not stopped:
+            # What is permitted was taken, or failed for another reason; look behind it.
+            without |= {step.place for step in steps[-1:]}
+            continue
+        yield steps, frozenset(e for s in stopped for e in s.effects - request.permitted)
+        without |= {step.place for step in stopped}
+
+
+def described(planner: Planner, spec: Spec, request: Request) -> list[str]:
+    """Return one line for each of the nearest refused routes."""
+    lines = []
+    for steps, effects in alternatives(planner, spec, request):
+        names = " → ".join(step.label for step in steps)
+        stops = [
+            f"{step.label} would {effect} ({EFFECTS[effect].meaning})"
+            for step in steps
+            for effect in sorted(step.effects & effects)
+        ]
+        lines.append(f"{names}: {'; '.join(stops)}; {_keyword(effects, request, steps)}")
+    return lines
+
+
+def _keyword(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
+    """Name the keyword that would permit a route."""
+    words = []
+    if request.copy is False and effects & COPYING:
+        words.append("leave out copy=False")
+    rest = sorted(effects - COPYING if request.copy is False else effects)
+    if rest:
+        words.append(f"pass allow={{{', '.join(map(repr, rest))}}}")
+    if rest == ["narrow"] and steps:
+        words[-1] += f" or dtype={steps[-1].after.dtype!r}"
+    return " and ".join(words)
+
+
+def refusal(planner: Planner, spec: Spec, request: Request) -> RefusedError:
+    """Return the error to raise when there is no route."""
+    asked = f"cannot convert {spec} to {request}"
+    nearest = list(alternatives(planner, spec, request))
+    if nearest:
+        lines = described(planner, spec, request)
+        routes = "\n".join(f"  - {line}" for line in lines)
+        steps, effects = nearest[0]
+        text = f"{asked}; the nearest routes are refused:\n{routes}\n"
+        move = _keyword(effects, request, steps)
+        return RefusedError(f"{text}To permit the nearest, {move}.", effects)
+    return RefusedError(f"{asked}: {_obstacle(planner, spec, request)}")
+
+
+def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
+    """Say what no keyword would permit, and what to do about it."""
+    for trait in sorted(spec.traits & _ADVICE.keys()):
+        return f"{TRAITS[trait]}; {_ADVICE[trait]}."
+    if spec.dtype not in DTYPES:
+        return (
+            f"{spec.dtype} is not a dtype of numbers that the target can hold; convert it to one "
+            "in its own framework first."
+        )
+    if request.dtype and request.dtype not in DTYPES:
+        return f"{request.dtype!r} is not a dtype; the dtypes are {', '.join(DTYPES)}."
+    if not planner.goals(spec, request):
+        return _unreachable_goal(planner, spec, request)
+    objections = [
+        f"  - {edge.conversion.label}: {reason}"
+        for edge in planner.edges(spec.format)
+        if edge.target.name != spec.format and (reason := edge.objection(spec))
+    ]
+    if not objections:
+        return f"no conversion leads there from {spec.format}; register one with interop.register."
+    return (
+        "no conversion takes it:\n"
+        + "\n".join(objections[:5])
+        + ("\nChange the value so that one of them does, or register a conversion that takes it.")
+    )
+
+
+def _unreachable_goal(planner: Planner, spec: Spec, request: Request) -> str:
+    name = request.formats[0]
+    target = planner.format(name)
+    if request.device and request.device.partition(":")[0] not in target.devices:
+        return (
+            f"{name} does not live on {request.device}; ask for device "
+            f"{' or '.join(map(repr, target.devices))}, or for another format."
+        )
+    dtype = request.dtype or spec.dtype
+    holds = ", ".join(sorted(target.dtypes, key=list(DTYPES).index)) if target.dtypes else "none"
+    return f"{name} does not hold {dtype}; ask for one of these with dtype=: {holds}."

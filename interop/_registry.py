@@ -1,0 +1,265 @@
+"""What is registered: formats, conversions and dtype families, and who declared them.
+
+Declaring an equal value again is harmless. Another value in the same place is a conflict, settled
+by the larger `priority` of the two conversions, or else refused with the names of both.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from ._conversion import Conversion
+from ._format import DtypeFamily, Format
+from ._policy import EFFECTS
+from ._spec import Spec
+from .errors import ConflictError, PluginError, UnknownValueError
+
+__all__ = ["HERE", "Declared", "Provenance", "Registry"]
+
+
+class Provenance(NamedTuple):
+    """Where a declaration comes from.
+
+    Parameters
+    ----------
+    plugin : str
+        Name of the entry point; ``"run time"`` for what was registered by a call.
+    distribution, version : str
+    """
+
+    plugin: str
+    distribution: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}".strip()
+
+
+#: Provenance of what is registered by a call rather than by a plugin.
+HERE = Provenance("run time", "run time", "")
+
+
+class Declared(NamedTuple):
+    """A conversion together with who declared it."""
+
+    conversion: Conversion
+    provenance: Provenance
+
+
+class Registry:
+    """Formats and conversions by name, and the recognition of values by type."""
+
+    def __init__(self) -> None:
+        self.formats: dict[str, Format] = {}
+        self.provenance: dict[str, Provenance] = {}
+        self.families: list[DtypeFamily] = []
+        self._conversions: dict[tuple[object, ...], Declared] = {}
+        self._describers: dict[type, Format] = {}
+        #: Counts changes, so that whoever caches knows when to forget.
+        self.version = 0
+
+    @property
+    def conversions(self) -> tuple[Declared, ...]:
+        """All conversions in force, in the order of registration."""
+        return tuple(self._conversions.values())
+
+    def add(
+        self,
+        formats: Iterable[Format] = (),
+        conversions: Iterable[Conversion] = (),
+        families: Iterable[DtypeFamily] = (),
+        provenance: Provenance = HERE,
+    ) -> None:
+        """Register declarations, all or none of them.
+
+        Raises
+        ------
+        PluginError
+            A declaration is malformed.
+        ConflictError
+            Another distribution has declared something else in the same place.
+        """
+        new_formats, new_conversions = list(formats), list(conversions)
+        new_families = list(families)
+        for one in new_formats:
+            self._check_format(one, provenance)
+        for each in new_conversions:
+            _check_conversion(each, provenance)
+        places = self._places(new_conversions, provenance)
+        self.formats.update((one.name, one) for one in new_formats)
+        self.provenance.update((one.name, provenance) for one in new_formats)
+        self._conversions.update(places)
+        self.families += [f for f in new_families if f not in self.families]
+        self._describers.clear()
+        self.version += 1
+
+    def _check_format(self, one: object, provenance: Provenance) -> None:
+        if not isinstance(one, Format) or not one.name:
+            msg = f"{provenance} declared {one!r}, which is not a named Format; return Formats."
+            raise PluginError(msg)
+        bad = [t for t in (*one.types, *one.aliases) if ":" not in t]
+        if bad:
+            msg = f"format {one.name!r} names the type {bad[0]!r}; write it as 'module:Class'."
+            raise PluginError(msg)
+        if one.layout and not (one.components and one.take_apart and one.assemble):
+            msg = (
+                f"format {one.name!r} has the layout {one.layout!r} but lacks components, "
+                "take_apart or assemble; declare all three."
+            )
+            raise PluginError(msg)
+        known = self.formats.get(one.name)
+        if known is not None and known != one:
+            msg = (
+                f"format {one.name!r} is declared by {self.provenance[one.name]} and, "
+                f"differently, by {provenance}; rename one, or block one of them with "
+                "INTEROP_DISABLE_PLUGINS."
+            )
+            raise ConflictError(msg)
+
+    def _places(
+        self, new: list[Conversion], provenance: Provenance
+    ) -> dict[tuple[object, ...], Declared]:
+        places: dict[tuple[object, ...], Declared] = {}
+        for one in new:
+            place = _place(one)
+            known = places.get(place) or self._conversions.get(place)
+            if known is None or known.conversion == one:
+                places[place] = known or Declared(one, provenance)
+            elif known.conversion.priority == one.priority:
+                raise ConflictError(_conflict(known, one, provenance))
+            elif known.conversion.priority < one.priority:
+                places[place] = Declared(one, provenance)
+        return places
+
+    def format_of(self, type_: type) -> Format:
+        """Return the format whose `describe` knows values of `type_`.
+
+        Types are looked up among the modules that are already imported: a value of a framework
+        can only exist if its framework is.
+
+        Raises
+        ------
+        UnknownValueError
+            No format and no protocol recognises the type.
+        """
+        found = self._describers.get(type_)
+        if found is None:
+            found = self._describers[type_] = self._recognise(type_)
+        return found
+
+    def _recognise(self, type_: type) -> Format:
+        known = self._imported_types()
+        for base in type_.__mro__:
+            if base in known:
+                return known[base]
+        for base, one in known.items():
+            if issubclass(type_, base):  # abstract types, which do not stand in the MRO
+                return one
+        for one in self.formats.values():
+            if one.protocol and hasattr(type_, one.protocol):
+                return one
+        msg = (
+            f"no format recognises a {type_.__module__}.{type_.__qualname__}, and it offers no "
+            "array protocol; register a Format for it, or give it __dlpack__ or __array__."
+        )
+        raise UnknownValueError(msg)
+
+    def _imported_types(self) -> dict[type, Format]:
+        known: dict[type, Format] = {}
+        for one in self.formats.values():
+            for name in one.types if one.describe else ():
+                found = imported(name)
+                if isinstance(found, type):
+                    known.setdefault(found, one)
+        return known
+
+    def named_by_type(self, type_: type) -> tuple[str, ...]:
+        """Return the formats that a type names in ``to=``: its framework's dense one, if any."""
+        names = [
+            one.name
+            for one in self.formats.values()
+            if any(imported(name) is type_ for name in (*one.types, *one.aliases))
+        ]
+        dense = [name for name in names if "." not in name]
+        return tuple(dense or names)
+
+    def named(self, name: str) -> tuple[str, ...]:
+        """Return the formats that a name stands for: itself, or all of a framework's."""
+        if name in self.formats:
+            return (name,)
+        return tuple(one for one in self.formats if one.partition(".")[0] == name)
+
+    def dtype_name(self, dtype: object) -> str | None:
+        """Return the name of a framework's dtype object, or None if no family knows it."""
+        for family in self.families:
+            kind = imported(family.type)
+            if isinstance(kind, type) and isinstance(dtype, kind):
+                try:
+                    return family.name(dtype)
+                except TypeError:
+                    continue
+        return None
+
+    def describe(self, value: object) -> Spec:
+        """Return the spec of `value`."""
+        one = self._describers.get(type(value)) or self.format_of(type(value))
+        describe: Callable[[Any], Spec] | None = one.describe
+        if describe is None:
+            msg = f"values of format {one.name!r} cannot be described; declare its describe."
+            raise PluginError(msg)
+        return describe(value)
+
+
+def imported(name: str) -> object:
+    """Return what ``"module:attribute"`` names if its module is imported, else None."""
+    module, _, attributes = name.partition(":")
+    found: object = sys.modules.get(module)
+    for attribute in attributes.split("."):
+        found = getattr(found, attribute, None)
+    return found
+
+
+def _place(one: Conversion) -> tuple[object, ...]:
+    """Return what makes two conversions the same: what they take, and what they make of it."""
+    return (
+        one.source,
+        one.target,
+        one.dtypes,
+        one.devices,
+        one.requires,
+        one.ndims,
+        one.changes,
+        one.to_dtypes,
+        one.to_devices,
+        one.bits,
+        one.effects,
+        one.name,
+    )
+
+
+def _conflict(known: Declared, one: Conversion, provenance: Provenance) -> str:
+    return (
+        f"the conversion {one.source} → {one.target} is declared by {known.provenance} "
+        f"({known.conversion.label}) and by {provenance} ({one.label}) with the same priority "
+        f"{one.priority}; give one a larger priority, or block one of them with "
+        "INTEROP_DISABLE_PLUGINS."
+    )
+
+
+def _check_conversion(one: object, provenance: Provenance) -> None:
+    if not isinstance(one, Conversion):
+        msg = f"{provenance} declared {one!r}, which is not a Conversion; return Conversions."
+        raise PluginError(msg)
+    what = f"{provenance} declared the conversion {one.source} → {one.target} with"
+    if not callable(one.function):
+        msg = f"{what} the function {one.function!r}, which cannot be called; give a callable."
+        raise PluginError(msg)
+    unknown = sorted(one.effects - EFFECTS.keys())
+    if unknown:
+        msg = f"{what} the effect {unknown[0]!r}; the effects are {', '.join(EFFECTS)}."
+        raise PluginError(msg)
+    if one.changes - {"dtype", "device"} or one.bits not in (None, "pack", "unpack"):
+        msg = f"{what} changes={sorted(one.changes)}, bits={one.bits!r}; see the reference."
+        raise PluginError(msg)

@@ -1,0 +1,149 @@
+"""A route: the steps for one value and one request, to be read or to be called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ._memory import readable
+from ._request import Request
+from ._spec import Spec
+from ._step import Step
+
+__all__ = ["Route", "table"]
+
+_HEADS = ("", "step", "from", "to", "effects", "written", "estimate", "declared by")
+
+
+class Route:
+    """The steps for one value and one request, with their effects and estimated cost.
+
+    Calling it with a value of the spec it was planned for converts the value. Printing it shows a
+    table; notebooks show the same as HTML.
+
+    Attributes
+    ----------
+    spec : Spec
+        What was to be converted.
+    steps : tuple of Step
+    result : Spec
+        What comes out.
+    effects : frozenset of str
+    zero_copy : bool
+        Whether no bytes are copied or moved.
+    aliases : bool
+        Whether the result shares memory with the value.
+    cost : float
+        Estimated seconds.
+    """
+
+    __slots__ = ("_explain", "_run", "request", "spec", "steps")
+
+    def __init__(
+        self,
+        spec: Spec,
+        request: Request,
+        steps: tuple[Step, ...],
+        run: Callable[[Any], Any],
+        explain: Callable[[], str],
+    ) -> None:
+        self.spec = spec
+        self.request = request
+        self.steps = steps
+        self._run = run
+        self._explain = explain
+
+    @property
+    def result(self) -> Spec:
+        """What comes out."""
+        return self.steps[-1].after if self.steps else self.spec
+
+    @property
+    def effects(self) -> frozenset[str]:
+        """Every effect of every step."""
+        return frozenset(effect for step in self.steps for effect in step.effects)
+
+    @property
+    def zero_copy(self) -> bool:
+        """Whether no bytes are copied or moved."""
+        return not any(step.writes for step in self.steps)
+
+    @property
+    def aliases(self) -> bool:
+        """Whether the result shares memory with the value."""
+        return all(step.aliases for step in self.steps)
+
+    @property
+    def cost(self) -> float:
+        """Estimated seconds."""
+        return sum(step.seconds for step in self.steps)
+
+    def __call__(self, value: Any) -> Any:
+        """Convert a value of the spec this route was planned for."""
+        return self._run(value)
+
+    def explain(self) -> str:
+        """Return the table, and below it the ways that were refused and why."""
+        return f"{self}\n\n{self._explain()}"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                str(number),
+                step.label,
+                _brief(step.before),
+                _brief(step.after),
+                ", ".join(sorted(step.effects)) or "view",
+                readable(step.after.nbytes) if step.writes else "—",
+                _duration(step.seconds),
+                str(step.provenance),
+            )
+            for number, step in enumerate(self.steps, 1)
+        ]
+
+    def _summary(self) -> str:
+        if not self.steps:
+            return "already what was asked for; returned as it is"
+        memory = (
+            "zero-copy" if self.zero_copy else "shares memory" if self.aliases else "fresh memory"
+        )
+        return f"{memory}, {_duration(self.cost)} estimated"
+
+    def _title(self) -> str:
+        return f"{self.spec} → {self.request}: {self._summary()}"
+
+    def __str__(self) -> str:
+        return "\n".join([self._title(), *(table(_HEADS, self._rows()) if self.steps else ())])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from html import escape  # it costs more to import than the rest of this module
+
+        head = "".join(f"<th>{escape(text)}</th>" for text in _HEADS)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in self._rows()
+        )
+        body = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
+        return f"<table><caption>{escape(self._title())}</caption>{body}</table>"
+
+
+def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Return a table as lines of text, its columns aligned."""
+    cells = [heads, *rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
+    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
+    return [line.rstrip() for line in lines]
+
+
+def _brief(spec: Spec) -> str:
+    dtype = f"{spec.dtype} as {spec.carrier}" if spec.carrier else spec.dtype
+    return f"{spec.format} {dtype} {spec.device}"
+
+
+def _duration(seconds: float) -> str:
+    for scale, unit in ((1e-3, "µs"), (1.0, "ms")):
+        if seconds < scale:
+            return f"{seconds / scale * 1e3:.3g} {unit}"
+    return f"{seconds:.3g} s"

@@ -1,0 +1,255 @@
+"""A step: a conversion at its place in a route, and what it does to the spec there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from ._device import device_type, matches
+from ._dtype import DTYPES, bit_carrier, itemsize, preserves
+from ._format import Format
+from ._policy import COPYING
+from ._registry import Declared, Provenance
+from ._spec import MEMORY_TRAITS, Spec
+
+__all__ = ["Edge", "Step", "Wants", "sharing_effects"]
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+class Wants(NamedTuple):
+    """The dtypes and devices that a step may usefully change to, for one request.
+
+    Parameters
+    ----------
+    dtypes, devices : tuple of str
+    consented : bool
+        Whether the caller named the dtype, so that a cast to it is no loss.
+    """
+
+    dtypes: tuple[str, ...]
+    devices: tuple[str, ...]
+    consented: bool
+
+
+class Step(NamedTuple):
+    """A conversion at its place in a route.
+
+    Parameters
+    ----------
+    label : str
+        Name of the conversion.
+    provenance : Provenance
+        Who declared it.
+    before, after : Spec
+    effects : frozenset of str
+    seconds : float
+        Estimated time.
+    writes : bool
+        Whether bytes are written.
+    aliases : bool
+        Whether the result shares memory with the value.
+    call : callable
+        ``call(value)``; with ``stream=`` if `stream` is set.
+    stream : bool
+    place : object
+        What to leave out when this step has declined.
+    shortcut : callable or None
+    """
+
+    label: str
+    provenance: Provenance
+    before: Spec
+    after: Spec
+    effects: frozenset[str]
+    seconds: float
+    writes: bool
+    aliases: bool
+    call: Callable[..., Any]
+    stream: bool = False
+    place: object = None
+    shortcut: Callable[[Any], Any] | None = None
+
+
+class Edge:
+    """A declared conversion between two registered formats, made ready for planning."""
+
+    __slots__ = (
+        "aliases",
+        "bits",
+        "conversion",
+        "devices",
+        "dtypes",
+        "effects",
+        "needs",
+        "provenance",
+        "requires",
+        "source",
+        "takes",
+        "target",
+        "writes",
+    )
+
+    def __init__(self, declared: Declared, source: Format, target: Format) -> None:
+        conversion = declared.conversion
+        exports = source.speaks.get(conversion.source, source.dtypes)
+        self.conversion = conversion
+        self.provenance = declared.provenance
+        self.source = source
+        self.target = target
+        self.dtypes = exports if conversion.dtypes is None else exports & conversion.dtypes
+        self.devices = conversion.devices
+        self.requires = conversion.requires
+        self.takes = conversion.takes | conversion.requires
+        self.effects = conversion.effects
+        self.aliases = conversion.aliases
+        self.writes = bool(conversion.effects & COPYING)
+        self.bits = conversion.bits
+        self.needs = target.requires
+
+    def takes_value(self, spec: Spec) -> bool:
+        """Tell whether the conversion takes a value of `spec`."""
+        return (
+            (spec.carrier or spec.dtype) in self.dtypes
+            and spec.traits <= self.takes
+            and self.requires <= spec.traits
+            and (self.devices is None or device_type(spec.device) in self.devices)
+            and (self.conversion.ndims is None or len(spec.shape) in self.conversion.ndims)
+        )
+
+    def objection(self, spec: Spec) -> str | None:
+        """Say why the conversion does not take a value of `spec`, or return None."""
+        missing = sorted(self.requires - spec.traits)
+        foreign = sorted(spec.traits - self.takes)
+        if missing:
+            return f"it is for values that are {missing[0]!r}"
+        if foreign:
+            return f"it cannot take a value with the trait {foreign[0]!r}"
+        if (spec.carrier or spec.dtype) not in self.dtypes:
+            return f"it does not take {spec.carrier or spec.dtype}"
+        if self.devices is not None and device_type(spec.device) not in self.devices:
+            return f"it takes data on {', '.join(sorted(self.devices))}, not on {spec.device}"
+        if self.conversion.ndims is not None and len(spec.shape) not in self.conversion.ndims:
+            return f"it does not take arrays of {len(spec.shape)} axes"
+        return None
+
+    def steps(self, spec: Spec, wants: Wants) -> Iterator[Step]:
+        """Yield the steps this conversion can make of a value it takes."""
+        for device in self._devices(spec, wants):
+            for dtype, carrier in self._elements(spec, wants):
+                yield self._step(spec, dtype, carrier, device, wants)
+
+    def _devices(self, spec: Spec, wants: Wants) -> Iterable[str]:
+        allowed = self.conversion.to_devices or self.target.devices
+        if "device" not in self.conversion.changes:
+            return (spec.device,) if device_type(spec.device) in self.target.devices else ()
+        return [
+            d for d in wants.devices if device_type(d) in allowed and not matches(spec.device, d)
+        ]
+
+    def _elements(self, spec: Spec, wants: Wants) -> Iterator[tuple[str | None, str | None]]:
+        """Yield the pairs of dtype and carrier that the result may have."""
+        if self.bits == "pack":
+            carrier = None if spec.carrier else bit_carrier(spec.dtype)
+            if carrier in self.target.dtypes:
+                yield spec.dtype, carrier
+        elif self.bits == "unpack":
+            if spec.carrier and spec.dtype in self.target.dtypes:
+                yield spec.dtype, None
+        elif "dtype" not in self.conversion.changes or spec.carrier:
+            if (spec.carrier or spec.dtype) in self.target.dtypes:
+                yield spec.dtype, spec.carrier
+        else:
+            castable = self.conversion.to_dtypes or self.target.dtypes
+            for dtype in dict.fromkeys((spec.dtype, *wants.dtypes)):
+                if dtype in castable:
+                    yield dtype, None
+
+    def _step(
+        self, spec: Spec, dtype: str | None, carrier: str | None, device: str, wants: Wants
+    ) -> Step:
+        conversion = self.conversion
+        after = self._after(spec, dtype, carrier, device)
+        effects = self.effects
+        if dtype != spec.dtype and not wants.consented and not preserves(spec.dtype, dtype):
+            effects |= {"narrow"}
+        if self.aliases:
+            effects |= sharing_effects(spec, self.target)
+        keywords: dict[str, object] = {}
+        if "dtype" in conversion.changes or self.bits:
+            keywords["dtype"] = after.element
+        if "device" in conversion.changes:
+            keywords["device"] = device
+        return Step(
+            conversion.label,
+            self.provenance,
+            spec,
+            after,
+            effects,
+            conversion.cost.seconds(spec, after),
+            self.writes,
+            self.aliases,
+            partial(conversion.function, **keywords) if keywords else conversion.function,
+            conversion.stream,
+            self,
+            conversion.shortcut,
+        )
+
+    def _after(self, spec: Spec, dtype: str | None, carrier: str | None, device: str) -> Spec:
+        conversion, target = self.conversion, self.target
+        dense = target.layout is None
+        same = target.layout is not None and target.layout == self.source.layout
+        nnz = spec.size if spec.nnz is None else spec.nnz
+        element = carrier or dtype
+        return Spec(
+            target.name,
+            dtype,
+            device,
+            spec.shape,
+            self._traits(spec),
+            spec.size * itemsize(element) if dense else _sparse_bytes(spec, element),
+            spec.nnz if same else None if dense or target.layout == "affine" else nnz,
+            None if dense else conversion.index_dtype or spec.index_dtype,
+            spec.code_dtype if same else None,
+            carrier,
+        )
+
+    def _traits(self, spec: Spec) -> frozenset[str]:
+        traits = spec.traits - self.conversion.drops
+        if not self.aliases:
+            traits -= MEMORY_TRAITS
+        else:
+            traits = shared_traits(traits, self.target)
+        return traits | self.conversion.adds
+
+
+def _sparse_bytes(spec: Spec, element: str | None) -> int:
+    if spec.nnz is None:
+        return spec.nbytes
+    return spec.nbytes + spec.nnz * (itemsize(element) - itemsize(spec.element))
+
+
+def sharing_effects(spec: Spec, target: Format) -> frozenset[str]:
+    """Return the effects of letting `target` share the memory of a value of `spec`."""
+    if "readonly" in target.carries or "immutable" in target.carries:
+        return _NOTHING
+    if "immutable" in spec.traits:
+        return frozenset({"alias_immutable"})
+    return frozenset({"share_readonly"}) if "readonly" in spec.traits else _NOTHING
+
+
+def shared_traits(traits: frozenset[str], target: Format) -> frozenset[str]:
+    """Return `traits` as they stand when `target` shares the memory.
+
+    What never changes is flagged read-only where the target can say so, and the flags that the
+    target cannot carry are gone: whether that is permitted is the policy's business.
+    """
+    if "immutable" in traits and "readonly" in target.carries:
+        traits |= {"readonly"}
+    return traits - (frozenset({"readonly", "immutable", "pinned"}) - target.carries)
+
+
+def is_array_dtype(dtype: str | None) -> bool:
+    """Tell whether `dtype` is a dtype of numbers that planning knows."""
+    return dtype in DTYPES

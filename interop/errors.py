@@ -1,0 +1,111 @@
+"""Every exception that interop raises, and the tree they form.
+
+::
+
+    InteropError
+    ├─ UnknownValueError      (TypeError)    no format recognises the value
+    ├─ UnknownTargetError     (TypeError)    ``to=`` names nothing that is registered
+    ├─ BadRequestError        (ValueError)   the keywords contradict each other or name nothing
+    ├─ RefusedError           (ValueError)   no route is allowed for this value and request
+    ├─ HandOffError           (BufferError)  a producer's memory cannot be handed over
+    ├─ DensifyMemoryError     (MemoryError)  the dense result does not fit in memory
+    ├─ NotInstalledError      (ImportError)  a framework that is needed is not installed
+    ├─ ConversionError        (RuntimeError) a step failed for a reason of its own
+    ├─ Declined               (RuntimeError) raised *by* a conversion that cannot serve a value
+    └─ PluginError            (RuntimeError) a plugin's declarations are unusable
+       └─ ConflictError       (RuntimeError) two distributions declare the same conversion
+
+Every leaf also is the builtin a user would expect. A message says what was asked, what stood in
+the way, and ends with the next move.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BadRequestError",
+    "ConflictError",
+    "ConversionError",
+    "Declined",
+    "DensifyMemoryError",
+    "HandOffError",
+    "InteropError",
+    "NotInstalledError",
+    "PluginError",
+    "RefusedError",
+    "UnknownTargetError",
+    "UnknownValueError",
+]
+
+
+class InteropError(Exception):
+    """Base class of everything that interop raises on purpose."""
+
+
+class UnknownValueError(InteropError, TypeError):
+    """No registered format and no protocol recognises the value."""
+
+
+class UnknownTargetError(InteropError, TypeError):
+    """``to=`` names no registered format, framework or array type."""
+
+
+class BadRequestError(InteropError, ValueError):
+    """The request contradicts itself or uses a word that does not exist."""
+
+
+class RefusedError(InteropError, ValueError):
+    """No route is allowed for this value under this request.
+
+    Attributes
+    ----------
+    effects : frozenset of str
+        The refused effects that, if allowed, would open the nearest routes.
+    """
+
+    def __init__(self, message: str, effects: frozenset[str] = frozenset()) -> None:
+        super().__init__(message)
+        self.effects = effects
+
+
+class HandOffError(InteropError, BufferError):
+    """Memory that a producer offered cannot be handed over safely."""
+
+
+class DensifyMemoryError(InteropError, MemoryError):
+    """A sparse array's dense form does not fit in the memory available."""
+
+
+class NotInstalledError(InteropError, ImportError):
+    """A framework that the route needs is not installed."""
+
+
+class ConversionError(InteropError, RuntimeError):
+    """A step of a route failed.
+
+    Attributes
+    ----------
+    step : str
+        The name of the conversion that failed.
+    distribution : str
+        The distribution whose plugin declared it.
+    """
+
+    def __init__(self, message: str, step: str = "", distribution: str = "") -> None:
+        super().__init__(message)
+        self.step = step
+        self.distribution = distribution
+
+
+class Declined(InteropError, RuntimeError):  # noqa: N818 - it reports a fact, not a fault
+    """Raised by a conversion, before it changed anything, that cannot serve this value.
+
+    The core then plans again from where it stands, without that conversion.
+    """
+
+
+class PluginError(InteropError, RuntimeError):
+    """A plugin's declarations are malformed, or no plugin was found at all."""
+
+
+class ConflictError(PluginError):
+    """Two distributions declare the same conversion with the same priority."""
