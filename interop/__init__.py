@@ -9,6 +9,8 @@ The functions here are the methods of one `Interop`, which holds all state.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import errors
 from ._conversion import Conversion, Cost
 from ._format import DtypeFamily, Format, Parts
@@ -20,6 +22,10 @@ from ._spec import TRAITS, Spec, make_spec
 from ._trace import Receipt, trace
 from ._version import __version__
 from .errors import InteropError
+
+if TYPE_CHECKING:
+    # What each bundled target's name gives is known to the plugins alone.
+    from interop_plugins.signatures import Convert, MakeConverter
 
 __all__ = [
     "EFFECTS",
@@ -56,8 +62,8 @@ default = Interop()
 
 conversion = default.conversion
 conversions = default.conversions
-convert = default.convert
-converter = default.converter
+convert: Convert = default.convert
+converter: MakeConverter = default.converter
 formats = default.formats
 plan = default.plan
 plugins = default.plugins

@@ -103,8 +103,9 @@ def preserves(source: str | None, target: str | None) -> bool:
         # A signed target needs one more bit than the magnitude, which `digits` leaves out.
         return a.digits <= b.digits
     if a.kind in "bui":
-        exact = a.digits <= b.digits or (a.kind == "i" and a.digits < b.digits)
-        return exact and a.digits <= b.high + 1 and (b.signed or a.kind != "i") and b.digits > 1
+        # The lowest integer, -2**digits, is a power of two but one binade higher.
+        reach = b.high if a.kind == "i" else b.high + 1
+        return a.digits <= min(b.digits, reach) and (b.signed or a.kind != "i") and b.digits > 1
     return (
         a.digits <= b.digits
         and a.low >= b.low
@@ -114,17 +115,21 @@ def preserves(source: str | None, target: str | None) -> bool:
     )
 
 
+def _kin(dtype: str) -> str:
+    """Return the kind of a dtype, signed or not."""
+    kind = DTYPES[dtype].kind
+    return "i" if kind == "u" else kind
+
+
 def promoted(source: str, available: Iterable[str]) -> str | None:
     """Return the narrowest dtype of `available` that holds every value of `source`."""
-    kind = DTYPES[source].kind if source in DTYPES else ""
     fits = [d for d in available if d in DTYPES and preserves(source, d)]
-    return min(fits, key=lambda d: (DTYPES[d].kind != kind, DTYPES[d].bits, d), default=None)
+    return min(fits, key=lambda d: (_kin(d) != _kin(source), DTYPES[d].bits, d), default=None)
 
 
 def narrowed(source: str, available: Iterable[str]) -> str | None:
     """Return the widest dtype of `available` of the kind of `source`, which may lose values."""
     if source not in DTYPES:
         return None
-    kind = DTYPES[source].kind
-    same = [d for d in available if d in DTYPES and DTYPES[d].kind == kind]
+    same = [d for d in available if d in DTYPES and _kin(d) == _kin(source)]
     return max(same, key=lambda d: (DTYPES[d].digits, d), default=None)

@@ -30,7 +30,7 @@ class Parts(NamedTuple):
 
     shape: tuple[int, ...]
     arrays: dict[str, Any]
-    facts: dict[str, Any] = {}
+    facts: Mapping[str, Any] = _NOTHING
 
 
 class Format(NamedTuple):

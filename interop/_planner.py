@@ -194,14 +194,13 @@ class Planner:
             done.append(step)
         return tuple(done)
 
-    def shortcut(
-        self, source: Format, target: str, steps: tuple[Step, ...]
-    ) -> Callable[[Any], Any] | None:
+    def shortcut(self, source: Format, steps: tuple[Step, ...]) -> Callable[[Any], Any] | None:
         """Return the shortcut that stands for a route, if no other distribution has a say.
 
         It stands for one if the only hand-off among the steps declares it, and if nobody else
         declares conversions between the two formats, which might be preferred for some values.
         """
+        target = steps[-1].after.format
         between = [step for step in steps if step.before.format != step.after.format]
         rivals = {e.provenance for e in self.edges(source.name) if e.target.name == target}
         if len(between) == 1 and len({r.distribution for r in rivals}) == 1:
@@ -292,10 +291,10 @@ class _Search:
         for step in self._planner.steps(state.spec, self._wants, self._request, self._near):
             if step.place in self._without:
                 continue
-            after, step = _advanced(state, step)
-            refused = len(step.effects - self._request.permitted)
+            after, taken = _advanced(state, step)
+            refused = len(taken.effects - self._request.permitted)
             if not refused or self._relaxed:
-                yield after, step, label.extended(step, refused)
+                yield after, taken, label.extended(taken, refused)
 
 
 def _advanced(state: State, step: Step) -> tuple[State, Step]:

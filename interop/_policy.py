@@ -89,7 +89,9 @@ class Policy(NamedTuple):
         return Policy((self.permitted | allow) - forbid)
 
 
-_current: ContextVar[Policy] = ContextVar("interop_policy", default=Policy())
+_DEFAULT_POLICY = Policy()
+
+_current: ContextVar[Policy] = ContextVar("interop_policy", default=_DEFAULT_POLICY)
 
 
 class Watch:

@@ -12,7 +12,7 @@ from ._spec import TRAITS, Spec
 from ._step import Step
 from .errors import RefusedError
 
-__all__ = ["alternatives", "refusal"]
+__all__ = ["alternatives", "refusal", "refused_ways"]
 
 #: What to do about values that no conversion takes, by the trait that stands in the way.
 _ADVICE = {
@@ -26,10 +26,13 @@ _ADVICE = {
 
 
 def alternatives(
-    planner: Planner, spec: Spec, request: Request, most: int = 3
+    planner: Planner,
+    spec: Spec,
+    request: Request,
+    without: frozenset[object] = frozenset(),
+    most: int = 3,
 ) -> Iterator[tuple[list[Step], frozenset[str]]]:
     """Yield the nearest routes that are refused, with the effects that stop each."""
-    without: frozenset[object] = frozenset()
     for _ in range(most):
         found = planner.route(spec, request, without, relaxed=True)
         if found is None:
@@ -44,18 +47,26 @@ def alternatives(
         without |= {step.place for step in stopped}
 
 
-def described(planner: Planner, spec: Spec, request: Request) -> list[str]:
+def described(nearest: list[tuple[list[Step], frozenset[str]]], request: Request) -> list[str]:
     """Return one line for each of the nearest refused routes."""
     lines = []
-    for steps, effects in alternatives(planner, spec, request):
+    for steps, effects in nearest:
         names = " → ".join(step.label for step in steps)
         stops = [
-            f"{step.label} would {effect} ({EFFECTS[effect].meaning})"
+            f"{step.label} has the effect {effect!r} ({EFFECTS[effect].meaning})"
             for step in steps
             for effect in sorted(step.effects & effects)
         ]
         lines.append(f"{names}: {'; '.join(stops)}; {_keyword(effects, request, steps)}")
     return lines
+
+
+def refused_ways(planner: Planner, spec: Spec, request: Request) -> str:
+    """Return the nearest refused routes as text."""
+    lines = described(list(alternatives(planner, spec, request)), request)
+    if not lines:
+        return "No other route was refused."
+    return "\n".join(["Refused:", *(f"  - {line}" for line in lines)])
 
 
 def _keyword(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
@@ -71,13 +82,17 @@ def _keyword(effects: frozenset[str], request: Request, steps: list[Step]) -> st
     return " and ".join(words)
 
 
-def refusal(planner: Planner, spec: Spec, request: Request) -> RefusedError:
+def refusal(
+    planner: Planner,
+    spec: Spec,
+    request: Request,
+    without: frozenset[object] = frozenset(),
+) -> RefusedError:
     """Return the error to raise when there is no route."""
     asked = f"cannot convert {spec} to {request}"
-    nearest = list(alternatives(planner, spec, request))
+    nearest = list(alternatives(planner, spec, request, without))
     if nearest:
-        lines = described(planner, spec, request)
-        routes = "\n".join(f"  - {line}" for line in lines)
+        routes = "\n".join(f"  - {line}" for line in described(nearest, request))
         steps, effects = nearest[0]
         text = f"{asked}; the nearest routes are refused:\n{routes}\n"
         move = _keyword(effects, request, steps)

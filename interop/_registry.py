@@ -253,8 +253,9 @@ def _check_conversion(one: object, provenance: Provenance) -> None:
         msg = f"{provenance} declared {one!r}, which is not a Conversion; return Conversions."
         raise PluginError(msg)
     what = f"{provenance} declared the conversion {one.source} → {one.target} with"
-    if not callable(one.function):
-        msg = f"{what} the function {one.function!r}, which cannot be called; give a callable."
+    function: object = one.function
+    if not callable(function):
+        msg = f"{what} the function {function!r}, which cannot be called; give a callable."
         raise PluginError(msg)
     unknown = sorted(one.effects - EFFECTS.keys())
     if unknown:

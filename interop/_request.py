@@ -1,15 +1,26 @@
-"""A request: what the caller wants of the result, resolved to names."""
+"""Requests: what a caller wants of the result, resolved to names, and kept with their routes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from ._policy import COPYING, Policy
+from ._device import device_name
+from ._policy import COPYING, Policy, adjust, current_policy
+from ._registry import Registry
+from .errors import BadRequestError, UnknownTargetError
 
 if TYPE_CHECKING:
     from ._runner import Runner
 
-__all__ = ["Request"]
+__all__ = ["Request", "Requests"]
+
+#: Requests kept, each with its routes. A program asks for a handful; a runaway one starts over.
+_MOST = 4096
+
+#: Common spellings of dtypes that are not their names.
+_SPELLINGS = {"bool_": "bool", "half": "float16", "float": "float64", "double": "float64"}
 
 
 class Request:
@@ -47,9 +58,14 @@ class Request:
         self.routes: dict[tuple[object, ...], Runner] = {}
 
     @property
-    def key(self) -> tuple[object, ...]:
-        """What makes two requests the same."""
+    def key(self) -> tuple[tuple[str, ...], str | None, str | None, bool | None, Policy]:
+        """What makes two requests the same: the arguments it was made with."""
         return (self.formats, self.dtype, self.device, self.copy, self.policy)
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nothing but formats was asked for."""
+        return self.key[1:] == (None, None, None, Policy())
 
     def __str__(self) -> str:
         words = [" or ".join(self.formats)]
@@ -57,3 +73,111 @@ class Request:
         words += [f"device={self.device}"] if self.device else []
         words += [] if self.copy is None else [f"copy={self.copy}"]
         return ", ".join(words)
+
+
+class Requests:
+    """The requests made so far, by the words in which they were made.
+
+    Parameters
+    ----------
+    registry : Registry
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._known: dict[tuple[Any, ...], Request] = {}
+
+    def clear(self) -> None:
+        """Forget all requests, and with them their routes."""
+        self._known.clear()
+
+    def current(self, request: Request) -> Request:
+        """Return the request of the same key that holds routes of what is registered now."""
+        known = self._known.get(request.key)
+        # A forgotten request may hold stale routes, so that a new one takes its place.
+        return known or self._known.setdefault(request.key, Request(*request.key))
+
+    def get(
+        self,
+        to: Any,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        copy: bool | None = None,
+        allow: str | Iterable[str] = (),
+        forbid: str | Iterable[str] = (),
+    ) -> Request:
+        """Return the request that the words of a call make under the current policy."""
+        policy = current_policy()
+        words: tuple[Any, ...] = (to, dtype, device, copy, allow, forbid, policy)
+        try:
+            known = self._known.get(words)
+        except TypeError:  # a list or a set among them does not hash
+            words, known = (), None
+        if known is None:
+            _check_copy(copy, allow)
+            if len(self._known) > _MOST:
+                self._known.clear()
+            known = self.current(
+                Request(
+                    self.targets(to),
+                    None if dtype is None else self._dtype(dtype),
+                    None if device is None else device_name(device),
+                    copy,
+                    adjust(policy, allow, forbid),
+                )
+            )
+            if words:
+                self._known[words] = known
+        return known
+
+    def targets(self, to: Any) -> tuple[str, ...]:
+        """Return the formats that ``to=`` accepts.
+
+        Raises
+        ------
+        UnknownTargetError
+            It names no format, framework, array type or module that is registered.
+        """
+        if isinstance(to, (list, tuple, set, frozenset)) and to:
+            return tuple(dict.fromkeys(name for one in to for name in self.targets(one)))
+        found: tuple[str, ...] = ()
+        if isinstance(to, str):
+            found = self._registry.named(to)
+        elif isinstance(to, type):
+            found = self._registry.named_by_type(to)
+        elif isinstance(to, ModuleType):
+            found = self._registry.named(to.__name__.partition(".")[0])
+        return found or self._unknown_target(to)
+
+    def _unknown_target(self, to: Any) -> tuple[str, ...]:
+        from difflib import get_close_matches
+
+        if to is None:
+            msg = "no target was given; pass to= or like=."
+            raise UnknownTargetError(msg)
+        formats = self._registry.formats
+        names = sorted({*formats, *(name.partition(".")[0] for name in formats)})
+        close = get_close_matches(str(to), names, 1)
+        move = f"did you mean {close[0]!r}?" if close else f"the formats are {', '.join(names)}."
+        msg = f"to={to!r} names no format that is registered; {move}"
+        raise UnknownTargetError(msg)
+
+    def _dtype(self, dtype: Any) -> str:
+        if isinstance(dtype, str):
+            return _SPELLINGS.get(dtype, dtype)
+        name = self._registry.dtype_name(dtype)
+        if name is None:
+            msg = f"dtype={dtype!r} is no dtype of a framework that is known; name it as a string."
+            raise BadRequestError(msg)
+        return name
+
+
+def _check_copy(copy: bool | None, allow: str | Iterable[str]) -> None:
+    if copy not in (None, True, False):
+        msg = f"copy={copy!r} is none of None, True and False; pass one of these."
+        raise BadRequestError(msg)
+    both = COPYING & frozenset((allow,) if isinstance(allow, str) else allow)
+    if copy is False and both:
+        msg = f"copy=False forbids {min(both)!r}, which allow= permits; pass one of the two."
+        raise BadRequestError(msg)

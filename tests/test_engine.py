@@ -1,0 +1,209 @@
+"""Running routes: declining, failing, checking, densifying."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import interop
+from interop import Conversion, Cost, Interop, Spec, make_spec
+from tests.toys import Box, copy, describe, toy, view
+
+
+def test_a_declined_step_is_left_out_and_the_rest_goes_on_from_there(empty: Interop) -> None:
+    """Declined makes the core plan again from where it stands, keeping what was done."""
+    seen: list[str] = []
+
+    def first(box: Box) -> Box:
+        seen.append("first")
+        return Box("b", box.numbers)
+
+    def declining(box: Box) -> Box:
+        seen.append("declining")
+        raise interop.errors.Declined("it is Tuesday")
+
+    empty.register(toy("a"), toy("b"), toy("c"))
+    empty.register(
+        Conversion("a", "b", first),
+        Conversion("b", "c", declining, cost=Cost(1e-9)),
+        view("b", "c", cost=Cost(1e-3)),
+    )
+    result = empty.convert(Box("a", [1.0]), to="c")
+    assert result.kind == "c"
+    assert seen == ["first", "declining"]
+
+
+def test_when_everything_declines_the_reason_is_told(empty: Interop) -> None:
+    """With no route left, the error says who declined and why."""
+
+    def declining(box: Box) -> Box:
+        raise interop.errors.Declined("it is Tuesday")
+
+    empty.register(toy("a"), toy("b"), Conversion("a", "b", declining))
+    with pytest.raises(interop.errors.RefusedError, match="declining declined: it is Tuesday"):
+        empty.convert(Box("a", [1.0]), to="b")
+
+
+def test_any_other_exception_stops_and_names_step_and_distribution(empty: Interop) -> None:
+    """Nothing is silently rerouted: the failing step is reported, its cause kept."""
+
+    def broken(box: Box) -> Box:
+        raise ZeroDivisionError("oops")
+
+    empty.register(toy("a"), toy("b"), Conversion("a", "b", broken), copy("a", "b"))
+    with pytest.raises(interop.errors.ConversionError, match=r"broken.*run time.*ZeroDivisionError: oops") as info:
+        empty.convert(Box("a", [1.0]), to="b")
+    assert isinstance(info.value.__cause__, ZeroDivisionError)
+    assert info.value.step == "broken"
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        (BufferError("no"), interop.errors.HandOffError),
+        (ModuleNotFoundError("no", name="zig"), interop.errors.NotInstalledError),
+        (MemoryError("no"), MemoryError),
+        (interop.errors.BadRequestError("no"), interop.errors.BadRequestError),
+    ],
+)
+def test_exceptions_keep_their_kind(
+    empty: Interop, raised: Exception, expected: type[Exception]
+) -> None:
+    """A foreign exception becomes the one of the tree that also is what the user expects."""
+
+    def broken(box: Box) -> Box:
+        raise raised
+
+    empty.register(toy("a"), toy("b"), Conversion("a", "b", broken))
+    with pytest.raises(expected):
+        empty.convert(Box("a", [1.0]), to="b")
+
+
+def test_interrupts_pass_through(empty: Interop) -> None:
+    """KeyboardInterrupt is nobody's conversion error."""
+
+    def interrupted(box: Box) -> Box:
+        raise KeyboardInterrupt
+
+    empty.register(toy("a"), toy("b"), Conversion("a", "b", interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        empty.convert(Box("a", [1.0]), to="b")
+
+
+@pytest.mark.parametrize("lie", ["dtype", "shape", "format"])
+def test_a_plugin_that_breaks_its_promise_is_caught(empty: Interop, lie: str) -> None:
+    """The first result of a route is compared with the plan, and a lie is named."""
+
+    def lying(box: Box) -> Box:
+        kind = "a" if lie == "format" else "b"
+        numbers = box.numbers[:-1] if lie == "shape" else box.numbers
+        return Box(kind, numbers, dtype="float64" if lie == "dtype" else "float32")
+
+    empty.register(toy("a"), toy("b"), Conversion("a", "b", lying))
+    with pytest.raises(interop.errors.ConversionError, match=r"lying promised b float32 \(2,\)"):
+        empty.convert(Box("a", [1.0, 2.0]), to="b")
+
+
+class Thin:
+    """A sparse toy array that claims a size."""
+
+    shape = (10**7, 10**7)
+
+
+def _thin_spec(value: Any) -> Spec:
+    return Spec("thin", "float32", "cpu", value.shape, frozenset(), 24, nnz=2, index_dtype="int64")
+
+
+def test_what_does_not_fit_in_memory_is_not_made_dense(empty: Interop) -> None:
+    """Densifying more than the memory available is refused before it starts, with the size."""
+    called = []
+    empty.register(
+        toy("a"),
+        interop.Format("thin", types=(f"{__name__}:Thin",), describe=_thin_spec, dtypes=frozenset({"float32"}), layout="thin", components="a", take_apart=id, assemble=id),
+        Conversion("thin", "a", called.append, effects=frozenset({"densify"})),
+    )
+    with pytest.raises(interop.errors.DensifyMemoryError, match=r"takes 363\.8 TiB.*ask for a sparse"):
+        empty.convert(Thin(), to="a")
+    assert called == []
+
+
+def test_a_kept_shortcut_serves_the_next_value(empty: Interop) -> None:
+    """After the first conversion of a type the plugin's shortcut is asked first."""
+    asked: list[Box] = []
+
+    def shortcut(box: Box) -> Any:
+        asked.append(box)
+        return NotImplemented if box.dtype == "float64" else Box("b", box.numbers)
+
+    empty.register(toy("a"), toy("b"), view("a", "b", shortcut=shortcut))
+    for dtype in ("float32", "float32", "float64"):
+        box = Box("a", [1.0], dtype=dtype)
+        assert empty.convert(box, to="b").numbers is box.numbers
+    assert len(asked) == 2
+
+
+def test_shortcuts_are_off_inside_policy_and_trace(empty: Interop) -> None:
+    """A shortcut serves the default policy only, and leaves no receipt."""
+
+    def shortcut(box: Box) -> Any:
+        return "short"
+
+    empty.register(toy("a"), toy("b"), view("a", "b", shortcut=shortcut))
+    box = Box("a", [1.0])
+    empty.convert(box, to="b")
+    assert empty.convert(box, to="b") == "short"
+    with interop.policy(forbid="copy"):
+        assert isinstance(empty.convert(box, to="b"), Box)
+    with interop.trace() as receipts:
+        assert isinstance(empty.convert(box, to="b"), Box)
+    assert len(receipts) == 1
+
+
+def test_a_rival_from_elsewhere_takes_the_shortcut_away(empty: Interop) -> None:
+    """With conversions of two distributions between two formats, every value is planned."""
+
+    def shortcut(box: Box) -> Any:
+        return "short"
+
+    empty._registry.add(
+        [toy("a"), toy("b")],
+        [view("a", "b", shortcut=shortcut)],
+        provenance=interop._registry.Provenance("p", "other", "1"),
+    )
+    empty.register(copy("a", "b"))
+    box = Box("a", [1.0])
+    empty.convert(box, to="b")
+    assert isinstance(empty.convert(box, to="b"), Box)
+
+
+def test_a_converter_follows_registrations(empty: Interop) -> None:
+    """A converter made before a better conversion was registered uses it afterwards."""
+    empty.register(toy("a"), toy("b"), copy("a", "b"))
+    convert = empty.converter("b")
+    box = Box("a", [1.0])
+    assert convert(box).numbers is not box.numbers
+    empty.register(view("a", "b"))
+    assert convert(box).numbers is box.numbers
+
+
+def test_describe_is_what_spec_returns(empty: Interop) -> None:
+    """`spec` is the format's own description."""
+    empty.register(toy("a"))
+    box = Box("a", [1.0, 2.0])
+    assert empty.spec(box) == describe(box) == make_spec("a", "float32", shape=(2,))
+
+
+def test_stream_reaches_only_the_steps_that_want_it(empty: Interop) -> None:
+    """``stream=`` is handed to the conversions that declare it."""
+    got: list[Any] = []
+
+    def streaming(box: Box, stream: Any = None) -> Box:
+        got.append(stream)
+        return Box("c", box.numbers)
+
+    empty.register(toy("a"), toy("b"), toy("c"), view("a", "b"))
+    empty.register(Conversion("b", "c", streaming, stream=True))
+    empty.convert(Box("a", [1.0]), to="c", stream=7)
+    empty.convert(Box("a", [1.0]), to="c")
+    assert got == [7, None]

@@ -1,0 +1,318 @@
+"""The planner, on toy frameworks, from specs alone."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+import interop
+from interop import Conversion, Cost, Interop, make_spec
+from interop._planner import Label, Planner
+from tests.toys import copy, toy, view
+
+
+def labels(route: interop.Route) -> list[str]:
+    """Return the names of a route's steps."""
+    return [step.label for step in route.steps]
+
+
+def test_the_value_that_is_what_was_asked_for_needs_no_step(empty: Interop) -> None:
+    """Same format, no further wish: the route has no step and copies nothing."""
+    empty.register(toy("a"))
+    route = empty.plan(make_spec("a", "float32", shape=(3,)), to="a")
+    assert route.steps == ()
+    assert route.zero_copy
+    assert route.aliases
+
+
+def test_a_longer_way_without_a_copy_beats_a_shorter_one_with(empty: Interop) -> None:
+    """No bytes copied comes before estimated time and before the number of steps."""
+    empty.register(toy("a"), toy("b"), toy("c"))
+    empty.register(
+        copy("a", "c", cost=Cost(1e-9, 1e15)),
+        view("a", "b", cost=Cost(1e-3)),
+        view("b", "c", cost=Cost(1e-3)),
+    )
+    route = empty.plan(make_spec("a", "float32", shape=(3,)), to="c")
+    assert labels(route) == ["a_to_b", "b_to_c"]
+
+
+def test_of_two_copies_the_faster_for_this_size_wins(empty: Interop) -> None:
+    """Latency decides for small values and bandwidth for large ones."""
+    empty.register(toy("a"), toy("b"))
+    empty.register(
+        copy("a", "b", cost=Cost(1e-6, 1e8), name="quick_start"),
+        copy("a", "b", cost=Cost(1e-3, 1e10), name="fast_run"),
+    )
+    small, large = (make_spec("a", "float32", shape=(n,)) for n in (10, 10**8))
+    assert labels(empty.plan(small, to="b")) == ["quick_start"]
+    assert labels(empty.plan(large, to="b")) == ["fast_run"]
+
+
+def test_losing_less_beats_copying_less(empty: Interop) -> None:
+    """A route that keeps autograd is preferred to one that drops it, though it copies."""
+    empty.register(toy("a", carries=frozenset({"grad"})), toy("b", carries=frozenset({"grad"})))
+    empty.register(
+        view("a", "b", requires=frozenset({"grad"}), drops=frozenset({"grad"}), effects=frozenset({"detach"})),
+        copy("a", "b", takes=frozenset({"grad"})),
+    )
+    route = empty.plan(make_spec("a", "float32", shape=(3,), traits={"grad"}), to="b")
+    assert labels(route) == ["copy_a_to_b"]
+
+
+def test_a_trait_nobody_takes_is_refused_and_named(empty: Interop) -> None:
+    """A conversion takes only the traits that it names."""
+    empty.register(toy("a"), toy("b"), view("a", "b"))
+    spec = make_spec("a", "float32", shape=(3,), traits={"entangled"})
+    with pytest.raises(interop.errors.RefusedError, match="'entangled'"):
+        empty.plan(spec, to="b")
+
+
+def test_copy_false_is_enforced_over_the_whole_route(empty: Interop) -> None:
+    """One copying step anywhere refuses the route, and the message names step and keyword."""
+    empty.register(toy("a"), toy("b"), toy("c"), view("a", "b"), copy("b", "c"))
+    spec = make_spec("a", "float32", shape=(3,))
+    with pytest.raises(interop.errors.RefusedError, match=r"copy_b_to_c.*'copy'.*leave out copy=False") as info:
+        empty.plan(spec, to="c", copy=False)
+    assert info.value.effects == {"copy"}
+
+
+def test_copy_true_asks_for_fresh_memory_where_it_is_cheapest(empty: Interop) -> None:
+    """A view alone will not do; of two places to copy, the cheaper is taken, once."""
+    empty.register(toy("a"), toy("b"), view("a", "b"))
+    empty.register(copy("a", "a", cost=Cost(1e-6, 1e8)), copy("b", "b", cost=Cost(1e-6, 1e10)))
+    route = empty.plan(make_spec("a", "float32", shape=(10**7,)), to="b", copy=True)
+    assert labels(route) == ["a_to_b", "copy_b_to_b"]
+    assert not route.aliases
+
+
+@pytest.mark.parametrize(("dtype", "first"), [("bfloat16", "cast"), ("float64", "move")])
+def test_a_cast_goes_on_the_side_where_it_saves_bytes(
+    empty: Interop, dtype: str, first: str
+) -> None:
+    """Narrowing before the transfer and widening after it move fewer bytes."""
+    everywhere = frozenset({"cpu", "cuda"})
+    empty.register(toy("a", devices=("cpu", "cuda")))
+    empty.register(
+        copy("a", "a", name="cast", changes=frozenset({"dtype"}), devices=everywhere, cost=Cost(1e-6, 1e11)),
+        copy("a", "a", name="move", changes=frozenset({"device"}), devices=everywhere, effects=frozenset({"transfer"}), cost=Cost(1e-5, 1e9)),
+    )
+    spec = make_spec("a", "float32", device="cuda:0", shape=(10**7,))
+    route = empty.plan(spec, to="a", dtype=dtype, device="cpu")
+    assert labels(route)[0] == first
+    assert len(route.steps) == 2
+
+
+def test_a_narrowing_cast_needs_consent(empty: Interop) -> None:
+    """A target without the dtype is refused as narrow, unless allowed or asked for by dtype=."""
+    empty.register(toy("a"), toy("b", dtypes=frozenset({"float32"})))
+    empty.register(view("a", "b"), copy("a", "a", name="cast", changes=frozenset({"dtype"})))
+    spec = make_spec("a", "float64", shape=(3,))
+    with pytest.raises(interop.errors.RefusedError, match=r"allow=\{'narrow'\} or dtype='float32'"):
+        empty.plan(spec, to="b")
+    assert empty.plan(spec, to="b", allow="narrow").result.dtype == "float32"
+    assert "narrow" not in empty.plan(spec, to="b", dtype="float32").effects
+
+
+def test_a_lossless_widening_needs_none(empty: Interop) -> None:
+    """A target without the dtype gets the narrowest one that holds every value."""
+    empty.register(toy("a"), toy("b", dtypes=frozenset({"float32", "float64"})))
+    empty.register(view("a", "b"), copy("a", "a", name="cast", changes=frozenset({"dtype"})))
+    route = empty.plan(make_spec("a", "bfloat16", shape=(3,)), to="b")
+    assert route.result.dtype == "float32"
+    assert route.effects == {"copy"}
+
+
+def test_bits_are_carried_through_a_format_without_the_dtype(empty: Interop) -> None:
+    """bfloat16 crosses a hand-off that knows only uint16, and arrives as bfloat16, uncopied."""
+    empty.register(toy("a"), toy("b"), view("a", "b", dtypes=frozenset({"uint16"})))
+    empty.register(view("a", "a", bits="pack", name="pack"), view("b", "b", bits="unpack", name="unpack"))
+    route = empty.plan(make_spec("a", "bfloat16", shape=(3,)), to="b")
+    assert labels(route) == ["pack", "a_to_b", "unpack"]
+    assert route.result.dtype == "bfloat16"
+    assert route.zero_copy
+
+
+def test_carried_bits_never_reach_the_user(empty: Interop) -> None:
+    """Without a way to take the bits up again, there is no route."""
+    empty.register(toy("a"), toy("b"), view("a", "b", dtypes=frozenset({"uint16"})))
+    empty.register(view("a", "a", bits="pack", name="pack"))
+    with pytest.raises(interop.errors.RefusedError, match="bfloat16"):
+        empty.plan(make_spec("a", "bfloat16", shape=(3,)), to="b")
+
+
+def test_read_only_memory_is_copied_rather_than_shared_unflagged(empty: Interop) -> None:
+    """By default read-only memory is not shared with a target that cannot carry the flag."""
+    takes = frozenset({"readonly", "immutable"})
+    empty.register(toy("a", carries=takes), toy("b"), view("a", "b", takes=takes), copy("a", "b", takes=takes))
+    spec = make_spec("a", "float32", shape=(3,), traits={"readonly"})
+    assert labels(empty.plan(spec, to="b")) == ["copy_a_to_b"]
+    shared = empty.plan(spec, to="b", allow={"share_readonly"})
+    assert labels(shared) == ["a_to_b"]
+    assert shared.effects == {"share_readonly"}
+    with pytest.raises(interop.errors.RefusedError, match="share_readonly"):
+        empty.plan(spec, to="b", copy=False)
+
+
+def test_immutable_memory_is_shared_unless_forbidden(empty: Interop) -> None:
+    """An immutable framework's memory is shared by default, and the effect is shown."""
+    takes = frozenset({"immutable"})
+    empty.register(toy("a", carries=takes), toy("b"), view("a", "b", takes=takes), copy("a", "b", takes=takes))
+    spec = make_spec("a", "float32", shape=(3,), traits={"immutable"})
+    assert empty.plan(spec, to="b").effects == {"alias_immutable"}
+    assert labels(empty.plan(spec, to="b", forbid={"alias_immutable"})) == ["copy_a_to_b"]
+
+
+def test_a_round_trip_over_the_host_is_refused(empty: Interop) -> None:
+    """Device to host to device is possible and refused until it is allowed."""
+    everywhere = frozenset({"cpu", "cuda"})
+    empty.register(toy("a", devices=("cpu", "cuda")), toy("b", devices=("cpu", "cuda")), view("a", "b"))
+    for name in ("a", "b"):
+        empty.register(copy(name, name, name=f"move_{name}", changes=frozenset({"device"}), devices=everywhere, effects=frozenset({"transfer"})))
+    spec = make_spec("a", "float32", device="cuda:0", shape=(3,))
+    with pytest.raises(interop.errors.RefusedError, match="host_round_trip"):
+        empty.plan(spec, to="b")
+    route = empty.plan(spec, to="b", allow="host_round_trip")
+    assert labels(route) == ["move_a", "a_to_b", "move_b"]
+    assert route.result.device == "cuda:0"
+
+
+def test_data_stay_where_they_are_unless_the_target_cannot_live_there(empty: Interop) -> None:
+    """No device asked for: the value's own, or else the target's first."""
+    move = copy("a", "a", name="move", changes=frozenset({"device"}), devices=None, effects=frozenset({"transfer"}))
+    empty.register(toy("a", devices=("cpu", "cuda")), toy("b"), view("a", "b"), view("b", "a"), move)
+    assert empty.plan(make_spec("a", "float32", device="cuda:1", shape=(3,)), to="b").result.device == "cpu"
+    assert empty.plan(make_spec("b", "float32", shape=(3,)), to="a").result.device == "cpu"
+    assert empty.plan(make_spec("b", "float32", shape=(3,)), to="a", device="cuda").result.device == "cuda"
+
+
+def test_a_sequence_of_targets_gives_the_cheapest(empty: Interop) -> None:
+    """Of several acceptable formats the preferred route decides."""
+    empty.register(toy("a"), toy("b"), toy("c"), copy("a", "b"), view("a", "c"))
+    assert empty.plan(make_spec("a", "float32", shape=(3,)), to=["b", "c"]).result.format == "c"
+
+
+def test_the_name_of_a_framework_without_a_dense_format_means_any_of_its(empty: Interop) -> None:
+    """``to="b"`` takes the cheapest of b.x and b.y, but exactly b where that exists."""
+    empty.register(toy("a"), toy("b.x"), toy("b.y"), copy("a", "b.x"), view("a", "b.y"))
+    assert empty.plan(make_spec("a", "float32", shape=(3,)), to="b").result.format == "b.y"
+    empty.register(toy("b"), copy("a", "b"))
+    assert empty.plan(make_spec("a", "float32", shape=(3,)), to="b").result.format == "b"
+
+
+def test_conversions_from_a_protocol_serve_every_format_that_speaks_it(empty: Interop) -> None:
+    """One consumer of a protocol and one producer make a hand-off neither knows of."""
+    empty.register(toy("a", speaks={"proto": frozenset({"float32"})}), toy("b"), toy("proto", types=()))
+    empty.register(view("proto", "b"))
+    assert labels(empty.plan(make_spec("a", "float32", shape=(3,)), to="b")) == ["proto_to_b"]
+    with pytest.raises(interop.errors.RefusedError, match="float64"):
+        empty.plan(make_spec("a", "float64", shape=(3,)), to="b")
+
+
+def test_ties_are_broken_by_name_whatever_the_order_of_registration() -> None:
+    """Equal routes in any order of registration give the same choice."""
+    chosen = set()
+    ways = [view("a", "b", name="one"), view("a", "b", name="two", takes=frozenset({"grad"}))]
+    for order in itertools.permutations(ways):
+        mine = Interop(plugins=False)
+        mine.register(toy("a"), toy("b"), *(w._replace(ndims=frozenset({1, i})) for i, w in enumerate(order)))
+        chosen.add(tuple(labels(mine.plan(make_spec("a", "float32", shape=(3,)), to="b"))))
+    assert chosen == {("one",)}
+
+
+def test_a_longer_way_than_the_slack_is_found_when_nothing_else_is_feasible(empty: Interop) -> None:
+    """The limit on hand-offs is dropped rather than failing."""
+    names = "abcdef"
+    empty.register(*(toy(n) for n in names), *(view(x, y) for x, y in itertools.pairwise(names)))
+    empty.register(view("a", "f", name="closed", requires=frozenset({"never"})))
+    route = empty.plan(make_spec("a", "float32", shape=(3,)), to="f")
+    assert len(route.steps) == 5
+
+
+def test_formats_whose_framework_is_missing_are_not_passed_through(empty: Interop) -> None:
+    """An intermediate format needs its framework; a target may be planned without it."""
+    empty.register(toy("a"), toy("b", requires="no_such_framework"), toy("c"))
+    empty.register(view("a", "b"), view("b", "c"))
+    with pytest.raises(interop.errors.RefusedError):
+        empty.plan(make_spec("a", "float32", shape=(3,)), to="c")
+    assert empty.plan(make_spec("a", "float32", shape=(3,)), to="b").result.format == "b"
+    from tests.toys import Box
+
+    with pytest.raises(interop.errors.NotInstalledError, match="no_such_framework"):
+        empty.convert(Box("a", [1.0]), to="b")
+
+
+def test_the_label_is_the_documented_order() -> None:
+    """Refusals, losses, copying, time, steps and names count in this order."""
+    ordered = [
+        Label(0, 0, False, 9.0, 9, ("z",)),
+        Label(0, 0, True, 1.0, 1, ("a",)),
+        Label(0, 1, False, 0.0, 0, ()),
+        Label(1, 0, False, 0.0, 0, ()),
+    ]
+    assert sorted(ordered) == ordered
+    assert Label(0, 0, False, 1.0, 2, ("a", "b")) < Label(0, 0, False, 1.0, 2, ("a", "c"))
+
+
+def test_planning_agrees_with_brute_force(empty: Interop) -> None:
+    """On every small random graph the search finds what enumerating all simple ways finds."""
+    import random
+
+    rng = random.Random(7)
+    for _ in range(60):
+        mine = Interop(plugins=False)
+        names = "abcde"
+        edges: list[Conversion] = []
+        for source, target in itertools.permutations(names, 2):
+            if rng.random() < 0.5:
+                cost = Cost(rng.randint(1, 9) * 1e-6, 1e9)
+                make = copy if rng.random() < 0.4 else view
+                edges.append(make(source, target, cost=cost if make is copy else Cost(cost.latency)))
+        mine.register(*(toy(n) for n in names), *edges)
+        assert _planned(mine) == _brute_force(edges)
+
+
+def _planned(mine: Interop) -> tuple[str, ...] | None:
+    try:
+        return tuple(labels(mine.plan(make_spec("a", "float32", shape=(1000,)), to="e")))
+    except interop.errors.RefusedError:
+        return None
+
+
+def _brute_force(edges: list[Conversion]) -> tuple[str, ...] | None:
+    ways: list[list[Conversion]] = []
+
+    def walk(at: str, way: list[Conversion]) -> None:
+        if at == "e":
+            ways.append(way)
+            return
+        for edge in edges:
+            if edge.source == at and all(edge.target not in (w.source, w.target) for w in way):
+                walk(edge.target, [*way, edge])
+
+    walk("a", [])
+    if not ways:
+        return None
+    shortest = min(map(len, ways))
+    near = [way for way in ways if len(way) <= shortest + 2]
+    spec = make_spec("a", "float32", shape=(1024,))
+
+    def key(way: list[Conversion]) -> tuple[object, ...]:
+        seconds = sum(e.cost.seconds(spec, spec) for e in way)
+        names = tuple(e.name for e in way)
+        return any("copy" in e.effects for e in way), round(seconds, 12), len(way), names
+
+    return tuple(e.name for e in min(near, key=key))
+
+
+def test_replanning_leaves_out_what_it_is_told(empty: Interop) -> None:
+    """A step named in `without` is not used again."""
+    empty.register(toy("a"), toy("b"), view("a", "b", name="first"), view("a", "b", name="second", cost=Cost(2e-6)))
+    planner: Planner = empty._planner
+    spec, request = make_spec("a", "float32", shape=(3,)), empty._requests.get("b")
+    found = planner.route(spec, request)
+    assert found is not None
+    again = planner.route(spec, request, frozenset({found[1][0].place}))
+    assert again is not None
+    assert [s.label for s in again[1]] == ["second"]

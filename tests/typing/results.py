@@ -1,0 +1,29 @@
+"""Type-checked, never run: what a static type checker knows of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from typing_extensions import assert_type
+
+import interop
+
+
+def names(x: object, y: torch.Tensor) -> None:
+    """The bundled names, array types, ``like=`` and ``out=`` each fix the result's type."""
+    assert_type(interop.convert(x, to="numpy"), npt.NDArray[Any])
+    assert_type(interop.convert(x, "torch", dtype="float32", copy=True), torch.Tensor)
+    assert_type(interop.convert(x, to="torch.sparse_csr"), torch.Tensor)
+    assert_type(interop.convert(x, to="quantized"), interop.QuantizedArray)
+    assert_type(interop.convert(x, to=torch.Tensor), torch.Tensor)
+    assert_type(interop.convert(x, like=y), torch.Tensor)
+    assert_type(interop.convert(x, out=y), torch.Tensor)
+    assert_type(interop.converter("numpy"), Callable[[Any], npt.NDArray[Any]])
+    array: npt.NDArray[np.float32] = interop.convert(x, to=np.ndarray)
+    assert array is not None
+    anything: int = interop.convert(x, to=["numpy", "torch"])
+    assert anything
