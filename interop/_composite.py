@@ -70,12 +70,13 @@ class Composites:
             return
         copies = (None, True) if request.copy else (None,)
         for target in self._layouts[source.layout]:
+            carries = self._registry.carries(target)
             if target.name in near:
                 for device in dict.fromkeys((spec.device, *wants.devices)):
                     for dtype in dict.fromkeys((spec.dtype, *wants.dtypes)):
                         for copy in copies:
                             way = _Way(dtype, device, copy, wants.consented)
-                            hand_over = _HandOver(source, target, spec, way)
+                            hand_over = _HandOver(source, target, spec, way, carries)
                             yield from self._step(hand_over, request)
 
     def _step(self, hand_over: _HandOver, request: Request) -> Iterator[Step]:
@@ -119,6 +120,7 @@ class _HandOver(NamedTuple):
     target: Format
     spec: Spec
     way: _Way
+    carries: frozenset[str]
 
     def changes_something(self) -> bool:
         """Tell whether the result would differ from the value."""
@@ -175,7 +177,7 @@ class _HandOver(NamedTuple):
         restacked = self.source.unstacks | self.target.restacks
         aliases = any(_aliases(route) for route in routes if route.role not in restacked)
         writes = any(route.label.copied for route in routes) or bool(restacked)
-        kept = shared_traits(self.spec.traits, self.target)
+        kept = shared_traits(self.spec.traits, self.carries)
         return Step(
             f"{self.source.name}_to_{self.target.name}".replace(".", "_"),
             provenance,

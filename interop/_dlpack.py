@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping
 from ctypes import PYFUNCTYPE, c_char, c_char_p, c_int64, c_void_p, py_object, pythonapi
 from functools import lru_cache
 from math import prod
@@ -153,6 +153,8 @@ class Export(NamedTuple):
         DLPack's number of the device type.
     backwards : bool
         Whether a stride is negative.
+    contiguous : bool
+        Whether its elements are one C-ordered block.
     """
 
     dtype: str
@@ -167,6 +169,7 @@ class Export(NamedTuple):
     alignment: int
     device_type: int
     backwards: bool
+    contiguous: bool
 
     @property
     def pinned(self) -> bool:
@@ -177,18 +180,6 @@ class Export(NamedTuple):
     def aligned(self) -> bool:
         """Whether its elements are aligned to their size."""
         return not self.data % self.alignment or 0 in self.shape
-
-    @property
-    def contiguous(self) -> bool:
-        """Whether its elements are one C-ordered block."""
-        if not self.strides or 0 in self.shape:
-            return True
-        expected = 1
-        for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if length != 1 and stride != expected:
-                return False
-            expected *= length
-        return True
 
     @property
     def broadcast(self) -> bool:
@@ -279,7 +270,7 @@ class CheckedProducer:
         Bytes to which the data must be aligned; None: to the size of an element.
     readonly : bool
         Whether the consumer may be given memory that is flagged read-only.
-    dtypes : collection of str or None
+    dtypes : container of str or None
         The dtypes the consumer knows; None: all that DLPack can name.
     """
 
@@ -292,7 +283,7 @@ class CheckedProducer:
         negative_strides: bool = False,
         alignment: int | None = None,
         readonly: bool = True,
-        dtypes: Iterable[str] | None = None,
+        dtypes: Container[str] | None = None,
     ) -> None:
         self._value = value
         self._negative_strides = negative_strides
@@ -419,14 +410,14 @@ def _read(capsule: Any, value: Any) -> tuple[Any, ...]:
         _refuse(value, f"has {ndim} axes", "report it to the producer")
     shape = _AXES[ndim](_axes_at(shape_at)) if ndim else ()
     strides = _AXES[ndim](_axes_at(strides_at)) if ndim and strides_at else None
-    low, high, problem, backwards = _span(shape, strides, itemsize)
+    low, high, problem, *layout = _span(shape, strides, itemsize)
     data = data + offset if data else offset
     # An offset from NULL is no address either: no system maps its first page.
     if problem or (high and (data < _PAGE or data + low < 0 or data + high > _ADDRESSES)):
         _refuse_memory(value, data, shape, strides, problem)
     device = _devices.get((device_type, index)) or _device(device_type, index)
     found = (name, shape, strides, device, bool(flags & _READ_ONLY), bool(flags & _COPIED))
-    return (*found, bool(address), data, 8 * itemsize, alignment, device_type, backwards)
+    return (*found, bool(address), data, 8 * itemsize, alignment, device_type, *layout)
 
 
 def _legacy(capsule: Any, value: Any) -> tuple[Any, ...]:
@@ -446,23 +437,34 @@ def _legacy(capsule: Any, value: Any) -> tuple[Any, ...]:
 @lru_cache(maxsize=1024)
 def _span(
     shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int
-) -> tuple[int, int, str, bool]:
+) -> tuple[int, int, str, bool, bool]:
     """Return the bytes reached before and after the first element, and what is wrong, if anything.
 
-    Both are 0 for an empty array. The last item tells whether a stride is negative.
+    Both are 0 for an empty array. The last two items tell whether a stride is negative and whether
+    the elements are one C-ordered block.
     """
     if shape and min(shape) < 0:
-        return 0, 0, f"has the shape {shape}", False
+        return 0, 0, f"has the shape {shape}", False, False
     size, backwards = prod(shape), bool(strides) and min(strides or (0,)) < 0
     if not size:
-        return 0, 0, "", backwards
+        return 0, 0, "", backwards, True
     low, high = 0, size - 1
     if strides is not None:
         reach = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
         low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
     if (high - low + 1) * itemsize > _MAX_BYTES or size * itemsize > _MAX_BYTES:
-        return 0, 0, f"has a shape {shape} and strides {strides} beyond all memory", backwards
-    return low * itemsize, (high + 1) * itemsize, "", backwards
+        return 0, 0, f"has a shape {shape} and strides {strides} beyond all memory", False, False
+    contiguous = strides is None or _contiguous(shape, strides)
+    return low * itemsize, (high + 1) * itemsize, "", backwards, contiguous
+
+
+def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    expected = 1
+    for length, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if length != 1 and stride != expected:
+            return False
+        expected *= length
+    return True
 
 
 def _refuse_memory(

@@ -83,8 +83,8 @@ class Format(NamedTuple):
         ``memory(value) -> ((address, nbytes), ...)`` of the memory it lies in.
     fill : callable or None
         ``fill(out, value)`` writes a value of this format into another of the same shape.
-    aliases : tuple of str
-        Further types that name this format in ``to=`` without being recognised as values.
+    named_by : tuple of str or None
+        The types that name this format in ``to=``: those its results really have. None: `types`.
     identity : callable or None
         ``identity(value)`` returns a value of the first of `types` (of that very type) as it is
         if it is a finished value of this format, else `NotImplemented`. A shortcut only.
@@ -111,7 +111,7 @@ class Format(NamedTuple):
     index_dtypes: frozenset[str] = frozenset()
     memory: Callable[[Any], tuple[tuple[int, int], ...]] | None = None
     fill: Callable[[Any, Any], None] | None = None
-    aliases: tuple[str, ...] = ()
+    named_by: tuple[str, ...] | None = None
     identity: Callable[[Any], Any] | None = None
 
     @property

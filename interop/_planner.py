@@ -142,7 +142,7 @@ class Planner:
             dtype = request.dtype or _wanted_dtype(spec, target)
             device = request.device or _wanted_device(spec, target)
             if dtype is not None and device_type(device) in target.devices:
-                goals[name] = Goal(dtype, device, target.carries)
+                goals[name] = Goal(dtype, device, self._registry.carries(target))
         return goals
 
     def route(

@@ -7,8 +7,8 @@ here, once, and never again.
 
 from __future__ import annotations
 
+import logging
 import os
-import warnings
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -23,6 +23,8 @@ __all__ = ["GROUP", "Plugin", "load"]
 
 GROUP = "interop"
 _OWN = "array-interop"
+
+_log = logging.getLogger("interop")
 
 
 class Plugin(NamedTuple):
@@ -98,8 +100,8 @@ def _load_one(
     except Exception as error:  # noqa: BLE001
         manager.unregister(name=_name(origin))
         reason = f"{type(error).__name__}: {error}"
-        msg = f"interop plugin {origin.plugin!r} of {origin} is disabled ({reason})"
-        warnings.warn(msg, RuntimeWarning, stacklevel=2)
+        # A log record and not a warning: under ``-W error`` that would disable the others too.
+        _log.warning("plugin %r of %s is disabled (%s)", origin.plugin, origin, reason)
         return Plugin(*origin, "failed", reason)
     return Plugin(*origin, "loaded", "", *counts)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ._conversion import Conversion
 from ._format import DtypeFamily, Format
 from ._policy import EFFECTS
-from ._spec import Spec
+from ._spec import MEMORY_TRAITS, Spec
 from .errors import ConflictError, PluginError, UnknownValueError
 
 __all__ = ["HERE", "Declared", "Provenance", "Registry"]
@@ -99,7 +99,7 @@ class Registry:
         if not isinstance(one, Format) or not one.name:
             msg = f"{provenance} declared {one!r}, which is not a named Format; return Formats."
             raise PluginError(msg)
-        bad = [t for t in (*one.types, *one.aliases) if ":" not in t]
+        bad = [t for t in (*one.types, *named_by(one)) if ":" not in t]
         if bad:
             msg = f"format {one.name!r} names the type {bad[0]!r}; write it as 'module:Class'."
             raise PluginError(msg)
@@ -175,12 +175,22 @@ class Registry:
                     known.setdefault(found, one)
         return known
 
+    def carries(self, one: Format) -> frozenset[str]:
+        """Return the traits a finished value of a format may have.
+
+        Those of memory a composite has from its component arrays.
+        """
+        components = self.formats.get(one.components or "")
+        if components is None:
+            return one.carries
+        return one.carries | (components.carries & MEMORY_TRAITS)
+
     def named_by_type(self, type_: type) -> tuple[str, ...]:
         """Return the formats that a type names in ``to=``: its framework's dense one, if any."""
         names = [
             one.name
             for one in self.formats.values()
-            if any(imported(name) is type_ for name in (*one.types, *one.aliases))
+            if any(imported(name) is type_ for name in named_by(one))
         ]
         dense = [name for name in names if "." not in name]
         return tuple(dense or names)
@@ -210,6 +220,11 @@ class Registry:
             msg = f"values of format {one.name!r} cannot be described; declare its describe."
             raise PluginError(msg)
         return describe(value)
+
+
+def named_by(one: Format) -> tuple[str, ...]:
+    """Return the types that name a format in ``to=``."""
+    return one.types if one.named_by is None else one.named_by
 
 
 def imported(name: str) -> object:

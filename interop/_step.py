@@ -220,7 +220,7 @@ class Edge:
         if not self.aliases:
             traits -= MEMORY_TRAITS
         else:
-            traits = shared_traits(traits, self.target)
+            traits = shared_traits(traits, self.target.carries)
         return traits | self.conversion.adds
 
 
@@ -239,15 +239,15 @@ def sharing_effects(spec: Spec, target: Format) -> frozenset[str]:
     return frozenset({"share_readonly"}) if "readonly" in spec.traits else _NOTHING
 
 
-def shared_traits(traits: frozenset[str], target: Format) -> frozenset[str]:
-    """Return `traits` as they stand when `target` shares the memory.
+def shared_traits(traits: frozenset[str], carries: frozenset[str]) -> frozenset[str]:
+    """Return `traits` as they stand when a target that can carry some shares the memory.
 
     What never changes is flagged read-only where the target can say so, and the flags that the
     target cannot carry are gone: whether that is permitted is the policy's business.
     """
-    if "immutable" in traits and "readonly" in target.carries:
+    if "immutable" in traits and "readonly" in carries:
         traits |= {"readonly"}
-    return traits - (frozenset({"readonly", "immutable", "pinned"}) - target.carries)
+    return traits - (frozenset({"readonly", "immutable", "pinned"}) - carries)
 
 
 def is_array_dtype(dtype: str | None) -> bool:

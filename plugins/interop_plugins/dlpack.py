@@ -1,0 +1,123 @@
+"""DLPack: whoever has ``__dlpack__`` and no plugin of its own.
+
+Only the description is here. The consumers belong to the frameworks that consume, and take every
+format that speaks DLPack by the same rule as this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+from interop.plugin import (
+    DTYPES,
+    MEMORY_TRAITS,
+    CheckedProducer,
+    Export,
+    Format,
+    Spec,
+    checked_export,
+    hookimpl,
+)
+
+__all__ = ["interop_formats"]
+
+_NONE: frozenset[str] = frozenset()
+
+#: An element of DLPack has at most 255 bits.
+_DTYPES = frozenset(DTYPES) - {"clongdouble"}
+
+_DEVICES = (
+    "cpu",
+    "cuda",
+    "rocm",
+    "metal",
+    "oneapi",
+    "opencl",
+    "vulkan",
+    "vpi",
+    "ext_dev",
+    "webgpu",
+    "hexagon",
+    "maia",
+    "trn",
+)
+
+#: DLPack's numbers of the devices whose work is ordered by streams: CUDA, ROCm and CUDA managed.
+_STREAMED = frozenset({2, 10, 13})
+
+
+def describe(value: Any) -> Spec:
+    """Return the spec of a producer, read from a capsule that is then dropped.
+
+    Parameters
+    ----------
+    value : object
+        Anything with ``__dlpack__``.
+
+    Raises
+    ------
+    HandOffError
+        The producer refuses, or what it offers cannot be usable memory.
+    """
+    found = _look(value)
+    traits = _traits(value, found)
+    nbytes = prod(found.shape) * (found.bits // 8)
+    return Spec("dlpack", found.dtype, found.device, found.shape, traits, nbytes)
+
+
+def _look(value: Any) -> Export:
+    device = CheckedProducer(value).__dlpack_device__()
+    # To look at a shape, nothing needs to wait for the device; some producers would block on it.
+    return checked_export(value, stream=-1 if device[0] in _STREAMED else None)
+
+
+def _traits(value: Any, found: Export) -> frozenset[str]:
+    usual = found.contiguous and found.aligned and not found.backwards
+    if usual and found.versioned and not found.readonly and not found.pinned:
+        return _NONE
+    present = {
+        "readonly": found.readonly or (not found.versioned and _locked(value)),
+        "noncontiguous": not found.contiguous,
+        "negative_strides": found.backwards,
+        "broadcast": found.broadcast,
+        "unaligned": not found.aligned,
+        "pinned": found.pinned,
+    }
+    return frozenset(trait for trait, holds in present.items() if holds)
+
+
+def _locked(value: Any) -> bool:
+    """Tell whether a value says of itself, as NumPy's arrays do, that it is read-only."""
+    return getattr(getattr(value, "flags", None), "writeable", None) is False
+
+
+def memory(value: Any) -> tuple[tuple[int, int], ...]:
+    """Return the address and the length of the memory that a producer's array lies in."""
+    found = _look(value)
+    if 0 in found.shape:
+        return ()
+    itemsize = found.bits // 8
+    if found.strides is None:
+        return ((found.data, prod(found.shape) * itemsize),)
+    reach = [(n - 1) * s for n, s in zip(found.shape, found.strides, strict=True)]
+    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
+    return ((found.data + low * itemsize, (high - low + 1) * itemsize),)
+
+
+@hookimpl
+def interop_formats() -> Iterable[Format]:
+    """Return the format of strangers that speak DLPack."""
+    return [
+        Format(
+            "dlpack",
+            describe=describe,
+            dtypes=_DTYPES,
+            devices=_DEVICES,
+            carries=MEMORY_TRAITS - {"byteswapped"},
+            speaks={"dlpack": _DTYPES},
+            protocol="__dlpack__",
+            memory=memory,
+        )
+    ]

@@ -1,0 +1,217 @@
+"""Strangers with __dlpack__ are described right and convert without a plugin of their own."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import interop
+from interop.errors import HandOffError
+
+
+class Stranger:
+    """A producer of the versioned kind that interop has never heard of."""
+
+    def __init__(self, array, device=(1, 0)):
+        self.array = array
+        self.device = device
+        self.streams = []
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        self.streams.append(stream)
+        return self.array.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+class OldStranger(Stranger):
+    """A producer of the legacy kind."""
+
+    def __dlpack__(self, stream=None):
+        self.streams.append(stream)
+        return self.array.__dlpack__()
+
+
+class LockedStranger(OldStranger):
+    """A legacy producer that says in NumPy's way that it is read-only."""
+
+    flags = SimpleNamespace(writeable=False)
+
+
+def matrix():
+    return np.arange(6.0).reshape(2, 3)
+
+
+LAYOUTS = {
+    "plain": (matrix, set()),
+    "transposed": (lambda: matrix().T, {"noncontiguous"}),
+    "backwards": (lambda: matrix()[::-1], {"noncontiguous", "negative_strides"}),
+    "broadcast": (
+        lambda: np.broadcast_to(np.arange(3.0), (2, 3)),
+        {"noncontiguous", "broadcast", "readonly"},
+    ),
+    "unaligned": (lambda: np.zeros(17, "u1")[1:].view("f8"), {"unaligned"}),
+    "empty": (lambda: np.zeros((0, 3)), set()),
+    "scalar": (lambda: np.array(3.0), set()),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layout_is_described(layout):
+    """A stranger's spec tells dtype, shape, size and what is unusual of its memory."""
+    make, traits = LAYOUTS[layout]
+    array = make()
+    spec = interop.spec(Stranger(array))
+    assert spec.format == "dlpack"
+    assert (spec.dtype, spec.device, spec.shape) == ("float64", "cpu", array.shape)
+    assert spec.traits == traits
+    assert spec.nbytes == array.nbytes
+
+
+@pytest.mark.parametrize(
+    ("kind", "layout"),
+    [(Stranger, layout) for layout in LAYOUTS]
+    # NumPy itself does not export read-only memory to old consumers.
+    + [(OldStranger, layout) for layout in LAYOUTS if layout != "broadcast"],
+)
+def test_numpy_shares_every_layout(layout, kind):
+    """NumPy gets a view of a stranger's memory, with its strides and its read-only flag."""
+    array = LAYOUTS[layout][0]()
+    result = interop.convert(kind(array), to="numpy", copy=False)
+    assert type(result) is np.ndarray
+    np.testing.assert_array_equal(result, array)
+    assert result.dtype == array.dtype
+    assert result.ctypes.data == array.ctypes.data
+    assert result.flags.writeable == array.flags.writeable
+
+
+@pytest.mark.parametrize("kind", [Stranger, OldStranger])
+def test_the_result_keeps_the_memory_alive(kind):
+    """The memory lives as long as the view and no longer."""
+    array = np.arange(10.0)
+    owner = weakref.ref(array)
+    result = interop.convert(kind(array), to="numpy")
+    del array
+    gc.collect()
+    np.testing.assert_array_equal(result, np.arange(10.0))
+    del result
+    gc.collect()
+    assert owner() is None
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_torch_gets_the_numbers(layout):
+    """A torch tensor gets a stranger's numbers whatever its layout, and never by ending the process."""
+    torch = pytest.importorskip("torch")
+    array = LAYOUTS[layout][0]()
+    result = interop.convert(Stranger(array), to="torch")
+    assert isinstance(result, torch.Tensor)
+    np.testing.assert_array_equal(result.numpy(), array)
+    if layout in ("plain", "transposed"):
+        assert result.data_ptr() == array.ctypes.data
+
+
+def test_readonly_memory_is_not_shared_with_torch():
+    """No torch tensor is read-only, so torch gets a copy of memory that is flagged so."""
+    pytest.importorskip("torch")
+    array = matrix()
+    array.flags.writeable = False
+    result = interop.convert(Stranger(array), to="torch")
+    assert result.data_ptr() != array.ctypes.data
+    assert array.tolist() == result.tolist()
+
+
+def test_a_legacy_capsule_is_read_only_if_its_value_says_so():
+    """A capsule without flags is writable, unless ``value.flags.writeable`` is False."""
+    assert interop.spec(OldStranger(matrix())).traits == set()
+    locked = LockedStranger(matrix())
+    assert interop.spec(locked).traits == {"readonly"}
+    assert not interop.convert(locked, to="numpy").flags.writeable
+    assert interop.convert(OldStranger(matrix()), to="numpy").flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("number", "streams"), [(1, [None]), (2, [-1]), (10, [-1]), (13, [-1]), (8, [None])]
+)
+def test_looking_orders_no_work(number, streams):
+    """A device's producer is told that nothing waits, for a look at the metadata."""
+    stranger = Stranger(matrix(), device=(number, 0))
+    interop.spec(stranger)
+    assert stranger.streams == streams
+
+
+def test_bfloat16_of_a_stranger():
+    """A dtype that NumPy lacks is named as ml_dtypes names it, and shared with it."""
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(4, dtype=torch.bfloat16)
+    stranger = Stranger(tensor)
+    assert interop.spec(stranger).dtype == "bfloat16"
+    result = interop.convert(stranger, to="numpy")
+    assert result.dtype.name == "bfloat16"
+    assert result.ctypes.data == tensor.data_ptr()
+    assert result.astype("float32").tolist() == [0, 1, 2, 3]
+
+
+def test_what_cannot_be_exported_is_a_hand_off_error():
+    """A stranger that refuses, or has no device, raises HandOffError with its reason."""
+
+    class Refusing(Stranger):
+        def __dlpack__(self, **keywords):
+            raise RuntimeError("the array was deleted")
+
+    class Nowhere:
+        def __dlpack__(self, **keywords):
+            return matrix().__dlpack__(**keywords)
+
+    with pytest.raises(HandOffError, match="the array was deleted"):
+        interop.convert(Refusing(matrix()), to="numpy")
+    with pytest.raises(HandOffError, match="__dlpack_device__"):
+        interop.convert(Nowhere(), to="numpy")
+
+
+def test_a_wrapper_without_memory_is_refused():
+    """A tensor that wraps others has a NULL pointer, which would be garbage or a crash."""
+    torch = pytest.importorskip("torch")
+
+    class Wrapper(torch.Tensor):
+        @staticmethod
+        def __new__(cls):
+            return torch.Tensor._make_wrapper_subclass(cls, (3,), dtype=torch.float32)
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    class Disguise:
+        def __init__(self):
+            self.tensor = Wrapper()
+
+        def __dlpack__(self, **keywords):
+            return torch.Tensor.__dlpack__(self.tensor, **keywords)
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    with pytest.raises(HandOffError, match="no memory"):
+        interop.convert(Disguise(), to="numpy")
+
+
+def test_dtype_that_numbers_have_not():
+    """A dtype outside the standard's numbers is refused before any consumer sees it."""
+    with pytest.raises(HandOffError, match="would not export"):
+        interop.spec(Stranger(np.zeros(2, "M8[s]")))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_memory_is_told(layout):
+    """The address and extent of a stranger's memory are those NumPy knows."""
+    from interop_plugins.dlpack import memory
+
+    array = LAYOUTS[layout][0]()
+    low, high = np.lib.array_utils.byte_bounds(array)
+    assert memory(Stranger(array)) == (((low, high - low),) if array.size else ())

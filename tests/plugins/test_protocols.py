@@ -1,0 +1,559 @@
+"""Strangers that show arrays by the older protocols: read right, checked, and shared if possible."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import gc
+import mmap
+import pickle
+import subprocess
+import sys
+import textwrap
+import weakref
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import interop
+from interop.errors import HandOffError, RefusedError
+from interop_plugins import protocols
+
+
+class Interface:
+    """A stranger whose ``__array_interface__`` is NumPy's own with some entries changed."""
+
+    def __init__(self, source, **changes):
+        self.source = source
+        said = {**source.__array_interface__, **changes}
+        self.said = {key: entry for key, entry in said.items() if entry is not LEFT_OUT}
+
+    @property
+    def __array_interface__(self):
+        return self.said
+
+
+LEFT_OUT = object()
+
+
+class CudaInterface:
+    """A stranger with a ``__cuda_array_interface__``."""
+
+    def __init__(self, **changes):
+        self.said = {
+            "shape": (2, 3),
+            "typestr": "<f4",
+            "data": (0x7F0000000000, False),
+            "version": 3,
+            **changes,
+        }
+
+    @property
+    def __cuda_array_interface__(self):
+        return self.said
+
+
+class Answer:
+    """A stranger that has nothing but ``__array__``, of the signature before ``copy``."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.calls = 0
+
+    def __array__(self, dtype=None):
+        self.calls += 1
+        return self.answer
+
+
+class Labelled(Answer):
+    """A stranger that also says what its array is."""
+
+    def __init__(self, answer, dtype, shape):
+        super().__init__(answer)
+        self.dtype = dtype
+        self.shape = shape
+
+
+def matrix():
+    return np.arange(6.0).reshape(2, 3)
+
+
+def locked():
+    result = matrix()
+    result.flags.writeable = False
+    return result
+
+
+LAYOUTS = {
+    "plain": (matrix, set()),
+    "transposed": (lambda: matrix().T, {"noncontiguous"}),
+    "strided": (lambda: matrix()[:, ::2], {"noncontiguous"}),
+    "backwards": (lambda: matrix()[::-1], {"noncontiguous", "negative_strides"}),
+    "broadcast": (
+        lambda: np.broadcast_to(np.arange(3.0), (2, 3)),
+        {"noncontiguous", "broadcast", "readonly"},
+    ),
+    "readonly": (locked, {"readonly"}),
+    "swapped": (lambda: matrix().astype(">f8"), {"byteswapped"}),
+    "unaligned": (lambda: np.zeros(17, "u1")[1:].view("f8"), {"unaligned"}),
+    "unaligned_complex": (lambda: np.zeros(33, "u1")[1:].view("c16"), {"unaligned"}),
+    "half_aligned_complex": (lambda: np.zeros(40, "u1")[8:].view("c16"), set()),
+    "empty": (lambda: np.zeros((0, 3)), set()),
+    "scalar": (lambda: np.array(3.0), set()),
+}
+if sys.byteorder == "big":
+    LAYOUTS["swapped"] = (lambda: matrix().astype("<f8"), {"byteswapped"})
+
+DTYPES = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+DTYPES += ["bool", "float16", "float32", "float64", "complex64", "complex128", "longdouble"]
+
+
+def check_view(result, source):
+    """Assert that `result` is a plain array over the memory of `source`."""
+    assert type(result) is np.ndarray
+    assert result.dtype == source.dtype
+    assert result.shape == source.shape
+    assert result.ctypes.data == source.ctypes.data
+    assert result.flags.writeable == source.flags.writeable
+    np.testing.assert_array_equal(result, source)
+
+
+@pytest.mark.parametrize("show", [Interface, memoryview])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_are_described_and_shared(layout, show):
+    """Interfaces and buffers of every layout tell their traits and become views."""
+    make, traits = LAYOUTS[layout]
+    source = make()
+    value = show(source)
+    spec = interop.spec(value)
+    assert spec.format == ("buffer" if show is memoryview else "array_interface")
+    assert (spec.dtype, spec.shape, spec.nbytes) == (source.dtype.name, source.shape, source.nbytes)
+    assert spec.traits == traits
+    check_view(interop.convert(value, to="numpy", copy=False), source)
+
+
+@pytest.mark.parametrize("show", [Interface, memoryview])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes_are_named_and_kept(dtype, show):
+    """Every dtype of NumPy's numbers has its name and survives."""
+    source = np.zeros(3, dtype)
+    assert interop.spec(show(source)).dtype == dtype
+    check_view(interop.convert(show(source), to="numpy", copy=False), source)
+
+
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]", "S3", "U2", "V4", object])
+def test_what_are_no_numbers_is_refused(dtype):
+    """Dates, strings, raw bytes and objects are described but taken by nothing."""
+    value = Interface(np.zeros(2, dtype))
+    assert interop.spec(value).dtype == str(np.dtype(dtype))
+    with pytest.raises(RefusedError):
+        interop.convert(value, to="numpy")
+
+
+def test_bits_that_lost_their_dtype_are_refused():
+    """An interface of ml_dtypes says no more than two bytes each, so it cannot be read."""
+    source = np.zeros(3, ml_dtypes.bfloat16)
+    with pytest.raises(RefusedError):
+        interop.convert(Interface(source), to="numpy")
+
+
+def test_structures_are_refused():
+    """A structured array is described by its fields and taken by nothing."""
+    with pytest.raises(RefusedError):
+        interop.convert(Interface(np.zeros(2, [("a", "i4")])), to="numpy")
+
+
+LIES = {
+    "null": {"data": (0, False)},
+    "small_address": {"data": (8, False)},
+    "address_below_zero": {"data": (-4096, False)},
+    "address_beyond_all": {"data": (2**64 - 8, False)},
+    "data_is_short": {"data": (4096,)},
+    "data_is_a_float": {"data": (4096.0, False)},
+    "data_is_a_number": {"data": 140000000000},
+    "flag_is_text": {"data": (1 << 40, "no")},
+    "no_data_no_buffer": {"data": LEFT_OUT},
+    "negative_length": {"shape": (-2, 3)},
+    "float_length": {"shape": (2.0, 3)},
+    "shape_is_a_list": {"shape": [2, 3]},
+    "no_shape": {"shape": LEFT_OUT},
+    "many_axes": {"shape": (1,) * 65},
+    "overflow": {"shape": (2**62, 2**62)},
+    "far_strides": {"strides": (2**62, 2**62)},
+    "strides_below_zero": {"strides": (-(2**62), 8)},
+    "few_strides": {"strides": (8,)},
+    "strides_is_text": {"strides": "24,8"},
+    "strides_are_text": {"strides": ("24", "8")},
+    "no_typestr": {"typestr": LEFT_OUT},
+    "typestr_is_bytes": {"typestr": b"<f8"},
+    "typestr_is_nonsense": {"typestr": "<q99"},
+    "typestr_of_odd_size": {"typestr": "<i3"},
+    "buffer_too_short": {"data": b"12345678"},
+    "buffer_behind_offset": {"data": bytes(48), "offset": 8},
+    "negative_offset": {"data": bytes(48), "offset": -8},
+    "backwards_out_of_buffer": {"data": bytes(48), "strides": (-24, 8)},
+    "buffer_with_gaps": {"data": memoryview(bytes(96))[::2]},
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lying_interface_is_refused(lie):
+    """What an interface says is checked before NumPy sees it, and the refusal says what to do."""
+    value = Interface(matrix(), **LIES[lie])
+    with pytest.raises(HandOffError, match=r"Interface .*\. Correct what it says, or give interop"):
+        interop.convert(value, to="numpy")
+
+
+@pytest.mark.parametrize("said", [None, "shape", [("shape", (3,))]])
+def test_an_interface_that_is_no_dict_is_refused(said):
+    """Only a dict is an interface."""
+    value = Interface(matrix())
+    value.said = said
+    with pytest.raises(HandOffError, match="no dict"):
+        interop.spec(value)
+
+
+def test_an_interface_that_fails_is_refused():
+    """An attribute that raises is a refusal with its cause."""
+
+    class Failing:
+        @property
+        def __array_interface__(self):
+            raise ValueError("the file was closed")
+
+    with pytest.raises(HandOffError, match="the file was closed") as caught:
+        interop.spec(Failing())
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_numpy_sees_what_was_checked():
+    """An interface that says something else when asked again cannot slip past the checks."""
+
+    class Fickle:
+        asked = 0
+
+        @property
+        def __array_interface__(self):
+            self.asked += 1
+            fine = source.__array_interface__
+            return fine if self.asked <= 2 else {**fine, "data": (0, False)}
+
+    source = matrix()
+    check_view(interop.convert(Fickle(), to="numpy"), source)
+
+
+def test_interface_keeps_its_owner_alive():
+    """The stranger lives as long as the view of its memory, and no longer."""
+    value = Interface(matrix())
+    owner = weakref.ref(value)
+    result = interop.convert(value, to="numpy")
+    del value
+    gc.collect()
+    np.testing.assert_array_equal(result, matrix())
+    del result
+    gc.collect()
+    assert owner() is None
+
+
+def test_interface_over_a_buffer():
+    """An interface may give a buffer and an offset instead of a pointer."""
+    buffer = bytearray(np.arange(8.0).tobytes())
+    value = Interface(matrix(), data=buffer, offset=16)
+    result = interop.convert(value, to="numpy", copy=False)
+    np.testing.assert_array_equal(result, np.arange(2.0, 8.0).reshape(2, 3))
+    buffer[16:24] = np.float64(7).tobytes()
+    assert result[0, 0] == 7
+    frozen = Interface(matrix(), data=matrix().tobytes())
+    assert interop.spec(frozen).traits == {"readonly"}
+    assert not interop.convert(frozen, to="numpy").flags.writeable
+
+
+def test_interface_over_its_own_buffer():
+    """An interface without data stands for the value's own buffer."""
+
+    class Own(bytearray):
+        @property
+        def __array_interface__(self):
+            return {"version": 3, "shape": (2,), "typestr": "<i4", "data": None}
+
+    value = Own(np.array([5, 6], "<i4").tobytes())
+    found = protocols.describe_array_interface(value)
+    assert (found.dtype, found.shape) == ("int32", (2,))
+    assert protocols.from_array_interface(value).tolist() == [5, 6]
+
+
+def test_numbers_of_numpy_are_numbers():
+    """Lengths and strides may be NumPy's integers."""
+    value = Interface(matrix(), shape=(np.int64(2), np.int32(3)), strides=(np.int64(24), 8))
+    assert interop.spec(value).shape == (2, 3)
+    np.testing.assert_array_equal(interop.convert(value, to="numpy"), matrix())
+
+
+def test_a_mask_is_not_lost():
+    """An interface with a mask is refused unless the caller lets the mask go."""
+    source = matrix()
+    value = Interface(source, mask=np.zeros((2, 3), bool))
+    assert interop.spec(value).traits == {"masked"}
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(value, to="numpy")
+    check_view(interop.convert(value, to="numpy", allow="drop_mask"), source)
+
+
+@pytest.mark.parametrize("size", [0, 3])
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+def test_bytes_are_uint8(kind, size):
+    """Bytes are unsigned numbers in shared memory; those of bytes are read-only."""
+    value = kind(range(1, 1 + size))
+    result = interop.convert(value, to="numpy", copy=False)
+    assert result.tolist() == list(range(1, 1 + size))
+    assert result.dtype == np.uint8
+    assert interop.spec(value).traits == ({"readonly"} if kind is bytes else set())
+    if size:
+        assert result.flags.writeable == (kind is bytearray)
+        assert result.ctypes.data == np.frombuffer(value, np.uint8).ctypes.data
+
+
+@pytest.mark.parametrize("code", "bBhHiIlLqQfd")
+def test_array_array_is_shared(code):
+    """An array.array of any number is a view of the same memory."""
+    value = array.array(code, [1, 2, 3])
+    result = interop.convert(value, to="numpy", copy=False)
+    assert result.tolist() == [1, 2, 3]
+    assert (result.ctypes.data, result.size) == value.buffer_info()
+    assert interop.spec(value).dtype == result.dtype.name
+
+
+def test_other_buffers():
+    """A mapped file, a ctypes array, a pickle buffer and subclasses of bytes are buffers too."""
+
+    class Chunk(bytes):
+        pass
+
+    mapped = mmap.mmap(-1, 16)
+    mapped[:3] = b"abc"
+    result = interop.convert(mapped, to="numpy", copy=False)
+    assert result[:3].tobytes() == b"abc"
+    result[0] = 65
+    assert mapped[:3] == b"Abc"
+    del result
+    mapped.close()
+    grid = (ctypes.c_int16 * 3 * 2)()
+    result = interop.convert(grid, to="numpy", copy=False)
+    assert (result.dtype, result.shape) == (np.int16, (2, 3))
+    assert result.ctypes.data == ctypes.addressof(grid)
+    assert interop.convert(pickle.PickleBuffer(b"ab"), to="numpy").tolist() == [97, 98]
+    assert interop.convert(Chunk(b"ab"), to="numpy").tolist() == [97, 98]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="__buffer__ is of Python 3.12")
+def test_a_stranger_with_a_buffer():
+    """A class that writes __buffer__ in Python is a buffer."""
+
+    class Stranger:
+        def __buffer__(self, flags):
+            return memoryview(source)
+
+    source = matrix()
+    check_view(interop.convert(Stranger(), to="numpy"), source)
+
+
+def test_buffers_that_are_no_numbers_or_gone():
+    """Characters are refused by the planner, a released buffer when it is described."""
+    letters = memoryview(b"abc").cast("c")
+    with pytest.raises(RefusedError):
+        interop.convert(letters, to="numpy")
+    released = memoryview(b"abc")
+    released.release()
+    with pytest.raises(HandOffError, match="released memoryview"):
+        interop.spec(released)
+
+
+def test_standard_formats_of_buffers():
+    """A format with a byte order has the sizes that the buffer says."""
+    assert protocols._format("<i", 4) == ("int32", sys.byteorder == "big")
+    assert protocols._format(">q", 8) == ("int64", sys.byteorder == "little")
+    assert protocols._format("!B", 1) == ("uint8", False)
+    assert protocols._format("Zf", 8) == ("complex64", False)
+    assert protocols._format("@e", 2) == ("float16", False)
+    assert protocols._format("bfloat16", 2)[0] not in interop.plugin.DTYPES
+    assert protocols._format("T{i:a:}", 4)[0] not in interop.plugin.DTYPES
+
+
+def test_answer_of_the_old_signature():
+    """An __array__ that knows no copy= is asked once without a warning, and its array is given."""
+    value = Labelled(matrix(), np.dtype("float64"), (2, 3))
+    assert interop.spec(value)[:4] == ("array", "float64", "cpu", (2, 3))
+    assert value.calls == 0
+    result = interop.convert(value, to="numpy")
+    np.testing.assert_array_equal(result, matrix())
+    assert value.calls == 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", np.float64])
+def test_labels_as_numpy_reads_them(dtype):
+    """A dtype may be a name or a scalar type."""
+    value = Labelled(matrix(), dtype, (2, 3))
+    assert interop.spec(value).dtype == "float64"
+    assert value.calls == 0
+
+
+@pytest.mark.parametrize("label", [(None, (2, 3)), ("category", (2, 3)), ("float64", [2, 3])])
+def test_without_a_label_the_array_is_asked_for(label):
+    """A value that does not say what it is in NumPy's terms is asked for its array."""
+    value = Labelled(matrix(), *label)
+    assert interop.spec(value)[:4] == ("array", "float64", "cpu", (2, 3))
+    np.testing.assert_array_equal(interop.convert(value, to="numpy"), matrix())
+    assert interop.spec(Answer(matrix().astype(ml_dtypes.bfloat16))).dtype == "bfloat16"
+
+
+def test_an_answer_counts_as_a_copy():
+    """Whether __array__ copied is not known, so copy=False refuses and copy=True owns its memory."""
+    source = matrix()
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(Answer(source), to="numpy", copy=False)
+    owned = interop.convert(Answer(source), to="numpy", copy=True)
+    assert not np.shares_memory(owned, source)
+    np.testing.assert_array_equal(owned, source)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_answers_become_plain_arrays(layout):
+    """Whatever layout __array__ returns, the result is C-ordered, aligned, native and writable."""
+    source = LAYOUTS[layout][0]()
+    result = interop.convert(Answer(source), to="numpy")
+    assert type(result) is np.ndarray
+    np.testing.assert_array_equal(result, source)
+    assert result.flags.carray
+    assert result.dtype == source.dtype.newbyteorder("=")
+
+
+def test_a_subclass_answer_becomes_a_plain_array():
+    """An array of a subclass loses its class, not its numbers."""
+
+    class Special(np.ndarray):
+        pass
+
+    result = interop.convert(Answer(matrix().view(Special)), to="numpy")
+    assert type(result) is np.ndarray
+    np.testing.assert_array_equal(result, matrix())
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        (np.array(None, object), (np.dtype("float64"), ())),
+        (np.zeros(2, "float32"), (np.dtype("float64"), (2,))),
+        (np.zeros(3), (np.dtype("float64"), (2,))),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), (np.dtype("float64"), (2,))),
+    ],
+)
+def test_a_wrong_answer_is_declined(answer, label):
+    """Objects, another dtype or shape than announced, and hidden masks are not passed on."""
+    with pytest.raises(RefusedError):
+        interop.convert(Labelled(answer, *label), to="numpy")
+
+
+@pytest.mark.parametrize("answer", [[1, 2], None, 3.0])
+def test_an_answer_that_is_no_array_is_refused(answer):
+    """An answer of any type but ndarray raises HandOffError."""
+    with pytest.raises(HandOffError, match="answers __array__ with an object of type"):
+        interop.convert(Answer(answer), to="numpy")
+
+
+def test_a_failing_answer_is_a_hand_off_error():
+    """An __array__ that raises is a refusal with its cause."""
+
+    class Failing:
+        def __array__(self):
+            raise RuntimeError("not computed yet")
+
+    with pytest.raises(HandOffError, match="not computed yet") as caught:
+        interop.spec(Failing())
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_cuda_interface_is_described():
+    """What a CUDA array interface says becomes a spec on some CUDA device."""
+    spec = interop.spec(CudaInterface())
+    assert (spec.format, spec.dtype, spec.device) == ("cuda_array_interface", "float32", "cuda")
+    assert (spec.shape, spec.nbytes, spec.traits) == ((2, 3), 24, set())
+
+
+@pytest.mark.parametrize(
+    ("changes", "traits"),
+    [
+        ({"data": (0x7F0000000000, True)}, {"readonly"}),
+        ({"strides": (4, 8)}, {"noncontiguous"}),
+        ({"strides": (12, 4)}, set()),
+        ({"mask": object()}, {"masked"}),
+        ({"data": (0x7F0000000002, False)}, {"unaligned"}),
+        ({"shape": (0, 3), "data": (0, False)}, set()),
+        ({"version": 2}, set()),
+        ({"stream": 7}, set()),
+    ],
+)
+def test_traits_of_cuda_interfaces(changes, traits):
+    """Flags, strides and masks of a CUDA array interface become traits."""
+    assert interop.spec(CudaInterface(**changes)).traits == traits
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"data": (0, False)}, "no memory can be"),
+        ({"shape": (-1, 3)}, "no tuple of lengths"),
+        ({"version": 9}, "version=9"),
+        ({"stream": 0}, "stream=0"),
+        ({"data": None}, "not .address, readonly"),
+        ({"typestr": 4}, "no string"),
+    ],
+)
+def test_a_lying_cuda_interface_is_refused(changes, problem):
+    """A CUDA array interface is checked like its older sister."""
+    with pytest.raises(HandOffError, match=problem):
+        interop.spec(CudaInterface(**changes))
+
+
+def test_memory_is_told():
+    """The address and extent of each protocol's memory are those NumPy knows."""
+    source = matrix()[::-1, ::2]
+    low, high = np.lib.array_utils.byte_bounds(source)
+    assert protocols.interface_memory(Interface(source)) == ((low, high - low),)
+    assert protocols.buffer_memory(memoryview(source)) == ((low, high - low),)
+    assert protocols.buffer_memory(b"") == ()
+    assert protocols.interface_memory(Interface(np.zeros(0))) == ()
+    assert protocols.cuda_memory(CudaInterface()) == ((0x7F0000000000, 24),)
+
+
+def test_lies_do_not_end_the_process():
+    """The worst lies, told in a process of their own, end in exceptions there."""
+    script = """
+        import numpy as np, interop
+        class Liar:
+            def __init__(self, **said):
+                self.__dict__["said"] = said
+            @property
+            def __array_interface__(self):
+                return {"version": 3, "typestr": "<f8", **self.said}
+        for said in (
+            dict(shape=(1000,), data=(0, False)),
+            dict(shape=(1000,), data=(64, False)),
+            dict(shape=(2**61,), data=(2**63, False)),
+            dict(shape=(1000,), data=b"short"),
+            dict(shape=(3,), strides=(-(2**50),), data=(1 << 20, False)),
+        ):
+            try:
+                interop.convert(Liar(**said), to="numpy").sum()
+            except BufferError:
+                continue
+            raise SystemExit(f"{said} was believed")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

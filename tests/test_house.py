@@ -1,0 +1,182 @@
+"""The rules of the house: names, floors, doors, and what is imported when."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import interop
+import interop.plugin
+
+ROOT = Path(__file__).parent.parent
+CORE = sorted((ROOT / "interop").glob("*.py"))
+PLUGINS = sorted((ROOT / "plugins" / "interop_plugins").glob("*.py"))
+FRAMEWORKS = (
+    "numpy torch cupy cupyx scipy sparse jax tensorflow mlx pyarrow pandas polars xarray dask "
+    "onnxruntime torchao paddle numba"
+).split()
+
+
+def _imports(path: Path, *, inside: bool) -> Iterator[tuple[str, int]]:
+    """Yield the modules that a file imports, at its top level or anywhere."""
+    tree = ast.parse(path.read_text())
+    package = "interop" if path.parent.name == "interop" else "interop_plugins"
+    for node in ast.walk(tree) if inside else _top(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = f"{package}." if node.level else ""
+            if node.level and not node.module:
+                yield from ((base + alias.name, node.lineno) for alias in node.names)
+            else:
+                yield base + (node.module or ""), node.lineno
+
+
+def _top(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the statements that run on import, leaving out ``if TYPE_CHECKING``."""
+    for node in tree.body:
+        guard = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        if not guard and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from ast.walk(node)
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda p: p.name)
+def test_the_core_imports_no_framework(path: Path) -> None:
+    """No module of the core imports a framework, not even inside a function."""
+    found = [m for m, _ in _imports(path, inside=True) if m.partition(".")[0] in FRAMEWORKS]
+    assert found == []
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda p: p.name)
+def test_the_core_names_no_framework_in_code(path: Path) -> None:
+    """Outside docstrings and comments no framework's name stands in the core's code."""
+    tree = ast.parse(path.read_text())
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    words = re.compile(rf"\b({'|'.join(FRAMEWORKS)})\b")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) not in docstrings and " " not in node.value:
+                assert node.value == "sparse" or not words.fullmatch(node.value), node.lineno
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            assert name == "sparse" or not words.fullmatch(name), node.lineno
+
+
+@pytest.mark.parametrize("path", PLUGINS, ids=lambda p: p.name)
+def test_plugins_use_only_the_authors_door(path: Path) -> None:
+    """A plugin imports ``interop.plugin`` and ``interop.errors`` and no other plugin."""
+    for module, line in _imports(path, inside=False):
+        top = module.partition(".")[0]
+        if top == "interop":
+            assert module in ("interop.plugin", "interop.errors"), f"line {line}"
+        if top == "interop_plugins":  # the private parts of the same plugin
+            own = path.stem.lstrip("_").partition("_")[0]
+            assert module.startswith(f"interop_plugins._{own}_"), f"line {line}"
+        assert top not in FRAMEWORKS, f"line {line}"
+        assert top in sys.stdlib_module_names or top.startswith("interop"), f"line {line}: {module}"
+
+
+def test_imports_inside_the_core_point_one_way() -> None:
+    """There is no cycle among the core's modules at import time."""
+    graph = {
+        f"interop.{path.stem}": {
+            m for m, _ in _imports(path, inside=False) if m.startswith("interop.")
+        }
+        for path in CORE
+        if path.stem != "__init__"
+    }
+    order: list[str] = []
+
+    def visit(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, " → ".join((*way, module))
+        for other in graph.get(module, ()):
+            visit(other, (*way, module))
+        order.append(module)
+
+    for module in graph:
+        visit(module, ())
+
+
+def test_entry_points_are_the_files_and_are_installed() -> None:
+    """pyproject's table, the files of the plugins and the installed metadata agree."""
+    table = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    declared = table["project"]["entry-points"]["interop"]
+    files = {p.stem for p in PLUGINS} - {"__init__", "signatures"}
+    files = {name for name in files if not name.startswith("_")}
+    assert set(declared) == files
+    assert all(value == f"interop_plugins.{name}" for name, value in declared.items())
+    installed = {e.name: e.value for e in entry_points(group="interop") if e.dist and e.dist.name == "array-interop"}
+    assert installed == declared, "run: pip install -e ."
+
+
+def test_every_bundled_plugin_loads() -> None:
+    """No first-party plugin is broken or blocked."""
+    own = [p for p in interop.plugins() if p.distribution == "array-interop"]
+    assert {p.state for p in own} == {"loaded"}
+
+
+def test_loading_every_plugin_imports_no_framework(in_subprocess: Callable[..., str]) -> None:
+    """After ``import interop`` and the loading of all plugins, no framework is in memory."""
+    program = f"""
+        import sys, interop
+        assert "pluggy" not in sys.modules
+        interop.plugins(), interop.formats(), interop.conversions()
+        print(sorted(set(sys.modules) & set({FRAMEWORKS!r})))
+    """
+    assert in_subprocess(program).strip() == "[]"
+
+
+def test_planning_imports_no_framework(in_subprocess: Callable[..., str]) -> None:
+    """Planning a route from a spec needs no framework in memory."""
+    program = f"""
+        import sys, interop
+        spec = interop.make_spec("torch", "bfloat16", device="cuda:0", shape=(4, 4))
+        interop.plan(spec, to="cupy"), interop.plan(spec, to="numpy", dtype="float32")
+        print(sorted(set(sys.modules) & set({FRAMEWORKS!r})))
+    """
+    assert in_subprocess(program).strip() == "[]"
+
+
+@pytest.mark.parametrize("module", [interop, interop.plugin], ids=lambda m: m.__name__)
+def test_everything_public_is_listed_and_documented(module: object) -> None:
+    """`__all__` is sorted, complete, and every function and class in it has a docstring."""
+    names = module.__all__  # type: ignore[attr-defined]
+    assert len(set(names)) == len(names)
+    public = {
+        n for n, v in vars(module).items() if not n.startswith("_") and not inspect.ismodule(v)
+    } - {"annotations", "TYPE_CHECKING", "default", "pluggy", "Iterable"}
+    assert public - set(names) <= {"interop_formats", "interop_conversions", "interop_dtypes"}
+    for name in names:
+        value = getattr(module, name)
+        if callable(value) and inspect.isroutine(value) or inspect.isclass(value):
+            assert inspect.getdoc(value), name
+
+
+def test_the_version_is_the_distributions() -> None:
+    """`__version__` is what the metadata says."""
+    from importlib.metadata import version
+
+    assert interop.__version__ == version("array-interop")
+
+
+def test_nothing_speaks_of_this_machine() -> None:
+    """No tracked text holds an absolute path of a home or work directory."""
+    words = re.compile(r"(?<![\w./])/(home|root|work|tmp)/\w")
+    for path in ROOT.rglob("*"):
+        parts = set(path.relative_to(ROOT).parts)
+        if path.suffix in {".py", ".md", ".toml"} and not parts & {".venv", "venv", "build", "dist", ".git"}:
+            assert not words.search(path.read_text()), path

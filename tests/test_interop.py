@@ -1,0 +1,201 @@
+"""The face, held right and held wrong, with NumPy as the only framework."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import interop
+from interop import Interop
+
+
+def test_a_value_that_is_what_was_asked_for_is_returned_as_it_is() -> None:
+    """Identity, on the first call, on the second (by shortcut), and through a converter."""
+    x = np.arange(3.0)
+    convert = interop.converter("numpy")
+    for _ in range(2):
+        assert interop.convert(x, to="numpy") is x
+        assert interop.convert(x, np) is x
+        assert interop.convert(x, np.ndarray) is x
+        assert interop.convert(x, to=["numpy"]) is x
+        assert convert(x) is x
+
+
+def test_copy_true_gives_fresh_writable_memory() -> None:
+    """The result shares nothing and can be written, also from read-only memory."""
+    x = np.arange(3.0)
+    x.flags.writeable = False
+    y = interop.convert(x, to="numpy", copy=True)
+    assert not np.shares_memory(x, y)
+    assert y.flags.writeable
+    np.testing.assert_array_equal(x, y)
+
+
+def test_copy_false_raises_rather_than_copies() -> None:
+    """A cast cannot be had without a copy, and the message says what to leave out."""
+    with pytest.raises(interop.errors.RefusedError, match="leave out copy=False"):
+        interop.convert(np.arange(3), to="numpy", dtype="float32", copy=False)
+    x = np.arange(3)
+    assert interop.convert(x, to="numpy", copy=False) is x
+
+
+def test_like_takes_format_and_device() -> None:
+    """``like=`` names the target by an example."""
+    assert isinstance(interop.convert([1, 2], like=np.zeros(1)), np.ndarray)
+
+
+@pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype("float32"), np.dtype("<f4")])
+def test_dtype_may_be_a_name_or_an_object(dtype: Any) -> None:
+    """Names, NumPy's dtype objects and its scalar types mean the same."""
+    y = interop.convert(np.arange(3), to="numpy", dtype=dtype)
+    assert y.dtype == np.float32
+
+
+def test_out_is_written_and_returned() -> None:
+    """``out=`` decides format and dtype; what it held is overwritten; the source is unchanged."""
+    x, out = np.arange(6).reshape(2, 3), np.full((2, 3), 7.5)
+    assert interop.convert(x, out=out) is out
+    np.testing.assert_array_equal(out, x)
+    np.testing.assert_array_equal(x, np.arange(6).reshape(2, 3))
+
+
+def test_out_works_on_views() -> None:
+    """A strided destination is written in place, and its neighbours are not."""
+    base = np.zeros((4, 6))
+    interop.convert([[1.0, 2.0], [3.0, 4.0]], out=base[1:3, ::3])
+    expected = np.zeros((4, 6))
+    expected[1:3, ::3] = [[1, 2], [3, 4]]
+    np.testing.assert_array_equal(base, expected)
+
+
+def _readonly() -> np.ndarray:
+    x = np.zeros(3)
+    x.flags.writeable = False
+    return x
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "said"),
+    [
+        ({}, TypeError, "pass to= or like="),
+        ({"to": "numpyy"}, TypeError, "did you mean 'numpy'"),
+        ({"to": 7}, TypeError, "names no format"),
+        ({"to": []}, TypeError, "names no format"),
+        ({"to": int}, TypeError, "names no format"),
+        ({"to": "numpy", "like": np.zeros(1)}, ValueError, "one of them"),
+        ({"to": "numpy", "copy": "yes"}, ValueError, "None, True and False"),
+        ({"to": "numpy", "copy": False, "allow": "copy"}, ValueError, "one of the two"),
+        ({"to": "numpy", "allow": "copying"}, ValueError, "not an effect"),
+        ({"to": "numpy", "dtype": "float31"}, ValueError, "float31"),
+        ({"to": "numpy", "dtype": object()}, ValueError, "name it as a string"),
+        ({"to": "numpy", "device": "gpu zero"}, ValueError, "'cuda:1'"),
+        ({"to": "numpy", "device": "cuda"}, ValueError, "does not live on cuda"),
+        ({"out": np.zeros(4)}, ValueError, "give an out of that shape"),
+        ({"out": _readonly()}, ValueError, "read-only"),
+        ({"out": np.zeros(3), "to": "numpy"}, ValueError, "pass it alone"),
+        ({"out": np.zeros(3), "copy": False}, ValueError, "pass it alone"),
+        ({"out": [0.0] * 3}, ValueError, "cannot be written into"),
+    ],
+)
+def test_held_wrong(keywords: dict[str, Any], error: type[Exception], said: str) -> None:
+    """Every misuse is the builtin one expects and an InteropError, and names the next move."""
+    x = np.arange(3.0)
+    with pytest.raises(error, match=said) as info:
+        interop.convert(x, **keywords)
+    assert isinstance(info.value, interop.InteropError)
+    assert str(info.value).rstrip().endswith((".", "?", ")"))
+    np.testing.assert_array_equal(x, np.arange(3.0))
+
+
+def test_strangers_are_refused_with_advice() -> None:
+    """A value of no known format says how to make it known."""
+    with pytest.raises(TypeError, match="register a Format for it, or give it __dlpack__"):
+        interop.convert(object(), to="numpy")
+
+
+def test_the_policy_around_a_call_holds_and_the_call_overrules_it() -> None:
+    """A block forbids copying; one call inside it allows it again."""
+    x = np.arange(3)
+    with interop.policy(forbid="copy"):
+        with pytest.raises(interop.errors.RefusedError, match="copy"):
+            interop.convert(x, to="numpy", dtype="float32")
+        y = interop.convert(x, to="numpy", dtype="float32", allow="copy")
+    assert y.dtype == np.float32
+
+
+def test_a_converter_keeps_the_policy_it_was_made_under() -> None:
+    """The request is resolved once, policy included."""
+    with interop.policy(forbid="copy"):
+        convert = interop.converter("numpy", dtype="float32")
+    with pytest.raises(interop.errors.RefusedError):
+        convert(np.arange(3))
+
+
+def test_plan_reads_and_runs() -> None:
+    """A route is a table, and calling it converts."""
+    x = np.arange(6.0).astype(">f8")
+    route = interop.plan(x, to="numpy", dtype="float32")
+    assert route.steps
+    assert not route.zero_copy
+    assert route.cost > 0
+    np.testing.assert_array_equal(route(x), np.arange(6, dtype="f4"))
+
+
+def test_what_is_registered_can_be_listed() -> None:
+    """Formats, conversions with their provenance, and plugins with their state."""
+    assert "numpy" in {one.name for one in interop.formats()}
+    assert all(d.provenance.distribution for d in interop.conversions())
+    assert {p.name for p in interop.plugins()} >= {"numpy", "dlpack"}
+
+
+def test_the_route_cache_does_not_grow_with_shapes(loaded: Interop) -> None:
+    """A thousand shapes of one kind leave a handful of routes."""
+    convert = loaded.converter("numpy", dtype="float32")
+    for n in range(1, 1000):
+        convert(np.zeros((n, 3)))
+    request = loaded._requests.get("numpy", dtype="float32")
+    assert 0 < len(request.routes) < 12
+
+
+def test_sixteen_threads_plan_convert_and_register_at_once(loaded: Interop) -> None:
+    """Concurrent first uses and registrations give right results and no exception."""
+    failures: list[BaseException] = []
+    barrier = threading.Barrier(16)
+
+    def work(number: int) -> None:
+        try:
+            barrier.wait()
+            for n in range(30):
+                y = loaded.convert(np.arange(n), to="numpy", dtype="float32")
+                assert y.dtype == np.float32
+                assert len(y) == n
+                if n % 10 == 0:
+                    loaded.register(interop.Format(f"toy{number}_{n}"))
+        except BaseException as error:  # noqa: BLE001 - carried to the test's own thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_nothing_is_held_after_a_conversion() -> None:
+    """Routes are cached, values are not: the source dies when its last user does."""
+    import gc
+    import weakref
+
+    class Tracked(np.ndarray):
+        pass
+
+    x = np.zeros(3).view(Tracked)
+    alive = weakref.ref(x)
+    interop.convert(x, to="numpy", dtype="float32")
+    del x
+    gc.collect()
+    assert alive() is None

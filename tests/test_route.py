@@ -1,0 +1,53 @@
+"""Routes to be read: the table, the explanation, the HTML."""
+
+from __future__ import annotations
+
+from interop import Interop, make_spec
+from tests.toys import copy, toy, view
+
+
+def _route(empty: Interop) -> object:
+    empty.register(toy("a"), toy("b", dtypes=frozenset({"float64"})), toy("<c>"))
+    empty.register(
+        copy("a", "a", name="cast", changes=frozenset({"dtype"})),
+        view("a", "b"),
+        view("b", "<c>"),
+    )
+    return empty.plan(make_spec("a", "float32", shape=(1024, 1024)), to="<c>", dtype="float64")
+
+
+def test_the_table_shows_each_step(empty: Interop) -> None:
+    """Number, name, specs, effects, bytes, estimate and provenance of every step."""
+    lines = str(_route(empty)).splitlines()
+    assert lines[0].startswith("a float32 1024x1024 on cpu → <c>, dtype=float64: fresh memory")
+    assert lines[1].split()[:3] == ["step", "from", "to"]
+    assert [line.split()[1] for line in lines[2:]] == ["cast", "a_to_b", "b_to_<c>"]
+    assert "8.0 MiB" in lines[2]
+    assert "copy" in lines[2]
+    assert "view" in lines[3]
+    assert "run time" in lines[2]
+
+
+def test_explain_adds_what_was_refused(empty: Interop) -> None:
+    """Below the table stand the ways that were refused, the step and the keyword."""
+    empty.register(toy("a"), toy("b"), copy("a", "b"))
+    effects = frozenset({"drop_mask"})
+    empty.register(view("a", "b", name="unmask", effects=effects))
+    text = empty.plan(make_spec("a", "float32", shape=(3,)), to="b").explain()
+    assert "copy_a_to_b" in text
+    assert "unmask has the effect 'drop_mask'" in text
+    assert "allow={'drop_mask'}" in text
+
+
+def test_a_route_without_steps_says_so(empty: Interop) -> None:
+    """Nothing to do is told in words."""
+    empty.register(toy("a"))
+    assert "returned as it is" in str(empty.plan(make_spec("a", "float32"), to="a"))
+
+
+def test_html_is_the_same_table_escaped(empty: Interop) -> None:
+    """Notebooks get a table with as many rows as steps, its text escaped."""
+    html = _route(empty)._repr_html_()  # type: ignore[attr-defined]
+    assert html.count("<tr>") == 4
+    assert "b_to_&lt;c&gt;" in html
+    assert "<c>" not in html
