@@ -18,12 +18,12 @@ from ._format import Format, Parts
 from ._registry import Provenance, Registry
 from ._request import Request
 from ._runner import Runner
-from ._spec import MEMORY_TRAITS, Spec
+from ._spec import MEMORY_TRAITS, Spec, representative, spec_class
 from ._step import Step, Wants, shared_traits
 from .errors import Declined
 
 if TYPE_CHECKING:
-    from ._planner import Label, Planner
+    from ._planner import Planner
 
 __all__ = ["Composites"]
 
@@ -35,8 +35,13 @@ class _PartRoute(NamedTuple):
     """The route of one role's arrays."""
 
     role: str
-    label: Label
     steps: tuple[Step, ...]
+    seconds: float
+
+    @property
+    def copies(self) -> bool:
+        """Whether bytes are written."""
+        return any(step.writes for step in self.steps)
 
 
 class Composites:
@@ -45,21 +50,11 @@ class Composites:
     def __init__(self, registry: Registry, planner: Planner) -> None:
         self._registry = registry
         self._planner = planner
-        self._layouts: dict[str, list[Format]] = {}
-        self._routes: dict[tuple[object, ...], tuple[Label, tuple[Step, ...]] | None] = {}
+        self._routes: dict[tuple[object, ...], tuple[Step, ...] | None] = {}
 
-    def refresh(self) -> None:
-        """Take notice of what is registered now."""
-        self._layouts.clear()
+    def forget(self) -> None:
+        """Forget the routes of component arrays, because something was registered."""
         self._routes.clear()
-        for one in self._registry.formats.values():
-            if one.layout:
-                self._layouts.setdefault(one.layout, []).append(one)
-
-    def siblings(self, name: str) -> set[str]:
-        """Return the names of the formats that share the layout of one."""
-        layout = self._registry.formats[name].layout
-        return {one.name for one in self._layouts.get(layout or "", ())}
 
     def steps(
         self, spec: Spec, wants: Wants, request: Request, near: frozenset[str]
@@ -69,7 +64,7 @@ class Composites:
         if source.layout is None or not spec.traits <= MEMORY_TRAITS | source.apart:
             return
         copies = (None, True) if request.copy else (None,)
-        for target in self._layouts[source.layout]:
+        for target in self._planner.graph.alike(source):
             carries = self._registry.carries(target)
             if target.name in near:
                 for device in dict.fromkeys((spec.device, *wants.devices)):
@@ -87,21 +82,20 @@ class Composites:
             found = self._part_route(hand_over, role, request)
             if found is None:
                 return
-            routes.append(_PartRoute(role, *found))
+            routes.append(found)
         yield hand_over.step(routes, self._registry.provenance[hand_over.target.name])
 
-    def _part_route(
-        self, hand_over: _HandOver, role: str, request: Request
-    ) -> tuple[Label, tuple[Step, ...]] | None:
+    def _part_route(self, hand_over: _HandOver, role: str, request: Request) -> _PartRoute | None:
         spec, target = hand_over.part_spec(role), hand_over.target
         wanted = (target.components, hand_over.part_dtype(role), hand_over.way.device)
-        key = (spec, wanted, hand_over.way.copy, request.policy)
+        key = (spec_class(spec), wanted, hand_over.way.copy, request.policy)
         if key not in self._routes:
             formats = (target.components or "",)
             sub = Request(formats, wanted[1], wanted[2], hand_over.way.copy, request.policy)
-            found = self._planner.route(spec, sub)
-            self._routes[key] = found and (found[0], tuple(found[1]))
-        return self._routes[key]
+            found = self._planner.route(representative(spec), sub)
+            self._routes[key] = None if found is None else tuple(found[1])
+        steps = self._routes[key]
+        return None if steps is None else _PartRoute(role, steps, _seconds(spec, steps))
 
 
 class _Way(NamedTuple):
@@ -176,7 +170,7 @@ class _HandOver(NamedTuple):
         """Return the hand-over as a step of a route."""
         restacked = self.source.unstacks | self.target.restacks
         aliases = any(_aliases(route) for route in routes if route.role not in restacked)
-        writes = any(route.label.copied for route in routes) or bool(restacked)
+        writes = any(route.copies for route in routes) or bool(restacked)
         kept = shared_traits(self.spec.traits, self.carries)
         return Step(
             f"{self.source.name}_to_{self.target.name}".replace(".", "_"),
@@ -184,7 +178,8 @@ class _HandOver(NamedTuple):
             self.spec,
             self.after()._replace(traits=kept if aliases else kept - MEMORY_TRAITS),
             self._effects(routes, writes),
-            _LATENCY + sum(route.label.seconds for route in routes),
+            _LATENCY + sum(route.seconds for route in routes),
+            _LATENCY + sum(step.latency for route in routes for step in route.steps),
             writes,
             aliases,
             self._call(routes),
@@ -206,6 +201,14 @@ class _HandOver(NamedTuple):
         index, after = self.spec.index_dtype, self._index_dtype()
         limit = None if preserves(index, after) else DTYPES[after or "int32"].digits
         return partial(_hand_over, self.source, self.target, calls, limit)
+
+
+def _seconds(spec: Spec, steps: tuple[Step, ...]) -> float:
+    """Return the time of steps that were chosen for another spec of the same class."""
+    if not steps:
+        return 0.0
+    scale = spec.nbytes / max(1, steps[0].before.nbytes)
+    return sum(step.latency + (step.seconds - step.latency) * scale for step in steps)
 
 
 def _aliases(route: _PartRoute) -> bool:

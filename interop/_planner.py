@@ -5,31 +5,29 @@ bytes were copied, and whether they came from a device to the host. Steps are ge
 state by the conversions that take its spec, and by taking composite values apart; so the graph is
 implicit, and routes are found by label-setting shortest path (E. W. Dijkstra, 1959).
 
-Hand-offs are limited: a route may visit only formats that lie on a way at most `SLACK` hand-offs
+Hand-offs are limited: a route visits only formats that lie on a way at most `SLACK` hand-offs
 longer than the shortest one. If no route is feasible within that, the limit is dropped.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, NamedTuple
 
 from ._composite import Composites
 from ._device import device_type, matches
-from ._dtype import narrowed, promoted
+from ._dtype import itemsize, narrowed, promoted
 from ._format import Format
+from ._graph import Graph, Outlook
 from ._policy import LOSING
 from ._registry import Registry
 from ._request import Request
 from ._spec import Spec, spec_kind
-from ._step import Edge, Step, Wants
+from ._step import Step, Wants
 
-__all__ = ["SLACK", "Label", "Planner"]
-
-SLACK = 2
+__all__ = ["Goal", "Label", "Planner", "State"]
 
 
 class State(NamedTuple):
@@ -82,53 +80,13 @@ class Planner:
     ----------
     registry : Registry
     available : callable
-        ``available(module) -> bool``: whether a framework can be imported. Intermediate formats
-        whose framework is missing are not visited.
+        ``available(module) -> bool``: whether a framework can be imported.
     """
 
     def __init__(self, registry: Registry, available: Callable[[str], bool]) -> None:
         self._registry = registry
-        self._available = available
-        self._version = -1
-        self._edges: dict[str, list[Edge]] = {}
-        self._neighbours: dict[str, frozenset[str]] = {}
-        self._reverse: dict[str, set[str]] = {}
+        self.graph = Graph(registry, available)
         self._composites = Composites(registry, self)
-
-    def refresh(self) -> None:
-        """Make the registered conversions ready for planning, if anything changed."""
-        if self._version == self._registry.version:
-            return
-        formats = self._registry.formats
-        edges: dict[str, list[Edge]] = {name: [] for name in formats}
-        for declared in self._registry.conversions:
-            target = formats.get(declared.conversion.target)
-            for source in self._sources(declared.conversion.source):
-                if target is not None:
-                    edges[source.name].append(Edge(declared, source, target))
-        self._edges = edges
-        self._composites.refresh()
-        self._connect()
-        self._version = self._registry.version
-
-    def _sources(self, name: str) -> list[Format]:
-        formats = self._registry.formats
-        speakers = [f for f in formats.values() if name in f.speaks and f.name != name]
-        return ([formats[name]] if name in formats else []) + speakers
-
-    def _connect(self) -> None:
-        self._reverse = {name: set() for name in self._registry.formats}
-        neighbours: dict[str, frozenset[str]] = {}
-        for name, edges in self._edges.items():
-            reached = {e.target.name for e in edges} | self._composites.siblings(name)
-            neighbours[name] = frozenset(reached - {name})
-            for target in neighbours[name]:
-                self._reverse[target].add(name)
-        self._neighbours = neighbours
-
-    def edges(self, name: str) -> list[Edge]:
-        """Return the declared conversions that start at a format."""
-        return self._edges.get(name, [])
 
     def format(self, name: str) -> Format:
         """Return a format by its name."""
@@ -168,16 +126,17 @@ class Planner:
         -------
         tuple of Label and list of Step, or None
         """
-        self.refresh()
+        if self.graph.refresh():
+            self._composites.forget()
         goals = self.goals(spec, request)
         if not goals:
             return None
-        near = self._near(spec.format, goals)
-        found = _Search(self, request, goals, near, without, relaxed).run(spec)
-        if found is None and len(near) < len(self._registry.formats):
-            everywhere = near | {n for n in self._registry.formats if self._usable(n)}
-            found = _Search(self, request, goals, everywhere, without, relaxed).run(spec)
-        return found
+        for everywhere in (False, True):
+            outlook = self.graph.outlook(spec.format, goals, everywhere=everywhere)
+            found = _Search(self, request, goals, outlook, without, relaxed).run(spec)
+            if found is not None:
+                return found
+        return None
 
     def replayed(self, spec: Spec, request: Request, steps: tuple[Step, ...]) -> tuple[Step, ...]:
         """Return the steps of a route as they are for another spec of its class."""
@@ -202,54 +161,45 @@ class Planner:
         """
         target = steps[-1].after.format
         between = [step for step in steps if step.before.format != step.after.format]
-        rivals = {e.provenance for e in self.edges(source.name) if e.target.name == target}
+        rivals = {e.provenance for e in self.graph.edges(source.name) if e.target.name == target}
         if len(between) == 1 and len({r.distribution for r in rivals}) == 1:
             return between[0].shortcut
         return None
-
-    def _near(self, start: str, goals: dict[str, Goal]) -> frozenset[str]:
-        """Return the formats on ways at most `SLACK` hand-offs longer than the shortest."""
-        from_start = _distances({start}, self._neighbours)
-        to_goal = _distances(goals, self._reverse)
-        limit = min((from_start[name] for name in goals if name in from_start), default=0) + SLACK
-        return frozenset(
-            name
-            for name, there in from_start.items()
-            if name in to_goal
-            and there + to_goal[name] <= limit
-            and (name == start or name in goals or self._usable(name))
-        )
-
-    def _usable(self, name: str) -> bool:
-        requires = self._registry.formats[name].requires
-        return not requires or self._available(requires)
 
     def steps(
         self, spec: Spec, wants: Wants, request: Request, near: frozenset[str]
     ) -> Iterator[Step]:
         """Yield every step that can be made from a spec."""
-        for edge in self._edges.get(spec.format, ()):
+        for edge in self.graph.edges(spec.format):
             if edge.target.name in near and edge.takes_value(spec):
                 yield from edge.steps(spec, wants)
         yield from self._composites.steps(spec, wants, request, near)
 
 
 class _Search:
-    """One search: from a spec to the first goal settled."""
+    """One search: from a spec to the first goal settled.
 
-    def __init__(
+    It is led on by the least that the rest of the way must cost (P. E. Hart, N. J. Nilsson and
+    B. Raphael, 1968): at least one loss, or one copy, or so many hand-offs. No step lowers that
+    bound by more than its own cost, so that the first goal settled is the preferred one.
+    """
+
+    def __init__(  # noqa: PLR0917 - made in one place
         self,
         planner: Planner,
         request: Request,
         goals: dict[str, Goal],
-        near: frozenset[str],
+        outlook: Outlook,
         without: frozenset[object],
         relaxed: bool,
     ) -> None:
         self._planner = planner
         self._request = request
         self._goals = goals
-        self._near = near
+        self._dtypes = {goal.dtype for goal in goals.values()}
+        self._devices = {goal.device for goal in goals.values()}
+        self._dense = all(planner.format(name).layout is None for name in goals)
+        self._outlook = outlook
         self._without = without
         self._relaxed = relaxed
         self._wants = _wants(request, goals)
@@ -263,17 +213,41 @@ class _Search:
         queue = [(Label(), next(self._order), start)]
         settled: set[State] = set()
         while queue:
-            label, _, state = heapq.heappop(queue)
+            _, _, state = heapq.heappop(queue)
             if state in settled:
                 continue
             if self._reached(state):
-                return label, _trace(came, state)
+                return best[state], _trace(came, state)
             settled.add(state)
-            for after, step, extended in self._extend(state, label):
-                if after not in best or extended < best[after]:
-                    best[after], came[after] = extended, (state, step)
-                    heapq.heappush(queue, (extended, next(self._order), after))
+            for after, step, label in self._extend(state, best[state]):
+                if after not in best or label < best[after]:
+                    best[after], came[after] = label, (state, step)
+                    heapq.heappush(queue, (self._bound(after, label), next(self._order), after))
         return None
+
+    def _bound(self, state: State, label: Label) -> Label:
+        """Return the least label that a whole route through `state` can have."""
+        spec, outlook = state.spec, self._outlook
+        must_copy = (
+            spec.format not in outlook.uncopied
+            or spec.dtype not in self._dtypes
+            or (self._request.copy is True and not state.fresh)
+            or not any(matches(spec.device, device) for device in self._devices)
+        )
+        must_lose = spec.format not in outlook.lossless
+        seconds = outlook.hops.get(spec.format, 0) * outlook.latency
+        if self._dense and (must_copy or must_lose):
+            width = min(itemsize(dtype) for dtype in (spec.dtype, *self._dtypes))
+            rate = outlook.losing_rate if must_lose else outlook.rate
+            seconds += spec.size * width / rate
+        return Label(
+            label.refused,
+            label.lost + must_lose,
+            label.copied or must_copy,
+            label.seconds + seconds,
+            label.steps,
+            label.names,
+        )
 
     def _reached(self, state: State) -> bool:
         spec = state.spec
@@ -288,22 +262,27 @@ class _Search:
         )
 
     def _extend(self, state: State, label: Label) -> Iterator[tuple[State, Step, Label]]:
-        for step in self._planner.steps(state.spec, self._wants, self._request, self._near):
+        for step in self._planner.steps(state.spec, self._wants, self._request, self._outlook.near):
             if step.place in self._without:
                 continue
-            after, taken = _advanced(state, step)
+            after, taken = _advanced(state, step, self._request.copy is True)
+            if after.spec == state.spec and after.fresh == state.fresh:
+                continue
             refused = len(taken.effects - self._request.permitted)
             if not refused or self._relaxed:
                 yield after, taken, label.extended(taken, refused)
 
 
-def _advanced(state: State, step: Step) -> tuple[State, Step]:
-    """Return the state after a step, and the step with the effects that only the way shows."""
+def _advanced(state: State, step: Step, wants_fresh: bool = False) -> tuple[State, Step]:
+    """Return the state after a step, and the step with the effects that only the way shows.
+
+    Whether the memory is fresh makes a difference of states only if the request cares.
+    """
     was, now = device_type(step.before.device), device_type(step.after.device)
     hosted = state.hosted or (was != "cpu" and now == "cpu")
     if state.hosted and was == "cpu" and now != "cpu":
         step = step._replace(effects=step.effects | {"host_round_trip"})
-    fresh = state.fresh or (step.writes and not step.aliases)
+    fresh = wants_fresh and (state.fresh or (step.writes and not step.aliases))
     return State(step.after, fresh, state.copied or step.writes, hosted), step
 
 
@@ -325,18 +304,6 @@ def _wants(request: Request, goals: dict[str, Goal]) -> Wants:
     # The host is where frameworks meet, so a way through it is worth a look.
     devices = dict.fromkeys([*(goal.device for goal in goals.values()), "cpu"])
     return Wants(tuple(dtypes), tuple(devices), request.dtype is not None)
-
-
-def _distances(start: Iterable[str], neighbours: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    found = dict.fromkeys(start, 0)
-    queue = deque(found)
-    while queue:
-        name = queue.popleft()
-        for other in neighbours[name]:
-            if other not in found:
-                found[other] = found[name] + 1
-                queue.append(other)
-    return found
 
 
 def _wanted_dtype(spec: Spec, target: Format) -> str | None:

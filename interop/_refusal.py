@@ -115,7 +115,7 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
         return _unreachable_goal(planner, spec, request)
     objections = [
         f"  - {edge.conversion.label}: {reason}"
-        for edge in planner.edges(spec.format)
+        for edge in planner.graph.edges(spec.format)
         if edge.target.name != spec.format and (reason := edge.objection(spec))
     ]
     if not objections:

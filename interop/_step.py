@@ -46,6 +46,8 @@ class Step(NamedTuple):
     effects : frozenset of str
     seconds : float
         Estimated time.
+    latency : float
+        The part of it that does not depend on the size.
     writes : bool
         Whether bytes are written.
     aliases : bool
@@ -64,6 +66,7 @@ class Step(NamedTuple):
     after: Spec
     effects: frozenset[str]
     seconds: float
+    latency: float
     writes: bool
     aliases: bool
     call: Callable[..., Any]
@@ -188,6 +191,7 @@ class Edge:
             after,
             effects,
             conversion.cost.seconds(spec, after),
+            conversion.cost.latency,
             self.writes,
             self.aliases,
             partial(conversion.function, **keywords) if keywords else conversion.function,

@@ -1,0 +1,193 @@
+"""The graph of formats: which conversions start where, and what a way must cost at least."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from ._format import Format
+from ._policy import LOSING
+from ._registry import Registry
+from ._step import Edge
+
+__all__ = ["SLACK", "Graph", "Outlook"]
+
+#: How many hand-offs longer than the shortest a route may be.
+SLACK = 2
+
+
+class Outlook(NamedTuple):
+    """What is known beforehand of the ways from one format to some goals.
+
+    Parameters
+    ----------
+    near : frozenset of str
+        The formats on ways at most `SLACK` hand-offs longer than the shortest.
+    hops : mapping of str to int
+        For each format, the hand-offs that are left at least.
+    lossless, uncopied : frozenset of str
+        The formats from which a way leads on without a loss, or without writing bytes.
+    latency : float
+        Seconds of the quickest hand-off there is.
+    rate, losing_rate : float
+        Bytes per second of the fastest step that writes, and of the fastest that writes and loses
+        (by which what is sparse becomes dense).
+    """
+
+    near: frozenset[str]
+    hops: Mapping[str, int]
+    lossless: frozenset[str]
+    uncopied: frozenset[str]
+    latency: float
+    rate: float
+    losing_rate: float
+
+
+class Graph:
+    """The registered conversions, by the formats they start from.
+
+    Parameters
+    ----------
+    registry : Registry
+    available : callable
+        ``available(module) -> bool``: whether a framework can be imported. Formats whose
+        framework is missing are goals at most.
+    """
+
+    def __init__(self, registry: Registry, available: Callable[[str], bool]) -> None:
+        self._registry = registry
+        self._available = available
+        self._version = -1
+        self._edges: dict[str, list[Edge]] = {}
+        self._layouts: dict[str, list[Format]] = {}
+        self._outlooks: dict[tuple[object, ...], Outlook] = {}
+        self._forward: dict[str, set[str]] = {}
+        self._reverse: dict[str, set[str]] = {}
+        self._reverse_lossless: dict[str, set[str]] = {}
+        self._reverse_uncopied: dict[str, set[str]] = {}
+        self._quickest = (0.0, math.inf, math.inf)
+
+    def refresh(self) -> bool:
+        """Take notice of what is registered now; tell whether anything changed."""
+        if self._version == self._registry.version:
+            return False
+        self._outlooks.clear()
+        self._edges = self._sorted_edges()
+        self._layouts = {}
+        for one in self._registry.formats.values():
+            if one.layout:
+                self._layouts.setdefault(one.layout, []).append(one)
+        self._connect()
+        self._version = self._registry.version
+        return True
+
+    def _sorted_edges(self) -> dict[str, list[Edge]]:
+        formats = self._registry.formats
+        speakers: dict[str, list[Format]] = {name: [one] for name, one in formats.items()}
+        for one in formats.values():
+            for protocol in one.speaks:
+                if protocol != one.name:
+                    speakers.setdefault(protocol, []).append(one)
+        edges: dict[str, list[Edge]] = {name: [] for name in formats}
+        for declared in self._registry.conversions:
+            target = formats.get(declared.conversion.target)
+            if target is None:
+                continue
+            for source in speakers.get(declared.conversion.source, ()):
+                edges[source.name].append(Edge(declared, source, target))
+        return edges
+
+    def _connect(self) -> None:
+        links = [
+            (e.source.name, e.target.name, bool(e.effects & LOSING), e.writes)
+            for edges in self._edges.values()
+            for e in edges
+        ]
+        links += [
+            (one.name, other.name, False, False)
+            for alike in self._layouts.values()
+            for one in alike
+            for other in alike
+        ]
+        links = [link for link in links if link[0] != link[1]]
+        self._forward = _grouped((a, b) for a, b, _, _ in links)
+        self._reverse = _grouped((b, a) for a, b, _, _ in links)
+        self._reverse_lossless = _grouped((b, a) for a, b, loses, _ in links if not loses)
+        self._reverse_uncopied = _grouped((b, a) for a, b, _, writes in links if not writes)
+        edges = [e for es in self._edges.values() for e in es]
+        writing = [e for e in edges if e.writes]
+        self._quickest = (
+            min((e.conversion.cost.latency for e in edges), default=0.0),
+            _fastest(writing),
+            _fastest(e for e in writing if e.effects & LOSING),
+        )
+
+    def edges(self, name: str) -> list[Edge]:
+        """Return the declared conversions that start at a format."""
+        return self._edges.get(name, [])
+
+    def alike(self, one: Format) -> list[Format]:
+        """Return the formats of the same layout, itself among them."""
+        return self._layouts[one.layout] if one.layout else []
+
+    def outlook(self, start: str, goals: Iterable[str], *, everywhere: bool = False) -> Outlook:
+        """Return what is known of the ways from a format to some others.
+
+        Parameters
+        ----------
+        start : str
+        goals : iterable of str
+        everywhere : bool
+            Whether to drop the limit on hand-offs.
+        """
+        key = (start, *goals, everywhere)
+        found = self._outlooks.get(key)
+        if found is None:
+            found = self._outlooks[key] = self._look(start, tuple(goals), everywhere)
+        return found
+
+    def _look(self, start: str, goals: tuple[str, ...], everywhere: bool) -> Outlook:
+        hops = _distances(goals, self._reverse)
+        there = _distances((start,), self._forward)
+        limit = min((there[name] for name in goals if name in there), default=0) + SLACK
+        near = {
+            name
+            for name, steps in there.items()
+            if name in hops and (everywhere or steps + hops[name] <= limit) and self._usable(name)
+        }
+        return Outlook(
+            frozenset(near | {start, *goals}),
+            hops,
+            frozenset(_distances(goals, self._reverse_lossless)),
+            frozenset(_distances(goals, self._reverse_uncopied)),
+            *self._quickest,
+        )
+
+    def _usable(self, name: str) -> bool:
+        requires = self._registry.formats[name].requires
+        return not requires or self._available(requires)
+
+
+def _fastest(edges: Iterable[Edge]) -> float:
+    return max((e.conversion.cost.bandwidth or math.inf for e in edges), default=math.inf)
+
+
+def _grouped(links: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    grouped: dict[str, set[str]] = {}
+    for one, other in links:
+        grouped.setdefault(one, set()).add(other)
+    return grouped
+
+
+def _distances(start: Iterable[str], links: Mapping[str, Iterable[str]]) -> dict[str, int]:
+    found = dict.fromkeys(start, 0)
+    queue = deque(found)
+    while queue:
+        name = queue.popleft()
+        for other in links.get(name, ()):
+            if other not in found:
+                found[other] = found[name] + 1
+                queue.append(other)
+    return found

@@ -1,0 +1,393 @@
+"""Dense arrays on a CUDA device: values, dtypes, layouts and whose memory it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import interop
+from interop import Conversion, Cost, Format, Interop, Spec
+
+DTYPES = [
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+]
+
+
+def host(dtype: str, shape: tuple[int, ...] = (5, 7)) -> np.ndarray[Any, Any]:
+    """Return an array whose values every dtype holds."""
+    values = np.arange(np.prod(shape, dtype=int)).reshape(shape) % 5
+    if dtype.startswith("complex"):
+        values = values + 2j * values
+    return values.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+
+
+def equal(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
+    return left.dtype == right.dtype and left.shape == right.shape and bool((left == right).all())
+
+
+def on_device(cupy: Any, dtype: str, shape: tuple[int, ...] = (5, 7)) -> Any:
+    """Return a CuPy array made without interop."""
+    values = host(dtype, shape)
+    result = cupy.empty(shape, values.dtype)
+    result.set(values)
+    return result
+
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda a: a,
+    "transposed": lambda a: a.T,
+    "sliced": lambda a: a[1:4, ::2],
+    "offset": lambda a: a[2:],
+    "scalar": lambda a: a[1, 1],
+    "empty": lambda a: a[:0],
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_cupy_to_torch(cupy: Any, torch: Any, dtype: str, layout: str) -> None:
+    """A CuPy array and the tensor made from it are the same memory, in the same layout."""
+    array = LAYOUTS[layout](on_device(cupy, dtype))
+    with interop.trace() as receipts:
+        tensor = interop.convert(array, to="torch")
+    assert type(tensor) is torch.Tensor
+    assert (str(tensor.dtype), tensor.shape) == (f"torch.{dtype}", array.shape)
+    assert tensor.device == torch.device("cuda", array.device.id)
+    if array.size:
+        assert tensor.data_ptr() == array.data.ptr
+        assert not receipts[-1].effects
+    assert equal(interop.convert(tensor, to="numpy"), LAYOUTS[layout](host(dtype)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_torch_to_cupy(cupy: Any, torch: Any, dtype: str, layout: str) -> None:
+    """A tensor and the CuPy array made from it are the same memory, in the same layout."""
+    tensor = LAYOUTS[layout](interop.convert(on_device(cupy, dtype), to="torch"))
+    array = interop.convert(tensor, to="cupy")
+    assert type(array) is cupy.ndarray
+    assert (array.dtype.name, array.shape) == (dtype, tuple(tensor.shape))
+    assert array.device.id == tensor.device.index
+    if array.size:
+        assert array.data.ptr == tensor.data_ptr()
+    assert equal(array.get(), LAYOUTS[layout](host(dtype)))
+
+
+def test_writes_are_seen_on_both_sides(cupy: Any, torch: Any) -> None:
+    """What one side writes the other reads."""
+    array = cupy.zeros((4, 4), "float32")
+    tensor = interop.convert(array, to="torch")
+    tensor += 3
+    torch.cuda.synchronize()
+    assert (array.get() == 3).all()
+
+
+def test_broadcast(cupy: Any, torch: Any) -> None:
+    """Memory that repeats along an axis is shared, not spelt out."""
+    tensor = torch.arange(5.0, device="cuda").expand(1000, 5)
+    array = interop.convert(tensor, to="cupy")
+    assert array.data.ptr == tensor.data_ptr()
+    assert array.strides == (0, 4)
+
+
+def test_negative_strides(cupy: Any, torch: Any) -> None:
+    """An array walked backwards is copied for torch, which cannot be given one."""
+    array = on_device(cupy, "float32")[::-1]
+    tensor = interop.convert(array, to="torch")
+    assert tensor.is_cuda
+    assert equal(interop.convert(tensor, to="numpy"), host("float32")[::-1])
+
+
+def test_subclass(cupy: Any, torch: Any) -> None:
+    """An array of a subclass is shared as a plain one."""
+
+    class Mine(cupy.ndarray):  # type: ignore[misc]
+        pass
+
+    array = on_device(cupy, "float32").view(Mine)
+    assert interop.convert(array, to="torch").data_ptr() == array.data.ptr
+
+
+def test_gradients(cupy: Any, torch: Any) -> None:
+    """A tensor that records gradients is detached and shared, and goes on recording."""
+    tensor = torch.ones(4, device="cuda", requires_grad=True)
+    array = interop.convert(tensor, to="cupy")
+    assert array.data.ptr == tensor.data_ptr()
+    assert tensor.requires_grad
+
+
+@pytest.mark.parametrize("lazy", ["conj", "neg"])
+def test_lazy_bits(cupy: Any, torch: Any, lazy: str) -> None:
+    """A lazy conjugate or negation leaves torch with the right sign."""
+    z = torch.tensor([1 + 2j, 3 - 4j], device="cuda")
+    value = z.conj() if lazy == "conj" else z.conj().imag
+    array = interop.convert(value, to="cupy")
+    assert (array.get() == value.resolve_conj().resolve_neg().cpu().numpy()).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numpy_to_cupy_and_back(cupy: Any, dtype: str) -> None:
+    """An array of any dtype comes back from the device as it went."""
+    value = host(dtype)
+    array = interop.convert(value, to="cupy")
+    assert type(array) is cupy.ndarray
+    assert (array.dtype.name, array.flags.c_contiguous) == (dtype, True)
+    back = interop.convert(array, to="numpy")
+    assert equal(back, value)
+    assert back.flags.owndata
+    assert back.flags.writeable
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_awkward_layouts_cross(cupy: Any, layout: str) -> None:
+    """Any layout crosses either way, and arrives as one block."""
+    value = np.asarray(LAYOUTS[layout](host("float64")))
+    value.flags.writeable = False
+    array = interop.convert(value, to="cupy")
+    assert array.flags.c_contiguous
+    assert equal(array.get(), value)
+    held = LAYOUTS[layout](on_device(cupy, "float64"))
+    assert equal(interop.convert(held, to="numpy"), value)
+
+
+def test_backwards_crosses(cupy: Any) -> None:
+    """An array walked backwards crosses either way."""
+    value = host("float32")[::-1, ::-1]
+    assert equal(interop.convert(value, to="cupy").get(), value)
+    held = on_device(cupy, "float32")[::-1, ::-1]
+    assert equal(interop.convert(held, to="numpy"), value)
+
+
+def test_source_may_change_after_the_transfer(cupy: Any, torch: Any) -> None:
+    """Page-locked memory may be overwritten as soon as convert has returned."""
+    pinned = torch.ones(1 << 24).pin_memory().numpy()
+    array = interop.convert(pinned, to="cupy")
+    pinned[:] = 7
+    assert float(array.min()) == float(array.max()) == 1
+
+
+@pytest.mark.parametrize("target", DTYPES)
+@pytest.mark.parametrize("source", DTYPES)
+def test_casts(cupy: Any, source: str, target: str) -> None:
+    """Every dtype is cast into every other on the device, as NumPy does it on the host."""
+    array = interop.convert(on_device(cupy, source), to="cupy", dtype=target)
+    value = host(source)
+    if source.startswith("complex") and not target.startswith(("complex", "bool")):
+        value = value.real
+    middle = value.astype("float32") if source == "bfloat16" else value
+    expected = middle.astype(ml_dtypes.bfloat16 if target == "bfloat16" else target)
+    assert equal(array.get(), expected)
+
+
+def test_casts_without_double_rounding(cupy: Any) -> None:
+    """A float64 is rounded to bfloat16 once, and not by way of float32."""
+    value = np.array([1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-8 - 2.0**-40])
+    array = interop.convert(interop.convert(value, to="cupy"), to="cupy", dtype="bfloat16")
+    assert (array.get().astype("float64") == [1 + 2.0**-7, 1.0]).all()
+
+
+def test_out(cupy: Any, torch: Any) -> None:
+    """out= writes into a CuPy array that is there already, casting on the way."""
+    out = cupy.zeros((5, 7), "float64")
+    tensor = interop.convert(on_device(cupy, "float32"), to="torch")
+    assert interop.convert(tensor, out=out) is out
+    assert equal(out.get(), host("float64"))
+
+
+def test_fresh_memory(cupy: Any, torch: Any) -> None:
+    """copy=True gives memory of its own on the device."""
+    tensor = torch.ones(16, device="cuda")
+    array = interop.convert(tensor, to="cupy", copy=True)
+    assert array.data.ptr != tensor.data_ptr()
+    assert (array.get() == 1).all()
+
+
+def test_returned_as_it_is(cupy: Any) -> None:
+    """A CuPy array that is what was asked for is returned as it is."""
+    array = cupy.ones(4)
+    assert interop.convert(array, to="cupy") is array
+    assert interop.convert(array, to=cupy) is array
+    assert interop.convert(array, to=cupy.ndarray, device="cuda") is array
+
+
+@pytest.mark.parametrize(("source", "to"), [("cupy", "numpy"), ("torch", "numpy")])
+def test_copy_false(cupy: Any, torch: Any, source: str, to: str) -> None:
+    """copy=False refuses to leave the device."""
+    value = interop.convert(cupy.ones(4), to=source)
+    with pytest.raises(interop.errors.RefusedError, match="transfer"):
+        interop.convert(value, to=to, copy=False)
+
+
+def test_large(cupy: Any, torch: Any) -> None:
+    """Two gibibytes and more are shared, and cross to the host and back, byte for byte."""
+    needed = 3 * 2**30
+    if cupy.cuda.runtime.memGetInfo()[0] < 3 * needed:
+        pytest.skip("the device has less than 9 GiB free")
+    array = cupy.arange(needed // 4, dtype="uint32").reshape(3, -1)
+    tensor = interop.convert(array, to="torch")
+    assert tensor.data_ptr() == array.data.ptr
+    value = interop.convert(array, to="numpy")
+    assert (value[2, -1], value[1, 0]) == (needed // 4 - 1, needed // 12)
+    back = interop.convert(value, to="cupy")
+    assert bool((back == array).all())
+
+
+def test_bfloat16_through_everything(cupy: Any, torch: Any) -> None:
+    """bfloat16 keeps its bits from NumPy by CuPy and torch to NumPy."""
+    value = np.arange(65536, dtype="uint16").view(ml_dtypes.bfloat16)
+    array = interop.convert(value, to="cupy")
+    tensor = interop.convert(array, to="torch")
+    assert tensor.dtype == torch.bfloat16
+    assert (interop.convert(tensor, to="numpy").view("uint16") == value.view("uint16")).all()
+
+
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2"])
+def test_float8(cupy: Any, torch: Any, kind: str) -> None:
+    """CuPy has no float8, so it gets the next wider float, which holds every value of it."""
+    tensor = torch.tensor([0.5, -2.0, 448.0], device="cuda").to(getattr(torch, kind))
+    array = interop.convert(tensor, to="cupy")
+    assert array.dtype.name in {"float16", "bfloat16"}
+    assert (array.get().astype("float32") == tensor.float().cpu().numpy()).all()
+
+
+def test_cuda_array_interface(cupy: Any) -> None:
+    """A stranger that has only __cuda_array_interface__ is shared, and kept alive."""
+
+    class Stranger:
+        def __init__(self) -> None:
+            self.held = cupy.arange(6.0).reshape(2, 3)
+            self.__cuda_array_interface__ = self.held.__cuda_array_interface__
+
+    stranger = Stranger()
+    array = interop.convert(stranger, to="cupy")
+    assert array.data.ptr == stranger.held.data.ptr
+    del stranger
+    cupy.empty(6)  # would take the freed memory
+    assert (array.get().ravel() == np.arange(6.0)).all()
+
+
+JAX_PROGRAM = """
+import interop, jax, numpy as np
+if jax.default_backend() != "gpu":
+    print("no device")
+    raise SystemExit
+value = jax.numpy.arange(12.0).reshape(3, 4)
+array = interop.convert(value, to="cupy")
+assert array.data.ptr == value.unsafe_buffer_pointer()
+assert (array.get() == np.arange(12.0).reshape(3, 4)).all()
+fresh = interop.convert(value, to="cupy", copy=True)
+assert fresh.data.ptr != array.data.ptr
+assert (fresh.get() == array.get()).all()
+print("shared")
+"""
+
+
+def test_jax(cupy: Any) -> None:
+    """A JAX array on the device is shared with CuPy, in a process of its own: it is C++ that waits."""
+    if find_spec("jax") is None:
+        pytest.skip("JAX is not installed here")
+    done = subprocess.run(
+        [sys.executable, "-c", JAX_PROGRAM],
+        env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    if done.stdout.strip() == "no device":
+        pytest.skip("this JAX has no CUDA device")
+    assert done.stdout.strip() == "shared"
+
+
+class Hermit:
+    """A value of a framework that shares its memory with nobody."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.fetched = 0
+
+
+def describe_hermit(value: Hermit) -> Spec:
+    return interop.spec(value.array)._replace(format="hermit")
+
+
+def fetch_hermit(value: Hermit, *, device: str) -> Any:
+    value.fetched += 1
+    return value.array.get()
+
+
+def test_round_trips_are_refused(cupy: Any) -> None:
+    """From device to host and back is refused unless allowed, and nothing has then happened."""
+    one = Interop()
+    one.register(
+        Format(
+            "hermit",
+            (f"{__name__}:Hermit",),
+            describe_hermit,
+            frozenset({"float32"}),
+            devices=("cuda",),
+        ),
+        Conversion(
+            "hermit",
+            "numpy",
+            fetch_hermit,
+            devices=frozenset({"cuda"}),
+            changes=frozenset({"device"}),
+            to_devices=frozenset({"cpu"}),
+            effects=frozenset({"transfer"}),
+            cost=Cost(1e-5, 5e9),
+        ),
+    )
+    value = Hermit(cupy.ones(4, "float32"))
+    with pytest.raises(interop.errors.RefusedError, match="host_round_trip"):
+        one.convert(value, to="cupy")
+    assert value.fetched == 0
+    array = one.convert(value, to="cupy", allow="host_round_trip")
+    assert (array.get() == 1).all()
+
+
+def test_second_device(cupy: Any, torch: Any, second_device: str) -> None:
+    """Data on a device that is not current is shared, cast, moved and fetched where it lies."""
+    current = cupy.cuda.runtime.getDevice()
+    tensor = torch.arange(12.0, device=second_device).reshape(3, 4)
+    array = interop.convert(tensor, to="cupy")
+    assert (array.device.id, array.data.ptr) == (1, tensor.data_ptr())
+    assert interop.convert(array, to="torch").data_ptr() == tensor.data_ptr()
+    assert interop.convert(array, to="cupy", dtype="int32").device.id == 1
+    moved = interop.convert(array.T, to="cupy", device="cuda:0")
+    assert moved.device.id == 0
+    expected = np.arange(12.0, dtype="float32").reshape(3, 4)
+    assert (moved.get() == expected.T).all()
+    assert (interop.convert(array, to="numpy") == expected).all()
+    there = interop.convert(expected, to="cupy", device=second_device)
+    assert there.device.id == 1
+    assert cupy.cuda.runtime.getDevice() == current
+
+
+def test_a_device_that_is_not_there(cupy: Any) -> None:
+    """Asking for a device that the machine lacks is an error that says how many there are."""
+    with pytest.raises(interop.InteropError, match="cuda:99"):
+        interop.convert(np.ones(4), to="cupy", device="cuda:99")
+
+
+@pytest.mark.parametrize("kind", ["quint8", "qint8"])
+def test_quantized(cupy: Any, torch: Any, kind: str) -> None:
+    """A quantized tensor shares its codes with CuPy, and both sides stand for the same numbers."""
+    real = torch.linspace(-1, 1, 35, device="cuda").reshape(5, 7)
+    tensor = torch.quantize_per_tensor(real, 0.1, 3, getattr(torch, kind))
+    held = interop.convert(tensor, to="quantized.cupy")
+    assert type(held.codes) is cupy.ndarray
+    assert held.codes.data.ptr == tensor.data_ptr()
+    expected = tensor.dequantize().cpu().numpy()
+    assert np.allclose(interop.convert(held, to="numpy"), expected)
+    assert np.allclose(interop.convert(tensor, to="cupy").get(), expected)

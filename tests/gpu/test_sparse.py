@@ -1,0 +1,141 @@
+"""Sparse arrays on a CUDA device: components shared with torch, moved to SciPy, made dense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import interop
+
+DTYPES = ["bool", "float32", "float64", "complex64", "complex128"]
+
+
+def matrix(dtype: str = "float32") -> np.ndarray[Any, Any]:
+    """Return a matrix with an empty row, an empty column and a full row."""
+    dense = np.zeros((6, 5))
+    dense[0, [1, 3]] = 1, 2
+    dense[2] = 3, 4, 5, 0, 6
+    dense[5, 0] = 7
+    dense[:, 3] = 0
+    return dense.astype(dtype)
+
+
+def components(dtype: str, index: str) -> tuple[Any, Any, Any]:
+    """Return values, columns and row pointers of the matrix."""
+    dense = matrix(dtype)
+    rows, columns = np.nonzero(dense)
+    pointers = np.searchsorted(rows, np.arange(dense.shape[0] + 1))
+    return dense[rows, columns], columns.astype(index), pointers.astype(index)
+
+
+def torch_csr(torch: Any, dtype: str, index: str) -> Any:
+    values, columns, pointers = (torch.from_numpy(a).cuda() for a in components(dtype, index))
+    return torch.sparse_csr_tensor(pointers, columns, values, matrix().shape)
+
+
+def cupy_csr(cupy: Any, dtype: str = "float32", index: str = "int32") -> Any:
+    import cupyx.scipy.sparse
+
+    arrays = tuple(cupy.asarray(a) for a in components(dtype, index))
+    return cupyx.scipy.sparse.csr_array(arrays, shape=matrix().shape)
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_torch_csr_to_cupy(torch: Any, cupy: Any, dtype: str, index: str) -> None:
+    """A CSR tensor and the cupyx array made from it share all three components."""
+    tensor = torch_csr(torch, dtype, index)
+    array = interop.convert(tensor, to="cupy.csr")
+    assert array.data.data.ptr == tensor.values().data_ptr()
+    assert array.indices.data.ptr == tensor.col_indices().data_ptr()
+    assert array.indptr.data.ptr == tensor.crow_indices().data_ptr()
+    assert (array.dtype, array.indices.dtype, array.shape) == (dtype, index, (6, 5))
+    assert (array.toarray().get() == matrix(dtype)).all()
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cupy_csr_to_torch(torch: Any, cupy: Any, dtype: str, index: str) -> None:
+    """A cupyx CSR array and the tensor made from it share all three components."""
+    array = cupy_csr(cupy, dtype, index)
+    tensor = interop.convert(array, to="torch.sparse_csr")
+    assert tensor.layout == torch.sparse_csr
+    assert tensor.values().data_ptr() == array.data.data.ptr
+    assert tensor.col_indices().data_ptr() == array.indices.data.ptr
+    assert tensor.crow_indices().data_ptr() == array.indptr.data.ptr
+    assert tensor.col_indices().dtype == getattr(torch, index)
+    assert (interop.convert(tensor, to="numpy") == matrix(dtype)).all()
+
+
+def test_unsorted_is_left_alone(torch: Any, cupy: Any) -> None:
+    """What is not sorted is sorted in a copy for torch; the user's buffers stay as they are."""
+    import cupyx.scipy.sparse
+
+    parts = [1.0, 2.0, 3.0], [2, 0, 2], [0, 3]
+    arrays = tuple(cupy.asarray(p) for p in parts)
+    array = cupyx.scipy.sparse.csr_array(arrays, shape=(1, 3))
+    tensor = interop.convert(array, to="torch.sparse_csr")
+    assert tensor.col_indices().tolist() == [0, 2]
+    assert tensor.values().tolist() == [2.0, 4.0]
+    assert array.indices.get().tolist() == [2, 0, 2]
+    assert array.data.get().tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_to_scipy_and_back(torch: Any, cupy: Any, layout: str, dtype: str) -> None:
+    """A sparse array goes to SciPy and comes back by its components."""
+    pytest.importorskip("scipy", reason="SciPy is not installed here")
+    array = interop.convert(cupy_csr(cupy, dtype), to=f"cupy.{layout}")
+    with interop.trace() as receipts:
+        value = interop.convert(array, to=f"scipy.{layout}")
+        back = interop.convert(value, to=f"cupy.{layout}")
+    assert all("densify" not in receipt.effects for receipt in receipts)
+    assert (value.toarray() == matrix(dtype)).all()
+    assert back.format == layout
+    assert (back.toarray().get() == matrix(dtype)).all()
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+def test_dense_and_back(cupy: Any, layout: str) -> None:
+    """A dense matrix becomes sparse and dense again on the device."""
+    sparse = interop.convert(cupy.asarray(matrix()), to=f"cupy.{layout}")
+    dense = interop.convert(sparse, to="cupy")
+    assert dense.flags.c_contiguous
+    assert (dense.get() == matrix()).all()
+
+
+def test_dense_on_the_host(torch: Any, cupy: Any) -> None:
+    """A sparse array or tensor on the device becomes a dense NumPy array."""
+    assert (interop.convert(cupy_csr(cupy), to="numpy") == matrix()).all()
+    tensor = torch_csr(torch, "float32", "int64")
+    assert (interop.convert(tensor, to="numpy") == matrix()).all()
+
+
+def test_vectors(cupy: Any) -> None:
+    """A sparse array of one axis becomes COO, and dense."""
+    import cupyx.scipy.sparse
+
+    vector = cupyx.scipy.sparse.coo_array(cupy.asarray([0.0, 3.0, 0.0, 4.0])).tocsr()
+    assert vector.shape == (4,)
+    assert interop.convert(vector, to="cupy.coo").shape == (4,)
+    assert interop.convert(vector, to="numpy").tolist() == [0, 3, 0, 4]
+
+
+def test_diagonals(cupy: Any) -> None:
+    """A DIA matrix becomes CSR, and dense."""
+    import cupyx.scipy.sparse
+
+    stored = cupy.asarray([[1.0, 2.0, 3.0], [0.0, 4.0, 5.0]])
+    value = cupyx.scipy.sparse.dia_matrix((stored, cupy.asarray([0, 1])), shape=(3, 3))
+    expected = [[1, 4, 0], [0, 2, 5], [0, 0, 3]]
+    assert interop.convert(value, to="numpy").tolist() == expected
+
+
+def test_moves_by_components(cupy: Any, second_device: str) -> None:
+    """A sparse array moves to another device component by component."""
+    array = interop.convert(cupy_csr(cupy), to="cupy.csr", device=second_device)
+    assert {part.device.id for part in (array.data, array.indices, array.indptr)} == {1}
+    assert (interop.convert(array, to="numpy") == matrix()).all()

@@ -1,0 +1,532 @@
+"""CuPy: every route on a CUDA device, planned from specs, which needs no device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import interop
+from interop import Conversion, Cost, Format, Interop, Route, Spec, make_spec
+from interop_plugins import cupy as plugin
+
+DTYPES = [
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+]
+SPARSE_DTYPES = ["bool", "float32", "float64", "complex64", "complex128"]
+LARGE = (4096, 4096)
+
+
+def dense(
+    name: str,
+    dtype: str = "float32",
+    *,
+    device: str = "cuda:0",
+    shape: tuple[int, ...] = LARGE,
+    traits: frozenset[str] | set[str] = frozenset(),
+) -> Spec:
+    return make_spec(name, dtype, device=device, shape=shape, traits=traits)
+
+
+def sparse(
+    name: str,
+    dtype: str = "float32",
+    *,
+    nnz: int = 10_000,
+    shape: tuple[int, int] = LARGE,
+    index: str = "int32",
+    traits: frozenset[str] | set[str] = frozenset(),
+) -> Spec:
+    nbytes = nnz * (np.dtype(dtype).itemsize + np.dtype(index).itemsize)
+    return Spec(name, dtype, "cuda:0", shape, frozenset(traits), nbytes, nnz, index)
+
+
+def effects_in_order(route: Route) -> list[str]:
+    """Return the effects of each step in turn, "view" for none."""
+    return [", ".join(sorted(step.effects)) or "view" for step in route.steps]
+
+
+def devices(route: Route) -> set[str]:
+    return {step.after.device for step in route.steps}
+
+
+def assert_shared(route: Route, device: str = "cuda:0") -> None:
+    assert route.zero_copy
+    assert route.aliases
+    assert devices(route) == {device}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("device", ["cuda:0", "cuda:1"])
+@pytest.mark.parametrize(("source", "target"), [("torch", "cupy"), ("cupy", "torch")])
+def test_shares_with_torch(source: str, target: str, dtype: str, device: str) -> None:
+    """Every dtype passes between torch and CuPy as it is, without a copy, where it lies."""
+    route = interop.plan(dense(source, dtype, device=device), to=target)
+    assert_shared(route, device)
+    assert not route.effects
+    assert (route.result.format, route.result.dtype) == (target, dtype)
+
+
+def test_shares_layouts_with_torch() -> None:
+    """Transposed and broadcast memory is shared both ways."""
+    gaps = {"noncontiguous", "broadcast"}
+    assert_shared(interop.plan(dense("torch", traits=gaps), to="cupy"))
+    assert_shared(interop.plan(dense("cupy", traits=gaps), to="torch"))
+
+
+def test_copies_negative_strides_on_the_device() -> None:
+    """What torch cannot look at is copied before it sees it, and not by way of the host."""
+    traits = {"noncontiguous", "negative_strides"}
+    route = interop.plan(dense("cupy", traits=traits), to="torch")
+    assert effects_in_order(route) == ["copy", "view"]
+    assert devices(route) == {"cuda:0"}
+
+
+def test_detaches() -> None:
+    """A tensor that records gradients is detached and then shared."""
+    route = interop.plan(dense("torch", traits={"grad"}), to="cupy")
+    assert effects_in_order(route) == ["detach", "view"]
+    assert_shared(route)
+
+
+@pytest.mark.parametrize("lazy", ["conj", "neg"])
+def test_resolves_lazy_bits(lazy: str) -> None:
+    """A lazy conjugate or negation is carried out, on the device, before anything is shared."""
+    route = interop.plan(dense("torch", "complex64", traits={lazy}), to="cupy")
+    assert effects_in_order(route) == ["copy", "view"]
+    assert route.steps[0].after.traits == frozenset()
+    assert devices(route) == {"cuda:0"}
+
+
+@pytest.mark.parametrize("source", ["torch", "cupy"])
+def test_moves_between_devices(source: str) -> None:
+    """Asked for another device, the bytes go straight there."""
+    route = interop.plan(dense(source), to="cupy", device="cuda:1")
+    assert route.effects == {"transfer"}
+    assert route.result.device == "cuda:1"
+    assert "cpu" not in devices(route)
+
+
+def test_stays_where_it_is() -> None:
+    """A device without an index is any device of that kind."""
+    route = interop.plan(dense("cupy", device="cuda:1"), to="cupy", device="cuda")
+    assert not route.steps
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_transfers_from_numpy(dtype: str) -> None:
+    """A NumPy array of any dtype goes to the device in one step."""
+    route = interop.plan(dense("numpy", dtype, device="cpu"), to="cupy")
+    assert effects_in_order(route) == ["transfer"]
+    assert (route.result.dtype, route.result.device) == (dtype, "cuda")
+
+
+def test_transfers_to_the_device_asked_for() -> None:
+    """A NumPy array goes straight to the device that was named."""
+    route = interop.plan(dense("numpy", device="cpu"), to="cupy", device="cuda:1")
+    assert effects_in_order(route) == ["transfer"]
+    assert route.result.device == "cuda:1"
+
+
+def test_transfers_awkward_memory_from_numpy() -> None:
+    """Read-only, strided and backwards memory is only read, so it is taken as it is."""
+    traits = {"readonly", "noncontiguous", "negative_strides"}
+    route = interop.plan(dense("numpy", device="cpu", traits=traits), to="cupy")
+    assert effects_in_order(route) == ["transfer"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_transfers_to_numpy(dtype: str) -> None:
+    """A CuPy array of any dtype, bfloat16 as well, goes to the host in one step."""
+    route = interop.plan(dense("cupy", dtype), to="numpy")
+    assert effects_in_order(route) == ["transfer"]
+    assert (route.result.dtype, route.result.device) == (dtype, "cpu")
+
+
+@pytest.mark.parametrize("source", ["torch", "cupy"])
+def test_casts_before_the_transfer_when_that_moves_less(source: str) -> None:
+    """A cast to a narrower dtype is done on the device, so that fewer bytes cross."""
+    route = interop.plan(dense(source), to="numpy", dtype="float16")
+    crossing = next(step for step in route.steps if "transfer" in step.effects)
+    assert crossing.before.dtype == crossing.after.dtype == "float16"
+
+
+@pytest.mark.parametrize("source", ["torch", "cupy"])
+def test_casts_after_the_transfer_when_that_moves_less(source: str) -> None:
+    """A cast to a wider dtype is done on the host, so that fewer bytes cross."""
+    route = interop.plan(dense(source), to="numpy", dtype="float64")
+    crossing = next(step for step in route.steps if "transfer" in step.effects)
+    assert crossing.before.dtype == crossing.after.dtype == "float32"
+
+
+def test_brings_torch_to_the_host() -> None:
+    """A CUDA tensor reaches NumPy by one transfer, and its history is dropped."""
+    route = interop.plan(dense("torch", traits={"grad"}), to="numpy")
+    assert route.effects == {"detach", "transfer"}
+    assert sum("transfer" in step.effects for step in route.steps) == 1
+
+
+def test_brings_cupy_to_torch_on_the_host() -> None:
+    """From CuPy, torch on the CPU is reached by one transfer and no further copy."""
+    route = interop.plan(dense("cupy"), to="torch", device="cpu")
+    assert route.effects == {"transfer"}
+    assert (route.result.format, route.result.device) == ("torch", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("to", "held"), [("numpy", {"float8_e4m3fn"}), ("cupy", {"float16", "bfloat16"})]
+)
+def test_narrow_floats(to: str, held: set[str]) -> None:
+    """NumPy keeps the bits of a float8 tensor; CuPy, which has none, gets the next wider float."""
+    route = interop.plan(dense("torch", "float8_e4m3fn"), to=to)
+    assert route.result.dtype in held
+    assert not route.effects & {"narrow", "host_round_trip"}
+
+
+def test_copies_a_strangers_readonly_memory() -> None:
+    """CuPy cannot flag memory as read-only, so a stranger's is copied unless the caller says so."""
+    stranger = dense("dlpack", traits={"readonly"})
+    assert effects_in_order(interop.plan(stranger, to="cupy")) == ["copy"]
+    shared = interop.plan(stranger, to="cupy", allow="share_readonly")
+    assert effects_in_order(shared) == ["share_readonly"]
+
+
+def test_shares_immutable_memory() -> None:
+    """Memory of a framework that never writes is shared, and the plan says so."""
+    route = interop.plan(dense("dlpack", traits={"immutable"}), to="cupy")
+    assert effects_in_order(route) == ["alias_immutable"]
+
+
+def test_takes_the_cuda_array_interface() -> None:
+    """A stranger with __cuda_array_interface__ is shared."""
+    assert_shared(interop.plan(dense("cuda_array_interface", device="cuda"), to="cupy"), "cuda")
+
+
+def test_fresh_memory() -> None:
+    """copy=True gives fresh memory by one copy on the device."""
+    route = interop.plan(dense("torch"), to="cupy", copy=True)
+    assert route.effects == {"copy"}
+    assert devices(route) == {"cuda:0"}
+
+
+@pytest.mark.parametrize(("source", "to"), [("cupy", "numpy"), ("torch", "numpy")])
+def test_copy_false_forbids_transfers(source: str, to: str) -> None:
+    """copy=False refuses to leave the device, and says which keyword would permit it."""
+    with pytest.raises(interop.errors.RefusedError, match="copy=False"):
+        interop.plan(dense(source), to=to, copy=False)
+
+
+# ---------------------------------------------------------------------- sparse
+
+
+@pytest.mark.parametrize("dtype", SPARSE_DTYPES)
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_sparse_shares_with_torch(layout: str, index: str, dtype: str) -> None:
+    """Compressed sparse tensors and cupyx arrays share all components, indices as they are."""
+    there = interop.plan(sparse(f"torch.sparse_{layout}", dtype, index=index), to=f"cupy.{layout}")
+    back = interop.plan(sparse(f"cupy.{layout}", dtype, index=index), to=f"torch.sparse_{layout}")
+    for route in (there, back):
+        assert_shared(route)
+        assert (route.result.dtype, route.result.index_dtype) == (dtype, index)
+
+
+def test_sparse_coo_shares_values_with_torch() -> None:
+    """The indices of a COO are copied, because torch stacks them; the values are shared."""
+    route = interop.plan(sparse("cupy.coo", index="int64"), to="torch.sparse_coo")
+    assert "transfer" not in route.effects
+    assert route.aliases
+    assert_shared(interop.plan(sparse("torch.sparse_coo", index="int64"), to="cupy.coo"))
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("framework", ["cupy", "torch"])
+def test_sparse_transfers_by_components(framework: str, layout: str) -> None:
+    """A sparse array on the device reaches SciPy, and comes back, without ever being dense."""
+    name = f"torch.sparse_{layout}" if framework == "torch" else f"cupy.{layout}"
+    route = interop.plan(sparse(name), to=f"scipy.{layout}")
+    assert "transfer" in route.effects
+    assert "densify" not in route.effects
+    host = sparse(f"scipy.{layout}")._replace(device="cpu")
+    back = interop.plan(host, to=name, device="cuda")
+    assert "transfer" in back.effects
+    assert "densify" not in back.effects
+
+
+def test_sparse_densifies_on_the_far_side() -> None:
+    """A sparse enough array crosses as components and is made dense on the host."""
+    route = interop.plan(sparse("cupy.csr", nnz=1000), to="numpy")
+    crossing = next(step for step in route.steps if "transfer" in step.effects)
+    assert crossing.after.nnz is not None
+    assert route.steps[-1].effects >= {"densify"}
+
+
+def test_sparse_densifies_on_the_device_when_it_is_full() -> None:
+    """An array that is larger sparse than dense is made dense before it crosses."""
+    route = interop.plan(sparse("cupy.csr", nnz=4096 * 4096), to="numpy")
+    assert "densify" in route.steps[0].effects
+    assert "transfer" in route.steps[-1].effects
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+def test_sparse_densifies_on_the_device(layout: str) -> None:
+    """A sparse array becomes dense where it is; no byte leaves the device."""
+    for traits in ({}, {"uncoalesced"}):
+        route = interop.plan(sparse(f"cupy.{layout}", traits=set(traits)), to="cupy")
+        assert route.effects == {"densify"}
+        assert devices(route) == {"cuda:0"}
+
+
+def test_sparse_is_sorted_in_a_copy() -> None:
+    """What is not sorted is sorted in a copy for torch, and left alone for SciPy."""
+    loose = sparse("cupy.csr", traits={"uncoalesced"})
+    assert interop.plan(loose, to="torch.sparse_csr").effects == {"copy"}
+    assert "copy" not in interop.plan(loose, to="scipy.csr").effects
+
+
+@pytest.mark.parametrize("target", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("source", ["csr", "csc", "coo", "dia"])
+def test_sparse_layouts(source: str, target: str) -> None:
+    """The layouts of cupyx turn into each other on the device."""
+    route = interop.plan(sparse(f"cupy.{source}"), to=f"cupy.{target}")
+    assert route.effects <= {"copy"}
+    assert devices(route) <= {"cuda:0"}
+    assert bool(route.steps) is (source != target)
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+def test_dense_becomes_sparse(layout: str) -> None:
+    """A dense matrix becomes sparse on the device."""
+    route = interop.plan(dense("cupy"), to=f"cupy.{layout}")
+    assert route.effects == {"copy"}
+    assert devices(route) == {"cuda:0"}
+
+
+def test_sparse_casts_what_cupyx_cannot_hold() -> None:
+    """Integers, which cupyx does not hold, become the narrowest reals that hold them all."""
+    route = interop.plan(sparse("torch.sparse_csr", "int32"), to="cupy.csr")
+    assert route.result.dtype == "float64"
+    assert "narrow" not in route.effects
+
+
+def test_a_sparse_vector_is_coo_to_others() -> None:
+    """A CSR array of one axis is cupyx's alone; as COO it travels."""
+    vector = sparse("cupy.csr", traits={"vector"})._replace(shape=(4096,))
+    assert interop.plan(vector, to="scipy.coo").result.format == "scipy.coo"
+    with pytest.raises(interop.errors.RefusedError):
+        interop.plan(vector, to="torch.sparse_csr")
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+@pytest.fixture
+def with_hermit() -> Interop:
+    """Make an instance that knows a framework on the device which shares with nobody."""
+    one = Interop()
+    one.register(
+        Format("hermit", dtypes=frozenset({"float32"}), devices=("cuda",)),
+        Conversion(
+            "hermit",
+            "numpy",
+            lambda value, *, device: value,
+            devices=frozenset({"cuda"}),
+            changes=frozenset({"device"}),
+            to_devices=frozenset({"cpu"}),
+            effects=frozenset({"transfer"}),
+            cost=Cost(1e-5, 5e9),
+        ),
+    )
+    return one
+
+
+def test_refuses_round_trips(with_hermit: Interop) -> None:
+    """From device to host and back again is refused, and the message names the way out."""
+    with pytest.raises(interop.errors.RefusedError, match="host_round_trip") as caught:
+        with_hermit.plan(dense("hermit"), to="cupy", device="cuda:0")
+    assert caught.value.effects == {"host_round_trip"}
+
+
+def test_permits_round_trips_when_asked(with_hermit: Interop) -> None:
+    """A round trip is made if the caller allows it."""
+    route = with_hermit.plan(dense("hermit"), to="cupy", device="cuda:0", allow="host_round_trip")
+    assert route.effects == {"transfer", "host_round_trip"}
+
+
+def has_device() -> bool:
+    cupy = pytest.importorskip("cupy")
+    try:
+        return bool(cupy.cuda.runtime.getDeviceCount())
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return False
+
+
+def test_says_that_there_is_no_device() -> None:
+    """Without a device, converting to CuPy is an error that says so, and the source is unchanged."""
+    if has_device():
+        pytest.skip("there is a CUDA device on this machine")
+    value = np.arange(6.0).reshape(2, 3)
+    with pytest.raises(interop.InteropError, match="no device that it can use"):
+        interop.convert(value, to="cupy")
+    assert np.array_equal(value, np.arange(6.0).reshape(2, 3))
+
+
+def test_planning_imports_nothing(in_subprocess: Callable[..., str]) -> None:
+    """A route on a device is planned without importing CuPy or torch."""
+    printed = in_subprocess(
+        """
+        import sys
+        import interop
+
+        spec = interop.make_spec("torch", "float32", device="cuda:0", shape=(64, 64))
+        csr = interop.Spec("cupy.csr", "float32", "cuda:0", (64, 64), frozenset(), 800, 100, "int32")
+        for one, to in ((spec, "cupy"), (spec, "numpy"), (csr, "torch.sparse_csr"), (csr, "numpy")):
+            str(interop.plan(one, to=to))
+        print(sorted({"cupy", "cupyx", "torch"} & sys.modules.keys()))
+        """
+    )
+    assert printed.strip() == "[]"
+
+
+# ---------------------------------------------------------------------- descriptions
+
+
+@pytest.fixture
+def array() -> Callable[..., Any]:
+    """Make CuPy arrays over an address that is never read: describing them needs no device."""
+    cupy = pytest.importorskip("cupy")
+
+    def make(shape: tuple[int, ...], dtype: Any = "float32", device: int = 0) -> Any:
+        memory = cupy.cuda.UnownedMemory(0x7F0000000000, 1 << 20, None, device)
+        return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+    return make
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_describes_dtypes(array: Callable[..., Any], dtype: str) -> None:
+    """A CuPy array is described with its dtype, shape, device and size."""
+    held = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    spec = interop.spec(array((3, 4), held, 1))
+    assert spec == make_spec("cupy", dtype, device="cuda:1", shape=(3, 4))
+
+
+def test_describes_layouts(array: Callable[..., Any]) -> None:
+    """Strides of an array show as traits; an axis of length 1 does not count."""
+    cupy = pytest.importorskip("cupy")
+    plain = array((3, 4))
+    wide = cupy.lib.stride_tricks.as_strided(plain, (5, 4), (0, 4))
+    assert interop.spec(plain).traits == frozenset()
+    assert interop.spec(plain.T).traits == {"noncontiguous"}
+    assert interop.spec(plain[::-1]).traits == {"noncontiguous", "negative_strides"}
+    assert interop.spec(wide).traits == {"noncontiguous", "broadcast"}
+    assert interop.spec(array((1, 4))[::-1]).traits == frozenset()
+    assert interop.spec(array((0, 4)).T).traits == frozenset()
+
+
+def test_describes_subclasses(array: Callable[..., Any]) -> None:
+    """An array of a subclass says so, and is made plain before anything else is done."""
+    cupy = pytest.importorskip("cupy")
+
+    class Mine(cupy.ndarray):  # type: ignore[misc]
+        pass
+
+    spec = interop.spec(array((3,)).view(Mine))
+    assert spec.traits == {"subclass"}
+    assert interop.plan(spec, to="torch").zero_copy
+
+
+def test_says_where_memory_lies(array: Callable[..., Any]) -> None:
+    """The memory of an array is all that its strides reach."""
+    plain = array((3, 4))
+    assert plugin.memory(plain) == ((0x7F0000000000, 48),)
+    assert plugin.memory(plain[::-1]) == ((0x7F0000000000, 48),)
+    assert plugin.memory(plain[:, 1:2]) == ((0x7F0000000004, 36),)
+    assert plugin.memory(array((0, 4))) == ()
+
+
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+@pytest.mark.parametrize("canonical", [True, False])
+def test_describes_compressed(
+    array: Callable[..., Any], layout: str, kind: str, canonical: bool
+) -> None:
+    """A compressed array says what it stores, of what dtypes, and whether it is in order."""
+    module = pytest.importorskip("cupyx.scipy.sparse")
+    class_ = getattr(module, f"{layout}_{kind}")
+    value = class_.__new__(class_)
+    value.data, value.indices = array((5,), "complex64"), array((5,), "int64")
+    value.indptr, value._shape = array((4,), "int64"), (3, 3)
+    value._has_canonical_format = canonical
+    traits = frozenset() if canonical else frozenset({"uncoalesced"})
+    nbytes = 5 * 8 + 5 * 8 + 4 * 8
+    assert interop.spec(value) == Spec(
+        f"cupy.{layout}", "complex64", "cuda:0", (3, 3), traits, nbytes, 5, "int64"
+    )
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (9,)])
+def test_describes_coo(array: Callable[..., Any], shape: tuple[int, ...]) -> None:
+    """A COO array of one or two axes is taken apart into one index array for each."""
+    module = pytest.importorskip("cupyx.scipy.sparse")
+    value = module.coo_array.__new__(module.coo_array)
+    value.data, value.row, value.col = array((5,)), array((5,), "int32"), array((5,), "int32")
+    value._shape, value.has_canonical_format = shape, False
+    spec = interop.spec(value)
+    assert (spec.format, spec.shape, spec.nnz, spec.index_dtype) == ("cupy.coo", shape, 5, "int32")
+    assert spec.traits == {"uncoalesced"}
+    assert spec.nbytes == 20 + 20 * len(shape)
+    parts = plugin.take_coo_apart(value)
+    assert parts.arrays["values"] is value.data
+    assert parts.arrays[f"indices_{len(shape) - 1}"] is value.col
+    assert len(parts.arrays) == 1 + len(shape)
+
+
+# ---------------------------------------------------------------------- streams
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        1234,
+        SimpleNamespace(cuda_stream=1234),
+        SimpleNamespace(ptr=1234),
+        SimpleNamespace(__cuda_stream__=lambda: (0, 1234)),
+    ],
+    ids=["number", "torch", "cupy", "protocol"],
+)
+def test_reads_streams(stream: Any) -> None:
+    """A stream is given as its handle, or as the object of a framework or of the protocol."""
+    assert plugin._pointer(stream) == 1234
+
+
+def test_refuses_what_is_no_stream() -> None:
+    """What is no stream is refused with what would be one."""
+    with pytest.raises(interop.errors.BadRequestError, match="its handle"):
+        plugin._pointer("side")
+
+
+# ---------------------------------------------------------------------- quantized
+
+
+def test_quantized_shares_codes() -> None:
+    """A quantized tensor on the device hands its codes to CuPy's arrays without a copy."""
+    nbytes = 4096 * 4096
+    spec = Spec("torch.quantized", "float32", "cuda:0", LARGE, frozenset(), nbytes)._replace(
+        code_dtype="uint8"
+    )
+    assert_shared(interop.plan(spec, to="quantized.cupy"))
+    assert_shared(interop.plan(spec, to="quantized.torch"))
+
+
+def test_quantized_becomes_real_on_the_device() -> None:
+    """Dequantizing into CuPy happens on the device."""
+    spec = Spec("torch.quantized", "float32", "cuda:0", LARGE, code_dtype="int8")
+    route = interop.plan(spec, to="cupy")
+    assert "dequantize" in route.effects
+    assert devices(route) == {"cuda:0"}
