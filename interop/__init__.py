@@ -4,28 +4,40 @@
 >>> interop.convert([1.0, 2.0], to="numpy")
 array([1., 2.])
 
-The functions here are the methods of one `Interop`, which holds all state.
+The functions here are the methods of one `Interop`, which holds all state. Names are imported when
+they are first used (as SPEC 1 of Scientific Python has it), so that ``import interop`` costs next
+to nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
 
-from . import errors
-from ._conversion import Conversion, Cost
-from ._format import DtypeFamily, Format, Parts
-from ._interop import Interop
-from ._policy import EFFECTS, policy
-from ._quantized import QuantizedArray
-from ._route import Route
-from ._spec import TRAITS, Spec, make_spec
-from ._trace import Receipt, trace
-from ._version import __version__
-from .errors import InteropError
-
+TYPE_CHECKING = False  # type checkers take it for typing's, which is slow to import
 if TYPE_CHECKING:
-    # What each bundled target's name gives is known to the plugins alone.
-    from interop_plugins.signatures import Convert, MakeConverter
+    from . import errors
+    from ._conversion import Conversion, Cost
+    from ._default import (
+        conversion,
+        conversions,
+        convert,
+        converter,
+        default,
+        formats,
+        plan,
+        plugins,
+        register,
+        spec,
+    )
+    from ._format import DtypeFamily, Format, Parts
+    from ._interop import Interop
+    from ._policy import EFFECTS, policy
+    from ._quantized import QuantizedArray
+    from ._route import Route
+    from ._spec import TRAITS, Spec, make_spec
+    from ._trace import Receipt, trace
+    from ._version import __version__
+    from .errors import InteropError
 
 __all__ = [
     "EFFECTS",
@@ -46,6 +58,7 @@ __all__ = [
     "conversions",
     "convert",
     "converter",
+    "default",
     "errors",
     "formats",
     "make_spec",
@@ -57,15 +70,33 @@ __all__ = [
     "trace",
 ]
 
-#: The instance behind the functions below.
-default = Interop()
+#: The module in which each name lives.
+_HOMES = {
+    **dict.fromkeys(("Conversion", "Cost"), "_conversion"),
+    **dict.fromkeys(("conversion", "conversions", "convert", "converter", "default"), "_default"),
+    **dict.fromkeys(("formats", "plan", "plugins", "register", "spec"), "_default"),
+    **dict.fromkeys(("DtypeFamily", "Format", "Parts"), "_format"),
+    **dict.fromkeys(("EFFECTS", "policy"), "_policy"),
+    **dict.fromkeys(("TRAITS", "Spec", "make_spec"), "_spec"),
+    **dict.fromkeys(("Receipt", "trace"), "_trace"),
+    "Interop": "_interop",
+    "InteropError": "errors",
+    "QuantizedArray": "_quantized",
+    "Route": "_route",
+    "__version__": "_version",
+}
 
-conversion = default.conversion
-conversions = default.conversions
-convert: Convert = default.convert
-converter: MakeConverter = default.converter
-formats = default.formats
-plan = default.plan
-plugins = default.plugins
-register = default.register
-spec = default.spec
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its module, and keep it."""
+    if name == "errors":
+        return import_module(".errors", __name__)
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = globals()[name] = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -229,6 +229,7 @@ def _hand_over(
     calls: dict[str, Runner],
     limit: int | None,
     value: Any,
+    *,
     stream: int | None = None,
 ) -> Any:
     assert source.take_apart is not None  # the registry checks composites

@@ -16,7 +16,7 @@ from ._registry import Registry
 from ._request import Request
 from ._runner import Halt, Runner
 from ._spec import Spec, representative, spec_class
-from ._trace import Receipt, Trace, current_trace, shares_memory
+from ._trace import Receipt, current_trace, shares_memory
 from .errors import ConversionError, DensifyMemoryError, NotInstalledError, RefusedError
 
 __all__ = ["Engine", "importable"]
@@ -60,10 +60,8 @@ class Engine:
 
     def run(self, x: Any, spec: Spec, request: Request, runner: Runner, stream: Any) -> Any:
         """Carry out the steps on `x`, leaving a receipt if a trace is open."""
-        receipts = current_trace()
-        if receipts is not None:
-            return self._traced(x, spec, request, runner, stream, receipts)
-        return self._carry_out(x, spec, request, runner, stream)
+        run = self._carry_out if current_trace() is None else self._traced
+        return run(x, spec, request, runner, stream)
 
     def _carry_out(self, x: Any, spec: Spec, request: Request, runner: Runner, stream: Any) -> Any:
         if runner.densifies:
@@ -122,30 +120,23 @@ class Engine:
             msg = f"{one.name} needs {one.requires}, which is not installed; {install}"
             raise NotInstalledError(msg, name=one.requires)
 
-    def _traced(
-        self,
-        x: Any,
-        spec: Spec,
-        request: Request,
-        runner: Runner,
-        stream: Any,
-        receipts: Trace,
-    ) -> Any:
+    def _traced(self, x: Any, spec: Spec, request: Request, runner: Runner, stream: Any) -> Any:
+        receipts = current_trace()
         seconds: list[float] = []
         timed = Runner(tuple(s._replace(call=_timed(s.call, seconds)) for s in runner.steps))
         result = self._carry_out(x, spec, request, timed, stream)
         after = self._registry.describe(result)
-        receipts.append(
-            Receipt(
-                spec,
-                after,
-                tuple(step.label for step in runner.steps),
-                frozenset(effect for step in runner.steps for effect in step.effects),
-                tuple(seconds),
-                after.nbytes,
-                shares_memory(self._registry, x, result),
-            )
+        receipt = Receipt(
+            spec,
+            after,
+            tuple(step.label for step in runner.steps),
+            frozenset(effect for step in runner.steps for effect in step.effects),
+            tuple(seconds),
+            after.nbytes,
+            shares_memory(self._registry, x, result),
         )
+        if receipts is not None:
+            receipts.append(receipt)
         return result
 
 

@@ -8,20 +8,19 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._conversion import Conversion
-from ._engine import Engine, importable
 from ._format import DtypeFamily, Format
-from ._planner import Planner
 from ._policy import Watch
-from ._refusal import refused_ways
-from ._registry import HERE, Declared, Registry
-from ._request import Request, Requests
 from ._route import Route
-from ._runner import Runner
 from ._spec import Spec, spec_class
 from .errors import BadRequestError
 
 if TYPE_CHECKING:
+    from ._engine import Engine
+    from ._planner import Planner
     from ._plugins import Plugin
+    from ._registry import Declared, Registry
+    from ._request import Request, Requests
+    from ._runner import Runner
 
 __all__ = ["Interop"]
 
@@ -46,15 +45,41 @@ class Interop:
     array([1, 2, 3])
     """
 
+    _registry: Registry
+    _planner: Planner
+    _engine: Engine
+    _requests: Requests
+
     def __init__(self, *, plugins: bool = True) -> None:
-        self._registry = Registry()
-        self._planner = Planner(self._registry, importable)
-        self._engine = Engine(self._registry, self._planner)
-        self._requests = Requests(self._registry)
         self._lock = threading.RLock()
         self._load = plugins
         self._plugins: tuple[Plugin, ...] = ()
         self._shortcuts: dict[tuple[type, Any], Callable[[Any], Any]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """Build the machinery at the first need: to import it takes longer than all else."""
+        if name not in Interop.__annotations__:
+            msg = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(msg)
+        with self._lock:
+            if name not in vars(self):
+                self._build()
+        return vars(self)[name]
+
+    def _build(self) -> None:
+        from ._engine import Engine, importable
+        from ._planner import Planner
+        from ._registry import Registry
+        from ._request import Requests
+
+        registry = Registry()
+        planner = Planner(registry, importable)
+        vars(self).update(
+            _registry=registry,
+            _planner=planner,
+            _engine=Engine(registry, planner),
+            _requests=Requests(registry),
+        )
 
     # ------------------------------------------------------------------ converting
 
@@ -238,6 +263,8 @@ class Interop:
             to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
         )
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
+        from ._refusal import refused_ways
+
         runner = self._engine.route(spec, request, installed=False)
         return Route(
             spec,
@@ -297,6 +324,8 @@ class Interop:
         ConflictError
             A distribution has declared something else in the same place.
         """
+        from ._registry import HERE
+
         registry = self._loaded()
         with self._lock:
             registry.add(

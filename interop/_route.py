@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._memory import readable
-from ._request import Request
 from ._spec import Spec
-from ._step import Step
+
+if TYPE_CHECKING:
+    from ._request import Request
+    from ._step import Step
 
 __all__ = ["Route", "table"]
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._memory import readable
 from ._policy import watched
-from ._registry import Registry
 from ._route import table
 from ._spec import Spec
+
+if TYPE_CHECKING:
+    from ._registry import Registry
 
 __all__ = ["Receipt", "Trace", "current_trace", "shares_memory", "trace"]
 

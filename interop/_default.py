@@ -1,0 +1,36 @@
+"""The instance behind the functions of the package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._interop import Interop
+
+if TYPE_CHECKING:
+    # What each bundled target's name gives is known to the plugins alone.
+    from interop_plugins.signatures import Convert, MakeConverter
+
+__all__ = [
+    "conversion",
+    "conversions",
+    "convert",
+    "converter",
+    "default",
+    "formats",
+    "plan",
+    "plugins",
+    "register",
+    "spec",
+]
+
+default = Interop()
+
+conversion = default.conversion
+conversions = default.conversions
+convert: Convert = default.convert
+converter: MakeConverter = default.converter
+formats = default.formats
+plan = default.plan
+plugins = default.plugins
+register = default.register
+spec = default.spec
