@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import wraps
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._conversion import Conversion
+from ._engine import Engine, importable
 from ._format import DtypeFamily, Format
+from ._planner import Planner
 from ._policy import Watch
+from ._refusal import refused_ways
+from ._registry import HERE, Declared, Registry
+from ._request import Request, Requests
 from ._route import Route
+from ._runner import Runner
 from ._spec import Spec, spec_class
 from .errors import BadRequestError
 
 if TYPE_CHECKING:
-    from ._engine import Engine
-    from ._planner import Planner
     from ._plugins import Plugin
-    from ._registry import Declared, Registry
-    from ._request import Request, Requests
-    from ._runner import Runner
 
 __all__ = ["Interop"]
 
@@ -45,41 +47,15 @@ class Interop:
     array([1, 2, 3])
     """
 
-    _registry: Registry
-    _planner: Planner
-    _engine: Engine
-    _requests: Requests
-
     def __init__(self, *, plugins: bool = True) -> None:
+        self._registry = Registry()
+        self._planner = Planner(self._registry, importable)
+        self._engine = Engine(self._registry, self._planner)
+        self._requests = Requests(self._registry)
         self._lock = threading.RLock()
         self._load = plugins
         self._plugins: tuple[Plugin, ...] = ()
-        self._shortcuts: dict[tuple[type, Any], Callable[[Any], Any]] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        """Build the machinery at the first need: to import it takes longer than all else."""
-        if name not in Interop.__annotations__:
-            msg = f"{type(self).__name__!r} object has no attribute {name!r}"
-            raise AttributeError(msg)
-        with self._lock:
-            if name not in vars(self):
-                self._build()
-        return vars(self)[name]
-
-    def _build(self) -> None:
-        from ._engine import Engine, importable
-        from ._planner import Planner
-        from ._registry import Registry
-        from ._request import Requests
-
-        registry = Registry()
-        planner = Planner(registry, importable)
-        vars(self).update(
-            _registry=registry,
-            _planner=planner,
-            _engine=Engine(registry, planner),
-            _requests=Requests(registry),
-        )
+        self._shortcuts: dict[Any, dict[type, Callable[[Any], Any]]] = {}
 
     # ------------------------------------------------------------------ converting
 
@@ -153,21 +129,6 @@ class Interop:
         ConversionError
             A step failed for a reason of its own (a RuntimeError).
         """
-        if (
-            like is dtype is device is copy is out is stream is None
-            and allow == ()
-            and forbid == ()
-            and not Watch.blocks
-        ):
-            try:
-                shortcut = self._shortcuts.get((type(x), to))
-            except TypeError:  # a list of targets does not hash, and takes the long way
-                shortcut = None
-            if shortcut is not None:
-                result = shortcut(x)
-                if result is not NotImplemented:
-                    return result
-            return self._run(x, self._request(to), None, to)
         if out is not None:
             if copy is False or not all(word is None for word in (to, like, dtype, device)):
                 msg = "out= decides the format, dtype and device, and is written; pass it alone."
@@ -176,7 +137,26 @@ class Interop:
         request = self._request(
             to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
         )
-        return self._run(x, request, stream)
+        plain = stream is None and like is None and request.is_default
+        return self._run(x, request, stream, to if plain else None)
+
+    if not TYPE_CHECKING:
+        # The same with a signature that costs less to call: filling in ten keywords takes longer
+        # than some conversions do.
+        _convert = convert
+
+        @wraps(_convert)
+        def convert(self, x, /, to=None, **words):
+            if not words and not Watch.blocks:
+                try:
+                    shortcut = self._shortcuts[to].get(type(x))
+                except (KeyError, TypeError):  # a list of targets does not hash
+                    shortcut = None
+                if shortcut is not None:
+                    result = shortcut(x)
+                    if result is not NotImplemented:
+                        return result
+            return self._convert(x, to, **words)
 
     def converter(
         self,
@@ -218,9 +198,8 @@ class Interop:
                 if result is not NotImplemented:
                     return result
             result = self._run(x, self._requests.current(request), stream, to if plain else None)
-            found = self._shortcuts.get((type(x), to)) if plain else None
-            if found is not None:
-                known[type(x)] = found
+            if plain and _hashable(to) and type(x) in self._shortcuts.get(to, ()):
+                known[type(x)] = self._shortcuts[to][type(x)]
             return result
 
         return converted
@@ -263,8 +242,6 @@ class Interop:
             to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
         )
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
-        from ._refusal import refused_ways
-
         runner = self._engine.route(spec, request, installed=False)
         return Route(
             spec,
@@ -324,8 +301,6 @@ class Interop:
         ConflictError
             A distribution has declared something else in the same place.
         """
-        from ._registry import HERE
-
         registry = self._loaded()
         with self._lock:
             registry.add(
@@ -407,13 +382,13 @@ class Interop:
 
     def _keep_shortcut(self, type_: type, to: Any, spec: Spec, runner: Runner) -> None:
         """Keep the plugin's shortcut for values of this very type, if the route is its route."""
-        if Watch.blocks or not isinstance(to, (str, type, ModuleType)):
+        if Watch.blocks or not _hashable(to):
             return
         source = self._registry.formats[spec.format]
         steps = runner.steps
         shortcut = self._planner.shortcut(source, steps) if steps else source.identity
         if shortcut is not None:
-            self._shortcuts[type_, to] = shortcut
+            self._shortcuts.setdefault(to, {})[type_] = shortcut
 
     def _fill(
         self,
@@ -441,3 +416,7 @@ class Interop:
         )
         target.fill(out, self._run(x, request, stream))
         return out
+
+
+def _hashable(to: Any) -> bool:
+    return isinstance(to, (str, type, ModuleType))

@@ -1,0 +1,584 @@
+"""NumPy: every dtype in every layout described, returned, cast and copied as promised."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import warnings
+import weakref
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import interop
+from interop.errors import BadRequestError, RefusedError
+from interop.plugin import DTYPES
+from interop_plugins import numpy as plugin
+
+NAMES = sorted(set(DTYPES) - {"complex32"})
+#: Dtypes that NumPy can store in the other byte order.
+SWAPPABLE = [n for n in NAMES if DTYPES[n].bits > 8 and not hasattr(ml_dtypes, n)]
+
+
+def dtype_of(name):
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def numbers(name, shape=(4, 6)):
+    """Return an array of zeros and ones, which every dtype but one holds."""
+    pattern = np.arange(np.prod(shape)).reshape(shape) % 3 == 1
+    if name == "float8_e8m0fnu":  # it has neither zero nor negative numbers
+        return np.where(pattern, 2.0, 1.0).astype(dtype_of(name))
+    if name == "int1":
+        return np.where(pattern, -1, 0).astype(dtype_of(name))
+    return pattern.astype(np.uint8).astype(dtype_of(name))
+
+
+def unaligned(a):
+    room = np.zeros(a.nbytes + 1, np.uint8)[1:]
+    result = room.view(a.dtype).reshape(a.shape)
+    result[...] = a
+    return result
+
+
+def readonly(a):
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+LAYOUTS = {
+    "C": (lambda a: a, set()),
+    "F": (np.asfortranarray, {"noncontiguous"}),
+    "transposed": (lambda a: a.T, {"noncontiguous"}),
+    "sliced": (lambda a: a[1:, ::2], {"noncontiguous"}),
+    "reversed": (lambda a: a[::-1], {"noncontiguous", "negative_strides"}),
+    "both": (lambda a: a[:, ::-2], {"noncontiguous", "negative_strides"}),
+    "broadcast": (
+        lambda a: np.broadcast_to(a[:1], (5, a.shape[1])),
+        {"noncontiguous", "broadcast", "readonly"},
+    ),
+    "readonly": (readonly, {"readonly"}),
+    "0-d": (lambda a: a[0, 1:2].reshape(()), set()),
+    "empty": (lambda a: a[:0], set()),
+    "empty reversed": (lambda a: a[:, 3:3][::-1], set()),
+    "length 1 reversed": (lambda a: a[:1][::-1], set()),
+    "4-d": (lambda a: a.reshape(2, 2, 3, 2), set()),
+}
+
+
+def values(a):
+    """Return numbers that compare, whatever the dtype."""
+    wide = np.clongdouble if a.dtype.kind == "c" else np.longdouble
+    return a.astype(wide)
+
+
+def same(result, expected):
+    assert type(result) is np.ndarray
+    assert result.dtype == expected.dtype
+    assert result.shape == expected.shape
+    np.testing.assert_array_equal(values(result), values(np.asarray(expected)))
+
+
+def start(a):
+    return a.__array_interface__["data"][0]
+
+
+class Legacy:
+    """A producer of the first kind of capsule, which knows no keywords."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def __dlpack__(self, stream=None):
+        return self.source.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.source.__dlpack_device__()
+
+
+class Stranger(Legacy):
+    """A producer of the versioned kind of capsule."""
+
+    def __dlpack__(self, **keywords):
+        return self.source.__dlpack__(**keywords)
+
+
+class Owned(Stranger):
+    """A stranger of a type of its own, so that no shortcut is kept for it."""
+
+
+# ------------------------------------------------------------------ describing
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_described(name, layout):
+    """The spec of an array of any dtype in any layout says what NumPy's flags and strides say."""
+    make, traits = LAYOUTS[layout]
+    a = make(numbers(name))
+    spec = interop.spec(a)
+    assert (spec.format, spec.dtype, spec.device) == ("numpy", name, "cpu")
+    assert (spec.shape, spec.nbytes) == (a.shape, a.nbytes)
+    assert spec.traits == traits
+
+
+@pytest.mark.parametrize("name", SWAPPABLE)
+def test_described_byteswapped_and_unaligned(name):
+    """Foreign byte order and a crooked address are traits, and the dtype keeps its name."""
+    a = numbers(name)
+    swapped = a.astype(a.dtype.newbyteorder())
+    assert interop.spec(swapped).traits == {"byteswapped"}
+    assert interop.spec(swapped).dtype == name
+    assert interop.spec(unaligned(a)).traits == {"unaligned"}
+
+
+def test_described_subclasses(tmp_path):
+    """Matrices, memory maps, record arrays and masked arrays without a mask are subclasses."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        matrix = np.matrix([[1.0, 2.0]])
+    mapped = np.memmap(tmp_path / "m", "float32", "w+", shape=(2, 3))
+    records = np.ones(2, "int16").view(np.recarray)
+    for value in (matrix, mapped, records, np.ma.array([1.0])):
+        assert interop.spec(value).traits == {"subclass"}
+
+
+def test_described_masked():
+    """A masked array has the trait `masked` exactly if it has a mask, be it all False."""
+    assert interop.spec(np.ma.array([1.0], mask=[False])).traits == {"masked"}
+    assert interop.spec(np.ma.array([1.0, 2.0])[::-1]).traits == {
+        "subclass",
+        "noncontiguous",
+        "negative_strides",
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_described_scalars(name):
+    """An array scalar is a value without axes and with the trait `scalar`."""
+    spec = interop.spec(numbers(name)[0, 0])
+    assert (spec.dtype, spec.shape, spec.traits) == (name, (), {"scalar"})
+
+
+# ------------------------------------------------------------------ to numpy
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_returned_as_it_is(name, layout):
+    """An array is returned as it is, whatever its dtype and layout, twice over."""
+    a = LAYOUTS[layout][0](numbers(name))
+    for _ in range(2):
+        assert interop.convert(a, to="numpy") is a
+    assert interop.convert(a, to=np.ndarray, copy=False) is a
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_copied(name, layout):
+    """``copy=True`` gives fresh, writable, C-ordered memory with the same numbers."""
+    a = LAYOUTS[layout][0](numbers(name))
+    result = interop.convert(a, to="numpy", copy=True)
+    same(result, a)
+    assert result.flags.carray
+    assert not np.shares_memory(result, a)
+
+
+@pytest.mark.parametrize("name", SWAPPABLE)
+def test_copied_to_native(name):
+    """A copy of byte-swapped or unaligned elements is native and aligned."""
+    a = numbers(name)
+    for odd in (a.astype(a.dtype.newbyteorder()).T, unaligned(a)[::-1]):
+        assert interop.convert(odd, to="numpy") is odd
+        result = interop.convert(odd, to="numpy", copy=True)
+        assert result.dtype == a.dtype
+        assert result.flags.carray
+        np.testing.assert_array_equal(values(result), values(odd))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scalars_become_arrays(name):
+    """An array scalar becomes a 0-d array, which has to be a copy."""
+    scalar = numbers(name)[0, 1]
+    result = interop.convert(scalar, to="numpy")
+    same(result, np.asarray(scalar))
+    assert result.shape == ()
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(scalar, to="numpy", copy=False)
+
+
+def test_subclasses_become_arrays(tmp_path):
+    """Matrices, memory maps and maskless masked arrays become plain arrays over their memory."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        matrix = np.matrix([[1.0, 2.0]])
+    mapped = np.memmap(tmp_path / "m", "float32", "w+", shape=(2, 3))
+    for value in (matrix, mapped, np.ma.array([1.0, 2.0]), np.ones(3).view(np.recarray)):
+        result = interop.convert(value, to="numpy", copy=False)
+        assert type(result) is np.ndarray
+        assert result.shape == value.shape
+        assert start(result) == start(value)
+
+
+def test_read_only_memory_maps_stay_so(tmp_path):
+    """A read-only memory map becomes a read-only array."""
+    np.arange(4, dtype="int16").tofile(tmp_path / "m")
+    result = interop.convert(np.memmap(tmp_path / "m", "int16", "r"), to="numpy")
+    assert result.tolist() == [0, 1, 2, 3]
+    assert not result.flags.writeable
+
+
+def test_a_mask_is_not_dropped_unasked():
+    """A masked array is refused with the keyword that permits it, and then its data are shared."""
+    masked = np.ma.array([1.0, 2.0], mask=[True, False])
+    with pytest.raises(RefusedError, match="drop_mask") as refused:
+        interop.convert(masked, to="numpy")
+    assert refused.value.effects == {"drop_mask"}
+    result = interop.convert(masked, to="numpy", allow="drop_mask")
+    assert type(result) is np.ndarray
+    assert result.tolist() == [1.0, 2.0]
+    assert start(result) == start(masked.data)
+    assert masked.mask.tolist() == [True, False]
+
+
+# ------------------------------------------------------------------ casts
+
+
+@pytest.mark.parametrize("target", NAMES)
+@pytest.mark.parametrize("source", NAMES)
+def test_cast(source, target):
+    """Every dtype is cast to every other, also where NumPy knows no cast between them."""
+    a = numbers(source)[::-1]
+    before = a.tobytes()
+    result = interop.convert(a, to="numpy", dtype=target)
+    assert result.dtype == dtype_of(target)
+    assert a.tobytes() == before
+    if target == "int1":
+        expected = np.where(values(a) == 0, 0, -1)  # its one bit is the sign
+    else:
+        expected = np.abs(values(a)) if target == "bool" or target[0] == "u" else values(a)
+    if "float8_e8m0fnu" in (source, target) or {"int1"} & {source}:
+        return  # what becomes of 0, 2 and -1 there is ml_dtypes' to say
+    np.testing.assert_array_equal(values(result), expected)
+
+
+@pytest.mark.parametrize("target", [n for n in NAMES if DTYPES[n].kind in "ui"])
+def test_casting_what_does_not_fit_is_silent(target):
+    """A cast that was asked for gives no warning, whatever becomes of NaN and infinity."""
+    a = np.array([np.nan, np.inf, -np.inf, 1e300, 1.0])
+    result = interop.convert(a, to="numpy", dtype=target)
+    assert result.dtype == dtype_of(target)
+
+
+@pytest.mark.parametrize("target", ["float16", "float32", "bfloat16", "float8_e4m3fn", "complex64"])
+def test_overflow_is_silent(target):
+    """A number too large for the dtype that was asked for overflows without a warning."""
+    result = interop.convert(np.array([1e300, 2.0]), to="numpy", dtype=target)
+    assert values(result)[1] == 2
+
+
+@pytest.mark.parametrize("target", ["float64", "float32", "int8", "bfloat16", "float8_e5m2"])
+def test_complex_to_real(target):
+    """Of complex numbers a real dtype keeps the real part, without NumPy's warning."""
+    a = np.array([1 + 5j, -2 + 0j], "complex64")
+    assert values(interop.convert(a, to="numpy", dtype=target)).tolist() == [1, -2]
+    assert interop.convert(a * 1j, to="numpy", dtype="bool").all()
+
+
+def test_casting_to_the_same_dtype_shares():
+    """Asking for the dtype that an array has is not a copy."""
+    a = np.ones(3, ml_dtypes.bfloat16)
+    assert interop.convert(a, to="numpy", dtype="bfloat16") is a
+    assert interop.convert(a, to="numpy", dtype=ml_dtypes.bfloat16) is a
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name"),
+    [
+        (np.float32, "float32"),
+        (np.dtype(">i2"), "int16"),
+        (np.longdouble, "longdouble"),
+        (np.dtype("G"), "clongdouble"),
+        (ml_dtypes.float8_e4m3fn, "float8_e4m3fn"),
+        (np.dtype(ml_dtypes.int4), "int4"),
+        (bool, "bool"),
+        (int, "int64"),
+        (float, "float64"),
+        (complex, "complex128"),
+    ],
+)
+def test_dtypes_by_object(dtype, name):
+    """NumPy's dtype objects and scalar types, and Python's numbers, name dtypes."""
+    result = interop.convert(np.ones(2, "int8"), to="numpy", dtype=dtype)
+    assert interop.spec(result).dtype == name
+
+
+@pytest.mark.parametrize("kind", [np.floating, np.generic, str, list, dict, object])
+def test_classes_that_are_no_dtypes(kind):
+    """A class that stands for no dtype, or for several, is refused."""
+    with pytest.raises(TypeError, match="is not a dtype"):
+        plugin.class_name(kind)
+
+
+@pytest.mark.parametrize("shape", [(300, 520), (3, 200, 520), (520, 2, 300), (2, 70000)])
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128", "bfloat16"])
+def test_large_copies_in_strips(dtype, shape):
+    """Large copies of transposed arrays, which are made in strips, hold the same numbers."""
+    a = (np.arange(np.prod(shape)) % 119).reshape(shape).astype(dtype_of(dtype))
+    for odd in (a.T, a.T[::-1], np.moveaxis(a, 0, -1)):
+        result = interop.convert(odd, to="numpy", copy=True)
+        assert result.flags.carray
+        assert np.ascontiguousarray(odd).tobytes() == result.tobytes()
+        wide = interop.convert(odd, to="numpy", dtype="complex128")
+        np.testing.assert_array_equal(wide, odd.astype("complex128"))
+
+
+# ------------------------------------------------------------------ bits
+
+
+PACKABLE = sorted(plugin._PACKABLE)
+
+
+@pytest.mark.parametrize("name", PACKABLE)
+def test_bits(name):
+    """The bits of narrow reals are carried in their own memory, there and back."""
+    a = numbers(name)[:, ::-2]
+    carrier = f"uint{8 * a.itemsize}"
+    bits = plugin.as_bits(a, dtype=carrier)
+    assert bits.dtype == carrier
+    assert (start(bits), bits.strides) == (start(a), a.strides)
+    back = plugin.from_bits(bits, dtype=name)
+    same(back, a)
+    assert start(back) == start(a)
+
+
+# ------------------------------------------------------------------ dlpack
+
+
+@pytest.mark.parametrize("kind", [Legacy, Stranger])
+@pytest.mark.parametrize("layout", [n for n in LAYOUTS if n not in ("broadcast", "readonly")])
+@pytest.mark.parametrize("name", sorted(plugin._PLAIN_DTYPES))
+def test_from_strangers(name, layout, kind):
+    """The memory of a DLPack producer is shared in every layout, and is writable if its is."""
+    a = LAYOUTS[layout][0](numbers(name))
+    for _ in range(2):  # the second time by the shortcut
+        result = interop.convert(kind(a), to="numpy", copy=False)
+        same(result, a)
+        assert result.flags.writeable
+        if a.size:
+            assert start(result) == start(a)
+            assert [s for s, n in zip(result.strides, a.shape, strict=True) if n > 1] == [
+                s for s, n in zip(a.strides, a.shape, strict=True) if n > 1
+            ]
+
+
+def test_read_only_strangers_stay_so():
+    """What a versioned capsule flags as read-only comes out read-only, and is shared."""
+    a = readonly(np.arange(6.0))
+    for value in (a, np.broadcast_to(a, (2, 6))):
+        result = interop.convert(Stranger(value), to="numpy", copy=False)
+        assert start(result) == start(a)
+        assert not result.flags.writeable
+
+
+def test_a_shortcut_sees_a_change():
+    """A stranger of a type that went by the shortcut before is read-only if this one is."""
+    a = np.arange(3.0)
+    assert interop.convert(Stranger(a), to="numpy").flags.writeable
+    assert not interop.convert(Stranger(readonly(a)), to="numpy").flags.writeable
+    assert interop.convert(Stranger(a.astype("int8")), to="numpy").dtype == "int8"
+
+
+def test_unaligned_strangers():
+    """Elements that are not aligned are shared all the same: NumPy can read them."""
+    a = unaligned(np.arange(6.0))
+    result = interop.convert(Stranger(a), to="numpy", copy=False)
+    same(result, a)
+    assert start(result) == start(a)
+
+
+@pytest.mark.parametrize("kind", [Legacy, Stranger])
+def test_strangers_are_kept_alive(kind):
+    """An array over a stranger's memory keeps the memory's owner, and lets it go at its end."""
+    a = np.arange(1000.0)
+    owner = weakref.ref(a)
+    result = interop.convert(kind(a), to="numpy")
+    del a
+    gc.collect()
+    assert result[-1] == 999
+    assert owner() is not None
+    del result
+    gc.collect()
+    assert owner() is None
+
+
+class Bits:
+    """A stranger whose capsule calls 8- and 16-bit unsigned integers another dtype."""
+
+    def __init__(self, source, code):
+        self.source = source
+        self.code = code
+
+    def __dlpack__(self, **keywords):
+        import ctypes
+
+        capsule = self.source.__dlpack__(max_version=(1, 0))
+        pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+        pointer = pointer_of(("PyCapsule_GetPointer", ctypes.pythonapi))(
+            capsule, b"dltensor_versioned"
+        )
+        # version 8, context 8, deleter 8, flags 8, data 8, device 8, ndim 4: then the type code.
+        ctypes.c_uint8.from_address(pointer + 52).value = self.code
+        return capsule
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+@pytest.mark.parametrize("layout", ["C", "transposed", "reversed", "readonly", "0-d", "empty"])
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("bfloat16", 4),
+        ("float8_e3m4", 7),
+        ("float8_e4m3", 8),
+        ("float8_e4m3b11fnuz", 9),
+        ("float8_e4m3fn", 10),
+        ("float8_e4m3fnuz", 11),
+        ("float8_e5m2", 12),
+        ("float8_e5m2fnuz", 13),
+        ("float8_e8m0fnu", 14),
+    ],
+)
+def test_narrow_strangers(name, code, layout):
+    """Narrow reals of a stranger, which NumPy's own DLPack refuses, are shared and kept alive."""
+    a = LAYOUTS[layout][0](numbers(name))
+    bits = a.view(f"uint{8 * a.itemsize}")
+    owner = weakref.ref(bits)
+    stranger = Bits(bits, code)
+    result = interop.convert(stranger, to="numpy", copy=False)
+    expected, address = a.copy(), start(a)
+    del stranger, bits, a
+    gc.collect()
+    assert owner() is not None
+    same(result, expected)
+    assert result.flags.writeable is (layout != "readonly")
+    if expected.size:
+        assert start(result) == address
+    del result
+    gc.collect()
+    assert owner() is None
+
+
+# ------------------------------------------------------------------ memory and out=
+
+
+def test_memory():
+    """The memory of an array is the extent of its elements, whichever way it is walked."""
+    a = np.arange(24.0).reshape(4, 6)
+    assert plugin.memory(a) == ((start(a), a.nbytes),)
+    assert plugin.memory(a[::-1, ::-1]) == plugin.memory(a)
+    assert plugin.memory(a[1:3, 2:4]) == ((start(a) + 64, 64),)
+    assert plugin.memory(a[:0]) == ()
+    assert plugin.memory(a[0, 0]) == ()
+    masked = np.ma.array(a, mask=a > 2)
+    assert plugin.memory(masked) == ((start(a), a.nbytes), (start(masked.mask), 24))
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "transposed", "sliced", "reversed"])
+@pytest.mark.parametrize("name", NAMES)
+def test_out(name, layout):
+    """``out=`` takes the numbers in its own dtype and layout, and is returned."""
+    out = LAYOUTS[layout][0](np.zeros((4, 6)).astype(dtype_of(name)))
+    source = numbers("uint8", out.shape)
+    assert interop.convert(source, out=out) is out
+    if name == "float8_e8m0fnu":
+        return
+    expected = -values(source) if name == "int1" else values(source)
+    np.testing.assert_array_equal(values(out), expected)
+
+
+def test_out_byteswapped():
+    """``out=`` of foreign byte order gets the numbers, not the bytes."""
+    out = np.zeros(3, ">i4")
+    assert interop.convert(np.arange(3), out=out).tolist() == [0, 1, 2]
+
+
+def test_out_is_silent_about_what_does_not_fit():
+    """Writing NaN, or complex numbers, into an array of integers gives no warning."""
+    out = np.zeros(2, "int32")
+    interop.convert(np.array([np.nan, 3.0]), out=out)
+    interop.convert(np.array([2 + 1j, 3]), out=out)
+    assert out.tolist() == [2, 3]
+
+
+def test_out_read_only():
+    """A read-only ``out=`` is refused and stays as it was."""
+    out = readonly(np.zeros(3))
+    with pytest.raises(BadRequestError, match=r"read-only.*give"):
+        interop.convert(np.ones(3), out=out)
+    with pytest.raises(BadRequestError, match=r"read-only.*give a writable"):
+        plugin.fill(out, np.ones(3))
+    assert out.tolist() == [0, 0, 0]
+
+
+# ------------------------------------------------------------------ what is not numbers
+
+
+STRANGE = {
+    "object": np.array([None, 1]),
+    "str": np.array(["a", "bc"]),
+    "bytes": np.array([b"a"]),
+    "datetime": np.array(["2020-01-01"], "datetime64[D]"),
+    "timedelta": np.array([1], "timedelta64[s]"),
+    "structured": np.zeros(2, [("a", "int32"), ("b", "float64")]),
+    "void": np.zeros(2, "V3"),
+    "string": np.array(["a"], np.dtypes.StringDType()),
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_other_dtypes_are_returned_as_they_are(kind):
+    """What is not numbers is described by NumPy's name, and returned as it is to NumPy."""
+    a = STRANGE[kind]
+    assert interop.spec(a).dtype not in DTYPES
+    assert interop.convert(a, to="numpy") is a
+
+
+@pytest.mark.parametrize("target", ["python", "scipy.csr", "scipy.coo"])
+@pytest.mark.parametrize("kind", STRANGE)
+def test_other_dtypes_go_nowhere(kind, target):
+    """What is not numbers is refused by every other target, with its dtype in the message."""
+    a = STRANGE[kind]
+    with pytest.raises(RefusedError, match=r"not a dtype of numbers.*first\.") as refused:
+        interop.convert(a, to=target)
+    assert str(interop.spec(a).dtype) in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["longdouble", "clongdouble"])
+def test_longdouble_needs_a_dtype(name):
+    """Extended precision goes elsewhere only when a dtype is asked for."""
+    a = numbers(name)
+    with pytest.raises(RefusedError, match="dtype="):
+        interop.convert(a, to="python")
+    assert interop.convert(a, to="python", dtype="complex128") == values(a).tolist()
+    sparse = interop.convert(a, to="scipy.csr")
+    assert sparse.dtype == a.dtype
+
+
+def test_threads():
+    """Casts in several threads at once neither warn nor disturb each other."""
+    a = np.full(10000, np.nan)
+    seen = []
+
+    def work():
+        seen.extend(interop.convert(a, to="numpy", dtype="int16").shape for _ in range(50))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [(10000,)] * 200

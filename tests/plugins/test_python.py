@@ -1,0 +1,213 @@
+"""Python's numbers and nested lists: read as NumPy reads them, written as ``tolist`` writes them."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from enum import IntEnum
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import interop
+from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
+from interop.plugin import DTYPES
+
+NAMES = sorted(set(DTYPES) - {"complex32", "longdouble", "clongdouble"})
+KINDS = {"b": bool, "u": int, "i": int, "f": float, "c": complex}
+
+
+class Colour(IntEnum):
+    RED = 3
+
+
+def dtype_of(name):
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def leaves(value):
+    if isinstance(value, list):
+        return [leaf for each in value for leaf in leaves(each)]
+    return [value]
+
+
+# ------------------------------------------------------------------ from python
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "shape"),
+    [
+        (True, "bool", ()),
+        (3, "int64", ()),
+        (-(2**63), "int64", ()),
+        (2**63, "uint64", ()),
+        (Colour.RED, "int64", ()),
+        (1.5, "float64", ()),
+        (math.inf, "float64", ()),
+        (2j, "complex128", ()),
+        ([], "float64", (0,)),
+        ([[], []], "float64", (2, 0)),
+        ([1, 2.5], "float64", (2,)),
+        ([True, 2], "int64", (2,)),
+        ((1, 2j), "complex128", (2,)),
+        ([(1, 2), (3, 4)], "int64", (2, 2)),
+        ([[[1.0]]], "float64", (1, 1, 1)),
+        ([np.float32(1), np.float32(2)], "float32", (2,)),
+        ([ml_dtypes.bfloat16(1)], "bfloat16", (1,)),
+    ],
+)
+def test_to_numpy(value, dtype, shape):
+    """Numbers and nested lists become arrays of the dtype and shape that NumPy gives them."""
+    spec = interop.spec(value)
+    assert (spec.format, spec.dtype, spec.shape, spec.traits) == ("python", dtype, shape, set())
+    result = interop.convert(value, to="numpy")
+    assert type(result) is np.ndarray
+    assert (result.dtype, result.shape) == (dtype_of(dtype), shape)
+    assert np.array_equal(result, np.array(value))
+    assert result.flags.carray
+
+
+def test_a_dtype_is_a_cast():
+    """A dtype that is asked for is cast to, and one that values might not survive is not guessed."""
+    result = interop.convert([1.5, math.nan], to="numpy", dtype="bfloat16")
+    assert result.dtype == ml_dtypes.bfloat16
+    assert interop.convert([300, -1], to="numpy", dtype="uint8").tolist() == [44, 255]
+
+
+def test_to_numpy_is_a_copy():
+    """Lists have no memory to share."""
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert([1.0], to="numpy", copy=False)
+
+
+def test_to_python_returns_python_as_it_is():
+    """What is Python's already is returned as it is."""
+    for value in ([1, [2.0]][0:1], (1, 2), 1.5, True, 3, [[1.0], [2.0]]):
+        assert interop.convert(value, to="python") is value
+
+
+@pytest.mark.parametrize("value", [[[1, 2], [3]], [[1], 2], [1, [2]], [[], [1]], [1, np.ones(2)]])
+def test_ragged(value):
+    """Rows that differ in length or depth are refused with the next move."""
+    with pytest.raises(BadRequestError, match="pad its rows to one length"):
+        interop.convert(value, to="numpy")
+
+
+@pytest.mark.parametrize("leaf", [np.ones(2), {}, object(), range(3), memoryview(b"a")])
+def test_lists_of_arrays(leaf):
+    """A list of arrays, or of what is no number, is not one array."""
+    for value in ([leaf], (leaf, leaf), [[leaf]]):
+        with pytest.raises(UnknownValueError, match="convert each element, or stack them"):
+            interop.convert(value, to="numpy")
+
+
+class Unwilling(float):
+    def __float__(self):
+        raise RuntimeError("not today.")
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("not today.")
+
+
+def test_elements_that_refuse():
+    """An element that will not become a number is reported with its own words."""
+    with pytest.raises(BadRequestError, match=r"\(not today\); pad"):
+        interop.convert([1.0, Unwilling(2)], to="numpy")
+
+
+@pytest.mark.parametrize("value", [2**64, [2**70], ["a"], ["a", 1], [b"a"], [Decimal(1)]])
+def test_what_is_not_numbers(value):
+    """Strings, objects and integers beyond 64 bits are refused."""
+    with pytest.raises(RefusedError, match=r"not a dtype of numbers.*first\."):
+        interop.convert(value, to="numpy")
+
+
+def test_a_list_that_holds_itself():
+    """A list without end is refused, and so is one deeper than arrays go."""
+    endless: list[object] = []
+    endless.append(endless)
+    deep: list[object] = [1]
+    for _ in range(70):
+        deep = [deep]
+    for value in (endless, deep):
+        with pytest.raises(InteropError, match="nested more than 64 deep"):
+            interop.convert(value, to="numpy")
+
+
+# ------------------------------------------------------------------ to python
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2, 3), (2, 1, 3)])
+@pytest.mark.parametrize("name", NAMES)
+def test_to_python(name, shape):
+    """Arrays of every dtype become Python's own numbers, nested as deep as they have axes."""
+    numbers = np.ones(shape, "int8") * (-1 if name == "int1" else 1)
+    a = numbers.astype(dtype_of(name))
+    result = interop.convert(a, to="python")
+    kind = KINDS[DTYPES[name].kind]
+    assert all(type(leaf) is kind for leaf in leaves(result))
+    assert np.array_equal(result, numbers)
+    assert np.shape(result) == shape
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scalars_to_python(name):
+    """An array scalar becomes one number, as ``item`` gives it."""
+    scalar = np.ones(1, "int8").astype(dtype_of(name))[0]
+    result = interop.convert(scalar, to="python")
+    assert type(result) is KINDS[DTYPES[name].kind]
+    assert result == scalar
+
+
+@pytest.mark.parametrize("name", ["float32", "int64", "bfloat16"])
+def test_to_python_from_any_layout(name):
+    """The layout of the memory does not show in a list."""
+    a = np.arange(24, dtype="int8").reshape(4, 6).astype(dtype_of(name))
+    locked = a.copy()
+    locked.flags.writeable = False
+    for odd in (a.T, a[::-1, ::2], np.broadcast_to(a[0], (3, 6)), locked):
+        assert interop.convert(odd, to="python") == odd.tolist()
+    if name != "bfloat16":
+        assert interop.convert(a.astype(a.dtype.newbyteorder()), to="python") == a.tolist()
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
+@pytest.mark.parametrize("name", ["bool", "int32", "float64", "bfloat16"])
+def test_empty_to_python(name, shape):
+    """An empty array becomes what ``tolist`` makes of it."""
+    a = np.zeros(shape, dtype_of(name))
+    assert interop.convert(a, to="python") == a.tolist()
+
+
+def test_special_numbers():
+    """NaN, infinities, the sign of zero and the widest integers survive."""
+    result = interop.convert(np.array([np.nan, np.inf, -0.0], "float16"), to="python")
+    assert math.isnan(result[0])
+    assert result[1] == math.inf
+    assert math.copysign(1, result[2]) == -1
+    assert interop.convert(np.array([2**64 - 1], "uint64"), to="python") == [2**64 - 1]
+
+
+def test_a_dtype_for_python():
+    """A dtype that is asked for is cast to before the numbers become Python's."""
+    assert interop.convert(np.array([1.7, 2.2]), to="python", dtype="int32") == [1, 2]
+    assert interop.convert(np.array([0.1]), to="python", dtype="float32") == [
+        float(np.float32(0.1))
+    ]
+    ones = np.ones(2, "longdouble")
+    assert interop.convert(ones, to="python", dtype="float64") == [1.0, 1.0]
+
+
+def test_extended_precision_needs_a_dtype():
+    """Longdouble is refused, for Python has no number of its precision."""
+    with pytest.raises(RefusedError, match="dtype='float64'"):
+        interop.convert(np.ones(2, "longdouble"), to="python")
+
+
+def test_masked_to_python():
+    """A mask is not dropped on the way to a list."""
+    masked = np.ma.array([1, 2], mask=[True, False])
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(masked, to="python")
+    assert interop.convert(masked, to="python", allow="drop_mask") == [1, 2]

@@ -1,0 +1,465 @@
+"""scipy.sparse: every layout to every other and to dense, without touching what was given."""
+
+from __future__ import annotations
+
+import ctypes
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import interop
+from interop.errors import RefusedError
+from interop.plugin import DTYPES
+from interop_plugins import scipy as plugin
+
+LAYOUTS = ("coo", "csr", "csc", "bsr", "dia", "lil", "dok")
+BY_COMPONENTS = ("coo", "csr", "csc", "bsr")
+NAMES = sorted(plugin._DTYPES)
+SHAPE = (6, 8)
+#: Layouts, and whether a value is in canonical form; not all layouts can be out of it.
+CASES = [(layout, True) for layout in LAYOUTS] + [(layout, False) for layout in BY_COMPONENTS]
+
+
+def components(value):
+    """Return the arrays that a sparse array is made of."""
+    if value.format in ("csr", "csc", "bsr"):
+        return [value.data, value.indices, value.indptr]
+    if value.format == "coo":
+        return [value.data, *value.coords]
+    return [value.data, value.offsets] if value.format == "dia" else []
+
+
+def state(value):
+    """Return all that must not change: which arrays, and every element."""
+    if value.format == "lil":
+        return [list(map(list, value.rows)), list(map(list, value.data))]
+    if value.format == "dok":
+        return list(value.items())
+    return [(id(each), each.tolist()) for each in components(value)]
+
+
+def sample(layout, dtype="float64", index="int32", *, canonical=True):
+    """Return a sparse array with explicit zeros and, unless canonical, duplicates out of order."""
+    rng = np.random.default_rng(7)
+    rows, columns = rng.integers(0, 6, 30), rng.integers(0, 8, 30)
+    numbers = rng.integers(0, 4, 30).astype(dtype)
+    numbers[:4] = 0
+    value = sp.coo_array((numbers, (rows.astype(index), columns.astype(index))), shape=SHAPE)
+    if canonical:
+        value.sum_duplicates()
+    if layout in ("csr", "csc"):
+        return _compressed(layout, value, index)
+    if layout == "bsr":
+        return _blocks(dtype, index, canonical)
+    if layout in ("lil", "dok"):
+        value.sum_duplicates()
+    return value.asformat(layout)
+
+
+def _compressed(layout, value, index):
+    major, minor = value.coords if layout == "csr" else value.coords[::-1]
+    order = np.argsort(major, kind="stable")
+    length = SHAPE[0] if layout == "csr" else SHAPE[1]
+    pointers = np.searchsorted(major[order], np.arange(length + 1)).astype(index)
+    given = (value.data[order], minor[order].copy(), pointers)
+    return getattr(sp, f"{layout}_array")(given, shape=SHAPE)
+
+
+def _blocks(dtype, index, canonical):
+    numbers = (np.arange(16) % 3).reshape(4, 2, 2).astype(dtype)
+    indices = np.array([0, 1, 0, 3] if canonical else [1, 0, 3, 3], index)
+    return sp.bsr_array((numbers, indices, np.array([0, 2, 4, 4], index)), shape=SHAPE)
+
+
+def truly_canonical(value):
+    """Find out, whatever flags say, whether a sparse array is sorted and has no duplicates."""
+    if value.format == "coo":
+        place = np.ravel_multi_index(value.coords, value.shape)
+        return bool((np.diff(place) > 0).all())
+    fresh = type(value)(tuple(a.copy() for a in components(value)), shape=value.shape)
+    return bool(fresh.has_canonical_format)
+
+
+def start(a):
+    return a.__array_interface__["data"][0]
+
+
+def shares(value, result):
+    return any(np.shares_memory(a, b) for a, b in product(components(value), components(result)))
+
+
+# ------------------------------------------------------------------ describing
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_described(name, layout):
+    """The spec of a sparse array says its layout, dtype, stored elements and index dtype."""
+    for index in ("int32", "int64"):
+        value = sample(layout, name, index)
+        spec = interop.spec(value)
+        assert (spec.format, spec.dtype, spec.shape) == (f"scipy.{layout}", name, SHAPE)
+        assert spec.nnz == value.nnz
+        assert spec.traits == set()
+        if layout in BY_COMPONENTS:
+            assert spec.index_dtype == index
+            assert spec.nbytes == sum(each.nbytes for each in components(value))
+
+
+@pytest.mark.parametrize("layout", BY_COMPONENTS)
+def test_described_traits(layout):
+    """Matrices, values out of canonical form and read-only components are described as such."""
+    assert interop.spec(sample(layout, canonical=False)).traits == {"uncoalesced"}
+    matrix = getattr(sp, f"{layout}_matrix")(sample(layout))
+    assert "matrix" in interop.spec(matrix).traits
+    for place in range(len(components(sample(layout)))):
+        value = sample(layout)
+        components(value)[place].flags.writeable = False
+        assert interop.spec(value).traits == {"readonly"}
+
+
+def test_described_memory():
+    """Component arrays with gaps, reversed or in foreign byte order have these traits."""
+    indices, pointers = np.array([0, 1]), np.array([0, 1, 2])
+    for numbers, traits in (
+        (np.arange(4.0)[::2], {"noncontiguous"}),
+        (np.arange(2.0)[::-1], {"noncontiguous", "negative_strides"}),
+        (np.arange(2.0).astype(">f8"), {"byteswapped"}),
+        (np.broadcast_to(np.ones(1), (2,)), {"noncontiguous", "broadcast", "readonly"}),
+    ):
+        value = sp.csr_array((numbers, indices, pointers), shape=(2, 2))
+        assert interop.spec(value).traits == traits
+        assert interop.convert(value, to="numpy").tolist() == np.diag(numbers).tolist()
+
+
+# ------------------------------------------------------------------ between layouts
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("target", LAYOUTS)
+@pytest.mark.parametrize(("source", "canonical"), CASES)
+def test_between_layouts(source, target, index, canonical):
+    """Every layout becomes every other, the same array, and the source stays as it was."""
+    for dtype in ("float64", "bool", "complex64"):
+        value = sample(source, dtype, index, canonical=canonical)
+        for each in components(value):
+            each.flags.writeable = False
+        before, dense = state(value), value.toarray()
+        with interop.trace() as receipts:
+            result = interop.convert(value, to=f"scipy.{target}")
+        assert type(result) is getattr(sp, f"{target}_array")
+        assert (result.dtype, result.shape) == (value.dtype, SHAPE)
+        assert (result.toarray() == dense).all()
+        assert state(value) == before
+        if components(value) and components(result):
+            assert receipts[0].aliased is shares(value, result)
+        if source == target:
+            assert result is value
+        elif target in BY_COMPONENTS and result.has_canonical_format:
+            assert truly_canonical(result)
+
+
+@pytest.mark.parametrize("source", ["coo", "csr", "csc", "lil", "dok"])
+@pytest.mark.parametrize("target", ["coo", "csr", "csc", "lil", "dok"])
+def test_explicit_zeros_are_kept(source, target):
+    """A zero that is stored stays stored."""
+    value = sample(source)
+    stored = value.nnz
+    assert stored > value.count_nonzero()
+    assert interop.convert(value, to=f"scipy.{target}").nnz == stored
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_copied(layout):
+    """``copy=True`` gives an array of the same layout that shares nothing with the source."""
+    value = sample(layout)
+    result = interop.convert(value, to=f"scipy.{layout}", copy=True)
+    assert type(result) is type(value)
+    assert result is not value
+    assert not shares(value, result)
+    assert (result.toarray() == value.toarray()).all()
+
+
+@pytest.mark.parametrize("target", ["coo", "csc", "bsr"])
+def test_copied_into_another_layout(target):
+    """``copy=True`` shares nothing, also where SciPy's own conversion would."""
+    value = sample("csr")
+    result = interop.convert(value, to=f"scipy.{target}", copy=True)
+    assert not shares(value, result)
+    assert (result.toarray() == value.toarray()).all()
+
+
+def test_csr_to_coo_shares_what_it_can():
+    """The values and columns of a csr array are those of the coo array, and that is told."""
+    value = sample("csr")
+    route = interop.plan(value, to="scipy.coo")
+    assert not route.zero_copy
+    result = route(value)
+    assert start(result.data) == start(value.data)
+    assert result.has_canonical_format
+
+
+def test_dok_is_not_believed_to_be_sorted():
+    """The order of a dictionary is no order of coordinates, though SciPy says so."""
+    value = sp.dok_array((3, 3))
+    value[2, 0], value[0, 1], value[1, 1] = 1.0, 2.0, 3.0
+    coo = interop.convert(value, to="scipy.coo")
+    assert not coo.has_canonical_format
+    csr = interop.convert(value, to="scipy.csr")
+    assert csr.toarray().tolist() == [[0, 2, 0], [0, 3, 0], [1, 0, 0]]
+
+
+def test_wide_diagonals_do_not_warn():
+    """More than a hundred diagonals are converted without SciPy's warning."""
+    value = sp.coo_array(np.eye(300)[::-1])
+    result = interop.convert(value, to="scipy.dia")
+    assert len(result.offsets) == 300
+    assert (result.toarray() == value.toarray()).all()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_nothing_stored(layout):
+    """Arrays that store nothing, and arrays without rows or columns, pass through all layouts."""
+    for shape in ((3, 4), (0, 3), (3, 0)):
+        value = sp.coo_array(shape, dtype="float32").asformat(layout)
+        for target in LAYOUTS:
+            result = interop.convert(value, to=f"scipy.{target}")
+            assert (result.shape, result.dtype) == (shape, "float32")
+        assert interop.convert(value, to="numpy").shape == shape
+
+
+# ------------------------------------------------------------------ matrices and oddities
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_matrices_become_arrays(layout):
+    """A sparse matrix becomes a sparse array over the same components."""
+    value = getattr(sp, f"{layout}_matrix")(sample(layout))
+    result = interop.convert(value, to=f"scipy.{layout}", copy=False)
+    assert type(result) is getattr(sp, f"{layout}_array")
+    assert (result.toarray() == value.toarray()).all()
+    for a, b in zip(components(value), components(result), strict=True):
+        assert start(a) == start(b)
+    dense = interop.convert(value, to="numpy")
+    assert type(dense) is np.ndarray
+    assert (dense == value.toarray()).all()
+
+
+def test_matrix_with_wide_indices():
+    """The int64 indices that a matrix was given afterwards are kept, and shared."""
+    value = sp.csr_matrix(sample("csr"))
+    value.indices, value.indptr = value.indices.astype("int64"), value.indptr.astype("int64")
+    result = interop.convert(value, to="scipy.csr", copy=False)
+    assert (result.indices.dtype, result.indptr.dtype) == ("int64", "int64")
+    assert start(result.indices) == start(value.indices)
+
+
+@pytest.mark.parametrize("layout", BY_COMPONENTS)
+def test_mixed_index_dtypes(layout):
+    """Index arrays of two dtypes become two of the wider; values stay shared."""
+    value = sample(layout)
+    if layout == "coo":
+        value.coords = (value.coords[0], value.coords[1].astype("int64"))
+    else:
+        value.indptr = value.indptr.astype("int64")
+    before = state(value)
+    for _ in range(2):
+        result = interop.convert(value, to=f"scipy.{layout}")
+        assert {str(each.dtype) for each in components(result)[1:]} == {"int64"}
+        assert start(result.data) == start(value.data)
+    assert (result.toarray() == value.toarray()).all()
+    assert state(value) == before
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(value, to=f"scipy.{layout}", copy=False)
+
+
+def test_more_room_than_elements():
+    """What lies in the arrays behind the last element is not part of the value."""
+    value = sample("csr")
+    value.data = np.append(value.data, [99.0, 99.0])
+    value.indices = np.append(value.indices, np.array([0, 0], "int32"))
+    dense = value.toarray()
+    assert interop.spec(value).nnz == value.nnz
+    for target in ("coo", "csc"):
+        assert (interop.convert(value, to=f"scipy.{target}").toarray() == dense).all()
+    copied = interop.convert(value, to="scipy.csr", copy=True)
+    assert len(copied.data) == value.nnz
+
+
+def test_parts():
+    """A value taken apart and assembled is the same value over the same arrays."""
+    for layout, index, canonical in product(BY_COMPONENTS, ("int32", "int64"), (True, False)):
+        value = sample(layout, index=index, canonical=canonical)
+        whole = layout == "coo"
+        parts = (plugin.take_apart_coo if whole else plugin.take_apart_compressed)(value)
+        assert parts.facts == {"canonical": canonical}
+        result = plugin.assemble_coo(parts) if whole else plugin.assemble_compressed(layout, parts)
+        assert type(result) is type(value)
+        assert result.has_canonical_format is canonical
+        for a, b in zip(components(value), components(result), strict=True):
+            assert (start(a), a.dtype) == (start(b), b.dtype)
+
+
+# ------------------------------------------------------------------ other numbers of axes
+
+
+def test_one_axis():
+    """Coo and csr arrays of one axis convert, and SciPy's sorting does not reach the source."""
+    given = np.array([1.0, 2.0, 3.0]), (np.array([3, 1, 3], "int32"),)
+    value = sp.coo_array(given, shape=(5,))
+    before = state(value)
+    assert interop.convert(value, to="numpy").tolist() == [0, 2, 0, 4, 0]
+    csr = interop.convert(value, to="scipy.csr")
+    assert (csr.shape, csr.toarray().tolist()) == ((5,), [0, 2, 0, 4, 0])
+    assert interop.convert(value, to="scipy.dok").toarray().tolist() == [0, 2, 0, 4, 0]
+    assert state(value) == before
+    back = interop.convert(csr, to="scipy.coo")
+    assert (back.shape, back.toarray().tolist()) == ((5,), [0, 2, 0, 4, 0])
+    assert interop.convert(csr, to="numpy").tolist() == [0, 2, 0, 4, 0]
+    copied = interop.convert(csr, to="scipy.csr", copy=True, dtype="float32")
+    assert copied.toarray().tolist() == [0, 2, 0, 4, 0]
+
+
+def test_three_axes():
+    """Coo arrays of three axes become dense and canonical, and nothing of two axes."""
+    coords = tuple(np.array(axis) for axis in ([0, 1, 1], [1, 0, 0], [2, 3, 3]))
+    value = sp.coo_array((np.array([1.0, 2.0, 3.0]), coords), shape=(2, 2, 4))
+    assert interop.spec(value).traits == {"uncoalesced"}
+    dense = interop.convert(value, to="numpy")
+    assert (dense[0, 1, 2], dense[1, 0, 3], np.count_nonzero(dense)) == (1, 5, 2)
+    with pytest.raises(RefusedError, match="axes"):
+        interop.convert(value, to="scipy.csr")
+
+
+# ------------------------------------------------------------------ dense
+
+
+@pytest.mark.parametrize(("layout", "canonical"), CASES)
+@pytest.mark.parametrize("name", NAMES)
+def test_to_dense(name, layout, canonical):
+    """Every layout of every dtype becomes the dense array, duplicates summed, C-ordered."""
+    value = sample(layout, name, canonical=canonical)
+    before, expected = state(value), value.copy().toarray()
+    result = interop.convert(value, to="numpy")
+    assert result.dtype == expected.dtype
+    assert (result == expected).all()
+    assert result.flags.carray
+    assert state(value) == before
+    with pytest.raises(RefusedError, match="densify"):
+        interop.convert(value, to="numpy", forbid="densify")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float32", "int16", "bfloat16", "complex128"])
+def test_to_dense_of_another_dtype(dtype, layout):
+    """A dtype asked for is the dense array's, whether the sparse array can hold it or not."""
+    value = sample(layout)
+    result = interop.convert(value, to="numpy", dtype=dtype)
+    assert interop.spec(result).dtype == dtype
+    assert (result.astype("complex128") == value.toarray()).all()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float32", "int16", "complex128"])
+def test_casts(dtype, layout):
+    """A sparse array of another dtype has its explicit zeros, and leaves the source alone."""
+    value = sample(layout)
+    before = state(value)
+    result = interop.convert(value, to=f"scipy.{layout}", dtype=dtype)
+    assert (result.dtype, result.format) == (dtype, layout)
+    assert (result.toarray() == value.toarray()).all()
+    assert state(value) == before
+    if layout in ("coo", "csr", "csc"):
+        assert result.nnz == value.nnz
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_from_dense(name, layout):
+    """A dense array of every dtype SciPy knows becomes sparse, its zeros not stored."""
+    dense = sample("csr", name).toarray()
+    for odd in (dense, np.asfortranarray(dense), dense[::-1, ::2], dense[:0]):
+        result = interop.convert(odd, to=f"scipy.{layout}")
+        assert type(result) is getattr(sp, f"{layout}_array")
+        assert (result.dtype, result.shape) == (odd.dtype, odd.shape)
+        assert (result.toarray() == odd).all()
+        if layout not in ("bsr", "dia"):
+            assert result.nnz == np.count_nonzero(odd)
+        if layout in ("coo", "csr", "csc"):
+            assert {str(a.dtype) for a in components(result)[1:]} == {"int32"}
+            assert truly_canonical(result)
+
+
+def test_from_dense_special_numbers():
+    """NaN and infinities are stored, and dtypes that SciPy lacks are widened."""
+    value = interop.convert(np.array([[np.nan, 0], [0, -np.inf]]), to="scipy.csr")
+    assert value.nnz == 2
+    assert np.isnan(value.toarray()[0, 0])
+    assert interop.convert(np.eye(2, dtype="float16"), to="scipy.csr").dtype == "float32"
+    assert interop.convert(np.eye(2), to="scipy").toarray().tolist() == [[1, 0], [0, 1]]
+
+
+def test_from_dense_of_any_axes():
+    """A dense array of one or three axes becomes coo, and csr only with two."""
+    dense = np.zeros((2, 3, 4))
+    dense[1, 2, 3] = 5
+    value = interop.convert(dense, to="scipy.coo")
+    assert (value.shape, value.nnz, value.has_canonical_format) == ((2, 3, 4), 1, True)
+    assert interop.convert(np.array([0, 7]), to="scipy.coo").coords[0].tolist() == [1]
+    with pytest.raises(RefusedError, match="axes"):
+        interop.convert(dense, to="scipy.csr")
+
+
+def test_masks_are_not_made_sparse():
+    """A masked array is not made sparse unless its mask may be dropped."""
+    masked = np.ma.array(np.eye(2), mask=np.eye(2) > 0)
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(masked, to="scipy.csr")
+    assert interop.convert(masked, to="scipy.csr", allow="drop_mask").nnz == 2
+
+
+def test_to_python():
+    """A sparse array becomes nested lists by way of the dense array."""
+    assert interop.convert(sp.eye_array(2, format="csr"), to="python") == [[1.0, 0.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize("dtype", ["O", "U1", "M8[s]"])
+def test_what_is_not_numbers(dtype):
+    """A csr array of objects or strings, which SciPy lets pass, is refused."""
+    numbers = np.ones(2, "int8").astype(dtype)
+    value = sp.csr_array((numbers, np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2))
+    assert interop.spec(value).dtype not in DTYPES
+    with pytest.raises(RefusedError, match="not a dtype of numbers"):
+        interop.convert(value, to="numpy")
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+@pytest.mark.parametrize("dtype", ["float16", ">f4"])
+def test_dtypes_that_only_csr_holds(dtype, layout):
+    """float16 and foreign byte order, which SciPy cannot compute with, still become dense."""
+    value = sample(layout, "float32")
+    value.data = value.data.astype(dtype)
+    result = interop.convert(value, to="numpy", dtype="float32")
+    assert (result == sample(layout, "float32").toarray()).all()
+
+
+# ------------------------------------------------------------------ memory
+
+
+def test_memory():
+    """The memory of a sparse array is that of its component arrays."""
+    for layout in (*BY_COMPONENTS, "dia"):
+        value = sample(layout)
+        assert plugin.memory(value) == tuple((start(a), a.nbytes) for a in components(value))
+        for address, nbytes in plugin.memory(value):
+            assert len(ctypes.string_at(address, nbytes)) == nbytes
+    assert plugin.memory(sample("lil")) == plugin.memory(sample("dok")) == ()
+
+
+def test_too_large_to_be_dense():
+    """A dense array that cannot fit in memory is refused before it is tried."""
+    value = sp.coo_array((2**31 - 1, 2**20), dtype="float64")
+    with pytest.raises(MemoryError, match="sparse format"):
+        interop.convert(value, to="numpy")

@@ -1,0 +1,904 @@
+"""torch: every dtype and layout, every secret a tensor may keep, and all ways to NumPy and back."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+
+import interop
+from interop.errors import BadRequestError, InteropError, RefusedError
+
+NARROW = {
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+}
+PLAIN = {
+    "bool",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+}
+DTYPES = sorted(PLAIN | NARROW)
+REALS = ["bfloat16", "float16", "float32", "float64", "complex64", "complex128"]
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    return np.dtype(getattr(ml_dtypes, name)) if name in NARROW else np.dtype(name)
+
+
+def dense(name: str, shape: tuple[int, ...] = (4, 6)) -> torch.Tensor:
+    """Distinct small powers and counts, which every dtype holds."""
+    numbers = torch.arange(int(np.prod(shape))).reshape(shape)
+    if name == "bool":
+        return numbers % 2 == 0
+    if name in NARROW:
+        numbers = 2.0 ** (numbers % 5)  # e8m0 holds powers of two only
+    if name.startswith("complex"):
+        return (numbers + 1j * (numbers - 3)).to(getattr(torch, name))
+    return numbers.to(getattr(torch, name))
+
+
+LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "plain": lambda t: t,
+    "transposed": lambda t: t.t(),
+    "sliced": lambda t: t[1:, ::2],
+    "offset": lambda t: t[2],
+    "expanded": lambda t: t[:1].expand(5, 6),
+    "permuted": lambda t: t.reshape(2, 3, 4).permute(2, 0, 1),
+    "scalar": lambda t: t[1, 2],
+    "empty": lambda t: t[:0],
+    "no columns": lambda t: t[:, :0],
+    "one": lambda t: t[:1, :1],
+}
+
+
+def reference(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    """The numbers of a tensor, element by element, as complex128."""
+    flat = [complex(x) for x in tensor.detach().resolve_conj().resolve_neg().flatten().tolist()]
+    return np.array(flat, "complex128").reshape(tuple(tensor.shape))
+
+
+def numbers(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    exact = array.astype("float64") if array.dtype.kind == "V" or array.dtype.itemsize == 1 else array
+    return exact.astype("complex128")
+
+
+def address(array: np.ndarray[Any, Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+@pytest.fixture(autouse=True)
+def no_warning() -> Iterator[None]:
+    """No conversion warns: what torch says on its own account stays in the test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+# ------------------------------------------------------------------ torch → numpy
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", DTYPES)
+def test_every_dtype_and_layout_is_a_view_in_numpy(name: str, layout: str) -> None:
+    """A tensor of any dtype and layout shares its memory with NumPy, strides and all."""
+    tensor = LAYOUTS[layout](dense(name))
+    before = tensor.clone()
+    array = interop.convert(tensor, to="numpy", copy=False)
+    assert type(array) is np.ndarray
+    assert array.dtype == numpy_dtype(name)
+    assert array.shape == tuple(tensor.shape)
+    np.testing.assert_array_equal(numbers(array), reference(tensor))
+    if tensor.numel():
+        assert address(array) == tensor.data_ptr()
+        assert array.strides == tuple(s * tensor.itemsize for s in tensor.stride())
+    assert interop.plan(tensor, to="numpy").zero_copy
+    assert bits_equal(tensor, before)
+
+
+def bits_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Compare tensors of dtypes that torch cannot compare."""
+    widths = {1: torch.uint8, 2: torch.int16}
+    if str(one.dtype).removeprefix("torch.") in NARROW:
+        one, other = one.view(widths[one.itemsize]), other.view(widths[other.itemsize])
+    return torch.equal(one, other)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", DTYPES)
+def test_every_dtype_and_layout_is_copied_into_numpy(name: str, layout: str) -> None:
+    """With `copy=True` the array is C-ordered, writable, fresh and equal."""
+    tensor = LAYOUTS[layout](dense(name))
+    array = interop.convert(tensor, to="numpy", copy=True)
+    assert array.dtype == numpy_dtype(name)
+    assert array.flags.c_contiguous
+    assert array.flags.writeable
+    np.testing.assert_array_equal(numbers(array), reference(tensor))
+    if tensor.numel():
+        assert not np.may_share_memory(array, interop.convert(tensor, to="numpy"))
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("layout", ["plain", "transposed", "scalar", "empty"])
+@pytest.mark.parametrize("wanted", ["float32", "float64", "bfloat16", "float16", "int32", "complex64"])
+@pytest.mark.parametrize("name", sorted(set(DTYPES) - {"complex64", "complex128"}))
+def test_every_real_dtype_is_cast(name: str, wanted: str, layout: str, target: str) -> None:
+    """A cast on the way gives the numbers of torch's own cast, in fresh C-ordered memory."""
+    tensor = LAYOUTS[layout](dense(name))
+    result = interop.convert(tensor, to=target, dtype=wanted)
+    expected = tensor.to(getattr(torch, wanted))
+    got = result if target == "torch" else interop.convert(result, to="torch")
+    assert got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    assert bits_equal(got, expected)
+    if name != wanted:
+        assert got.is_contiguous()
+        assert not tensor.numel() or got.data_ptr() != tensor.data_ptr()
+
+
+@pytest.mark.parametrize("wanted", ["float32", "bool", "int64"])
+def test_complex_numbers_do_not_become_real_in_silence(wanted: str) -> None:
+    """torch drops imaginary parts with a warning; interop's own torch steps do not drop them."""
+    with pytest.raises(RefusedError, match="complex64"):
+        interop.convert(dense("complex64"), to="torch", dtype=wanted, forbid="copy")
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("name", ["float32", "complex64"])
+def test_conjugates_and_negatives_are_carried_out(name: str, large: bool) -> None:
+    """Lazy conjugation and negation reach NumPy as numbers, small and large."""
+    z = dense("complex64", (300, 400) if large else (3, 4)).conj()
+    tensor = z if name == "complex64" else z.imag
+    assert tensor.is_conj() if name == "complex64" else tensor.is_neg()
+    array = interop.convert(tensor, to="numpy")
+    assert array.dtype == np.dtype(name)
+    np.testing.assert_array_equal(array, reference(tensor).astype(name) if z.is_conj() and name == "complex64" else reference(tensor).real)
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(tensor, to="numpy", copy=False)
+
+
+def test_a_conjugate_stays_lazy_in_torch() -> None:
+    """A lazy tensor already is what `to="torch"` asks for."""
+    lazy = dense("complex64").conj()
+    assert interop.convert(lazy, to="torch") is lazy
+    assert interop.convert(lazy.imag, to="torch").is_neg()
+    assert not interop.convert(lazy, to="torch", copy=True).is_conj()
+
+
+# ------------------------------------------------------------------ autograd
+
+G = {
+    "leaf": lambda: dense("float32").requires_grad_(),
+    "parameter": lambda: torch.nn.Parameter(dense("float32")),
+    "non-leaf": lambda: dense("float32").requires_grad_() * 2,
+    "transposed": lambda: dense("float32").requires_grad_().t(),
+    "bfloat16": lambda: dense("bfloat16").requires_grad_(),
+    "float8": lambda: dense("float8_e5m2").requires_grad_(),
+    "scalar": lambda: dense("float32").requires_grad_().sum(),
+}
+
+
+@pytest.mark.parametrize("kind", G)
+def test_what_requires_grad_is_detached_and_shared(kind: str) -> None:
+    """A tensor in a graph reaches NumPy without a copy, and the graph is as it was."""
+    tensor = G[kind]()
+    array = interop.convert(tensor, to="numpy")
+    assert address(array) == tensor.data_ptr()
+    assert tensor.requires_grad
+    np.testing.assert_array_equal(numbers(array), reference(tensor))
+    assert interop.plan(tensor, to="numpy").effects == {"detach"}
+    with pytest.raises(RefusedError, match="detach"):
+        interop.convert(tensor, to="numpy", forbid="detach")
+
+
+@pytest.mark.parametrize("kind", G)
+def test_a_tensor_in_a_graph_is_returned_as_it_is(kind: str) -> None:
+    """`to="torch"` returns the very object, Parameter or not."""
+    tensor = G[kind]()
+    assert interop.convert(tensor, to="torch") is tensor
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (600, 700)])
+@pytest.mark.parametrize("request_", [{"copy": True}, {"dtype": "float64"}], ids=str)
+def test_copies_and_casts_keep_the_graph(request_: dict[str, Any], shape: tuple[int, ...]) -> None:
+    """Copying or casting a tensor of a graph gives another tensor of it, small or large."""
+    tensor = dense("float32", shape).requires_grad_()
+    result = interop.convert(tensor, to="torch", **request_)
+    assert result.requires_grad
+    assert result.data_ptr() != tensor.data_ptr()
+    result.sum().backward()
+    assert tensor.grad is not None
+    assert torch.equal(tensor.grad, torch.ones(shape))
+
+
+def test_inference_tensors_are_ordinary() -> None:
+    """A tensor made in inference mode is shared like any other."""
+    with torch.inference_mode():
+        tensor = dense("float32") * 2
+    array = interop.convert(tensor, to="numpy")
+    assert address(array) == tensor.data_ptr()
+    assert interop.spec(tensor).traits == frozenset()
+
+
+# ------------------------------------------------------------------ numpy → torch
+
+
+ARRAYS: dict[str, Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]] = {
+    "plain": lambda a: a,
+    "transposed": lambda a: a.T,
+    "sliced": lambda a: a[1:, ::2],
+    "scalar": lambda a: a[1:2, 2:3].reshape(()),
+    "empty": lambda a: a[:0],
+    "broadcast": lambda a: np.lib.stride_tricks.as_strided(a, (3, 6), (0, a.itemsize)),
+    "fortran": np.asfortranarray,
+}
+
+
+@pytest.mark.parametrize("layout", ARRAYS)
+@pytest.mark.parametrize("name", DTYPES)
+def test_every_array_is_a_view_in_torch(name: str, layout: str) -> None:
+    """A writable array of any dtype and torch-like layout shares its memory with torch."""
+    array = ARRAYS[layout](interop.convert(dense(name), to="numpy", copy=True))
+    tensor = interop.convert(array, to="torch", copy=False)
+    assert type(tensor) is torch.Tensor
+    assert tensor.dtype == getattr(torch, name)
+    assert tuple(tensor.shape) == array.shape
+    assert tensor.data_ptr() == address(array) or not array.size
+    np.testing.assert_array_equal(reference(tensor), numbers(array))
+
+
+@pytest.mark.parametrize("name", ["float32", "int64", "complex64", "bfloat16"])
+@pytest.mark.parametrize(
+    "layout", ["reversed", "swapped", "readonly", "unaligned", "odd stride", "readonly strided"]
+)
+def test_arrays_that_torch_cannot_share_are_copied(name: str, layout: str) -> None:
+    """Negative strides, foreign bytes, read-only and crooked memory become fresh tensors."""
+    array = odd_array(layout, name)
+    before = array.tobytes()
+    tensor = interop.convert(array, to="torch")
+    assert tensor.dtype == getattr(torch, name)
+    np.testing.assert_array_equal(reference(tensor), numbers(array))
+    tensor.zero_()
+    assert array.tobytes() == before
+
+
+def odd_array(layout: str, name: str) -> np.ndarray[Any, Any]:
+    array = interop.convert(dense(name), to="numpy", copy=True)
+    if layout == "reversed":
+        return array[::-1]
+    if layout == "swapped":
+        return array.astype(array.dtype.newbyteorder(">")) if name != "bfloat16" else array[::-1]
+    if layout.startswith("readonly"):
+        array.flags.writeable = False
+        return array[:, ::2] if "strided" in layout else array
+    size = array.itemsize
+    if layout == "unaligned":
+        raw = np.zeros(array.nbytes + 1, "uint8")[1:].view(array.dtype).reshape(array.shape)
+    else:
+        wide = np.zeros((24, size + size // 2), "uint8")
+        raw = np.lib.stride_tricks.as_strided(
+            wide[:, :size].view(array.dtype), (4, 6), (6 * (size + size // 2), size + size // 2)
+        )
+    raw[...] = array
+    return raw
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+def test_readonly_memory_is_shared_on_request_only(name: str) -> None:
+    """`allow="share_readonly"` shares read-only memory, without torch's warning."""
+    array = odd_array("readonly", name)
+    with pytest.raises(RefusedError, match="share_readonly"):
+        interop.convert(array, to="torch", copy=False)
+    tensor = interop.convert(array, to="torch", allow="share_readonly")
+    assert tensor.data_ptr() == address(array)
+    assert not array.flags.writeable
+    pointer = tensor.data_ptr()
+    del array
+    assert tensor.data_ptr() == pointer
+    assert tensor.float().sum() == dense(name).float().sum()
+
+
+@pytest.mark.parametrize("wanted", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("layout", ["plain", "transposed", "readonly", "reversed", "swapped"])
+def test_arrays_are_cast_on_the_way(layout: str, wanted: str) -> None:
+    """A cast from NumPy to torch works from every layout, small and large."""
+    for shape in ((4, 6), (500, 700)):
+        array = np.arange(np.prod(shape), dtype="float16").reshape(shape) / 2048
+        array = {
+            "plain": array,
+            "transposed": array.T,
+            "readonly": np.broadcast_to(array, shape),
+            "reversed": array[::-1],
+            "swapped": array.astype(">f2"),
+        }[layout]
+        tensor = interop.convert(array, to="torch", dtype=wanted)
+        expected = torch.from_numpy(array.astype("float32")).to(getattr(torch, wanted))
+        assert torch.equal(tensor, expected)
+
+
+def test_the_tensor_keeps_the_arrays_memory_alive() -> None:
+    """A shared tensor outlives the array's name, and an array the tensor's."""
+    tensor = interop.convert(np.arange(1000.0), to="torch")
+    array = interop.convert(torch.arange(1000.0), to="numpy")
+    np.empty(1000)[:] = 7
+    assert tensor.sum() == array.sum() == 499500
+
+
+def test_the_shortcuts_answer_only_for_what_is_plain() -> None:
+    """Once a route is known, a value of the same type but another kind still goes its own way."""
+    interop.convert(dense("float32"), to="numpy")
+    interop.convert(np.zeros(3, "float32"), to="torch")
+    freed = torch.ones(1000)
+    freed.untyped_storage().resize_(0)
+    with pytest.raises(RefusedError, match="memory"):
+        interop.convert(freed, to="numpy")
+    assert interop.convert(dense("complex64").conj(), to="numpy")[0, 1] == 1 + 2j
+    assert interop.convert(dense("float32").to_sparse(), to="numpy").shape == (4, 6)
+    locked = np.ones(3)
+    locked.flags.writeable = False
+    assert interop.convert(locked, to="torch").data_ptr() != address(locked)
+
+
+# ------------------------------------------------------------------ torch → torch
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_torch_to_torch_copies_to_c_order(name: str, layout: str) -> None:
+    """`copy=True` gives fresh C-ordered memory of the same dtype."""
+    tensor = LAYOUTS[layout](dense(name))
+    result = interop.convert(tensor, to="torch", copy=True)
+    assert result.dtype == tensor.dtype
+    assert result.is_contiguous()
+    assert bits_equal(result, tensor)
+    assert result.data_ptr() != tensor.data_ptr() or not tensor.numel()
+
+
+def test_complex32_widens_to_complex64() -> None:
+    """NumPy has no complex32; it arrives as complex64, which holds every value of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        half = torch.tensor([1 + 2j, 3 - 4j]).to(torch.complex32)
+    array = interop.convert(half, to="numpy")
+    assert array.dtype == np.complex64
+    np.testing.assert_array_equal(array, [1 + 2j, 3 - 4j])
+    assert interop.convert(half, to="torch") is half
+
+
+def test_complex32_is_quiet_from_the_start(in_subprocess: Callable[..., str]) -> None:
+    """torch's warning of experimental support, given once per process, does not reach the user."""
+    program = """
+        import warnings, torch, interop
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            half = torch.view_as_complex(torch.ones(3, 2, dtype=torch.float16))
+        before = list(warnings.filters)
+        print(interop.convert(half, to="numpy").tolist())
+        assert warnings.filters == before
+    """
+    assert in_subprocess(program).strip() == "[(1+1j), (1+1j), (1+1j)]"
+
+
+EXOTIC = ["int4", "uint4", "int1", "uint7", "bits8", "bits16", "float4_e2m1fn_x2"]
+
+
+@pytest.mark.parametrize("name", [n for n in EXOTIC if hasattr(torch, n)])
+def test_exotic_dtypes_are_refused_by_name(name: str) -> None:
+    """What torch packs or fakes is refused with its name, and stays torch's."""
+    tensor = torch.empty(4, dtype=torch.uint8).view(torch.uint8)
+    dtype = getattr(torch, name)
+    tensor = torch.empty(8, dtype=torch.uint8)[:4].view(dtype) if dtype.itemsize == 1 else torch.empty(2, dtype=torch.int16).view(dtype)
+    with pytest.raises(InteropError, match=f"torch.{name}"):
+        interop.convert(tensor, to="numpy")
+    assert interop.convert(tensor, to="torch") is tensor
+
+
+def test_oneDNN_tensors_become_ordinary() -> None:  # noqa: N802 - its name
+    """A tensor in oneDNN's opaque layout is copied out."""
+    tensor = dense("float32").to_mkldnn()
+    assert interop.spec(tensor).format == "torch.mkldnn"
+    np.testing.assert_array_equal(interop.convert(tensor, to="numpy"), reference(dense("float32")).real)
+    assert interop.convert(tensor, to="torch").layout is torch.strided
+
+
+def test_zero_tensors_are_written_out() -> None:
+    """A tensor of zeros that are not stored becomes one of zeros that are."""
+    tensor = torch._efficientzerotensor((2, 3))
+    array = interop.convert(tensor, to="numpy")
+    np.testing.assert_array_equal(array, np.zeros((2, 3)))
+    assert interop.convert(tensor, to="torch").data_ptr() != 0
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(tensor, to="numpy", copy=False)
+
+
+class Tagged(torch.Tensor):
+    """A subclass that answers for every attribute and function, and stores as torch does."""
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise AssertionError(f"interop ran the code of a subclass: {function}")
+
+
+def test_a_subclass_with_real_memory_is_shared() -> None:
+    """A subclass is stripped to the plain tensor it is, without running its code."""
+    tensor = dense("float32")
+    tagged = tensor.as_subclass(Tagged)
+    assert "subclass" in interop.spec(tagged).traits
+    array = interop.convert(tagged, to="numpy")
+    assert address(array) == tensor.data_ptr()
+    result = interop.convert(tagged, to="torch")
+    assert type(result) is torch.Tensor
+    assert result.data_ptr() == tensor.data_ptr()
+
+
+def test_buffers_and_parameters_are_not_subclasses() -> None:
+    """Parameters and buffers count as plain tensors."""
+    buffer = torch.nn.Buffer(dense("float32"))
+    assert interop.spec(buffer).traits == frozenset()
+    assert interop.spec(torch.nn.Parameter(dense("float32"))).traits == {"grad"}
+
+
+# ------------------------------------------------------------------ what has no data
+
+
+class Wrapper(torch.Tensor):
+    """A wrapper subclass: its data pointer is NULL, its data is elsewhere."""
+
+    inner: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, inner: torch.Tensor) -> Any:
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+    def __init__(self, inner: torch.Tensor) -> None:
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise AssertionError(f"interop ran the code of a subclass: {function}")
+
+
+def fake() -> torch.Tensor:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        return torch.ones(2, 3)
+
+
+def quiet(make: Callable[[], Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make()
+
+
+def masked() -> Any:
+    from torch.masked import masked_tensor
+
+    return masked_tensor(dense("float32"), dense("float32") > 2)
+
+
+def freed() -> torch.Tensor:
+    tensor = torch.ones(100)
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
+DEAD: dict[str, tuple[Callable[[], Any], str]] = {
+    "meta": (lambda: torch.ones(2, 3, device="meta"), "meta"),
+    "meta parameter": (lambda: torch.nn.Linear(2, 3, device="meta").weight, "meta"),
+    "meta sparse": (lambda: torch.ones(2, 3, device="meta").to_sparse(), "meta"),
+    "fake": (fake, "meta"),
+    "nested strided": (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "nested"),
+    "nested jagged": (
+        lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged),
+        "nested",
+    ),
+    "wrapper": (lambda: Wrapper(dense("float32")), "no_storage"),
+    "masked": (masked, "masked"),
+    "uninitialized": (lambda: torch.nn.LazyLinear(3).weight, "no_storage"),
+    "functional": (lambda: torch._to_functional_tensor(dense("float32")), "no_storage"),
+    "freed": (freed, "no_storage"),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "cupy", "scipy", "python"])
+@pytest.mark.parametrize("kind", DEAD)
+def test_what_has_no_data_is_refused(kind: str, target: str) -> None:
+    """A tensor without readable data is refused with a reason, never read."""
+    make, trait = DEAD[kind]
+    value = quiet(make)
+    assert trait in interop.spec(value).traits
+    with pytest.raises(InteropError) as caught:
+        interop.convert(value, to=target)
+    assert str(caught.value).endswith(("." , ")"))
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+@pytest.mark.parametrize("transform", ["grad", "vmap", "jvp", "functionalize", "vmap of grad"])
+def test_values_inside_transforms_are_refused(transform: str, name: str) -> None:
+    """Inside a functorch transform the tensor is a stand-in, and its numbers are not to be had."""
+    from torch import func
+
+    interop.convert(dense(name), to="numpy")  # so that the shortcut is in force
+    seen = []
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        for target in ("numpy", "python"):
+            with pytest.raises(InteropError):
+                interop.convert(x, to=target)
+        seen.append(interop.spec(x).traits)
+        return x.sum()
+
+    tensor = dense(name)
+    {
+        "grad": lambda: func.grad(function)(tensor),
+        "vmap": lambda: func.vmap(function)(tensor),
+        "jvp": lambda: func.jvp(function, (tensor,), (tensor,)),
+        "functionalize": lambda: func.functionalize(function)(tensor),
+        "vmap of grad": lambda: func.vmap(func.grad(function))(tensor),
+    }[transform]()
+    assert seen
+    assert seen[0] & {"traced", "no_storage"}
+
+
+def test_fake_tensors_under_tracing_are_refused() -> None:
+    """What a tracer passes through a function is refused."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        with pytest.raises(InteropError, match="shape but no data"):
+            interop.convert(x, to="numpy")
+        return x + 1
+
+    make_fx(function, tracing_mode="fake")(torch.ones(3))
+
+
+# ------------------------------------------------------------------ sparse
+
+MATRIX = torch.tensor([[0.0, 1, 0, 2], [3, 0, 0, 0], [0, 0, 4, 0], [0, 5, 0, 6]])
+
+
+def sparse(layout: str, name: str = "float32", index: torch.dtype = torch.int64) -> torch.Tensor:
+    matrix = MATRIX.to(getattr(torch, name))
+    if layout == "coo":
+        return matrix.to_sparse()
+    made = quiet(lambda: getattr(matrix, f"to_sparse_{layout}")(*([(2, 2)] if layout[0] == "b" else [])))
+    values, indices, pointers = parts(made)
+    return torch.sparse_compressed_tensor(
+        pointers.to(index), indices.to(index), values, made.shape, layout=made.layout
+    )
+
+
+def parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    if tensor.layout is torch.sparse_coo:
+        return tensor._values(), tensor._indices()
+    rows = tensor.layout in (torch.sparse_csr, torch.sparse_bsr)
+    plain, compressed = ("col", "crow") if rows else ("row", "ccol")
+    return (
+        tensor.values(),
+        getattr(tensor, f"{plain}_indices")(),
+        getattr(tensor, f"{compressed}_indices")(),
+    )
+
+
+COMPRESSED = ["csr", "csc", "bsr", "bsc"]
+SPARSE_DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", *REALS]
+
+
+@pytest.mark.parametrize("name", SPARSE_DTYPES)
+@pytest.mark.parametrize("layout", ["coo", *COMPRESSED])
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_every_sparse_layout_becomes_dense(layout: str, name: str, target: str) -> None:
+    """Every layout and dtype densifies, and not without leave."""
+    tensor = sparse(layout, name)
+    result = interop.convert(tensor, to=target)
+    expected = MATRIX.to(getattr(torch, name))
+    assert torch.equal(interop.convert(result, to="torch"), expected)
+    assert interop.plan(tensor, to=target).effects >= {"densify"}
+    with pytest.raises(RefusedError, match="densify"):
+        interop.convert(tensor, to=target, forbid="densify")
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(tensor, to=target, copy=False)
+
+
+@pytest.mark.parametrize("index", [torch.int32, torch.int64])
+@pytest.mark.parametrize("layout", ["csr", "csc", "bsr"])
+def test_compressed_layouts_share_with_scipy(layout: str, index: torch.dtype) -> None:
+    """CSR, CSC and BSR go to SciPy and back sharing all three arrays, index dtype kept."""
+    tensor = sparse(layout, index=index)
+    array = interop.convert(tensor, to=f"scipy.{layout}", copy=False)
+    arrays = (array.data, array.indices, array.indptr)
+    assert [address(a) for a in arrays] == [p.data_ptr() for p in parts(tensor)]
+    assert str(array.indices.dtype) == str(index).removeprefix("torch.")
+    back = interop.convert(array, to=f"torch.sparse_{layout}", copy=False)
+    assert [p.data_ptr() for p in parts(back)] == [p.data_ptr() for p in parts(tensor)]
+    assert torch.equal(back.to_dense(), MATRIX)
+    np.testing.assert_array_equal(array.toarray(), MATRIX.numpy())
+
+
+def test_coo_shares_with_scipy() -> None:
+    """COO goes to SciPy sharing values and indices, and back sharing the values."""
+    tensor = sparse("coo")
+    array = interop.convert(tensor, to="scipy.coo", copy=False)
+    assert address(array.data) == tensor._values().data_ptr()
+    assert address(array.coords[1]) == tensor._indices()[1].data_ptr()
+    assert array.has_canonical_format
+    back = interop.convert(array, to="torch.sparse_coo")
+    assert back._values().data_ptr() == tensor._values().data_ptr()
+    assert back.is_coalesced()
+    assert back._indices().dtype == torch.int64
+    assert torch.equal(back.to_dense(), MATRIX)
+
+
+@pytest.mark.parametrize("target", ["scipy.coo", "scipy.csr", "numpy", "torch.sparse_csr", "torch"])
+def test_duplicates_are_summed_and_the_source_is_left_alone(target: str) -> None:
+    """An uncoalesced tensor keeps its sums everywhere, and its own buffers."""
+    indices = torch.tensor([[1, 0, 1], [2, 0, 2]])
+    tensor = torch.sparse_coo_tensor(indices, torch.tensor([1.0, 2, 3]), (3, 3), check_invariants=False)
+    assert "uncoalesced" in interop.spec(tensor).traits
+    result = interop.convert(tensor, to=target)
+    dense_ = result if target == "numpy" else interop.convert(result, to="numpy")
+    np.testing.assert_array_equal(dense_, [[2, 0, 0], [0, 0, 4], [0, 0, 0]])
+    assert not tensor.is_coalesced()
+    assert tensor._values().tolist() == [1, 2, 3]
+    assert torch.equal(tensor._indices(), indices)
+
+
+PAIRS = [
+    ("coo", "csr"),
+    ("coo", "csc"),
+    ("csr", "coo"),
+    ("csc", "coo"),
+    ("csr", "csc"),
+    ("csc", "csr"),
+    ("bsr", "coo"),
+    ("bsc", "coo"),
+    ("bsr", "csr"),
+    ("bsc", "csc"),
+]
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_layouts_change_within_torch(source: str, target: str, grad: bool) -> None:
+    """Every layout becomes another with the same numbers, and the graph goes along."""
+    tensor = sparse(source)
+    if grad:
+        tensor.requires_grad_()
+    if grad and (source, target) in (("bsr", "csr"), ("bsc", "csc")):
+        pytest.skip("by way of SciPy, which has no graph")
+    result = interop.convert(tensor, to=f"torch.sparse_{target}", forbid="detach" if grad else ())
+    assert str(result.layout) == f"torch.sparse_{target}"
+    assert result.requires_grad is grad
+    assert torch.equal(result.detach().to_dense(), MATRIX)
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
+@pytest.mark.parametrize("form", ["plain", "transposed", "grad", "large"])
+def test_dense_becomes_sparse(layout: str, form: str) -> None:
+    """A dense tensor becomes sparse with the same numbers."""
+    tensor = {
+        "plain": lambda: MATRIX.clone(),
+        "transposed": MATRIX.t,
+        "grad": lambda: MATRIX.clone().requires_grad_(),
+        "large": lambda: torch.eye(700),
+    }[form]()
+    result = interop.convert(tensor, to=f"torch.sparse_{layout}")
+    assert torch.equal(result.detach().to_dense(), tensor)
+
+
+@pytest.mark.parametrize("layout", ["coo", *COMPRESSED])
+def test_sparse_tensors_in_a_graph(layout: str) -> None:
+    """A sparse tensor of a graph densifies within it, and is detached on the way out."""
+    tensor = sparse(layout).requires_grad_()
+    assert interop.convert(tensor, to="torch").requires_grad
+    np.testing.assert_array_equal(interop.convert(tensor, to="numpy"), MATRIX.numpy())
+    assert tensor.requires_grad
+
+
+def test_hybrid_and_batched_tensors_densify() -> None:
+    """Sparse tensors whose elements are arrays, and batches of them, become dense, and only that."""
+    hybrid = torch.sparse_coo_tensor(
+        torch.tensor([[0, 2]]), torch.ones(2, 3), (4, 3), check_invariants=False
+    )
+    batched = quiet(torch.stack([MATRIX, MATRIX]).to_sparse_csr)
+    blocks = quiet(lambda: MATRIX.reshape(4, 4, 1).expand(4, 4, 3).to_sparse_csr(dense_dim=1))
+    for tensor, trait in ((hybrid, "hybrid"), (batched, "batched"), (blocks, "hybrid")):
+        assert trait in interop.spec(tensor).traits
+        np.testing.assert_array_equal(interop.convert(tensor, to="numpy"), tensor.to_dense().numpy())
+        with pytest.raises(InteropError, match=trait):
+            interop.convert(tensor, to="scipy", forbid="densify")
+
+
+@pytest.mark.parametrize("layout", ["coo", *COMPRESSED])
+def test_sparse_tensors_are_copied(layout: str) -> None:
+    """`copy=True` shares none of the component arrays."""
+    tensor = sparse(layout)
+    result = interop.convert(tensor, to=f"torch.sparse_{layout}", copy=True)
+    assert result.layout is tensor.layout
+    assert not {p.data_ptr() for p in parts(result)} & {p.data_ptr() for p in parts(tensor)}
+    assert torch.equal(result.to_dense(), MATRIX)
+
+
+def test_gaps_between_the_values_are_no_obstacle() -> None:
+    """Values with a stride are shared with SciPy as they lie."""
+    values = torch.arange(10.0)[::2]
+    tensor = quiet(
+        lambda: torch.sparse_csr_tensor(
+            torch.tensor([0, 2, 5]), torch.tensor([0, 1, 0, 1, 2]), values, (2, 3)
+        )
+    )
+    assert "noncontiguous" in interop.spec(tensor).traits
+    array = interop.convert(tensor, to="scipy.csr")
+    assert address(array.data) == values.data_ptr()
+    np.testing.assert_array_equal(array.toarray(), [[0, 2, 0], [4, 6, 8]])
+
+
+def test_compressed_layouts_are_quiet_from_the_start(in_subprocess: Callable[..., str]) -> None:
+    """torch's warning that CSR is in beta, given once per process, does not reach the user."""
+    program = """
+        import warnings, numpy, scipy.sparse, torch, interop
+        before = list(warnings.filters)
+        tensor = interop.convert(scipy.sparse.csr_array(numpy.eye(3)), to="torch.sparse_csr")
+        print(tensor.to_dense().sum().item())
+        assert warnings.filters == before
+    """
+    assert in_subprocess(program).strip() == "3.0"
+
+
+# ------------------------------------------------------------------ specs, out=, protocols
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", DTYPES)
+def test_specs_say_what_lies_in_memory(name: str, layout: str) -> None:
+    """The spec has dtype, shape, bytes and the traits that decide."""
+    tensor = LAYOUTS[layout](dense(name))
+    spec = interop.spec(tensor)
+    assert (spec.format, spec.dtype, spec.device) == ("torch", name, "cpu")
+    assert spec.shape == tuple(tensor.shape)
+    assert type(spec.shape) is tuple
+    assert spec.nbytes == tensor.numel() * tensor.itemsize
+    expected = set() if tensor.is_contiguous() else {"noncontiguous"}
+    expected |= {"broadcast"} if layout == "expanded" else set()
+    assert spec.traits == expected
+
+
+@pytest.mark.parametrize("layout", ["coo", *COMPRESSED])
+def test_specs_of_sparse_tensors_count_what_is_stored(layout: str) -> None:
+    """nnz counts stored elements, nbytes all components."""
+    tensor = sparse(layout)
+    spec = interop.spec(tensor)
+    assert spec.format == f"torch.sparse_{layout}"
+    assert spec.nnz == parts(tensor)[0].numel()
+    assert spec.nbytes == sum(p.nbytes for p in parts(tensor))
+    assert spec.index_dtype == "int64"
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "int16"])
+def test_out_is_filled(name: str) -> None:
+    """`out=` receives the numbers in its own dtype and layout."""
+    out = torch.zeros(6, 4, dtype=getattr(torch, name)).t()
+    assert interop.convert(np.arange(24.0).reshape(4, 6), out=out) is out
+    np.testing.assert_array_equal(reference(out).real, np.arange(24.0).reshape(4, 6))
+
+
+def test_out_must_not_be_in_a_graph() -> None:
+    """A tensor that requires grad is not written behind the back of its graph."""
+    out = torch.zeros(3, requires_grad=True)
+    with pytest.raises(BadRequestError, match=r"out\.detach"):
+        interop.convert(np.ones(3, "float32"), out=out)
+    assert out.detach().sum() == 0
+
+
+class Producer:
+    """A stranger with DLPack over a NumPy array."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("name", sorted(PLAIN))
+def test_strangers_are_shared_through_dlpack(name: str) -> None:
+    """A DLPack producer's memory is shared with torch."""
+    array = np.ascontiguousarray(interop.convert(dense(name), to="numpy"))
+    tensor = interop.convert(Producer(array), to="torch")
+    assert tensor.data_ptr() == address(array)
+    assert tensor.dtype == getattr(torch, name)
+
+
+def test_negative_strides_of_a_stranger_do_not_end_the_process(
+    in_subprocess: Callable[..., str],
+) -> None:
+    """What makes torch abort is copied instead."""
+    program = """
+        import numpy, interop
+        class Producer:
+            array = numpy.arange(6.0)[::-1]
+            def __dlpack__(self, **keywords): return self.array.__dlpack__(**keywords)
+            def __dlpack_device__(self): return self.array.__dlpack_device__()
+        print(interop.convert(Producer(), to="torch").tolist())
+        print(interop.convert(Producer.array, to="torch").tolist())
+    """
+    expected = str([5.0, 4.0, 3.0, 2.0, 1.0, 0.0])
+    assert in_subprocess(program).split("\n")[:2] == [expected, expected]
+
+
+def test_what_has_no_data_does_not_end_the_process(in_subprocess: Callable[..., str]) -> None:
+    """Freed memory, functional and wrapper tensors are refused in a process of their own."""
+    program = """
+        import torch, interop
+        freed = torch.ones(1000); freed.untyped_storage().resize_(0)
+        for value in (freed, torch._to_functional_tensor(torch.ones(3)), torch.ones(3, device="meta")):
+            for target in ("numpy", "python", "scipy"):
+                try:
+                    interop.convert(value, to=target)
+                except interop.InteropError:
+                    print("refused")
+    """
+    assert in_subprocess(program).split() == ["refused"] * 9
+
+
+def test_dtype_objects_are_dtypes() -> None:
+    """`torch.float64` names a dtype; one that only torch has does not pass for ml_dtypes' own."""
+    assert interop.convert(np.zeros(2), to="torch", dtype=torch.bfloat16).dtype == torch.bfloat16
+    with pytest.raises(InteropError, match=r"torch\.int4"):
+        interop.convert(np.zeros(2), to="torch", dtype=torch.int4)
+
+
+# ------------------------------------------------------------------ planned, without a device
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "steps"),
+    [
+        ("float32", None, ["download"]),
+        ("bfloat16", None, ["download"]),
+        ("complex32", None, ["cast_complex", "download"]),
+    ],
+)
+def test_cuda_tensors_are_copied_to_the_host(name: str, wanted: str | None, steps: list[str]) -> None:
+    """From a device to NumPy is one transfer, into memory of NumPy's."""
+    spec = interop.make_spec("torch", name, device="cuda:0", shape=(512, 512))
+    route = interop.plan(spec, to="numpy", dtype=wanted)
+    assert "transfer" in route.effects
+    assert [step.label for step in route.steps][-1] == steps[-1]
+    with pytest.raises(RefusedError, match="transfer"):
+        interop.plan(spec, to="numpy", copy=False)
+
+
+def test_float64_does_not_narrow_on_its_way_to_mps() -> None:
+    """MPS has no float64: refused, unless the caller asks for float32."""
+    spec = interop.make_spec("torch", "float64", shape=(8, 8))
+    with pytest.raises(RefusedError):
+        interop.plan(spec, to="torch", device="mps")
+    route = interop.plan(spec, to="torch", device="mps", dtype="float32")
+    assert [step.label for step in route.steps][-1] == "move_to_mps"
+
+
+@pytest.mark.parametrize("trait", ["meta", "traced", "nested", "no_storage", "something new"])
+def test_nothing_takes_a_trait_it_does_not_know(trait: str) -> None:
+    """A spec with a trait nobody names has no route, on any device."""
+    for device in ("cpu", "cuda:0"):
+        spec = interop.make_spec("torch", "float32", device=device, shape=(3,), traits={trait})
+        with pytest.raises(RefusedError):
+            interop.plan(spec, to="numpy")
