@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Composites"]
 
-#: Seconds for taking a value apart and assembling another, apart from its arrays.
-_LATENCY = 5e-6
-
 
 class _PartRoute(NamedTuple):
     """The route of one role's arrays."""
@@ -92,7 +89,7 @@ class Composites:
         if key not in self._routes:
             formats = (target.components or "",)
             sub = Request(formats, wanted[1], wanted[2], hand_over.way.copy, request.policy)
-            found = self._planner.route(representative(spec), sub)
+            found = self._planner.route(representative(spec), sub, dense=True)
             self._routes[key] = None if found is None else tuple(found[1])
         steps = self._routes[key]
         return None if steps is None else _PartRoute(role, steps, _seconds(spec, steps))
@@ -171,6 +168,7 @@ class _HandOver(NamedTuple):
         restacked = self.source.unstacks | self.target.restacks
         aliases = any(_aliases(route) for route in routes if route.role not in restacked)
         writes = any(route.copies for route in routes) or bool(restacked)
+        handling = self.source.handling + self.target.handling
         kept = shared_traits(self.spec.traits, self.carries)
         return Step(
             f"{self.source.name}_to_{self.target.name}".replace(".", "_"),
@@ -178,8 +176,8 @@ class _HandOver(NamedTuple):
             self.spec,
             self.after()._replace(traits=kept if aliases else kept - MEMORY_TRAITS),
             self._effects(routes, writes),
-            _LATENCY + sum(route.seconds for route in routes),
-            _LATENCY + sum(step.latency for route in routes for step in route.steps),
+            handling + sum(route.seconds for route in routes),
+            handling + sum(step.latency for route in routes for step in route.steps),
             writes,
             aliases,
             self._call(routes),

@@ -49,6 +49,8 @@ class Format(NamedTuple):
         The dtypes it can hold.
     devices : tuple of str
         The device types where it can live; the first is the default.
+    lacks : mapping of str to frozenset of str
+        For a device type, those of `dtypes` that it cannot hold there.
     carries : frozenset of str
         Traits that a finished value of this format may have. A result never has another.
     speaks : mapping of str to frozenset of str
@@ -88,6 +90,11 @@ class Format(NamedTuple):
     identity : callable or None
         ``identity(value)`` returns a value of the first of `types` (of that very type) as it is
         if it is a finished value of this format, else `NotImplemented`. A shortcut only.
+    handling : float
+        Seconds that taking one value apart, or assembling one, takes.
+    forgets : frozenset of str
+        What of the spec (``"dtype"``, ``"shape"``) cannot be read back from a value: a list of
+        Python's numbers does not remember that they were float32.
     """
 
     name: str
@@ -95,6 +102,7 @@ class Format(NamedTuple):
     describe: Callable[[Any], Spec] | None = None
     dtypes: frozenset[str] = frozenset()
     devices: tuple[str, ...] = ("cpu",)
+    lacks: Mapping[str, frozenset[str]] = _NOTHING
     carries: frozenset[str] = frozenset()
     speaks: Mapping[str, frozenset[str]] = _NOTHING
     protocol: str | None = None
@@ -113,11 +121,23 @@ class Format(NamedTuple):
     fill: Callable[[Any, Any], None] | None = None
     named_by: tuple[str, ...] | None = None
     identity: Callable[[Any], Any] | None = None
+    handling: float = 2e-6
+    forgets: frozenset[str] = frozenset()
 
     @property
     def framework(self) -> str:
         """What users call the library: the part of the name before the dot."""
         return self.name.partition(".")[0]
+
+    def holds(self, device: str) -> frozenset[str]:
+        """Return the dtypes it can hold on a device."""
+        lacking = self.lacks.get(device.partition(":")[0])
+        return self.dtypes - lacking if lacking else self.dtypes
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether it stores every element as it is, with no indices and no codes."""
+        return self.layout is None and not self.index_dtypes
 
 
 class DtypeFamily(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -132,7 +133,9 @@ class Graph:
         """Return the formats of the same layout, itself among them."""
         return self._layouts[one.layout] if one.layout else []
 
-    def outlook(self, start: str, goals: Iterable[str], *, everywhere: bool = False) -> Outlook:
+    def outlook(
+        self, start: str, goals: Iterable[str], *, everywhere: bool = False, dense: bool = False
+    ) -> Outlook:
         """Return what is known of the ways from a format to some others.
 
         Parameters
@@ -141,21 +144,26 @@ class Graph:
         goals : iterable of str
         everywhere : bool
             Whether to drop the limit on hand-offs.
+        dense : bool
+            Whether to stay among dense formats.
         """
-        key = (start, *goals, everywhere)
+        key = (start, *goals, everywhere, dense)
         found = self._outlooks.get(key)
         if found is None:
-            found = self._outlooks[key] = self._look(start, tuple(goals), everywhere)
+            found = self._outlooks[key] = self._look(start, tuple(goals), everywhere, dense)
         return found
 
-    def _look(self, start: str, goals: tuple[str, ...], everywhere: bool) -> Outlook:
+    def _look(self, start: str, goals: tuple[str, ...], everywhere: bool, dense: bool) -> Outlook:
         hops = _distances(goals, self._reverse)
         there = _distances((start,), self._forward)
         limit = min((there[name] for name in goals if name in there), default=0) + SLACK
         near = {
             name
             for name, steps in there.items()
-            if name in hops and (everywhere or steps + hops[name] <= limit) and self._usable(name)
+            if name in hops
+            and (everywhere or steps + hops[name] <= limit)
+            and (not dense or self._registry.formats[name].is_dense)
+            and self._usable(name)
         }
         return Outlook(
             frozenset(near | {start, *goals}),
@@ -163,6 +171,17 @@ class Graph:
             frozenset(_distances(goals, self._reverse_lossless)),
             frozenset(_distances(goals, self._reverse_uncopied)),
             *self._quickest,
+        )
+
+    def foreign(self, names: Iterable[str], asked_for: Iterable[str]) -> frozenset[str]:
+        """Return those of some formats whose framework nobody asked for and is not imported."""
+        at_hand = {self._registry.formats[name].requires for name in asked_for}
+        return frozenset(
+            name
+            for name in names
+            if (requires := self._registry.formats[name].requires)
+            and requires not in at_hand
+            and requires not in sys.modules
         )
 
     def _usable(self, name: str) -> bool:

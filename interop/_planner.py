@@ -43,22 +43,25 @@ class Label(NamedTuple):
     """The order of preference between routes: the one sort key.
 
     Feasible under the policy, then fewest lost properties, then no bytes copied before any
-    copied, then the shorter estimated time, then fewer steps, then the names.
+    copied, then fewest visits to frameworks that would have to be imported though nobody asked
+    for them, then the shorter estimated time, then fewer steps, then the names.
     """
 
     refused: int = 0
     lost: int = 0
     copied: bool = False
+    imports: int = 0
     seconds: float = 0.0
     steps: int = 0
     names: tuple[str, ...] = ()
 
-    def extended(self, step: Step, refused: int) -> Label:
+    def extended(self, step: Step, refused: int, imports: bool) -> Label:
         """Return the label of this route with one more step."""
         return Label(
             self.refused + refused,
             self.lost + len(step.effects & LOSING),
             self.copied or step.writes,
+            self.imports + imports,
             self.seconds + step.seconds,
             self.steps + 1,
             (*self.names, step.label),
@@ -97,8 +100,8 @@ class Planner:
         goals: dict[str, Goal] = {}
         for name in request.formats:
             target = self._registry.formats[name]
-            dtype = request.dtype or _wanted_dtype(spec, target)
             device = request.device or _wanted_device(spec, target)
+            dtype = request.dtype or _wanted_dtype(spec, target, device)
             if dtype is not None and device_type(device) in target.devices:
                 goals[name] = Goal(dtype, device, self._registry.carries(target))
         return goals
@@ -110,6 +113,7 @@ class Planner:
         without: frozenset[object] = frozenset(),
         *,
         relaxed: bool = False,
+        dense: bool = False,
     ) -> tuple[Label, list[Step]] | None:
         """Return the preferred route for a spec and a request, or None if there is none.
 
@@ -121,6 +125,8 @@ class Planner:
             Places of steps to leave out.
         relaxed : bool
             Whether to let refused effects through, counting them, so as to explain a refusal.
+        dense : bool
+            Whether to stay among dense formats, as the arrays of a composite value do.
 
         Returns
         -------
@@ -132,7 +138,7 @@ class Planner:
         if not goals:
             return None
         for everywhere in (False, True):
-            outlook = self.graph.outlook(spec.format, goals, everywhere=everywhere)
+            outlook = self.graph.outlook(spec.format, goals, everywhere=everywhere, dense=dense)
             found = _Search(self, request, goals, outlook, without, relaxed).run(spec)
             if found is not None:
                 return found
@@ -198,15 +204,17 @@ class _Search:
         self._goals = goals
         self._dtypes = {goal.dtype for goal in goals.values()}
         self._devices = {goal.device for goal in goals.values()}
-        self._dense = all(planner.format(name).layout is None for name in goals)
+        self._dense = all(planner.format(name).is_dense for name in goals)
         self._outlook = outlook
         self._without = without
         self._relaxed = relaxed
         self._wants = _wants(request, goals)
         self._order = count()
+        self._foreign: frozenset[str] = frozenset()
 
     def run(self, spec: Spec) -> tuple[Label, list[Step]] | None:
         """Return the preferred route from `spec`."""
+        self._foreign = self._planner.graph.foreign(self._outlook.near, (spec.format, *self._goals))
         start = State(spec)
         best: dict[State, Label] = {start: Label()}
         came: dict[State, tuple[State, Step]] = {}
@@ -244,6 +252,7 @@ class _Search:
             label.refused,
             label.lost + must_lose,
             label.copied or must_copy,
+            label.imports,
             label.seconds + seconds,
             label.steps,
             label.names,
@@ -270,7 +279,8 @@ class _Search:
                 continue
             refused = len(taken.effects - self._request.permitted)
             if not refused or self._relaxed:
-                yield after, taken, label.extended(taken, refused)
+                imports = after.spec.format in self._foreign
+                yield after, taken, label.extended(taken, refused, imports)
 
 
 def _advanced(state: State, step: Step, wants_fresh: bool = False) -> tuple[State, Step]:
@@ -306,13 +316,14 @@ def _wants(request: Request, goals: dict[str, Goal]) -> Wants:
     return Wants(tuple(dtypes), tuple(devices), request.dtype is not None)
 
 
-def _wanted_dtype(spec: Spec, target: Format) -> str | None:
+def _wanted_dtype(spec: Spec, target: Format, device: str) -> str | None:
     """Return the dtype a result should have when the caller named none."""
-    if spec.dtype in target.dtypes or spec.format == target.name:
+    holds = target.holds(device)
+    if spec.dtype in holds or (spec.format == target.name and matches(spec.device, device)):
         return spec.dtype
     if spec.dtype is None:
         return None
-    return promoted(spec.dtype, target.dtypes) or narrowed(spec.dtype, target.dtypes)
+    return promoted(spec.dtype, holds) or narrowed(spec.dtype, holds)
 
 
 def _wanted_device(spec: Spec, target: Format) -> str:

@@ -140,8 +140,10 @@ class Edge:
     def steps(self, spec: Spec, wants: Wants) -> Iterator[Step]:
         """Yield the steps this conversion can make of a value it takes."""
         for device in self._devices(spec, wants):
+            lacking = self.target.lacks.get(device_type(device), _NOTHING)
             for dtype, carrier in self._elements(spec, wants):
-                yield self._step(spec, dtype, carrier, device, wants)
+                if (carrier or dtype) not in lacking:
+                    yield self._step(spec, dtype, carrier, device, wants)
 
     def _devices(self, spec: Spec, wants: Wants) -> Iterable[str]:
         allowed = self.conversion.to_devices or self.target.devices
@@ -202,8 +204,8 @@ class Edge:
 
     def _after(self, spec: Spec, dtype: str | None, carrier: str | None, device: str) -> Spec:
         conversion, target = self.conversion, self.target
-        dense = target.layout is None
-        same = target.layout is not None and target.layout == self.source.layout
+        dense = target.is_dense
+        same = not dense and not self.source.is_dense
         nnz = spec.size if spec.nnz is None else spec.nnz
         element = carrier or dtype
         return Spec(

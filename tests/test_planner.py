@@ -115,6 +115,18 @@ def test_a_narrowing_cast_needs_consent(empty: Interop) -> None:
     assert "narrow" not in empty.plan(spec, to="b", dtype="float32").effects
 
 
+def test_what_a_device_lacks_needs_consent_too(empty: Interop) -> None:
+    """A dtype that the target holds elsewhere, but not on that device, is narrowed or refused."""
+    empty.register(toy("a", devices=("cpu", "mps"), lacks={"mps": frozenset({"float64"})}))
+    move = copy("a", "a", name="move", changes=frozenset({"device"}), effects=frozenset({"transfer"}))
+    empty.register(move, copy("a", "a", name="cast", changes=frozenset({"dtype"})))
+    spec = make_spec("a", "float64", shape=(3,))
+    with pytest.raises(interop.errors.RefusedError, match=r"allow=\{'narrow'\} or dtype='float32'"):
+        empty.plan(spec, to="a", device="mps")
+    route = empty.plan(spec, to="a", device="mps", dtype="float32")
+    assert labels(route) == ["cast", "move"]
+
+
 def test_a_lossless_widening_needs_none(empty: Interop) -> None:
     """A target without the dtype gets the narrowest one that holds every value."""
     empty.register(toy("a"), toy("b", dtypes=frozenset({"float32", "float64"})))
@@ -243,16 +255,28 @@ def test_formats_whose_framework_is_missing_are_not_passed_through(empty: Intero
         empty.convert(Box("a", [1.0]), to="b")
 
 
+def test_a_framework_nobody_asked_for_is_imported_only_for_a_reason(empty: Interop) -> None:
+    """A quicker way through a framework not yet imported loses to a slower one without it."""
+    # turtledemo stands for a framework that is installed and not imported.
+    empty.register(toy("a"), toy("b"), toy("c", requires="turtledemo"))
+    empty.register(copy("a", "b", cost=Cost(1e-3, 1e6)), copy("a", "c"), copy("c", "b"))
+    spec = make_spec("a", "float32", shape=(1000,))
+    assert labels(empty.plan(spec, to="b")) == ["copy_a_to_b"]
+    empty.register(view("a", "c"), view("c", "b"))
+    assert labels(empty.plan(spec, to="b")) == ["a_to_c", "c_to_b"]
+
+
 def test_the_label_is_the_documented_order() -> None:
-    """Refusals, losses, copying, time, steps and names count in this order."""
+    """Refusals, losses, copying, imports, time, steps and names count in this order."""
     ordered = [
-        Label(0, 0, False, 9.0, 9, ("z",)),
-        Label(0, 0, True, 1.0, 1, ("a",)),
-        Label(0, 1, False, 0.0, 0, ()),
-        Label(1, 0, False, 0.0, 0, ()),
+        Label(0, 0, False, 0, 9.0, 9, ("z",)),
+        Label(0, 0, False, 1, 1.0, 1, ("a",)),
+        Label(0, 0, True, 0, 1.0, 1, ("a",)),
+        Label(0, 1, False, 0, 0.0, 0, ()),
+        Label(1, 0, False, 0, 0.0, 0, ()),
     ]
     assert sorted(ordered) == ordered
-    assert Label(0, 0, False, 1.0, 2, ("a", "b")) < Label(0, 0, False, 1.0, 2, ("a", "c"))
+    assert Label(0, 0, False, 0, 1.0, 2, ("a", "b")) < Label(0, 0, False, 0, 1.0, 2, ("a", "c"))
 
 
 def test_planning_agrees_with_brute_force(empty: Interop) -> None:

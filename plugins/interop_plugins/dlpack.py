@@ -13,7 +13,6 @@ from typing import Any
 from interop.plugin import (
     DTYPES,
     MEMORY_TRAITS,
-    CheckedProducer,
     Export,
     Format,
     Spec,
@@ -44,9 +43,6 @@ _DEVICES = (
     "trn",
 )
 
-#: DLPack's numbers of the devices whose work is ordered by streams: CUDA, ROCm and CUDA managed.
-_STREAMED = frozenset({2, 10, 13})
-
 
 def describe(value: Any) -> Spec:
     """Return the spec of a producer, read from a capsule that is then dropped.
@@ -68,9 +64,8 @@ def describe(value: Any) -> Spec:
 
 
 def _look(value: Any) -> Export:
-    device = CheckedProducer(value).__dlpack_device__()
-    # To look at a shape, nothing needs to wait for the device; some producers would block on it.
-    return checked_export(value, stream=-1 if device[0] in _STREAMED else None)
+    # No stream is named: "no synchronisation" (-1) is a handle to producers that do not know it.
+    return checked_export(value)
 
 
 def _traits(value: Any, found: Export) -> frozenset[str]:

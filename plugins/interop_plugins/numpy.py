@@ -425,6 +425,7 @@ def interop_formats() -> Iterable[Format]:
         Format(
             "numpy",
             types=("numpy:ndarray", "numpy:generic"),
+            named_by=("numpy:ndarray",),
             describe=describe,
             dtypes=_DTYPES,
             carries=_MEMORY,

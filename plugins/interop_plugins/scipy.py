@@ -432,6 +432,8 @@ def _format(name: str, describe: Callable[[Any], Spec], **fields: Any) -> Format
     return Format(
         f"scipy.{name}",
         types=(f"scipy.sparse:{name}_array", f"scipy.sparse:{name}_matrix"),
+        named_by=(f"scipy.sparse:{name}_array",),
+        handling=2.5e-5,
         describe=describe,
         dtypes=_DTYPES,
         carries=_CARRIES,

@@ -66,13 +66,15 @@ LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 def reference(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
-    """The numbers of a tensor, element by element, as complex128."""
+    """Return the numbers of a tensor, element by element, as complex128."""
     flat = [complex(x) for x in tensor.detach().resolve_conj().resolve_neg().flatten().tolist()]
     return np.array(flat, "complex128").reshape(tuple(tensor.shape))
 
 
 def numbers(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    exact = array.astype("float64") if array.dtype.kind == "V" or array.dtype.itemsize == 1 else array
+    exact = (
+        array.astype("float64") if array.dtype.kind == "V" or array.dtype.itemsize == 1 else array
+    )
     return exact.astype("complex128")
 
 
@@ -133,7 +135,9 @@ def test_every_dtype_and_layout_is_copied_into_numpy(name: str, layout: str) -> 
 
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("layout", ["plain", "transposed", "scalar", "empty"])
-@pytest.mark.parametrize("wanted", ["float32", "float64", "bfloat16", "float16", "int32", "complex64"])
+@pytest.mark.parametrize(
+    "wanted", ["float32", "float64", "bfloat16", "float16", "int32", "complex64"]
+)
 @pytest.mark.parametrize("name", sorted(set(DTYPES) - {"complex64", "complex128"}))
 def test_every_real_dtype_is_cast(name: str, wanted: str, layout: str, target: str) -> None:
     """A cast on the way gives the numbers of torch's own cast, in fresh C-ordered memory."""
@@ -151,7 +155,7 @@ def test_every_real_dtype_is_cast(name: str, wanted: str, layout: str, target: s
 
 @pytest.mark.parametrize("wanted", ["float32", "bool", "int64"])
 def test_complex_numbers_do_not_become_real_in_silence(wanted: str) -> None:
-    """torch drops imaginary parts with a warning; interop's own torch steps do not drop them."""
+    """Where torch drops imaginary parts with a warning, interop refuses."""
     with pytest.raises(RefusedError, match="complex64"):
         interop.convert(dense("complex64"), to="torch", dtype=wanted, forbid="copy")
 
@@ -165,7 +169,12 @@ def test_conjugates_and_negatives_are_carried_out(name: str, large: bool) -> Non
     assert tensor.is_conj() if name == "complex64" else tensor.is_neg()
     array = interop.convert(tensor, to="numpy")
     assert array.dtype == np.dtype(name)
-    np.testing.assert_array_equal(array, reference(tensor).astype(name) if z.is_conj() and name == "complex64" else reference(tensor).real)
+    np.testing.assert_array_equal(
+        array,
+        reference(tensor).astype(name)
+        if z.is_conj() and name == "complex64"
+        else reference(tensor).real,
+    )
     with pytest.raises(RefusedError, match="copy"):
         interop.convert(tensor, to="numpy", copy=False)
 
@@ -242,7 +251,7 @@ ARRAYS: dict[str, Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]] = {
     "sliced": lambda a: a[1:, ::2],
     "scalar": lambda a: a[1:2, 2:3].reshape(()),
     "empty": lambda a: a[:0],
-    "broadcast": lambda a: np.lib.stride_tricks.as_strided(a, (3, 6), (0, a.itemsize)),
+    "broadcast": lambda a: np.ndarray((3, 6), a.dtype, a, 0, (0, a.itemsize)),
     "fortran": np.asfortranarray,
 }
 
@@ -379,7 +388,7 @@ def test_complex32_widens_to_complex64() -> None:
 
 
 def test_complex32_is_quiet_from_the_start(in_subprocess: Callable[..., str]) -> None:
-    """torch's warning of experimental support, given once per process, does not reach the user."""
+    """The warning of experimental support, given once per process, does not reach the user."""
     program = """
         import warnings, torch, interop
         with warnings.catch_warnings():
@@ -400,7 +409,11 @@ def test_exotic_dtypes_are_refused_by_name(name: str) -> None:
     """What torch packs or fakes is refused with its name, and stays torch's."""
     tensor = torch.empty(4, dtype=torch.uint8).view(torch.uint8)
     dtype = getattr(torch, name)
-    tensor = torch.empty(8, dtype=torch.uint8)[:4].view(dtype) if dtype.itemsize == 1 else torch.empty(2, dtype=torch.int16).view(dtype)
+    tensor = (
+        torch.empty(8, dtype=torch.uint8)[:4].view(dtype)
+        if dtype.itemsize == 1
+        else torch.empty(2, dtype=torch.int16).view(dtype)
+    )
     with pytest.raises(InteropError, match=f"torch.{name}"):
         interop.convert(tensor, to="numpy")
     assert interop.convert(tensor, to="torch") is tensor
@@ -410,7 +423,9 @@ def test_oneDNN_tensors_become_ordinary() -> None:  # noqa: N802 - its name
     """A tensor in oneDNN's opaque layout is copied out."""
     tensor = dense("float32").to_mkldnn()
     assert interop.spec(tensor).format == "torch.mkldnn"
-    np.testing.assert_array_equal(interop.convert(tensor, to="numpy"), reference(dense("float32")).real)
+    np.testing.assert_array_equal(
+        interop.convert(tensor, to="numpy"), reference(dense("float32")).real
+    )
     assert interop.convert(tensor, to="torch").layout is torch.strided
 
 
@@ -428,7 +443,9 @@ class Tagged(torch.Tensor):
     """A subclass that answers for every attribute and function, and stores as torch does."""
 
     @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         raise AssertionError(f"interop ran the code of a subclass: {function}")
 
 
@@ -467,7 +484,9 @@ class Wrapper(torch.Tensor):
         self.inner = inner
 
     @classmethod
-    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         raise AssertionError(f"interop ran the code of a subclass: {function}")
 
 
@@ -499,9 +518,15 @@ def freed() -> torch.Tensor:
 DEAD: dict[str, tuple[Callable[[], Any], str]] = {
     "meta": (lambda: torch.ones(2, 3, device="meta"), "meta"),
     "meta parameter": (lambda: torch.nn.Linear(2, 3, device="meta").weight, "meta"),
-    "meta sparse": (lambda: torch.ones(2, 3, device="meta").to_sparse(), "meta"),
+    "meta sparse": (
+        lambda: torch.empty((2, 3), layout=torch.sparse_coo, device="meta"),
+        "meta",
+    ),
     "fake": (fake, "meta"),
-    "nested strided": (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "nested"),
+    "nested strided": (
+        lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+        "nested",
+    ),
     "nested jagged": (
         lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged),
         "nested",
@@ -509,7 +534,7 @@ DEAD: dict[str, tuple[Callable[[], Any], str]] = {
     "wrapper": (lambda: Wrapper(dense("float32")), "no_storage"),
     "masked": (masked, "masked"),
     "uninitialized": (lambda: torch.nn.LazyLinear(3).weight, "no_storage"),
-    "functional": (lambda: torch._to_functional_tensor(dense("float32")), "no_storage"),
+    "functional": (lambda: torch._to_functional_tensor(dense("float32")), "traced"),
     "freed": (freed, "no_storage"),
 }
 
@@ -523,7 +548,7 @@ def test_what_has_no_data_is_refused(kind: str, target: str) -> None:
     assert trait in interop.spec(value).traits
     with pytest.raises(InteropError) as caught:
         interop.convert(value, to=target)
-    assert str(caught.value).endswith(("." , ")"))
+    assert str(caught.value).endswith((".", ")"))
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])
@@ -546,12 +571,12 @@ def test_values_inside_transforms_are_refused(transform: str, name: str) -> None
     {
         "grad": lambda: func.grad(function)(tensor),
         "vmap": lambda: func.vmap(function)(tensor),
-        "jvp": lambda: func.jvp(function, (tensor,), (tensor,)),
+        "jvp": lambda: quiet(lambda: func.jvp(function, (tensor,), (tensor,))),
         "functionalize": lambda: func.functionalize(function)(tensor),
         "vmap of grad": lambda: func.vmap(func.grad(function))(tensor),
     }[transform]()
     assert seen
-    assert seen[0] & {"traced", "no_storage"}
+    assert "traced" in seen[0]
 
 
 def test_fake_tensors_under_tracing_are_refused() -> None:
@@ -575,10 +600,17 @@ def sparse(layout: str, name: str = "float32", index: torch.dtype = torch.int64)
     matrix = MATRIX.to(getattr(torch, name))
     if layout == "coo":
         return matrix.to_sparse()
-    made = quiet(lambda: getattr(matrix, f"to_sparse_{layout}")(*([(2, 2)] if layout[0] == "b" else [])))
+    made = quiet(
+        lambda: getattr(matrix, f"to_sparse_{layout}")(*([(2, 2)] if layout[0] == "b" else []))
+    )
     values, indices, pointers = parts(made)
     return torch.sparse_compressed_tensor(
-        pointers.to(index), indices.to(index), values, made.shape, layout=made.layout
+        pointers.to(index),
+        indices.to(index),
+        values,
+        made.shape,
+        layout=made.layout,
+        check_invariants=False,
     )
 
 
@@ -647,7 +679,9 @@ def test_coo_shares_with_scipy() -> None:
 def test_duplicates_are_summed_and_the_source_is_left_alone(target: str) -> None:
     """An uncoalesced tensor keeps its sums everywhere, and its own buffers."""
     indices = torch.tensor([[1, 0, 1], [2, 0, 2]])
-    tensor = torch.sparse_coo_tensor(indices, torch.tensor([1.0, 2, 3]), (3, 3), check_invariants=False)
+    tensor = torch.sparse_coo_tensor(
+        indices, torch.tensor([1.0, 2, 3]), (3, 3), check_invariants=False
+    )
     assert "uncoalesced" in interop.spec(tensor).traits
     result = interop.convert(tensor, to=target)
     dense_ = result if target == "numpy" else interop.convert(result, to="numpy")
@@ -691,7 +725,7 @@ def test_layouts_change_within_torch(source: str, target: str, grad: bool) -> No
 def test_dense_becomes_sparse(layout: str, form: str) -> None:
     """A dense tensor becomes sparse with the same numbers."""
     tensor = {
-        "plain": lambda: MATRIX.clone(),
+        "plain": MATRIX.clone,
         "transposed": MATRIX.t,
         "grad": lambda: MATRIX.clone().requires_grad_(),
         "large": lambda: torch.eye(700),
@@ -718,7 +752,9 @@ def test_hybrid_and_batched_tensors_densify() -> None:
     blocks = quiet(lambda: MATRIX.reshape(4, 4, 1).expand(4, 4, 3).to_sparse_csr(dense_dim=1))
     for tensor, trait in ((hybrid, "hybrid"), (batched, "batched"), (blocks, "hybrid")):
         assert trait in interop.spec(tensor).traits
-        np.testing.assert_array_equal(interop.convert(tensor, to="numpy"), tensor.to_dense().numpy())
+        np.testing.assert_array_equal(
+            interop.convert(tensor, to="numpy"), tensor.to_dense().numpy()
+        )
         with pytest.raises(InteropError, match=trait):
             interop.convert(tensor, to="scipy", forbid="densify")
 
@@ -748,7 +784,7 @@ def test_gaps_between_the_values_are_no_obstacle() -> None:
 
 
 def test_compressed_layouts_are_quiet_from_the_start(in_subprocess: Callable[..., str]) -> None:
-    """torch's warning that CSR is in beta, given once per process, does not reach the user."""
+    """The warning that CSR is in beta, given once per process, does not reach the user."""
     program = """
         import warnings, numpy, scipy.sparse, torch, interop
         before = list(warnings.filters)
@@ -779,7 +815,7 @@ def test_specs_say_what_lies_in_memory(name: str, layout: str) -> None:
 
 @pytest.mark.parametrize("layout", ["coo", *COMPRESSED])
 def test_specs_of_sparse_tensors_count_what_is_stored(layout: str) -> None:
-    """nnz counts stored elements, nbytes all components."""
+    """What is stored is counted in nnz, and all components in nbytes."""
     tensor = sparse(layout)
     spec = interop.spec(tensor)
     assert spec.format == f"torch.sparse_{layout}"
@@ -868,20 +904,13 @@ def test_dtype_objects_are_dtypes() -> None:
 # ------------------------------------------------------------------ planned, without a device
 
 
-@pytest.mark.parametrize(
-    ("name", "wanted", "steps"),
-    [
-        ("float32", None, ["download"]),
-        ("bfloat16", None, ["download"]),
-        ("complex32", None, ["cast_complex", "download"]),
-    ],
-)
-def test_cuda_tensors_are_copied_to_the_host(name: str, wanted: str | None, steps: list[str]) -> None:
+@pytest.mark.parametrize("name", DTYPES)
+def test_cuda_tensors_are_copied_to_the_host(name: str) -> None:
     """From a device to NumPy is one transfer, into memory of NumPy's."""
     spec = interop.make_spec("torch", name, device="cuda:0", shape=(512, 512))
-    route = interop.plan(spec, to="numpy", dtype=wanted)
-    assert "transfer" in route.effects
-    assert [step.label for step in route.steps][-1] == steps[-1]
+    route = interop.plan(spec, to="numpy")
+    assert route.effects == {"transfer"}
+    assert [step.label for step in route.steps] == ["download"]
     with pytest.raises(RefusedError, match="transfer"):
         interop.plan(spec, to="numpy", copy=False)
 
