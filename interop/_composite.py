@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._device import matches
 from ._dtype import DTYPES, itemsize, preserves
-from ._format import Format, Parts
+from ._format import PLAIN_DTYPES, Format, Parts
 from ._registry import Provenance, Registry
 from ._request import Request
 from ._runner import Runner
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from ._planner import Planner
 
 __all__ = ["Composites"]
+
+_Shortcut = Callable[[Any], Any]
+_ShortcutOf = Callable[[tuple[Step, ...]], _Shortcut | None]
 
 
 class _PartRoute(NamedTuple):
@@ -80,7 +83,8 @@ class Composites:
             if found is None:
                 return
             routes.append(found)
-        yield hand_over.step(routes, self._registry.provenance[hand_over.target.name])
+        provenance = self._registry.provenance[hand_over.target.name]
+        yield hand_over.step(routes, provenance, self._planner.shortcut)
 
     def _part_route(self, hand_over: _HandOver, role: str, request: Request) -> _PartRoute | None:
         spec, target = hand_over.part_spec(role), hand_over.target
@@ -163,7 +167,9 @@ class _HandOver(NamedTuple):
         index, holds = self.spec.index_dtype, self.target.index_dtypes
         return max(holds, key=itemsize) if index and holds and index not in holds else index
 
-    def step(self, routes: list[_PartRoute], provenance: Provenance) -> Step:
+    def step(
+        self, routes: list[_PartRoute], provenance: Provenance, shortcut_of: _ShortcutOf
+    ) -> Step:
         """Return the hand-over as a step of a route."""
         restacked = self.source.unstacks | self.target.restacks
         aliases = any(_aliases(route) for route in routes if route.role not in restacked)
@@ -183,6 +189,7 @@ class _HandOver(NamedTuple):
             self._call(routes),
             any(step.stream for route in routes for step in route.steps),
             (self.source.name, self.target.name, self.way),
+            self._shortcut(routes, shortcut_of),
         )
 
     def _effects(self, routes: list[_PartRoute], writes: bool) -> frozenset[str]:
@@ -194,11 +201,51 @@ class _HandOver(NamedTuple):
             effects.add("copy")
         return frozenset(effects)
 
+    def _shortcut(self, routes: list[_PartRoute], shortcut_of: _ShortcutOf) -> _Shortcut | None:
+        """Return a shortcut made of those of the components, if every one has one."""
+        glance, assemble = self.source.glance, self.target.assemble
+        if glance is None or assemble is None or not self._serves_plain_values():
+            return None
+        shortcuts: dict[str, _Shortcut] = {}
+        for route in routes:
+            found = shortcut_of(route.steps) if route.steps else None
+            if route.steps and found is None:
+                return None
+            if found is not None:
+                shortcuts[route.role] = found
+        return _by_glance(glance, shortcuts, assemble)
+
+    def _serves_plain_values(self) -> bool:
+        """Tell whether every value that can be taken apart at a glance goes this way."""
+        indices = self.source.index_dtypes <= self.target.index_dtypes
+        same = self.way.dtype == self.spec.dtype and self.way.copy is None
+        plain = PLAIN_DTYPES & self.source.dtypes <= self.target.dtypes
+        return indices and same and plain and not self.spec.traits
+
     def _call(self, routes: list[_PartRoute]) -> Callable[..., Any]:
         calls = {route.role: Runner(route.steps) for route in routes if route.steps}
         index, after = self.spec.index_dtype, self._index_dtype()
         limit = None if preserves(index, after) else DTYPES[after or "int32"].digits
         return partial(_hand_over, self.source, self.target, calls, limit)
+
+
+def _by_glance(
+    glance: Callable[[Any], Parts],
+    shortcuts: dict[str, _Shortcut],
+    assemble: Callable[[Parts], Any],
+) -> _Shortcut:
+    def shortcut(value: Any) -> Any:
+        parts = glance(value)
+        if parts is NotImplemented:
+            return NotImplemented
+        arrays = parts.arrays
+        for role, hand_over in shortcuts.items():
+            array = arrays[role] = hand_over(arrays[role])
+            if array is NotImplemented:
+                return NotImplemented
+        return assemble(parts)
+
+    return shortcut
 
 
 def _seconds(spec: Spec, steps: tuple[Step, ...]) -> float:

@@ -63,10 +63,11 @@ class Engine:
 
     def run(self, x: Any, spec: Spec, request: Request, runner: Runner, stream: Any) -> Any:
         """Carry out the steps on `x`, leaving a receipt if a trace is open."""
-        run = self._carry_out if current_trace() is None else self._traced
+        run = self.carry_out if current_trace() is None else self._traced
         return run(x, spec, request, runner, stream)
 
-    def _carry_out(self, x: Any, spec: Spec, request: Request, runner: Runner, stream: Any) -> Any:
+    def carry_out(self, x: Any, spec: Spec, request: Request, runner: Runner, stream: Any) -> Any:
+        """Carry out the steps on `x`."""
         if runner.densifies:
             _check_memory(spec, runner)
         try:
@@ -128,7 +129,7 @@ class Engine:
         receipts = current_trace()
         seconds: list[float] = []
         timed = Runner(tuple(s._replace(call=_timed(s.call, seconds)) for s in runner.steps))
-        result = self._carry_out(x, spec, request, timed, stream)
+        result = self.carry_out(x, spec, request, timed, stream)
         after = self._registry.describe(result)
         receipt = Receipt(
             spec,

@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 
 from ._spec import Spec
 
-__all__ = ["DtypeFamily", "Format", "Parts"]
+__all__ = ["PLAIN_DTYPES", "DtypeFamily", "Format", "Parts"]
+
+#: The dtypes of which a composite value may be taken apart at a glance.
+PLAIN_DTYPES = frozenset(
+    {"bool", "uint8", "int8", "int16", "int32", "int64"}
+    | {"float32", "float64", "complex64", "complex128"}
+)
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -75,6 +81,10 @@ class Format(NamedTuple):
         ``take_apart(value) -> Parts``; the arrays share the value's memory.
     assemble : callable or None
         ``assemble(parts) -> value``; shares the arrays, except the roles in `restacks`.
+    glance : callable or None
+        As `take_apart`, for the plainest values only: of the very type, on the host, of a dtype
+        of :data:`PLAIN_DTYPES`, without any trait. It answers `NotImplemented` for all others. A
+        shortcut only.
     restacks : frozenset of str
         Roles that assembling has to copy.
     unstacks : frozenset of str
@@ -114,6 +124,7 @@ class Format(NamedTuple):
     apart: frozenset[str] = frozenset()
     take_apart: Callable[[Any], Parts] | None = None
     assemble: Callable[[Parts], Any] | None = None
+    glance: Callable[[Any], Parts] | None = None
     restacks: frozenset[str] = frozenset()
     unstacks: frozenset[str] = frozenset()
     index_dtypes: frozenset[str] = frozenset()

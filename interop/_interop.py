@@ -17,7 +17,6 @@ from ._refusal import refused_ways
 from ._registry import HERE, Declared, Registry
 from ._request import Request, Requests
 from ._route import Route
-from ._runner import Runner
 from ._spec import Spec, spec_class
 from .errors import BadRequestError
 
@@ -55,7 +54,8 @@ class Interop:
         self._lock = threading.RLock()
         self._load = plugins
         self._plugins: tuple[Plugin, ...] = ()
-        self._shortcuts: dict[Any, dict[type, Callable[[Any], Any]]] = {}
+        #: What to call for a target of the default request.
+        self._targets: dict[Any, Callable[[Any], Any]] = {}
 
     # ------------------------------------------------------------------ converting
 
@@ -137,8 +137,9 @@ class Interop:
         request = self._request(
             to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
         )
-        plain = stream is None and like is None and request.is_default
-        return self._run(x, request, stream, to if plain else None)
+        if stream is None and like is None and request.is_default and _hashable(to):
+            return self._targets.setdefault(to, _target(self, request))(x)
+        return self._run(x, request, stream)
 
     if not TYPE_CHECKING:
         # The same with a signature that costs less to call: filling in ten keywords takes longer
@@ -149,13 +150,11 @@ class Interop:
         def convert(self, x, /, to=None, **words):
             if not words and not Watch.blocks:
                 try:
-                    shortcut = self._shortcuts[to].get(type(x))
+                    target = self._targets[to]
                 except (KeyError, TypeError):  # a list of targets does not hash
-                    shortcut = None
-                if shortcut is not None:
-                    result = shortcut(x)
-                    if result is not NotImplemented:
-                        return result
+                    pass
+                else:
+                    return target(x)
             return self._convert(x, to, **words)
 
     def converter(
@@ -187,22 +186,9 @@ class Interop:
         request = self._request(
             to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
         )
-        plain = stream is None and like is None and request.is_default
-        known: dict[type, Callable[[Any], Any]] = {}
-        registry, version = self._registry, self._registry.version
-
-        def converted(x: Any, /) -> Any:
-            shortcut = known.get(type(x))
-            if shortcut is not None and not Watch.blocks and registry.version == version:
-                result = shortcut(x)
-                if result is not NotImplemented:
-                    return result
-            result = self._run(x, self._requests.current(request), stream, to if plain else None)
-            if plain and _hashable(to) and type(x) in self._shortcuts.get(to, ()):
-                known[type(x)] = self._shortcuts[to][type(x)]
-            return result
-
-        return converted
+        if stream is None and request.is_default:
+            return _target(self, request)
+        return lambda x, /: self._run(x, self._requests.current(request), stream)
 
     def plan(
         self,
@@ -310,7 +296,7 @@ class Interop:
                 HERE,
             )
             self._requests.clear()
-            self._shortcuts.clear()
+            self._targets.clear()
 
     def conversion(
         self, source: str, target: str, **declaration: Any
@@ -369,26 +355,20 @@ class Interop:
             words["device"] = words.get("device") or spec.device
         return self._requests.get(to, **words)
 
-    def _run(self, x: Any, request: Request, stream: Any, to: Any = None) -> Any:
-        """Carry out the route for `x`; `to` is given if a shortcut may be kept for it."""
+    def _run(self, x: Any, request: Request, stream: Any) -> Any:
+        """Carry out the route for `x`."""
         spec = self.spec(x)
-        runner = request.routes.get(spec_class(spec))
-        if runner is None:
-            runner = self._engine.route(spec, request)
-        result = self._engine.run(x, spec, request, runner, stream)
-        if to is not None:
-            self._keep_shortcut(type(x), to, spec, runner)
-        return result
+        runner = request.routes.get(spec_class(spec)) or self._engine.route(spec, request)
+        return self._engine.run(x, spec, request, runner, stream)
 
-    def _keep_shortcut(self, type_: type, to: Any, spec: Spec, runner: Runner) -> None:
-        """Keep the plugin's shortcut for values of this very type, if the route is its route."""
-        if Watch.blocks or not _hashable(to):
-            return
+    def _shortcut(self, x: Any, request: Request) -> Callable[[Any], Any] | None:
+        """Return the shortcut for values of the very type of `x`, if its route has one."""
+        spec = self.spec(x)
         source = self._registry.formats[spec.format]
-        steps = runner.steps
-        shortcut = self._planner.shortcut(source, steps) if steps else source.identity
-        if shortcut is not None:
-            self._shortcuts.setdefault(to, {})[type_] = shortcut
+        if not self._registry.is_plain(type(x), source):
+            return None
+        steps = self._engine.route(spec, request).steps
+        return self._planner.shortcut(steps) if steps else source.identity
 
     def _fill(
         self,
@@ -416,6 +396,37 @@ class Interop:
         )
         target.fill(out, self._run(x, request, stream))
         return out
+
+
+def _target(face: Interop, request: Request) -> Callable[[Any], Any]:
+    """Return a function that converts under the default request, by shortcuts where it can.
+
+    A function with its state in cells is what costs least to call.
+    """
+    shortcuts: dict[type, Callable[[Any], Any] | None] = {}
+    registry, requests, engine = face._registry, face._requests, face._engine
+    version = registry.version
+
+    def converted(x: Any, /) -> Any:
+        nonlocal version, request
+        if registry.version != version:
+            shortcuts.clear()
+            request, version = requests.current(request), registry.version
+        if Watch.blocks:
+            return face._run(x, requests.current(request), None)
+        shortcut = shortcuts.get(type(x))
+        if shortcut is not None:
+            result = shortcut(x)
+            if result is not NotImplemented:
+                return result
+        spec = registry.describe(x)
+        runner = request.routes.get(spec_class(spec)) or engine.route(spec, request)
+        result = engine.carry_out(x, spec, request, runner, None)
+        if type(x) not in shortcuts:
+            shortcuts[type(x)] = face._shortcut(x, request)
+        return result
+
+    return converted
 
 
 def _hashable(to: Any) -> bool:

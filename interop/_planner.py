@@ -159,16 +159,16 @@ class Planner:
             done.append(step)
         return tuple(done)
 
-    def shortcut(self, source: Format, steps: tuple[Step, ...]) -> Callable[[Any], Any] | None:
+    def shortcut(self, steps: tuple[Step, ...]) -> Callable[[Any], Any] | None:
         """Return the shortcut that stands for a route, if no other distribution has a say.
 
         It stands for one if the only hand-off among the steps declares it, and if nobody else
         declares conversions between the two formats, which might be preferred for some values.
         """
-        target = steps[-1].after.format
+        source, target = steps[0].before.format, steps[-1].after.format
         between = [step for step in steps if step.before.format != step.after.format]
-        rivals = {e.provenance for e in self.graph.edges(source.name) if e.target.name == target}
-        if len(between) == 1 and len({r.distribution for r in rivals}) == 1:
+        rivals = {e.provenance for e in self.graph.edges(source) if e.target.name == target}
+        if len(between) == 1 and len({r.distribution for r in rivals}) <= 1:
             return between[0].shortcut
         return None
 

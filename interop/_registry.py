@@ -56,7 +56,7 @@ class Registry:
         self.provenance: dict[str, Provenance] = {}
         self.families: list[DtypeFamily] = []
         self._conversions: dict[tuple[object, ...], Declared] = {}
-        self._describers: dict[type, Format] = {}
+        self._describers: dict[type, Callable[[Any], Spec]] = {}
         #: Counts changes, so that whoever caches knows when to forget.
         self.version = 0
 
@@ -133,8 +133,8 @@ class Registry:
                 places[place] = Declared(one, provenance)
         return places
 
-    def format_of(self, type_: type) -> Format:
-        """Return the format whose `describe` knows values of `type_`.
+    def describe(self, value: object) -> Spec:
+        """Return the spec of `value`.
 
         Types are looked up among the modules that are already imported: a value of a framework
         can only exist if its framework is.
@@ -144,10 +144,21 @@ class Registry:
         UnknownValueError
             No format and no protocol recognises the type.
         """
-        found = self._describers.get(type_)
-        if found is None:
-            found = self._describers[type_] = self._recognise(type_)
-        return found
+        describe = self._describers.get(type(value))
+        if describe is None:
+            one = self._recognise(type(value))
+            if one.describe is None:
+                msg = f"values of format {one.name!r} cannot be described; declare its describe."
+                raise PluginError(msg)
+            describe = self._describers[type(value)] = one.describe
+        return describe(value)
+
+    def is_plain(self, type_: type, one: Format) -> bool:
+        """Tell whether a type is one of a format's own, rather than a subclass of one.
+
+        Of a protocol every type is its own.
+        """
+        return bool(one.protocol) or any(imported(name) is type_ for name in one.types)
 
     def _recognise(self, type_: type) -> Format:
         known = self._imported_types()
@@ -211,15 +222,6 @@ class Registry:
                 except TypeError:
                     continue
         return None
-
-    def describe(self, value: object) -> Spec:
-        """Return the spec of `value`."""
-        one = self._describers.get(type(value)) or self.format_of(type(value))
-        describe: Callable[[Any], Spec] | None = one.describe
-        if describe is None:
-            msg = f"values of format {one.name!r} cannot be described; declare its describe."
-            raise PluginError(msg)
-        return describe(value)
 
 
 def named_by(one: Format) -> tuple[str, ...]:

@@ -44,6 +44,9 @@ _LAYOUTS = ("coo", *_COMPRESSED, "dia", "lil", "dok")
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
 _ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
 
+#: NumPy's codes of bool, the integers from int8 to int64, uint8, and the reals and complexes.
+_PLAIN_CODES = "?bhilqBfdFD"
+
 #: Filled on first use: the name of each dtype met.
 _names: dict[Any, str] = {}
 
@@ -173,6 +176,24 @@ def take_apart_compressed(value: Any) -> Parts:
         "pointers": value.indptr,
     }
     return Parts(value.shape, arrays, {"canonical": bool(value.has_canonical_format)})
+
+
+def glance_compressed(value: Any) -> Any:
+    """Return the arrays of a plain csr, csc or bsr array, or `NotImplemented`."""
+    data, indices, pointers = value.data, value.indices, value.indptr
+    flags = data.flags.num & indices.flags.num & pointers.flags.num
+    if (
+        flags & _ORDINARY != _ORDINARY
+        or data.dtype.char not in _PLAIN_CODES
+        or indices.dtype != pointers.dtype
+        or len(data) != pointers[-1]
+        or len(indices) != len(data)
+        or value.ndim != 2
+        or not value.has_canonical_format
+    ):
+        return NotImplemented
+    arrays = {"values": data, "indices": indices, "pointers": pointers}
+    return Parts(value.shape, arrays, {"canonical": True})
 
 
 def take_apart_coo(value: Any) -> Parts:
@@ -424,6 +445,7 @@ def _compressed_format(layout: str) -> Format:
         roles={"values": "dtype", "indices": "index_dtype", "pointers": "index_dtype"},
         apart=_UNCOALESCED,
         take_apart=take_apart_compressed,
+        glance=glance_compressed,
         assemble=partial(assemble_compressed, layout),
     )
 
