@@ -28,8 +28,9 @@ class Outlook(NamedTuple):
         The formats on ways at most `SLACK` hand-offs longer than the shortest.
     hops : mapping of str to int
         For each format, the hand-offs that are left at least.
-    lossless, uncopied : frozenset of str
-        The formats from which a way leads on without a loss, or without writing bytes.
+    lossless, uncopied, shared : frozenset of str
+        The formats from which a way leads on without a loss, without writing bytes, or sharing
+        some memory.
     latency : float
         Seconds of the quickest hand-off there is.
     rate, losing_rate : float
@@ -41,6 +42,7 @@ class Outlook(NamedTuple):
     hops: Mapping[str, int]
     lossless: frozenset[str]
     uncopied: frozenset[str]
+    shared: frozenset[str]
     latency: float
     rate: float
     losing_rate: float
@@ -68,6 +70,7 @@ class Graph:
         self._reverse: dict[str, set[str]] = {}
         self._reverse_lossless: dict[str, set[str]] = {}
         self._reverse_uncopied: dict[str, set[str]] = {}
+        self._reverse_shared: dict[str, set[str]] = {}
         self._quickest = (0.0, math.inf, math.inf)
 
     def refresh(self) -> bool:
@@ -102,21 +105,22 @@ class Graph:
 
     def _connect(self) -> None:
         links = [
-            (e.source.name, e.target.name, bool(e.effects & LOSING), e.writes)
+            (e.source.name, e.target.name, bool(e.effects & LOSING), e.writes, e.aliases)
             for edges in self._edges.values()
             for e in edges
         ]
         links += [
-            (one.name, other.name, False, False)
+            (one.name, other.name, False, False, True)
             for alike in self._layouts.values()
             for one in alike
             for other in alike
         ]
         links = [link for link in links if link[0] != link[1]]
-        self._forward = _grouped((a, b) for a, b, _, _ in links)
-        self._reverse = _grouped((b, a) for a, b, _, _ in links)
-        self._reverse_lossless = _grouped((b, a) for a, b, loses, _ in links if not loses)
-        self._reverse_uncopied = _grouped((b, a) for a, b, _, writes in links if not writes)
+        self._forward = _grouped((a, b) for a, b, *_ in links)
+        self._reverse = _grouped((b, a) for a, b, *_ in links)
+        self._reverse_lossless = _grouped((b, a) for a, b, loses, _, _ in links if not loses)
+        self._reverse_uncopied = _grouped((b, a) for a, b, _, writes, _ in links if not writes)
+        self._reverse_shared = _grouped((b, a) for a, b, _, _, shares in links if shares)
         edges = [e for es in self._edges.values() for e in es]
         writing = [e for e in edges if e.writes]
         self._quickest = (
@@ -170,6 +174,7 @@ class Graph:
             hops,
             frozenset(_distances(goals, self._reverse_lossless)),
             frozenset(_distances(goals, self._reverse_uncopied)),
+            frozenset(_distances(goals, self._reverse_shared)),
             *self._quickest,
         )
 

@@ -37,19 +37,22 @@ class State(NamedTuple):
     fresh: bool = False
     copied: bool = False
     hosted: bool = False
+    stopped: bool = False
 
 
 class Label(NamedTuple):
     """The order of preference between routes: the one sort key.
 
     Feasible under the policy, then fewest lost properties, then no bytes copied before any
-    copied, then fewest visits to frameworks that would have to be imported though nobody asked
-    for them, then the shorter estimated time, then fewer steps, then the names.
+    copied, then some memory shared before none, then fewest visits to frameworks that would have
+    to be imported though nobody asked for them, then the shorter estimated time, then fewer steps,
+    then the names.
     """
 
     refused: int = 0
     lost: int = 0
     copied: bool = False
+    parted: bool = False
     imports: int = 0
     seconds: float = 0.0
     steps: int = 0
@@ -61,6 +64,7 @@ class Label(NamedTuple):
             self.refused + refused,
             self.lost + len(step.effects & LOSING),
             self.copied or step.writes,
+            self.parted or not step.aliases,
             self.imports + imports,
             self.seconds + step.seconds,
             self.steps + 1,
@@ -102,7 +106,9 @@ class Planner:
             target = self._registry.formats[name]
             device = request.device or _wanted_device(spec, target)
             dtype = request.dtype or _wanted_dtype(spec, target, device)
-            if dtype is not None and device_type(device) in target.devices:
+            same = name == spec.format and dtype == spec.dtype
+            holds = same or dtype in target.holds(device)
+            if holds and device_type(device) in target.devices:
                 goals[name] = Goal(dtype, device, self._registry.carries(target))
         return goals
 
@@ -124,7 +130,8 @@ class Planner:
         without : frozenset
             Places of steps to leave out.
         relaxed : bool
-            Whether to let refused effects through, counting them, so as to explain a refusal.
+            Whether to return the nearest of the routes that are refused, instead of the preferred
+            one of those that are permitted.
         dense : bool
             Whether to stay among dense formats, as the arrays of a composite value do.
 
@@ -252,6 +259,7 @@ class _Search:
             label.refused,
             label.lost + must_lose,
             label.copied or must_copy,
+            label.parted or spec.format not in outlook.shared,
             label.imports,
             label.seconds + seconds,
             label.steps,
@@ -268,32 +276,32 @@ class _Search:
             and matches(spec.device, goal.device)
             and spec.traits <= goal.carries
             and (state.fresh or self._request.copy is not True)
+            and state.stopped == self._relaxed
         )
 
     def _extend(self, state: State, label: Label) -> Iterator[tuple[State, Step, Label]]:
         for step in self._planner.steps(state.spec, self._wants, self._request, self._outlook.near):
             if step.place in self._without:
                 continue
-            after, taken = _advanced(state, step, self._request.copy is True)
-            if after.spec == state.spec and after.fresh == state.fresh:
+            after, taken = _advanced(state, step)
+            if after.spec == state.spec and self._request.copy is not True:
                 continue
             refused = len(taken.effects - self._request.permitted)
+            if refused and self._relaxed:
+                after = after._replace(stopped=True)
             if not refused or self._relaxed:
                 imports = after.spec.format in self._foreign
                 yield after, taken, label.extended(taken, refused, imports)
 
 
-def _advanced(state: State, step: Step, wants_fresh: bool = False) -> tuple[State, Step]:
-    """Return the state after a step, and the step with the effects that only the way shows.
-
-    Whether the memory is fresh makes a difference of states only if the request cares.
-    """
+def _advanced(state: State, step: Step) -> tuple[State, Step]:
+    """Return the state after a step, and the step with the effects that only the way shows."""
     was, now = device_type(step.before.device), device_type(step.after.device)
     hosted = state.hosted or (was != "cpu" and now == "cpu")
     if state.hosted and was == "cpu" and now != "cpu":
         step = step._replace(effects=step.effects | {"host_round_trip"})
-    fresh = wants_fresh and (state.fresh or (step.writes and not step.aliases))
-    return State(step.after, fresh, state.copied or step.writes, hosted), step
+    fresh = state.fresh or not step.aliases
+    return State(step.after, fresh, state.copied or step.writes, hosted, state.stopped), step
 
 
 def _alike(one: Spec, other: Spec) -> bool:

@@ -39,10 +39,6 @@ def alternatives(
             return
         _, steps = found
         stopped = [step for step in steps if step.effects - request.permitted]
-        if not stopped:
-            # What is permitted was taken, or failed for another reason; look behind it.
-            without |= {step.place for step in steps[-1:]}
-            continue
         yield steps, frozenset(e for s in stopped for e in s.effects - request.permitted)
         without |= {step.place for step in stopped}
 
@@ -113,13 +109,16 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
         return f"{request.dtype!r} is not a dtype; the dtypes are {', '.join(DTYPES)}."
     if not planner.goals(spec, request):
         return _unreachable_goal(planner, spec, request)
+    outlook = planner.graph.outlook(spec.format, request.formats)
     objections = [
         f"  - {edge.conversion.label}: {reason}"
         for edge in planner.graph.edges(spec.format)
-        if edge.target.name != spec.format and (reason := edge.objection(spec))
+        if edge.target.name in outlook.near - {spec.format} and (reason := edge.objection(spec))
     ]
-    if not objections:
+    if not outlook.hops.keys() & {edge.target.name for edge in planner.graph.edges(spec.format)}:
         return f"no conversion leads there from {spec.format}; register one with interop.register."
+    if not objections:
+        return "each way there lacks a step; register the missing one with interop.register."
     return (
         "no conversion takes it:\n"
         + "\n".join(objections[:5])

@@ -56,11 +56,16 @@ _MEMORY = _VIEWABLE | _SWAPPED
 # The bits of `flags.num`, which is one attribute where the flags by name are three.
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
 _ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
+_BEHAVED, _OWNS = _ALIGNED | _WRITEABLE, 0x0004
+
+#: What NumPy or a producer raises when there is nothing to hand over.
+_REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, AssertionError, AttributeError)
 
 # Numbers of dtypes; their characters would not do, because ml_dtypes use some of them again.
 _LONG_NUMBERS = {13: "longdouble", 16: "clongdouble"}
 
-#: Filled on first use: numpy.ndarray, and the name and traits of each dtype met.
+#: Filled on first use: numpy.from_dlpack, numpy.ndarray, and the name and traits of each dtype met.
+_from_dlpack: list[Callable[[Any], Any]] = []
 _plain_types: set[type] = set()
 _known_dtypes: dict[Any, tuple[str, frozenset[str]]] = {}
 
@@ -300,6 +305,8 @@ def from_dlpack(value: Any) -> np.ndarray[Any, Any]:
     held = _Held(export(value))
     found = checked_export(held)
     array: np.ndarray[Any, Any] = np.from_dlpack(held)
+    if not _from_dlpack:
+        _from_dlpack.append(np.from_dlpack)
     if found.versioned or array.flags.writeable:
         return array
     interface = dict(array.__array_interface__)
@@ -315,16 +322,18 @@ def from_locked_dlpack(value: Any) -> np.ndarray[Any, Any]:
 
 
 def dlpack_shortcut(value: Any) -> Any:
-    """Return the array of a producer on the host whose memory is writable and says so."""
-    import numpy as np
+    """Return the array of a producer on the host whose memory is writable and says so.
 
-    if value.__dlpack_device__()[0] != 1:
+    NumPy's own checks serve as the guard: it refuses other versions, devices and dtypes, locks what
+    is or may be read-only, and looks at no element. What it gets wrong is seen in the result: for a
+    NULL pointer it makes memory of its own, full of garbage.
+    """
+    try:
+        array = _from_dlpack[0](value)
+    except (*_REFUSALS, IndexError):
         return NotImplemented
-    held = _Held(export(value))
-    found = checked_export(held)
-    if found.readonly or not found.versioned or found.dtype not in _PLAIN_DTYPES:
-        return NotImplemented
-    return np.from_dlpack(held)
+    flags = array.flags.num
+    return array if flags & _BEHAVED == _BEHAVED and not flags & _OWNS else NotImplemented
 
 
 def from_narrow_dlpack(value: Any) -> np.ndarray[Any, Any]:
