@@ -12,11 +12,12 @@ from ._conversion import Conversion
 from ._engine import Engine, importable
 from ._format import DtypeFamily, Format
 from ._planner import Planner
-from ._policy import Watch
+from ._policy import watch
 from ._refusal import refused_ways
 from ._registry import HERE, Declared, Registry
 from ._request import Request, Requests
 from ._route import Route
+from ._runner import Runner
 from ._spec import Spec, spec_class
 from .errors import BadRequestError
 
@@ -54,8 +55,11 @@ class Interop:
         self._lock = threading.RLock()
         self._load = plugins
         self._plugins: tuple[Plugin, ...] = ()
-        #: What to call for a target of the default request.
+        #: What to call for a target of the default request, and before it for a type of value.
         self._targets: dict[Any, Callable[[Any], Any]] = {}
+        self._shortcuts: dict[Any, dict[type, Callable[[Any], Any]]] = {}
+        if not TYPE_CHECKING:
+            self.convert = _quick(self.convert, self._targets, self._shortcuts)
 
     # ------------------------------------------------------------------ converting
 
@@ -137,25 +141,11 @@ class Interop:
         request = self._request(
             to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
         )
-        if stream is None and like is None and request.is_default and _hashable(to):
-            return self._targets.setdefault(to, _target(self, request))(x)
+        plain = stream is None and like is None and not watch.blocks and _hashable(to)
+        if plain and request.is_default:
+            shortcuts = self._shortcuts.setdefault(to, {})
+            return self._targets.setdefault(to, _planned(self, request, shortcuts, to))(x)
         return self._run(x, request, stream)
-
-    if not TYPE_CHECKING:
-        # The same with a signature that costs less to call: filling in ten keywords takes longer
-        # than some conversions do.
-        _convert = convert
-
-        @wraps(_convert)
-        def convert(self, x, /, to=None, **words):
-            if not words and not Watch.blocks:
-                try:
-                    target = self._targets[to]
-                except (KeyError, TypeError):  # a list of targets does not hash
-                    pass
-                else:
-                    return target(x)
-            return self._convert(x, to, **words)
 
     def converter(
         self,
@@ -186,9 +176,20 @@ class Interop:
         request = self._request(
             to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
         )
-        if stream is None and request.is_default:
-            return _target(self, request)
-        return lambda x, /: self._run(x, self._requests.current(request), stream)
+        if stream is not None or like is not None or not request.is_default or not _hashable(to):
+            return lambda x, /: self._run(x, self._requests.current(request), stream)
+        shortcuts = self._shortcuts.setdefault(to, {})
+        planned = _planned(self, request, shortcuts, None)
+
+        def converted(x: Any, /) -> Any:
+            shortcut = shortcuts.get(type(x))
+            if shortcut is not None and not watch.blocks:
+                result = shortcut(x)
+                if result is not NotImplemented:
+                    return result
+            return planned(x)
+
+        return converted
 
     def plan(
         self,
@@ -296,7 +297,8 @@ class Interop:
                 HERE,
             )
             self._requests.clear()
-            self._targets.clear()
+            for known in self._shortcuts.values():
+                known.clear()
 
     def conversion(
         self, source: str, target: str, **declaration: Any
@@ -361,13 +363,11 @@ class Interop:
         runner = request.routes.get(spec_class(spec)) or self._engine.route(spec, request)
         return self._engine.run(x, spec, request, runner, stream)
 
-    def _shortcut(self, x: Any, request: Request) -> Callable[[Any], Any] | None:
+    def _shortcut(self, x: Any, spec: Spec, runner: Runner) -> Callable[[Any], Any] | None:
         """Return the shortcut for values of the very type of `x`, if its route has one."""
-        spec = self.spec(x)
-        source = self._registry.formats[spec.format]
+        source, steps = self._registry.formats[spec.format], runner.steps
         if not self._registry.is_plain(type(x), source):
             return None
-        steps = self._engine.route(spec, request).steps
         return self._planner.shortcut(steps) if steps else source.identity
 
     def _fill(
@@ -398,35 +398,74 @@ class Interop:
         return out
 
 
-def _target(face: Interop, request: Request) -> Callable[[Any], Any]:
-    """Return a function that converts under the default request, by shortcuts where it can.
+def _quick(
+    full: Callable[..., Any],
+    targets: dict[Any, Callable[[Any], Any]],
+    shortcuts: dict[Any, dict[type, Callable[[Any], Any]]],
+) -> Callable[..., Any]:
+    """Return `full`, with a front that costs less to call.
 
-    A function with its state in cells is what costs least to call.
+    To fill in ten keywords takes longer than some conversions do, and state in cells is what is
+    cheapest to reach.
     """
-    shortcuts: dict[type, Callable[[Any], Any] | None] = {}
+
+    @wraps(full)
+    def convert(x: Any, /, to: Any = None, **words: Any) -> Any:
+        if not words:
+            if not watch.blocks:
+                try:
+                    result = shortcuts[to][type(x)](x)
+                except (KeyError, TypeError):  # none is known, or the targets are a list
+                    result = NotImplemented
+                if result is not NotImplemented:
+                    return result
+            try:
+                target = targets[to]
+            except (KeyError, TypeError):
+                return full(x, to)
+            return target(x)
+        return full(x, to, **words)
+
+    return convert
+
+
+def _planned(
+    face: Interop, request: Request, shortcuts: dict[type, Callable[[Any], Any]], to: Any
+) -> Callable[[Any], Any]:
+    """Return a function that converts under the default request by its planned routes.
+
+    Parameters
+    ----------
+    face : Interop
+    request : Request
+    shortcuts : dict
+        Where to leave the shortcut for a type, once its route is known.
+    to : str, type, module or None
+        What to ask for instead while a policy is in force that is not the request's; None if the
+        request keeps its own.
+    """
+    seen: set[type] = set()
     registry, requests, engine = face._registry, face._requests, face._engine
     version = registry.version
 
-    def converted(x: Any, /) -> Any:
+    def planned(x: Any, /) -> Any:
         nonlocal version, request
         if registry.version != version:
-            shortcuts.clear()
+            seen.clear()
             request, version = requests.current(request), registry.version
-        if Watch.blocks:
-            return face._run(x, requests.current(request), None)
-        shortcut = shortcuts.get(type(x))
-        if shortcut is not None:
-            result = shortcut(x)
-            if result is not NotImplemented:
-                return result
+        if watch.blocks:
+            return face._run(x, requests.get(to) if to else requests.current(request), None)
         spec = registry.describe(x)
         runner = request.routes.get(spec_class(spec)) or engine.route(spec, request)
         result = engine.carry_out(x, spec, request, runner, None)
-        if type(x) not in shortcuts:
-            shortcuts[type(x)] = face._shortcut(x, request)
+        if type(x) not in seen:
+            seen.add(type(x))
+            found = face._shortcut(x, spec, runner)
+            if found is not None:
+                shortcuts[type(x)] = found
         return result
 
-    return converted
+    return planned
 
 
 def _hashable(to: Any) -> bool:

@@ -16,11 +16,11 @@ __all__ = [
     "LOSING",
     "Effect",
     "Policy",
-    "Watch",
     "adjust",
     "current_policy",
     "effect_names",
     "policy",
+    "watch",
     "watched",
 ]
 
@@ -98,27 +98,32 @@ class Watch:
     """Counts the open ``policy`` and ``trace`` blocks of all threads.
 
     While there is one, shortcuts are off: they serve the default policy and leave no receipt. To
-    read one attribute is cheaper than to ask a context variable on every call.
+    read a slot is much cheaper than to ask a context variable on every call.
     """
 
-    blocks = 0
-    _lock = threading.Lock()
+    __slots__ = ("_lock", "blocks")
 
-    @classmethod
-    def count(cls, change: int) -> None:
+    def __init__(self) -> None:
+        self.blocks = 0
+        self._lock = threading.Lock()
+
+    def count(self, change: int) -> None:
         """Note that a block was opened or closed."""
-        with cls._lock:
-            cls.blocks += change
+        with self._lock:
+            self.blocks += change
+
+
+watch = Watch()
 
 
 @contextmanager
 def watched() -> Iterator[None]:
     """Keep shortcuts off inside a ``with`` block."""
-    Watch.count(1)
+    watch.count(1)
     try:
         yield
     finally:
-        Watch.count(-1)
+        watch.count(-1)
 
 
 def effect_names(names: str | Iterable[str], keyword: str) -> frozenset[str]:

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import interop
-from interop._policy import EFFECTS, Policy, Watch, adjust, current_policy
+from interop._policy import EFFECTS, Policy, adjust, current_policy, watch
 
 #: Section 4 of the contract: what is allowed unless the caller says otherwise.
 DEFAULTS = {
@@ -76,7 +76,7 @@ def test_a_block_ends_when_it_is_left_by_an_exception() -> None:
     with pytest.raises(ZeroDivisionError), interop.policy(forbid="copy"):
         raise ZeroDivisionError
     assert current_policy() == Policy()
-    assert Watch.blocks == 0
+    assert watch.blocks == 0
 
 
 @pytest.mark.parametrize("keyword", ["allow", "forbid"])
