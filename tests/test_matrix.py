@@ -1,0 +1,268 @@
+"""Every route that can be taken on a host, over layouts × dtypes × sources × targets.
+
+Of each pair it is asserted what the plan promises: the values, dtype, shape and device, whether
+memory is shared (by address), that ``copy=True`` never shares and ``copy=False`` never copies, that
+a second conversion (which may take a shortcut) is like the first, and that the source is unchanged.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+
+import interop
+from interop._trace import shares_memory
+
+NUMBERS = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
+    "complex64 complex128 bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz "
+    "float8_e8m0fnu"
+).split()
+SPARSE_DTYPES = "bool int8 int32 int64 float32 float64 complex64 complex128".split()
+LAYOUTS = ("coo", "csr", "csc", "bsr")
+TORCH_LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+
+Maker = Callable[[np.ndarray], Any]
+
+
+def _numpy_dtype(name: str) -> np.dtype:
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def _sample(dtype: str) -> np.ndarray:
+    """Return a (4, 6) array of small distinct numbers that every dtype can hold."""
+    if dtype == "float8_e8m0fnu":
+        return (2.0 ** np.arange(24).reshape(4, 6)).astype(_numpy_dtype(dtype))
+    numbers = np.arange(24).reshape(4, 6) % 14
+    if dtype.startswith("complex"):
+        return (numbers + 1j * (numbers % 5)).astype(dtype)
+    return numbers.astype(_numpy_dtype(dtype))
+
+
+def _readonly(a: np.ndarray) -> np.ndarray:
+    b = a.copy()
+    b.flags.writeable = False
+    return b
+
+
+def _unaligned(a: np.ndarray) -> np.ndarray:
+    raw = np.zeros(a.nbytes + 1, "u1")[1:]
+    b = raw.view(a.dtype).reshape(a.shape)
+    b[...] = a
+    return b
+
+
+NUMPY: dict[str, Maker] = {
+    "plain": lambda a: a.copy(),
+    "fortran": np.asfortranarray,
+    "transposed": lambda a: a.copy().T,
+    "sliced": lambda a: a.copy()[1:, ::2],
+    "backwards": lambda a: a.copy()[::-1, ::-1],
+    "broadcast": lambda a: np.broadcast_to(a[0].copy(), (3, 6)),
+    "readonly": _readonly,
+    "unaligned": _unaligned,
+    "byteswapped": lambda a: a.astype(a.dtype.newbyteorder()),
+    "scalar_array": lambda a: a[1, 2].reshape(()).copy(),
+    "empty": lambda a: a[:0].copy(),
+    "one_axis_of_one": lambda a: a.copy()[:1, ::-1][:, :1],
+}
+
+
+def _tensor(a: np.ndarray) -> torch.Tensor:
+    if a.dtype.kind == "V" or a.dtype.name.startswith("float8"):
+        dtype = getattr(torch, a.dtype.name)
+        return torch.from_numpy(a.copy().view(f"u{a.dtype.itemsize}")).view(dtype)
+    return torch.from_numpy(a.copy())
+
+
+TORCH: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "plain": lambda t: t,
+    "transposed": lambda t: t.t(),
+    "sliced": lambda t: t[1:, ::2],
+    "expanded": lambda t: t[:1].expand(3, 6),
+    "scalar": lambda t: t[1, 2].clone(),
+    "empty": lambda t: t[:0],
+    "grad": lambda t: t.requires_grad_(),
+    "non_leaf": lambda t: t.requires_grad_() * 1,
+    "parameter": torch.nn.Parameter,
+    "conj": lambda t: t.conj(),
+    "neg": lambda t: t.conj().imag,
+}
+
+
+def _dense_cases() -> Iterator[Any]:
+    for dtype in NUMBERS:
+        for layout in NUMPY:
+            if layout == "byteswapped" and _numpy_dtype(dtype).itemsize == 1:
+                continue
+            if layout == "byteswapped" and dtype not in np.sctypeDict:
+                continue
+            yield pytest.param("numpy", dtype, layout, id=f"numpy-{dtype}-{layout}")
+        for layout in TORCH:
+            differentiable = dtype.startswith(("float16", "float32", "float64", "bfloat", "complex"))
+            if layout in ("grad", "non_leaf", "parameter") and not differentiable:
+                continue
+            if layout in ("conj", "neg") and not dtype.startswith("complex"):
+                continue
+            yield pytest.param("torch", dtype, layout, id=f"torch-{dtype}-{layout}")
+
+
+def _dense(framework: str, dtype: str, layout: str) -> tuple[Any, np.ndarray]:
+    """Return a value and, computed by other means, the numbers it stands for."""
+    sample = _sample(dtype)
+    if framework == "numpy":
+        value = NUMPY[layout](sample)
+        return value, np.array(value, _numpy_dtype(dtype))
+    tensor = TORCH[layout](_tensor(sample))
+    return tensor, _numbers(tensor)
+
+
+def _numbers(value: Any) -> np.ndarray:
+    """Return the numbers of a result by a way that is not interop's."""
+    if isinstance(value, torch.Tensor):
+        plain = value.detach().resolve_conj().resolve_neg()
+        if value.layout is not torch.strided:
+            plain = plain.to_dense()
+        if plain.dtype.itemsize <= 2 and plain.dtype.is_floating_point and plain.dtype != torch.float16:
+            bits = plain.contiguous().view(torch.uint8 if plain.dtype.itemsize == 1 else torch.uint16)
+            return bits.numpy().copy().view(_numpy_dtype(str(plain.dtype).removeprefix("torch.")))
+        return plain.numpy().copy()
+    return value.toarray() if scipy.sparse.issparse(value) else np.array(value)
+
+
+def _bits(a: np.ndarray) -> tuple[Any, ...]:
+    native = a.astype(a.dtype.newbyteorder("=")) if a.dtype.byteorder == ">" else a
+    return native.shape, native.dtype.name, np.ascontiguousarray(native).tobytes()
+
+
+def _check(value: Any, target: str, expected: np.ndarray) -> None:
+    registry = interop.default._registry
+    before = _bits(_numbers(value))
+    route = interop.plan(value, to=target)
+    for _ in range(3):  # the third time a shortcut may serve
+        result = interop.convert(value, to=target)
+        spec = interop.spec(result)
+        assert (spec.format, spec.device) == (target, "cpu")
+        assert (spec.dtype, spec.shape) == (route.result.dtype, expected.shape)
+        assert _bits(_numbers(result)) == _bits(expected)
+        if expected.size:
+            assert shares_memory(registry, value, result) == route.aliases
+    copied = interop.convert(value, to=target, copy=True)
+    assert _bits(_numbers(copied)) == _bits(expected)
+    assert shares_memory(registry, value, copied) is False
+    assert not interop.spec(copied).traits & {"readonly", "immutable"}
+    if route.zero_copy:
+        shared = interop.convert(value, to=target, copy=False)
+        assert _bits(_numbers(shared)) == _bits(expected)
+    else:
+        with pytest.raises(interop.errors.RefusedError):
+            interop.convert(value, to=target, copy=False)
+    assert _bits(_numbers(value)) == before
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize(("framework", "dtype", "layout"), list(_dense_cases()))
+def test_dense(framework: str, dtype: str, layout: str, target: str) -> None:
+    """A dense value arrives bit for bit, shared exactly where the plan says so."""
+    value, expected = _dense(framework, dtype, layout)
+    _check(value, target, expected)
+
+
+@pytest.mark.parametrize(("framework", "dtype", "layout"), list(_dense_cases()))
+def test_dense_to_python(framework: str, dtype: str, layout: str) -> None:
+    """Python's numbers equal the array's, nested as its axes are."""
+    value, expected = _dense(framework, dtype, layout)
+    result = interop.convert(value, to="python")
+    assert result == expected.tolist()
+    leaf = result
+    while isinstance(leaf, list) and leaf:
+        leaf = leaf[0]
+    assert isinstance(leaf, (bool, int, float, complex, list))
+
+
+def _sparse(layout: str, dtype: str, index: str) -> Any:
+    """Return a canonical SciPy array of some layout with a few stored elements."""
+    dense = np.zeros((4, 6), dtype)
+    dense[0, 1], dense[1, 0], dense[3, 4], dense[3, 5] = 1, 2, 3, 4
+    array = getattr(scipy.sparse, f"{layout}_array")(dense)
+    if layout == "bsr":
+        array = scipy.sparse.csr_array(dense).tobsr((2, 2))
+    if layout == "coo":
+        array.coords = tuple(c.astype(index) for c in array.coords)
+        array.sum_duplicates()
+    elif layout in ("csr", "csc", "bsr"):
+        array.indices, array.indptr = array.indices.astype(index), array.indptr.astype(index)
+        array.sum_duplicates()
+    return array
+
+
+def _torch_sparse(layout: str, dtype: str, index: str) -> torch.Tensor:
+    dense = torch.from_numpy(_sparse("csr", dtype, "int32").toarray())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch announces its compressed layouts once
+        if layout == "sparse_coo":
+            return dense.to_sparse().coalesce()
+        if layout in ("sparse_bsr", "sparse_bsc"):
+            made = getattr(dense, f"to_{layout}")((2, 2))
+        else:
+            made = getattr(dense, f"to_{layout}")()
+        if index == "int64":
+            return made
+        rows = layout in ("sparse_csr", "sparse_bsr")
+        names = ("crow_indices", "col_indices") if rows else ("ccol_indices", "row_indices")
+        parts = [getattr(made, name)().to(torch.int32) for name in names]
+        return torch.sparse_compressed_tensor(
+            *parts, made.values(), made.shape, layout=getattr(torch, layout)
+        )
+
+
+def _sparse_cases() -> Iterator[Any]:
+    for dtype in SPARSE_DTYPES:
+        for index in ("int32", "int64"):
+            for layout in (*LAYOUTS, "dia", "lil", "dok"):
+                if layout in LAYOUTS or index == "int32":
+                    name = f"scipy-{layout}-{dtype}-{index}"
+                    yield pytest.param(_sparse, layout, dtype, index, id=name)
+            for layout in TORCH_LAYOUTS:
+                if layout != "sparse_coo" or index == "int64":
+                    blocks = layout in ("sparse_bsr", "sparse_bsc") and dtype == "bool"
+                    if not blocks:  # torch makes no blocks of bool
+                        name = f"torch-{layout}-{dtype}-{index}"
+                        yield pytest.param(_torch_sparse, layout, dtype, index, id=name)
+
+
+SPARSE_TARGETS = [
+    "numpy",
+    "torch",
+    *(f"scipy.{layout}" for layout in (*LAYOUTS, "dia", "lil", "dok")),
+    *(f"torch.{layout}" for layout in TORCH_LAYOUTS),
+]
+
+
+@pytest.mark.parametrize("target", SPARSE_TARGETS)
+@pytest.mark.parametrize(("make", "layout", "dtype", "index"), list(_sparse_cases()))
+def test_sparse(make: Callable[..., Any], layout: str, dtype: str, index: str, target: str) -> None:
+    """A sparse value arrives with its numbers, shared exactly where the plan says so."""
+    value = make(layout, dtype, index)
+    try:
+        interop.plan(value, to=target)
+    except interop.errors.RefusedError as refusal:
+        assert target in KNOWN_GAPS.get((value_format(value), dtype), ()), str(refusal)  # noqa: PT017
+        return
+    _check(value, target, _numbers(value))
+
+
+def value_format(value: Any) -> str:
+    """Return the format of a value."""
+    return interop.spec(value).format
+
+
+#: Pairs that have no route, and the reason.
+KNOWN_GAPS: dict[tuple[str, str], tuple[str, ...]] = {}
