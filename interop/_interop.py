@@ -444,7 +444,7 @@ def _planned(
         What to ask for instead while a policy is in force that is not the request's; None if the
         request keeps its own.
     """
-    seen: set[type] = set()
+    seen: set[tuple[type, str]] = set()
     registry, requests, engine = face._registry, face._requests, face._engine
     version = registry.version
 
@@ -458,11 +458,12 @@ def _planned(
         spec = registry.describe(x)
         runner = request.routes.get(spec_class(spec)) or engine.route(spec, request)
         result = engine.carry_out(x, spec, request, runner, None)
-        if type(x) not in seen:
-            seen.add(type(x))
+        if (type(x), spec.format) not in seen:
+            seen.add((type(x), spec.format))
             found = face._shortcut(x, spec, runner)
+            # Formats may share a type; the first of them that has a shortcut keeps it.
             if found is not None:
-                shortcuts[type(x)] = found
+                shortcuts.setdefault(type(x), found)
         return result
 
     return planned

@@ -106,7 +106,9 @@ def _dense_cases() -> Iterator[Any]:
                 continue
             yield pytest.param("numpy", dtype, layout, id=f"numpy-{dtype}-{layout}")
         for layout in TORCH:
-            differentiable = dtype.startswith(("float16", "float32", "float64", "bfloat", "complex"))
+            differentiable = dtype.startswith(
+                ("float16", "float32", "float64", "bfloat", "complex")
+            )
             if layout in ("grad", "non_leaf", "parameter") and not differentiable:
                 continue
             if layout in ("conj", "neg") and not dtype.startswith("complex"):
@@ -130,8 +132,14 @@ def _numbers(value: Any) -> np.ndarray:
         plain = value.detach().resolve_conj().resolve_neg()
         if value.layout is not torch.strided:
             plain = plain.to_dense()
-        if plain.dtype.itemsize <= 2 and plain.dtype.is_floating_point and plain.dtype != torch.float16:
-            bits = plain.contiguous().view(torch.uint8 if plain.dtype.itemsize == 1 else torch.uint16)
+        if (
+            plain.dtype.itemsize <= 2
+            and plain.dtype.is_floating_point
+            and plain.dtype != torch.float16
+        ):
+            bits = plain.contiguous().view(
+                torch.uint8 if plain.dtype.itemsize == 1 else torch.uint16
+            )
             return bits.numpy().copy().view(_numpy_dtype(str(plain.dtype).removeprefix("torch.")))
         return plain.numpy().copy()
     return value.toarray() if scipy.sparse.issparse(value) else np.array(value)
@@ -251,18 +259,4 @@ SPARSE_TARGETS = [
 def test_sparse(make: Callable[..., Any], layout: str, dtype: str, index: str, target: str) -> None:
     """A sparse value arrives with its numbers, shared exactly where the plan says so."""
     value = make(layout, dtype, index)
-    try:
-        interop.plan(value, to=target)
-    except interop.errors.RefusedError as refusal:
-        assert target in KNOWN_GAPS.get((value_format(value), dtype), ()), str(refusal)  # noqa: PT017
-        return
     _check(value, target, _numbers(value))
-
-
-def value_format(value: Any) -> str:
-    """Return the format of a value."""
-    return interop.spec(value).format
-
-
-#: Pairs that have no route, and the reason.
-KNOWN_GAPS: dict[tuple[str, str], tuple[str, ...]] = {}

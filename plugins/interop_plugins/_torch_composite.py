@@ -1,0 +1,272 @@
+"""Sparse and quantized torch tensors: taken apart, put together, and changed in layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from interop.plugin import Declined, Parts
+
+from ._torch_dense import fresh, quietly
+from ._torch_describe import components, dtype_name
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = [
+    "assemble_compressed",
+    "assemble_coo",
+    "assemble_quantized",
+    "coalesce",
+    "compact",
+    "densify",
+    "densify_into",
+    "dequantize",
+    "glance_quantized",
+    "glance_rows",
+    "regroup",
+    "take_apart_compressed",
+    "take_apart_coo",
+    "take_apart_quantized",
+    "to_layout",
+]
+
+_BETA = "Sparse CSR tensor support is in beta state"
+_DEPRECATED = "torch.quantize_per_tensor, torch.quantize_per_channel and other quantized"
+
+#: The real dtypes that every framework with sparse matrices can hold.
+_PLAIN = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"})
+_QUANTIZED = {"uint8": "quint8", "int8": "qint8", "int32": "qint32"}
+
+
+def _allow_compressed() -> None:
+    """Let torch say once, to nobody, that its compressed layouts are in beta."""
+    import torch
+
+    quietly(_BETA, lambda: torch.zeros(1, 1).to_sparse_csr())
+
+
+def take_apart_coo(value: torch.Tensor) -> Parts:
+    """Return the components of a COO tensor; the index of each axis is a row of torch's own."""
+    values, indices = components(value)
+    rows = {f"indices_{axis}": row for axis, row in enumerate(indices)}
+    return Parts(
+        tuple(value.shape), {"values": values, **rows}, {"canonical": value.is_coalesced()}
+    )
+
+
+def take_apart_compressed(value: torch.Tensor) -> Parts:
+    """Return the components of a CSR, CSC, BSR or BSC tensor."""
+    values, indices, pointers = components(value)
+    arrays = {"values": values, "indices": indices, "pointers": pointers}
+    return Parts(tuple(value.shape), arrays)
+
+
+def glance_rows(layout: str, value: torch.Tensor) -> Any:
+    """Return the components of a plain real CSR tensor on the host, or `NotImplemented`.
+
+    ``"sparse_csc"`` likewise. That memory is there at all is for who shares the components to see.
+    """
+    if str(value.layout) != layout or value.requires_grad or not value.is_cpu or value.dim() != 2:
+        return NotImplemented
+    values, indices, pointers = components(value)
+    if values.dim() != 1 or dtype_name(values.dtype) not in _PLAIN or not values.is_contiguous():
+        return NotImplemented
+    arrays = {"values": values, "indices": indices, "pointers": pointers}
+    return Parts(tuple(value.shape), arrays)
+
+
+def glance_quantized(value: torch.Tensor) -> Any:
+    """Return the components of an ordinary quantized tensor on the host, or `NotImplemented`."""
+    if value.is_quantized and value.is_cpu and value.is_contiguous():
+        return take_apart_quantized(value)
+    return NotImplemented
+
+
+def assemble_coo(parts: Parts) -> torch.Tensor:
+    """Return a COO tensor that shares the values; torch wants the indices in one block."""
+    import torch
+
+    values = parts.arrays["values"]
+    shape = (len(parts.shape), len(values))
+    if values.device.type == "cpu":
+        indices = fresh(shape, "int64")[1]
+    else:
+        indices = torch.empty(shape, dtype=torch.int64, device=values.device)
+    for axis, row in enumerate(indices):
+        row.copy_(parts.arrays[f"indices_{axis}"])
+    canonical = bool(parts.facts.get("canonical"))
+    return torch.sparse_coo_tensor(
+        indices, values, parts.shape, is_coalesced=canonical, check_invariants=False
+    )
+
+
+def assemble_compressed(layout: str, parts: Parts) -> torch.Tensor:
+    """Return a tensor of a compressed layout (``"sparse_csr"`` …) over given components."""
+    import torch
+
+    _allow_compressed()
+    values, indices, pointers = (parts.arrays[role] for role in ("values", "indices", "pointers"))
+    if indices.dtype != pointers.dtype:
+        msg = f"torch wants indices of one dtype, not {indices.dtype} and {pointers.dtype}"
+        raise Declined(msg)
+    return torch.sparse_compressed_tensor(
+        pointers,
+        indices,
+        values,
+        parts.shape,
+        layout=getattr(torch, layout),
+        check_invariants=False,
+    )
+
+
+def regroup(layout: str, value: torch.Tensor) -> torch.Tensor:
+    """Return blocks that are compressed by rows compressed by columns instead, or the reverse."""
+    import torch
+
+    values, indices, pointers = components(value)
+    axis = 1 if layout == "sparse_bsc" else 0
+    columns = value.shape[axis] // values.shape[1 + axis]
+    along = torch.arange(len(pointers) - 1, dtype=indices.dtype, device=indices.device)
+    rows = along.repeat_interleave(pointers.diff())
+    # The blocks are in order of their rows already, which a stable sort by columns keeps.
+    order = torch.argsort(indices, stable=True)
+    ends = torch.bincount(indices, minlength=columns).cumsum(0).to(indices.dtype)
+    arrays = {
+        "values": values[order],
+        "indices": rows[order],
+        "pointers": torch.cat([ends.new_zeros(1), ends]),
+    }
+    return assemble_compressed(layout, Parts(tuple(value.shape), arrays))
+
+
+def coalesce(value: torch.Tensor) -> torch.Tensor:
+    """Return a COO tensor that is sorted and holds every coordinate once; duplicates are summed."""
+    return value.coalesce()
+
+
+def compact(value: torch.Tensor) -> torch.Tensor:
+    """Return a sparse tensor with each component in one C-ordered block."""
+    import torch
+
+    parts = [part.contiguous() for part in components(value)]
+    if value.layout is torch.sparse_coo:
+        values, indices = parts
+        return torch.sparse_coo_tensor(
+            indices, values, value.shape, is_coalesced=value.is_coalesced(), check_invariants=False
+        )
+    arrays = dict(zip(("values", "indices", "pointers"), parts, strict=True))
+    layout = str(value.layout).removeprefix("torch.")
+    return assemble_compressed(layout, Parts(tuple(value.shape), arrays))
+
+
+def densify(value: torch.Tensor) -> torch.Tensor:
+    """Return the dense tensor, part of the same graph; duplicates are summed."""
+    return value.to_dense()
+
+
+def densify_into(value: torch.Tensor) -> torch.Tensor:
+    """Return the dense tensor in memory of NumPy's; duplicates are summed."""
+    return fresh(value.shape, dtype_name(value.dtype), zero=True)[1].add_(value)
+
+
+def to_layout(layout: str, value: torch.Tensor) -> torch.Tensor:
+    """Return a dense or sparse tensor in another sparse layout, part of the same graph."""
+    import torch
+
+    if layout != "sparse_coo":
+        _allow_compressed()
+    return value.to_sparse(layout=getattr(torch, layout))
+
+
+def take_apart_quantized(value: torch.Tensor) -> Parts:
+    """Return codes that share the tensor's memory, with their scale and zero point."""
+    import torch
+
+    plain = {torch.quint8: torch.uint8, torch.qint8: torch.int8, torch.qint32: torch.int32}
+    codes = torch.empty(0, dtype=plain[value.dtype], device=value.device)
+    codes.set_(value.untyped_storage(), value.storage_offset(), value.size(), value.stride())
+    axis = None
+    if value.qscheme() == torch.per_tensor_affine:
+        scale = torch.tensor(value.q_scale(), dtype=torch.float64)
+        zero_point = torch.tensor(value.q_zero_point())
+    else:
+        axis = value.q_per_channel_axis()
+        scale, zero_point = value.q_per_channel_scales(), value.q_per_channel_zero_points()
+    arrays = {"codes": codes, "scale": scale, "zero_point": zero_point}
+    facts = {"axis": axis, "block_size": None, "dtype": "float32"}
+    return Parts(tuple(value.shape), arrays, facts)
+
+
+def assemble_quantized(parts: Parts) -> torch.Tensor:
+    """Return a quantized tensor over given codes.
+
+    Raises
+    ------
+    Declined
+        torch has no such scheme.
+    """
+    import torch
+
+    codes = parts.arrays["codes"]
+    dtype, axis = dtype_name(codes.dtype), parts.facts["axis"]
+    if dtype not in _QUANTIZED:
+        msg = f"torch has no quantized dtype for {dtype} codes"
+        raise Declined(msg)
+    if parts.facts["block_size"] is not None:
+        msg = "torch has no quantized tensors with a scale per block"
+        raise Declined(msg)
+    if axis is not None and not codes.is_contiguous():
+        msg = "torch's per-channel tensors are contiguous, and these codes are not"
+        raise Declined(msg)
+    scale, zero_point = _parameters(torch, parts)
+    kind = getattr(torch, _QUANTIZED[dtype])
+    quietly(
+        _DEPRECATED,
+        lambda: _affine(torch, kind, scale.new_ones(()), zero_point.new_zeros(()), None),
+    )
+    empty = _affine(torch, kind, scale, zero_point, axis)
+    shared: torch.Tensor = empty.set_(
+        codes.untyped_storage(), codes.storage_offset(), codes.size(), codes.stride()
+    )
+    return shared
+
+
+def _parameters(torch: Any, parts: Parts) -> tuple[Any, Any]:
+    """Return scale and zero point in the dtypes that torch's schemes want."""
+    codes, scale, zero_point = (parts.arrays[role] for role in ("codes", "scale", "zero_point"))
+    if zero_point is None:
+        zero_point = torch.zeros_like(scale, dtype=torch.int64)
+    if zero_point.is_floating_point():
+        # torch ends the process when it dequantizes 32-bit codes with such zero points.
+        if parts.facts["axis"] is None or codes.itemsize > 1:
+            msg = "torch takes zero points that are real numbers only per channel, for 8-bit codes"
+            raise Declined(msg)
+        return scale.to(torch.float32), zero_point.to(torch.float32)
+    limits = torch.iinfo(codes.dtype)
+    if zero_point.numel() and not limits.min <= zero_point.min() <= zero_point.max() <= limits.max:
+        msg = f"torch takes only zero points that are {dtype_name(codes.dtype)} themselves"
+        raise Declined(msg)
+    return scale.to(torch.float64), zero_point.to(torch.int64)
+
+
+def _affine(torch: Any, dtype: Any, scale: Any, zero_point: Any, axis: int | None) -> Any:
+    """Return an empty quantized tensor."""
+    place = {"dtype": dtype, "device": scale.device}
+    if axis is None:
+        return torch._empty_affine_quantized(
+            [0], scale=scale.item(), zero_point=int(zero_point), **place
+        )
+    return torch._empty_per_channel_affine_quantized(
+        [0] * (axis + 1), scales=scale, zero_points=zero_point, axis=axis, **place
+    )
+
+
+def dequantize(value: torch.Tensor) -> torch.Tensor:
+    """Return the real numbers that the codes stand for."""
+    import torch
+
+    real_zeros = value.qscheme() == torch.per_channel_affine_float_qparams
+    if real_zeros and value.dtype == torch.qint32:
+        msg = "torch ends the process when it dequantizes 32-bit codes with real zero points"
+        raise Declined(msg)
+    return value.dequantize()

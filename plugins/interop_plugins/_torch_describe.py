@@ -1,0 +1,278 @@
+"""What a torch tensor is, and what it may be in secret, read from its metadata."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from interop.plugin import Spec
+
+__all__ = ["BIT_DTYPES", "DTYPE_NAMES", "components", "describe", "dtype_name", "memory"]
+
+#: Reals of 8 and 16 bits that reach NumPy as ml_dtypes, by way of unsigned integers.
+BIT_DTYPES = frozenset(
+    {
+        "bfloat16",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+    }
+)
+#: Every dtype of whole bytes. What torch calls int4, bits8, float4_e2m1fn_x2 … is none of them.
+DTYPE_NAMES = BIT_DTYPES | {
+    "bool",
+    "float16",
+    "float32",
+    "float64",
+    "complex32",
+    "complex64",
+    "complex128",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+}
+
+_NONE: frozenset[str] = frozenset()
+_GRAD = frozenset({"grad"})
+_CODES = {"quint8": "uint8", "qint8": "int8", "qint32": "int32"}
+
+# Filled on first use, so that describing a plain tensor is a few look-ups: torch's two plain types,
+# its layout of plain memory, and by dtype its name, the mask of its alignment, and whether complex.
+_plain_types: set[type] = set()
+_plain_layouts: set[Any] = set()
+_dtypes: dict[Any, tuple[str, int, bool]] = {}
+_devices: dict[Any, str] = {}
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return the name of a `torch.dtype`.
+
+    A dtype that only torch has keeps its prefix (``"torch.int4"``), because torch packs or fakes
+    what ml_dtypes stores under some of these names.
+    """
+    name = str(dtype)
+    plain = name.removeprefix("torch.")
+    return plain if plain in DTYPE_NAMES else name
+
+
+def describe(value: Any) -> Spec:
+    """Return the spec of a tensor of any layout.
+
+    Parameters
+    ----------
+    value : torch.Tensor
+
+    Returns
+    -------
+    Spec
+        A tensor whose elements cannot be read where its type says has a trait that says why.
+    """
+    if type(value) not in _plain_types or value.layout not in _plain_layouts:
+        return _describe_rare(value)
+    try:
+        name, mask, is_complex = _dtypes[value.dtype]
+        # A tensor inside a functorch transform has the plain type too, but refuses its address.
+        address, shape = value.data_ptr(), tuple(value.shape)
+        device = _devices[value.device]
+    except (KeyError, RuntimeError):
+        return _describe_rare(value)
+    traits = _GRAD if value.requires_grad else _NONE
+    if (
+        not address
+        or address & mask
+        or not value.is_contiguous()
+        or value.is_neg()
+        or (is_complex and value.is_conj())
+    ):
+        traits |= _memory_traits(value, address, mask)
+    return Spec("torch", name, device, shape, traits, value.nbytes)
+
+
+def _memory_traits(value: Any, address: int, mask: int) -> set[str]:
+    """Return the traits of a tensor of plain memory, at an address of 0 if it has none."""
+    traits = set()
+    if not value.is_contiguous():
+        traits.add("noncontiguous")
+        if 0 in value.stride() and any(
+            n > 1 and not step for n, step in zip(value.shape, value.stride(), strict=True)
+        ):
+            traits.add("broadcast")
+    if value.is_neg():
+        traits.add("neg")
+    if value.is_conj():
+        traits.add("conj")
+    if address & mask:
+        traits.add("unaligned")
+    if not address:
+        return traits | _missing(value)
+    return traits
+
+
+def _missing(value: Any) -> set[str]:
+    """Return why a tensor has no address; an empty one needs none."""
+    import torch
+
+    if value.is_meta:
+        return {"meta"}
+    if torch._is_zerotensor(value):
+        return {"zero_tensor"}
+    if torch._is_functional_tensor(value):
+        return {"traced"}
+    return {"no_storage"} if value.numel() else set()
+
+
+def _describe_rare(value: Any) -> Spec:
+    """Describe what is not a plain tensor, or the first tensor of its dtype or device."""
+    import torch
+
+    _learn(torch, value)
+    # A subclass may have put code of its own before every attribute.
+    with torch._C.DisableTorchFunctionSubclass():
+        unreadable = _unreadable(torch, value)
+        if unreadable:
+            return _describe_unreadable(value, unreadable)
+        own = _NONE if type(value) in _plain_types else frozenset({"subclass"})
+        if value.layout is not torch.strided:
+            return _describe_layout(torch, value, own)
+        if value.is_quantized:
+            return _describe_quantized(value, own)
+        name, mask, _ = _dtypes.get(value.dtype, (str(value.dtype), 0, False))
+        traits = own | _memory_traits(value, value.data_ptr(), mask) | _grad(value)
+        return Spec("torch", name, _device(value), tuple(value.shape), traits, value.nbytes)
+
+
+def _learn(torch: Any, value: Any) -> None:
+    if not _plain_types:
+        for name in DTYPE_NAMES:
+            dtype = getattr(torch, name, None)  # older versions lack some
+            if dtype is not None:
+                alignment = dtype.itemsize // (2 if dtype.is_complex else 1)
+                _dtypes[dtype] = (name, alignment - 1, dtype.is_complex)
+        _plain_layouts.add(torch.strided)
+        _plain_types.update((torch.Tensor, torch.nn.Parameter))
+    if type(value) in _plain_types:
+        _device(value)
+
+
+def _device(value: Any) -> str:
+    device = value.device
+    if device not in _devices:
+        _devices[device] = str(device)
+    return _devices[device]
+
+
+def _unreadable(torch: Any, value: Any) -> frozenset[str]:
+    """Return why the elements of `value` cannot be read from its memory, if they cannot be."""
+    if _is_a(value, "torch._subclasses.fake_tensor", "FakeTensor") or value.device.type == "meta":
+        return frozenset({"meta"})
+    if value.is_nested:
+        return frozenset({"nested"})
+    if torch._C._functorch.is_functorch_wrapped_tensor(value) or torch._is_functional_tensor(value):
+        return frozenset({"traced"})
+    if _is_a(value, "torch.masked.maskedtensor.core", "MaskedTensor"):
+        return frozenset({"masked", "no_storage"})
+    if _is_a(value, "torch.nn.parameter", "UninitializedTensorMixin"):
+        return frozenset({"no_storage"})
+    # Who answers for every operation may keep the elements anywhere, and often does.
+    if type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        return frozenset({"no_storage"})
+    return _NONE if _has_address(torch, value) else frozenset({"traced"})
+
+
+def _is_a(value: Any, module: str, name: str) -> bool:
+    found = getattr(sys.modules.get(module), name, None)
+    return found is not None and isinstance(value, found)
+
+
+def _has_address(torch: Any, value: Any) -> bool:
+    """Tell whether a tensor of plain memory knows where that is."""
+    if value.layout is not torch.strided:
+        return True
+    try:
+        value.data_ptr()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _describe_unreadable(value: Any, traits: frozenset[str]) -> Spec:
+    try:
+        # A size may be a symbol, which stands for no number yet.
+        shape = tuple(n for n in value.shape if type(n) is int)
+    except RuntimeError:
+        shape = ()
+    return Spec("torch", dtype_name(value.dtype), _device(value), shape, traits | _grad(value))
+
+
+def _grad(value: Any) -> frozenset[str]:
+    return _GRAD if value.requires_grad else _NONE
+
+
+def _describe_layout(torch: Any, value: Any, traits: frozenset[str]) -> Spec:
+    """Describe a sparse tensor, or one in the opaque layout of oneDNN."""
+    traits |= _grad(value)
+    name, device, shape = dtype_name(value.dtype), _device(value), tuple(value.shape)
+    if value.is_mkldnn:
+        return Spec("torch.mkldnn", name, device, shape, traits, value.nbytes)
+    plain = value.detach()
+    values, *indices = components(plain)
+    compressed = value.layout is not torch.sparse_coo
+    found = {
+        "hybrid": value.dense_dim() > 0,
+        "batched": compressed and value.ndim - value.dense_dim() > 2,
+        "uncoalesced": not compressed and not value.is_coalesced(),
+        "noncontiguous": not all(part.is_contiguous() for part in (values, *indices)),
+    }
+    return Spec(
+        str(value.layout),
+        name,
+        device,
+        shape,
+        traits | {trait for trait, holds in found.items() if holds},
+        values.nbytes + sum(part.nbytes for part in indices),
+        values.numel(),
+        dtype_name(indices[0].dtype),
+    )
+
+
+def _describe_quantized(value: Any, traits: frozenset[str]) -> Spec:
+    code = dtype_name(value.dtype)
+    code = _CODES.get(code.removeprefix("torch."), code)
+    if not value.is_contiguous():
+        traits |= {"noncontiguous"}
+    shape, device = tuple(value.shape), _device(value)
+    return Spec("torch.quantized", "float32", device, shape, traits, value.nbytes, code_dtype=code)
+
+
+def components(value: Any) -> tuple[Any, ...]:
+    """Return the tensors that a tensor is made of, which share its memory.
+
+    Parameters
+    ----------
+    value : torch.Tensor
+
+    Returns
+    -------
+    tuple of torch.Tensor
+        Of a sparse tensor its values, its plain indices and, where compressed, its compressed ones.
+    """
+    layout = str(value.layout)
+    if layout == "torch.sparse_coo":
+        return value._values(), value._indices()
+    if layout in ("torch.sparse_csr", "torch.sparse_bsr"):
+        return value.values(), value.col_indices(), value.crow_indices()
+    if layout in ("torch.sparse_csc", "torch.sparse_bsc"):
+        return value.values(), value.row_indices(), value.ccol_indices()
+    return (value,)
+
+
+def memory(value: Any) -> tuple[tuple[int, int], ...]:
+    """Return the address and the length of every stretch of memory a tensor lies in."""
+    if value.is_mkldnn:
+        return ()
+    return tuple(_extent(part) for part in components(value.detach()) if part.numel())
+
+
+def _extent(part: Any) -> tuple[int, int]:
+    reach = sum((n - 1) * step for n, step in zip(part.shape, part.stride(), strict=True))
+    return part.data_ptr(), (reach + 1) * part.itemsize

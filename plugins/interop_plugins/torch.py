@@ -1,0 +1,476 @@
+"""PyTorch: dense, sparse and quantized tensors, declared; the functions are in the modules beside.
+
+The speeds are those of 64 MiB on two cores. On the host there are two ways to most results: torch
+allocates and fills, or NumPy allocates (in huge pages) and torch fills, which is a microsecond
+slower for small tensors and up to five times faster for large ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from interop.plugin import DTYPES, Conversion, Cost, DtypeFamily, Format, hookimpl
+
+from . import _torch_composite as composite
+from . import _torch_dense as dense
+from ._torch_describe import BIT_DTYPES, DTYPE_NAMES, describe, dtype_name, memory
+
+__all__ = ["interop_conversions", "interop_dtypes", "interop_formats"]
+
+_NONE: frozenset[str] = frozenset()
+_GRAD, _SUBCLASS, _ZERO = frozenset({"grad"}), frozenset({"subclass"}), frozenset({"zero_tensor"})
+_CONJ, _NEG = frozenset({"conj"}), frozenset({"neg"})
+_UNCOALESCED, _GAPS = frozenset({"uncoalesced"}), frozenset({"noncontiguous"})
+_LAZY = _CONJ | _NEG
+_COPY, _TRANSFER = frozenset({"copy"}), frozenset({"transfer"})
+_DTYPE = frozenset({"dtype"})
+
+_DEVICES = ("cpu", "cuda", "mps", "xpu")
+_CPU = frozenset({"cpu"})
+_MPS = frozenset({"mps"})
+
+_LAYOUT = frozenset({"noncontiguous", "broadcast", "unaligned"})
+_BLOCK = _LAYOUT - {"noncontiguous", "broadcast"}
+_CARRIES = _LAYOUT | _GRAD | _LAZY
+#: What an array of NumPy's may be and yet lie where torch can share it.
+_SHAREABLE = frozenset({"noncontiguous", "broadcast", "readonly", "immutable"})
+
+_COMPLEX = frozenset(name for name in DTYPE_NAMES if DTYPES[name].kind == "c")
+_REAL = DTYPE_NAMES - _COMPLEX
+#: What NumPy can hold as it is; the others of 8 and 16 bits go as bits, and complex32 by a cast.
+_NUMPY = DTYPE_NAMES - BIT_DTYPES - {"complex32"}
+#: What torch widens one by one.
+_SLOW = frozenset({"float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz"})
+_NOT_MPS = frozenset({"float64", "complex128"})
+#: torch computes sparse tensors of no others.
+_SPARSE_MATH = DTYPE_NAMES - BIT_DTYPES - {"uint16", "uint32", "uint64"} | {"bfloat16"}
+
+#: Between the host and a device, pageable memory.
+_WIRE = Cost(1.5e-5, 1.2e10)
+
+_LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+_BLOCKS = frozenset({"sparse_bsr", "sparse_bsc"})
+_SHAPED = frozenset({"hybrid", "batched", "uncoalesced"})
+_SPARSE_TRAITS = frozenset({"grad", "hybrid", "noncontiguous"})
+_INSTALL = "pip install torch"
+
+
+@hookimpl
+def interop_dtypes() -> Iterable[DtypeFamily]:
+    """Return how torch names its dtypes."""
+    return [DtypeFamily("torch:dtype", dtype_name)]
+
+
+@hookimpl
+def interop_formats() -> Iterable[Format]:
+    """Return the format of dense tensors, and those of the layouts that share its type."""
+    return [
+        Format(
+            "torch",
+            types=("torch:Tensor", "torch.nn.parameter:Parameter"),
+            describe=describe,
+            dtypes=DTYPE_NAMES,
+            devices=_DEVICES,
+            carries=_CARRIES,
+            speaks={"dlpack": DTYPE_NAMES},
+            requires="torch",
+            install=_INSTALL,
+            memory=memory,
+            fill=dense.fill,
+        ),
+        *(_sparse_format(layout) for layout in _LAYOUTS),
+        _format(
+            "quantized",
+            dtypes=frozenset({"float32"}),
+            carries=_GAPS,
+            layout="affine",
+            components="torch",
+            roles={"codes": "code_dtype", "scale": "float64", "zero_point": "int64"},
+            take_apart=composite.take_apart_quantized,
+            glance=composite.glance_quantized,
+            assemble=composite.assemble_quantized,
+        ),
+        _format("mkldnn", dtypes=frozenset({"float32", "bfloat16", "float16", "int8", "uint8"})),
+    ]
+
+
+def _sparse_format(layout: str) -> Format:
+    roles = {"values": "dtype", "indices": "index_dtype"}
+    if layout == "sparse_coo":
+        return _format(
+            layout,
+            dtypes=DTYPE_NAMES,
+            carries=_SPARSE_TRAITS | _UNCOALESCED,
+            layout="coo",
+            components="torch",
+            roles=roles,
+            apart=_UNCOALESCED,
+            take_apart=composite.take_apart_coo,
+            assemble=composite.assemble_coo,
+            restacks=frozenset({"indices"}),
+            index_dtypes=frozenset({"int64"}),
+        )
+    return _format(
+        layout,
+        dtypes=DTYPE_NAMES,
+        carries=_SPARSE_TRAITS | {"batched"},
+        layout=layout.removeprefix("sparse_"),
+        components="torch",
+        roles={**roles, "pointers": "index_dtype"},
+        take_apart=composite.take_apart_compressed,
+        glance=None if layout in _BLOCKS else partial(composite.glance_rows, f"torch.{layout}"),
+        assemble=partial(composite.assemble_compressed, layout),
+        index_dtypes=frozenset({"int32", "int64"}),
+    )
+
+
+def _format(name: str, **fields: Any) -> Format:
+    return Format(
+        f"torch.{name}",
+        types=("torch:Tensor",),
+        describe=describe,
+        devices=_DEVICES,
+        requires="torch",
+        install=_INSTALL,
+        memory=memory,
+        **fields,
+    )
+
+
+@hookimpl
+def interop_conversions() -> Iterable[Conversion]:
+    """Return every step that torch or NumPy can make with a tensor."""
+    return [
+        *_views(),
+        *_copies(),
+        *_casts(),
+        *_numpy(),
+        *_protocols(),
+        *_sparse_steps(),
+        *_densifying(),
+        *_layout_changes(),
+        *_regroupings(),
+        *_opaque(),
+    ]
+
+
+def _step(name: str, function: Any, **fields: Any) -> Conversion:
+    """Return a step from dense tensors to dense tensors, on any device unless said otherwise."""
+    return Conversion("torch", "torch", function, **{"devices": None, "name": name, **fields})
+
+
+def _views() -> Iterable[Conversion]:
+    return [
+        _step(
+            "detach",
+            dense.detach,
+            takes=_LAYOUT | _LAZY | _ZERO,
+            requires=_GRAD,
+            drops=_GRAD,
+            effects=frozenset({"detach"}),
+            cost=Cost(3e-7),
+        ),
+        _step(
+            "as_plain_tensor",
+            dense.without_subclass,
+            takes=_CARRIES,
+            requires=_SUBCLASS,
+            drops=_SUBCLASS,
+            cost=Cost(1e-6),
+        ),
+        _step("as_bits", dense.view_as, dtypes=BIT_DTYPES, takes=_LAYOUT, bits="pack"),
+        _step(
+            "from_bits",
+            dense.view_as,
+            dtypes=frozenset({"uint8", "uint16"}),
+            takes=_LAYOUT,
+            bits="unpack",
+        ),
+    ]
+
+
+def _copies() -> Iterable[Conversion]:
+    """Return the steps that write memory of torch's, on the device or on another."""
+    strided: dict[str, Any] = {"takes": _LAYOUT | _GRAD, "effects": _COPY}
+    lazy: dict[str, Any] = {"takes": _CARRIES, "drops": _LAZY, "effects": _COPY}
+    return [
+        _step("clone", dense.clone, takes=_BLOCK | _GRAD, effects=_COPY, cost=Cost(1e-6, 6e9)),
+        _step("contiguous", dense.clone, requires=_GAPS, cost=Cost(1e-6, 2.6e9), **strided),
+        _step("materialize_zeros", dense.clone, requires=_ZERO, drops=_ZERO, **strided),
+        _step("resolve_conj", dense.resolve, requires=_CONJ, cost=Cost(2e-6, 5e9), **lazy),
+        _step("resolve_neg", dense.resolve, requires=_NEG, cost=Cost(2e-6, 5e9), **lazy),
+        *_moves(_step, dense.move, _LAYOUT | _GRAD, frozenset(_DEVICES)),
+    ]
+
+
+def _moves(
+    make: Callable[..., Conversion], function: Any, takes: frozenset[str], devices: frozenset[str]
+) -> Iterable[Conversion]:
+    """Return the steps to other devices; there is no 64-bit floating point on MPS."""
+    for name, dtypes, to_devices in (
+        (function.__name__, DTYPE_NAMES, devices - _MPS),
+        (f"{function.__name__}_to_mps", DTYPE_NAMES - _NOT_MPS, devices & _MPS),
+    ):
+        yield make(
+            name=name,
+            function=function,
+            dtypes=dtypes,
+            takes=takes,
+            changes=frozenset({"device"}),
+            to_devices=to_devices,
+            effects=_TRANSFER,
+            cost=_WIRE,
+        )
+
+
+def _casts() -> Iterable[Conversion]:
+    """Return the casts, in memory of torch's and, faster where large, in memory of NumPy's.
+
+    Complex numbers stay complex: torch would drop half of each, with a warning.
+    """
+    for name, source, target, speed in (
+        ("cast", _REAL - _SLOW, DTYPE_NAMES, 4.5e9),
+        ("cast_narrow", _SLOW, DTYPE_NAMES, 1.5e9),
+        ("cast_complex", _COMPLEX, _COMPLEX, 4.5e9),
+    ):
+        yield _step(
+            name,
+            dense.cast,
+            dtypes=source,
+            to_dtypes=target,
+            takes=_LAYOUT | _GRAD,
+            changes=_DTYPE,
+            effects=_COPY,
+            cost=Cost(2e-6, speed),
+        )
+    yield from _written("torch", "torch", dense.refill, _CARRIES, drops=_LAZY)
+
+
+def _written(
+    source: str, target: str, function: Any, takes: frozenset[str], **fields: Any
+) -> Iterable[Conversion]:
+    """Return the steps in which NumPy allocates and torch fills, in groups of like speed."""
+    block = takes - {"noncontiguous", "broadcast"}
+    fast, wide = _REAL - _SLOW, _COMPLEX - {"complex32"}
+    for name, dtypes, to_dtypes, taken, requires, speed in (
+        ("", fast, _REAL | wide, block, _NONE, 2.6e10),
+        ("_complex", wide, wide, block, _NONE, 2.6e10),
+        ("_narrow", _SLOW, _REAL | wide, takes, _NONE, 2e9),
+        # torch transposes in tiles only where it does not cast.
+        ("_strided", fast | wide, None, takes, _GAPS, 8e9),
+        ("_cast_strided", fast, _REAL | wide, takes, _GAPS, 2.9e9),
+        ("_cast_strided_complex", wide, wide, takes, _GAPS, 2.9e9),
+    ):
+        yield Conversion(
+            source,
+            target,
+            function,
+            dtypes=dtypes,
+            to_dtypes=to_dtypes,
+            takes=taken,
+            requires=requires,
+            changes=_NONE if to_dtypes is None else _DTYPE,
+            effects=_COPY,
+            cost=Cost(3e-6, speed),
+            name=f"{function.__name__}{name}",
+            **fields,
+        )
+
+
+def _numpy() -> Iterable[Conversion]:
+    """Return the hand-offs between tensors and arrays."""
+    wide, bits = Cost(5e-7), Cost(1.2e-6)
+    out: dict[str, Any] = {"takes": _LAYOUT, "shortcut": dense.numpy_shortcut}
+    back: dict[str, Any] = {"takes": _SHAREABLE, "shortcut": dense.torch_shortcut}
+    yield from (
+        Conversion("torch", "numpy", dense.tensor_to_numpy, dtypes=_NUMPY, cost=wide, **out),
+        Conversion("torch", "numpy", dense.bits_to_numpy, dtypes=BIT_DTYPES, cost=bits, **out),
+        Conversion("numpy", "torch", dense.numpy_to_torch, dtypes=_NUMPY, cost=wide, **back),
+        Conversion("numpy", "torch", dense.bits_to_torch, dtypes=BIT_DTYPES, cost=bits, **back),
+        Conversion(
+            "torch",
+            "numpy",
+            dense.download,
+            dtypes=DTYPE_NAMES - {"complex32"},
+            devices=frozenset(_DEVICES) - _CPU,
+            takes=_LAYOUT,
+            changes=frozenset({"device"}),
+            to_devices=_CPU,
+            effects=_TRANSFER,
+            cost=_WIRE,
+        ),
+    )
+    upload = partial(Conversion, "numpy", "torch")
+    yield from _moves(upload, dense.upload, _SHAREABLE, frozenset(_DEVICES) - _CPU)
+    yield from _written("torch", "numpy", dense.copy_into_numpy, _LAYOUT | _LAZY, drops=_LAZY)
+    yield from _written("numpy", "torch", dense.copy_into_torch, _SHAREABLE)
+
+
+def _protocols() -> Iterable[Conversion]:
+    return [
+        Conversion(
+            "dlpack",
+            "torch",
+            dense.from_dlpack,
+            shortcut=dense.dlpack_shortcut,
+            dtypes=DTYPE_NAMES,
+            devices=frozenset({"cpu", "cuda"}),
+            takes=_SHAREABLE,
+            stream=True,
+            cost=Cost(4e-6),
+            name="torch_from_dlpack",
+        ),
+        Conversion(
+            "cuda_array_interface",
+            "torch",
+            dense.from_cuda_array_interface,
+            dtypes=_NUMPY,
+            devices=frozenset({"cuda"}),
+            takes=_SHAREABLE - {"readonly"},
+            cost=Cost(1e-5),
+        ),
+    ]
+
+
+def _sparse(source: str, target: str, name: str, function: Any, **fields: Any) -> Conversion:
+    """Return a step from or to a sparse layout; ``""`` stands for the dense one."""
+    start, end = (f"torch.{one}" if one else "torch" for one in (source, target))
+    return Conversion(start, end, function, **{"devices": None, "name": name, **fields})
+
+
+def _sparse_steps() -> Iterable[Conversion]:
+    """Return the steps that keep a layout."""
+    for layout in _LAYOUTS:
+        keep = partial(_sparse, layout, layout)
+        yield keep(
+            "detach",
+            dense.detach,
+            takes=_SHAPED | _GAPS,
+            requires=_GRAD,
+            drops=_GRAD,
+            effects=frozenset({"detach"}),
+        )
+        yield from _moves(keep, dense.move, _SHAPED | _GRAD, frozenset(_DEVICES))
+        tidy: dict[str, Any] = {"requires": _GAPS, "drops": _GAPS, "effects": _COPY}
+        cost = Cost(1e-5, 2.6e9)
+        yield keep("compact", composite.compact, takes=_SHAPED, shares=True, cost=cost, **tidy)
+    yield _sparse(
+        "sparse_coo",
+        "sparse_coo",
+        "coalesce",
+        composite.coalesce,
+        dtypes=_SPARSE_MATH,
+        takes=_GRAD | _GAPS | {"hybrid"},
+        requires=_UNCOALESCED,
+        drops=_UNCOALESCED,
+        effects=_COPY,
+        cost=Cost(2e-5, 0.85e9),
+    )
+
+
+def _densifying() -> Iterable[Conversion]:
+    """Return the steps from sparse to dense, in torch's memory and, where it can, in NumPy's."""
+    for layout in _LAYOUTS:
+        yield _sparse(
+            layout,
+            "",
+            "densify",
+            composite.densify,
+            dtypes=_SPARSE_MATH,
+            takes=_SHAPED | _GRAD | _GAPS,
+            drops=_SHAPED,
+            effects=frozenset({"densify"}),
+            cost=Cost(1e-5, 1.2e9 if layout in _BLOCKS else 3.2e9),
+        )
+        if layout not in _BLOCKS:  # torch adds no blocks to an array
+            yield _sparse(
+                layout,
+                "",
+                "densify_into",
+                composite.densify_into,
+                dtypes=_SPARSE_MATH - {"complex32"},
+                devices=_CPU,
+                takes=_UNCOALESCED | _GAPS,
+                drops=_UNCOALESCED,
+                effects=frozenset({"densify"}),
+                cost=Cost(1.5e-5, 1e10),
+            )
+
+
+def _layout_changes() -> Iterable[Conversion]:
+    """Return the steps from dense to sparse, and between the sparse layouts.
+
+    torch finds the places of whole blocks only for a size of block that the caller knows.
+    """
+    matrix = frozenset({2})
+    for source, target, speed, shares in (
+        ("", "sparse_coo", 3.7e9, False),
+        ("", "sparse_csr", 2.4e9, False),
+        ("", "sparse_csc", 0.37e9, False),
+        ("sparse_coo", "sparse_csr", 3e10, True),
+        ("sparse_coo", "sparse_csc", 0.55e9, False),
+        ("sparse_csr", "sparse_coo", 2.6e10, True),
+        ("sparse_csc", "sparse_coo", 2.6e10, True),
+        ("sparse_csr", "sparse_csc", 0.85e9, False),
+        ("sparse_csc", "sparse_csr", 0.85e9, False),
+        ("sparse_bsr", "sparse_coo", 1e9, True),
+        ("sparse_bsc", "sparse_coo", 1e9, True),
+    ):
+        to_coo = target == "sparse_coo"
+        yield _sparse(
+            source,
+            target,
+            f"{source or 'dense'}_to_{target}",
+            partial(composite.to_layout, target),
+            dtypes=_SPARSE_MATH,
+            takes=_GRAD | (_GAPS if source else _LAYOUT),
+            ndims=None if to_coo and not source else matrix,
+            # The order of columns and of blocks is not that of coordinates.
+            adds=_UNCOALESCED if to_coo and source not in ("", "sparse_csr") else _NONE,
+            index_dtype="int64" if to_coo or not source else None,
+            effects=_COPY,
+            shares=shares,
+            cost=Cost(2e-5, speed),
+        )
+
+
+def _regroupings() -> Iterable[Conversion]:
+    """Return the steps between the two layouts of blocks."""
+    for source, target in (("sparse_bsr", "sparse_bsc"), ("sparse_bsc", "sparse_bsr")):
+        yield _sparse(
+            source,
+            target,
+            f"{source}_to_{target}",
+            partial(composite.regroup, target),
+            takes=_GAPS,
+            drops=_GAPS,
+            ndims=frozenset({2}),
+            effects=_COPY,
+            cost=Cost(8e-5, 1e9),
+        )
+
+
+def _opaque() -> Iterable[Conversion]:
+    """Return the ways out of torch's layouts that only torch can read."""
+    return [
+        _sparse(
+            "mkldnn",
+            "",
+            "mkldnn_to_dense",
+            composite.densify,
+            takes=_GRAD,
+            effects=_COPY,
+            cost=Cost(5e-6, 5e9),
+        ),
+        _sparse(
+            "quantized",
+            "",
+            "dequantize",
+            composite.dequantize,
+            takes=_GAPS,
+            effects=frozenset({"dequantize"}),
+            cost=Cost(3e-6, 3e9),
+        ),
+    ]
