@@ -180,13 +180,12 @@ class Graph:
 
     def foreign(self, names: Iterable[str], asked_for: Iterable[str]) -> frozenset[str]:
         """Return those of some formats whose framework nobody asked for and is not imported."""
-        at_hand = {self._registry.formats[name].requires for name in asked_for}
+        at_hand = {self._registry.formats[name].framework for name in asked_for}
+        formats = (self._registry.formats[name] for name in names)
         return frozenset(
-            name
-            for name in names
-            if (requires := self._registry.formats[name].requires)
-            and requires not in at_hand
-            and requires not in sys.modules
+            one.name
+            for one in formats
+            if one.requires and one.requires not in sys.modules and one.framework not in at_hand
         )
 
     def _usable(self, name: str) -> bool:

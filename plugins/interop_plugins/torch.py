@@ -30,6 +30,7 @@ _DTYPE = frozenset({"dtype"})
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
 _CPU = frozenset({"cpu"})
 _MPS = frozenset({"mps"})
+_ACCELERATORS = frozenset(_DEVICES) - _CPU
 
 _LAYOUT = frozenset({"noncontiguous", "broadcast", "unaligned"})
 _BLOCK = _LAYOUT - {"noncontiguous", "broadcast"}
@@ -195,14 +196,22 @@ def _copies() -> Iterable[Conversion]:
     """Return the steps that write memory of torch's, on the device or on another."""
     strided: dict[str, Any] = {"takes": _LAYOUT | _GRAD, "effects": _COPY}
     lazy: dict[str, Any] = {"takes": _CARRIES, "drops": _LAZY, "effects": _COPY}
-    return [
-        _step("clone", dense.clone, takes=_BLOCK | _GRAD, effects=_COPY, cost=Cost(1e-6, 6e9)),
-        _step("contiguous", dense.clone, requires=_GAPS, cost=Cost(1e-6, 2.6e9), **strided),
-        _step("materialize_zeros", dense.clone, requires=_ZERO, drops=_ZERO, **strided),
-        _step("resolve_conj", dense.resolve, requires=_CONJ, cost=Cost(2e-6, 5e9), **lazy),
-        _step("resolve_neg", dense.resolve, requires=_NEG, cost=Cost(2e-6, 5e9), **lazy),
-        *_moves(_step, dense.move, _LAYOUT | _GRAD, frozenset(_DEVICES)),
-    ]
+    block: dict[str, Any] = {"takes": _BLOCK | _GRAD, "effects": _COPY}
+    yield from _everywhere("clone", dense.clone, 6e9, **block)
+    yield from _everywhere("contiguous", dense.clone, 2.6e9, requires=_GAPS, **strided)
+    yield from _everywhere("resolve_conj", dense.resolve, 5e9, requires=_CONJ, **lazy)
+    yield from _everywhere("resolve_neg", dense.resolve, 5e9, requires=_NEG, **lazy)
+    yield _step("materialize_zeros", dense.clone, requires=_ZERO, drops=_ZERO, **strided)
+    yield from _moves(_step, dense.move, _LAYOUT | _GRAD, frozenset(_DEVICES))
+
+
+def _everywhere(name: str, function: Any, speed: float, **fields: Any) -> Iterable[Conversion]:
+    """Return a step with its speed on the host, and with that of an accelerator.
+
+    The latter is assumed, not measured: half of what the memory of current ones can do.
+    """
+    yield _step(name, function, devices=_CPU, cost=Cost(1.5e-6, speed), **fields)
+    yield _step(name, function, devices=_ACCELERATORS, cost=Cost(1e-5, 1e12), **fields)
 
 
 def _moves(
@@ -235,15 +244,15 @@ def _casts() -> Iterable[Conversion]:
         ("cast_narrow", _SLOW, DTYPE_NAMES, 1.5e9),
         ("cast_complex", _COMPLEX, _COMPLEX, 4.5e9),
     ):
-        yield _step(
+        yield from _everywhere(
             name,
             dense.cast,
+            speed,
             dtypes=source,
             to_dtypes=target,
             takes=_LAYOUT | _GRAD,
             changes=_DTYPE,
             effects=_COPY,
-            cost=Cost(2e-6, speed),
         )
     yield from _written("torch", "torch", dense.refill, _CARRIES, drops=_LAZY)
 
@@ -294,7 +303,7 @@ def _numpy() -> Iterable[Conversion]:
             "numpy",
             dense.download,
             dtypes=DTYPE_NAMES - {"complex32"},
-            devices=frozenset(_DEVICES) - _CPU,
+            devices=_ACCELERATORS,
             takes=_LAYOUT,
             changes=frozenset({"device"}),
             to_devices=_CPU,
@@ -303,7 +312,7 @@ def _numpy() -> Iterable[Conversion]:
         ),
     )
     upload = partial(Conversion, "numpy", "torch")
-    yield from _moves(upload, dense.upload, _SHAREABLE, frozenset(_DEVICES) - _CPU)
+    yield from _moves(upload, dense.upload, _SHAREABLE, _ACCELERATORS)
     yield from _written("torch", "numpy", dense.copy_into_numpy, _LAYOUT | _LAZY, drops=_LAZY)
     yield from _written("numpy", "torch", dense.copy_into_torch, _SHAREABLE)
 
