@@ -42,7 +42,7 @@ def cases(side: int = 4096) -> Iterator[Case]:
     q = torch.quantize_per_tensor(f4, 0.01, 3, torch.quint8)
     yield "quint8 → numpy f32", q, np_, lambda x: x.dequantize().numpy()
     a = f4.numpy()
-    yield "f32 → torch, fresh", a, {"to": "torch", "copy": True}, lambda x: torch.tensor(x)
+    yield "f32 → torch, fresh", a, {"to": "torch", "copy": True}, torch.tensor
     yield (
         "negative strides → torch",
         a[::-1],

@@ -8,7 +8,6 @@ import sys
 from random import Random
 from time import perf_counter
 
-import interop
 from interop import Conversion, Cost, Format, Interop, make_spec
 
 __all__ = ["main"]
@@ -17,11 +16,9 @@ __all__ = ["main"]
 def import_seconds(runs: int = 9) -> float:
     """Return the median seconds of ``import interop`` in a fresh process."""
     program = "import time; s = time.perf_counter(); import interop; print(time.perf_counter() - s)"
-    times = [
-        float(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
-        for _ in range(runs)
-    ]
-    return statistics.median(times)
+    command = [sys.executable, "-c", program]
+    times = [subprocess.run(command, capture_output=True, check=True).stdout for _ in range(runs)]
+    return statistics.median(map(float, times))
 
 
 def _cold(planner: Interop, source: str, target: str) -> float:
@@ -37,11 +34,15 @@ def bundled() -> dict[str, float]:
     """Return the median seconds of a cold plan for some pairs of bundled formats."""
     mine = Interop()
     mine.formats()
-    pairs = [("torch", "numpy"), ("numpy", "torch"), ("torch", "scipy.csr"), ("scipy.csr", "torch"),
-             ("torch.sparse_coo", "numpy"), ("torch.sparse_csr", "torch.sparse_coo")]
-    return {
-        f"{a} → {b}": statistics.median(_cold(mine, a, b) for _ in range(21)) for a, b in pairs
-    }
+    pairs = [
+        ("torch", "numpy"),
+        ("numpy", "torch"),
+        ("torch", "scipy.csr"),
+        ("scipy.csr", "torch"),
+        ("torch.sparse_coo", "numpy"),
+        ("torch.sparse_csr", "torch.sparse_coo"),
+    ]
+    return {f"{a} → {b}": statistics.median(_cold(mine, a, b) for _ in range(21)) for a, b in pairs}
 
 
 def crowd(count: int, each: int = 10) -> float:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ._device import matches
 from ._dtype import DTYPES, itemsize, preserves
 from ._format import PLAIN_DTYPES, Format, Parts
+from ._graph import Graph
 from ._registry import Provenance, Registry
 from ._request import Request
 from ._runner import Runner
@@ -22,13 +23,24 @@ from ._spec import MEMORY_TRAITS, Spec, representative, spec_class
 from ._step import Step, Wants, shared_traits
 from .errors import Declined
 
-if TYPE_CHECKING:
-    from ._planner import Planner
-
 __all__ = ["Composites"]
 
 _Shortcut = Callable[[Any], Any]
 _ShortcutOf = Callable[[tuple[Step, ...]], _Shortcut | None]
+
+
+class RouteFinder(Protocol):
+    """Who finds the routes of component arrays: the planner, of which this is a part."""
+
+    graph: Graph
+
+    def route(
+        self, spec: Spec, request: Request, *, dense: bool = False
+    ) -> tuple[Any, list[Step]] | None:
+        """Return the preferred route, staying among dense formats if so told."""
+
+    def shortcut(self, steps: tuple[Step, ...]) -> _Shortcut | None:
+        """Return the shortcut that stands for a route."""
 
 
 class _PartRoute(NamedTuple):
@@ -47,9 +59,9 @@ class _PartRoute(NamedTuple):
 class Composites:
     """The hand-offs between composite formats of one layout."""
 
-    def __init__(self, registry: Registry, planner: Planner) -> None:
+    def __init__(self, registry: Registry, finder: RouteFinder) -> None:
         self._registry = registry
-        self._planner = planner
+        self._finder = finder
         self._routes: dict[tuple[object, ...], tuple[Step, ...] | None] = {}
 
     def forget(self) -> None:
@@ -64,7 +76,7 @@ class Composites:
         if source.layout is None or not spec.traits <= MEMORY_TRAITS | source.apart:
             return
         copies = (None, True) if request.copy else (None,)
-        for target in self._planner.graph.alike(source):
+        for target in self._finder.graph.alike(source):
             carries = self._registry.carries(target)
             if target.name in near:
                 for device in dict.fromkeys((spec.device, *wants.devices)):
@@ -84,7 +96,7 @@ class Composites:
                 return
             routes.append(found)
         provenance = self._registry.provenance[hand_over.target.name]
-        yield hand_over.step(routes, provenance, self._planner.shortcut)
+        yield hand_over.step(routes, provenance, self._finder.shortcut)
 
     def _part_route(self, hand_over: _HandOver, role: str, request: Request) -> _PartRoute | None:
         spec, target = hand_over.part_spec(role), hand_over.target
@@ -93,7 +105,7 @@ class Composites:
         if key not in self._routes:
             formats = (target.components or "",)
             sub = Request(formats, wanted[1], wanted[2], hand_over.way.copy, request.policy)
-            found = self._planner.route(representative(spec), sub, dense=True)
+            found = self._finder.route(representative(spec), sub, dense=True)
             self._routes[key] = None if found is None else tuple(found[1])
         steps = self._routes[key]
         return None if steps is None else _PartRoute(role, steps, _seconds(spec, steps))

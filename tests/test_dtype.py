@@ -30,7 +30,9 @@ def test_reals_are_as_finfo_says(name: str) -> None:
     assert known.low == int(np.log2(smallest)) if name != "float8_e8m0fnu" else known.low == -127
     assert known.high == int(np.frexp(np.float64(info.max))[1]) - 1
     with np.errstate(over="ignore"):
-        assert known.infinite == bool(np.isinf(np.float64(np.inf).astype(_numpy(name)).astype("f8")))
+        assert known.infinite == bool(
+            np.isinf(np.float64(np.inf).astype(_numpy(name)).astype("f8"))
+        )
 
 
 @pytest.mark.parametrize("name", NUMBERS)

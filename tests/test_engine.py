@@ -52,7 +52,9 @@ def test_any_other_exception_stops_and_names_step_and_distribution(empty: Intero
         raise ZeroDivisionError("oops")
 
     empty.register(toy("a"), toy("b"), Conversion("a", "b", broken), copy("a", "b"))
-    with pytest.raises(interop.errors.ConversionError, match=r"broken.*run time.*ZeroDivisionError: oops") as info:
+    with pytest.raises(
+        interop.errors.ConversionError, match=r"broken.*run time.*ZeroDivisionError: oops"
+    ) as info:
         empty.convert(Box("a", [1.0]), to="b")
     assert isinstance(info.value.__cause__, ZeroDivisionError)
     assert info.value.step == "broken"
@@ -120,10 +122,21 @@ def test_what_does_not_fit_in_memory_is_not_made_dense(empty: Interop) -> None:
     called = []
     empty.register(
         toy("a"),
-        interop.Format("thin", types=(f"{__name__}:Thin",), describe=_thin_spec, dtypes=frozenset({"float32"}), layout="thin", components="a", take_apart=id, assemble=id),
+        interop.Format(
+            "thin",
+            types=(f"{__name__}:Thin",),
+            describe=_thin_spec,
+            dtypes=frozenset({"float32"}),
+            layout="thin",
+            components="a",
+            take_apart=id,
+            assemble=id,
+        ),
         Conversion("thin", "a", called.append, effects=frozenset({"densify"})),
     )
-    with pytest.raises(interop.errors.DensifyMemoryError, match=r"takes 363\.8 TiB.*ask for a sparse"):
+    with pytest.raises(
+        interop.errors.DensifyMemoryError, match=r"takes 363\.8 TiB.*ask for a sparse"
+    ):
         empty.convert(Thin(), to="a")
     assert called == []
 

@@ -119,7 +119,11 @@ def test_entry_points_are_the_files_and_are_installed() -> None:
     files = {name for name in files if not name.startswith("_")}
     assert set(declared) == files
     assert all(value == f"interop_plugins.{name}" for name, value in declared.items())
-    installed = {e.name: e.value for e in entry_points(group="interop") if e.dist and e.dist.name == "array-interop"}
+    installed = {
+        e.name: e.value
+        for e in entry_points(group="interop")
+        if e.dist and e.dist.name == "array-interop"
+    }
     assert installed == declared, "run: pip install -e ."
 
 
@@ -183,5 +187,11 @@ def test_nothing_speaks_of_this_machine() -> None:
     words = re.compile(r"(?<![\w./])/(home|root|work|tmp)/\w")
     for path in ROOT.rglob("*"):
         parts = set(path.relative_to(ROOT).parts)
-        if path.suffix in {".py", ".md", ".toml"} and not parts & {".venv", "venv", "build", "dist", ".git"}:
+        if path.suffix in {".py", ".md", ".toml"} and not parts & {
+            ".venv",
+            "venv",
+            "build",
+            "dist",
+            ".git",
+        }:
             assert not words.search(path.read_text()), path

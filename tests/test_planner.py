@@ -54,7 +54,13 @@ def test_losing_less_beats_copying_less(empty: Interop) -> None:
     """A route that keeps autograd is preferred to one that drops it, though it copies."""
     empty.register(toy("a", carries=frozenset({"grad"})), toy("b", carries=frozenset({"grad"})))
     empty.register(
-        view("a", "b", requires=frozenset({"grad"}), drops=frozenset({"grad"}), effects=frozenset({"detach"})),
+        view(
+            "a",
+            "b",
+            requires=frozenset({"grad"}),
+            drops=frozenset({"grad"}),
+            effects=frozenset({"detach"}),
+        ),
         copy("a", "b", takes=frozenset({"grad"})),
     )
     route = empty.plan(make_spec("a", "float32", shape=(3,), traits={"grad"}), to="b")
@@ -73,7 +79,9 @@ def test_copy_false_is_enforced_over_the_whole_route(empty: Interop) -> None:
     """One copying step anywhere refuses the route, and the message names step and keyword."""
     empty.register(toy("a"), toy("b"), toy("c"), view("a", "b"), copy("b", "c"))
     spec = make_spec("a", "float32", shape=(3,))
-    with pytest.raises(interop.errors.RefusedError, match=r"copy_b_to_c.*'copy'.*leave out copy=False") as info:
+    with pytest.raises(
+        interop.errors.RefusedError, match=r"copy_b_to_c.*'copy'.*leave out copy=False"
+    ) as info:
         empty.plan(spec, to="c", copy=False)
     assert info.value.effects == {"copy"}
 
@@ -95,8 +103,23 @@ def test_a_cast_goes_on_the_side_where_it_saves_bytes(
     everywhere = frozenset({"cpu", "cuda"})
     empty.register(toy("a", devices=("cpu", "cuda")))
     empty.register(
-        copy("a", "a", name="cast", changes=frozenset({"dtype"}), devices=everywhere, cost=Cost(1e-6, 1e11)),
-        copy("a", "a", name="move", changes=frozenset({"device"}), devices=everywhere, effects=frozenset({"transfer"}), cost=Cost(1e-5, 1e9)),
+        copy(
+            "a",
+            "a",
+            name="cast",
+            changes=frozenset({"dtype"}),
+            devices=everywhere,
+            cost=Cost(1e-6, 1e11),
+        ),
+        copy(
+            "a",
+            "a",
+            name="move",
+            changes=frozenset({"device"}),
+            devices=everywhere,
+            effects=frozenset({"transfer"}),
+            cost=Cost(1e-5, 1e9),
+        ),
     )
     spec = make_spec("a", "float32", device="cuda:0", shape=(10**7,))
     route = empty.plan(spec, to="a", dtype=dtype, device="cpu")
@@ -118,7 +141,9 @@ def test_a_narrowing_cast_needs_consent(empty: Interop) -> None:
 def test_what_a_device_lacks_needs_consent_too(empty: Interop) -> None:
     """A dtype that the target holds elsewhere, but not on that device, is narrowed or refused."""
     empty.register(toy("a", devices=("cpu", "mps"), lacks={"mps": frozenset({"float64"})}))
-    move = copy("a", "a", name="move", changes=frozenset({"device"}), effects=frozenset({"transfer"}))
+    move = copy(
+        "a", "a", name="move", changes=frozenset({"device"}), effects=frozenset({"transfer"})
+    )
     empty.register(move, copy("a", "a", name="cast", changes=frozenset({"dtype"})))
     spec = make_spec("a", "float64", shape=(3,))
     with pytest.raises(interop.errors.RefusedError, match=r"allow=\{'narrow'\} or dtype='float32'"):
@@ -139,7 +164,9 @@ def test_a_lossless_widening_needs_none(empty: Interop) -> None:
 def test_bits_are_carried_through_a_format_without_the_dtype(empty: Interop) -> None:
     """bfloat16 crosses a hand-off that knows only uint16, and arrives as bfloat16, uncopied."""
     empty.register(toy("a"), toy("b"), view("a", "b", dtypes=frozenset({"uint16"})))
-    empty.register(view("a", "a", bits="pack", name="pack"), view("b", "b", bits="unpack", name="unpack"))
+    empty.register(
+        view("a", "a", bits="pack", name="pack"), view("b", "b", bits="unpack", name="unpack")
+    )
     route = empty.plan(make_spec("a", "bfloat16", shape=(3,)), to="b")
     assert labels(route) == ["pack", "a_to_b", "unpack"]
     assert route.result.dtype == "bfloat16"
@@ -157,7 +184,9 @@ def test_carried_bits_never_reach_the_user(empty: Interop) -> None:
 def test_read_only_memory_is_copied_rather_than_shared_unflagged(empty: Interop) -> None:
     """By default read-only memory is not shared with a target that cannot carry the flag."""
     takes = frozenset({"readonly", "immutable"})
-    empty.register(toy("a", carries=takes), toy("b"), view("a", "b", takes=takes), copy("a", "b", takes=takes))
+    empty.register(
+        toy("a", carries=takes), toy("b"), view("a", "b", takes=takes), copy("a", "b", takes=takes)
+    )
     spec = make_spec("a", "float32", shape=(3,), traits={"readonly"})
     assert labels(empty.plan(spec, to="b")) == ["copy_a_to_b"]
     shared = empty.plan(spec, to="b", allow={"share_readonly"})
@@ -170,7 +199,9 @@ def test_read_only_memory_is_copied_rather_than_shared_unflagged(empty: Interop)
 def test_immutable_memory_is_shared_unless_forbidden(empty: Interop) -> None:
     """An immutable framework's memory is shared by default, and the effect is shown."""
     takes = frozenset({"immutable"})
-    empty.register(toy("a", carries=takes), toy("b"), view("a", "b", takes=takes), copy("a", "b", takes=takes))
+    empty.register(
+        toy("a", carries=takes), toy("b"), view("a", "b", takes=takes), copy("a", "b", takes=takes)
+    )
     spec = make_spec("a", "float32", shape=(3,), traits={"immutable"})
     assert empty.plan(spec, to="b").effects == {"alias_immutable"}
     assert labels(empty.plan(spec, to="b", forbid={"alias_immutable"})) == ["copy_a_to_b"]
@@ -179,9 +210,20 @@ def test_immutable_memory_is_shared_unless_forbidden(empty: Interop) -> None:
 def test_a_round_trip_over_the_host_is_refused(empty: Interop) -> None:
     """Device to host to device is possible and refused until it is allowed."""
     everywhere = frozenset({"cpu", "cuda"})
-    empty.register(toy("a", devices=("cpu", "cuda")), toy("b", devices=("cpu", "cuda")), view("a", "b"))
+    empty.register(
+        toy("a", devices=("cpu", "cuda")), toy("b", devices=("cpu", "cuda")), view("a", "b")
+    )
     for name in ("a", "b"):
-        empty.register(copy(name, name, name=f"move_{name}", changes=frozenset({"device"}), devices=everywhere, effects=frozenset({"transfer"})))
+        empty.register(
+            copy(
+                name,
+                name,
+                name=f"move_{name}",
+                changes=frozenset({"device"}),
+                devices=everywhere,
+                effects=frozenset({"transfer"}),
+            )
+        )
     spec = make_spec("a", "float32", device="cuda:0", shape=(3,))
     with pytest.raises(interop.errors.RefusedError, match="host_round_trip"):
         empty.plan(spec, to="b")
@@ -192,11 +234,26 @@ def test_a_round_trip_over_the_host_is_refused(empty: Interop) -> None:
 
 def test_data_stay_where_they_are_unless_the_target_cannot_live_there(empty: Interop) -> None:
     """No device asked for: the value's own, or else the target's first."""
-    move = copy("a", "a", name="move", changes=frozenset({"device"}), devices=None, effects=frozenset({"transfer"}))
-    empty.register(toy("a", devices=("cpu", "cuda")), toy("b"), view("a", "b"), view("b", "a"), move)
-    assert empty.plan(make_spec("a", "float32", device="cuda:1", shape=(3,)), to="b").result.device == "cpu"
+    move = copy(
+        "a",
+        "a",
+        name="move",
+        changes=frozenset({"device"}),
+        devices=None,
+        effects=frozenset({"transfer"}),
+    )
+    empty.register(
+        toy("a", devices=("cpu", "cuda")), toy("b"), view("a", "b"), view("b", "a"), move
+    )
+    assert (
+        empty.plan(make_spec("a", "float32", device="cuda:1", shape=(3,)), to="b").result.device
+        == "cpu"
+    )
     assert empty.plan(make_spec("b", "float32", shape=(3,)), to="a").result.device == "cpu"
-    assert empty.plan(make_spec("b", "float32", shape=(3,)), to="a", device="cuda").result.device == "cuda"
+    assert (
+        empty.plan(make_spec("b", "float32", shape=(3,)), to="a", device="cuda").result.device
+        == "cuda"
+    )
 
 
 def test_a_sequence_of_targets_gives_the_cheapest(empty: Interop) -> None:
@@ -215,7 +272,9 @@ def test_the_name_of_a_framework_without_a_dense_format_means_any_of_its(empty: 
 
 def test_conversions_from_a_protocol_serve_every_format_that_speaks_it(empty: Interop) -> None:
     """One consumer of a protocol and one producer make a hand-off neither knows of."""
-    empty.register(toy("a", speaks={"proto": frozenset({"float32"})}), toy("b"), toy("proto", types=()))
+    empty.register(
+        toy("a", speaks={"proto": frozenset({"float32"})}), toy("b"), toy("proto", types=())
+    )
     empty.register(view("proto", "b"))
     assert labels(empty.plan(make_spec("a", "float32", shape=(3,)), to="b")) == ["proto_to_b"]
     with pytest.raises(interop.errors.RefusedError, match="float64"):
@@ -228,7 +287,9 @@ def test_ties_are_broken_by_name_whatever_the_order_of_registration() -> None:
     ways = [view("a", "b", name="one"), view("a", "b", name="two", takes=frozenset({"grad"}))]
     for order in itertools.permutations(ways):
         mine = Interop(plugins=False)
-        mine.register(toy("a"), toy("b"), *(w._replace(ndims=frozenset({1, i})) for i, w in enumerate(order)))
+        mine.register(
+            toy("a"), toy("b"), *(w._replace(ndims=frozenset({1, i})) for i, w in enumerate(order))
+        )
         chosen.add(tuple(labels(mine.plan(make_spec("a", "float32", shape=(3,)), to="b"))))
     assert chosen == {("one",)}
 
@@ -292,7 +353,9 @@ def test_planning_agrees_with_brute_force(empty: Interop) -> None:
             if rng.random() < 0.5:
                 cost = Cost(rng.randint(1, 9) * 1e-6, 1e9)
                 make = copy if rng.random() < 0.4 else view
-                edges.append(make(source, target, cost=cost if make is copy else Cost(cost.latency)))
+                edges.append(
+                    make(source, target, cost=cost if make is copy else Cost(cost.latency))
+                )
         mine.register(*(toy(n) for n in names), *edges)
         assert _planned(mine) == _brute_force(edges)
 
@@ -332,7 +395,12 @@ def _brute_force(edges: list[Conversion]) -> tuple[str, ...] | None:
 
 def test_replanning_leaves_out_what_it_is_told(empty: Interop) -> None:
     """A step named in `without` is not used again."""
-    empty.register(toy("a"), toy("b"), view("a", "b", name="first"), view("a", "b", name="second", cost=Cost(2e-6)))
+    empty.register(
+        toy("a"),
+        toy("b"),
+        view("a", "b", name="first"),
+        view("a", "b", name="second", cost=Cost(2e-6)),
+    )
     planner: Planner = empty._planner
     spec, request = make_spec("a", "float32", shape=(3,)), empty._requests.get("b")
     found = planner.route(spec, request)
@@ -340,3 +408,15 @@ def test_replanning_leaves_out_what_it_is_told(empty: Interop) -> None:
     again = planner.route(spec, request, frozenset({found[1][0].place}))
     assert again is not None
     assert [s.label for s in again[1]] == ["second"]
+
+
+def test_whether_memory_is_shared_does_not_depend_on_size(empty: Interop) -> None:
+    """Of two routes that copy, the one that shares something wins at every size."""
+    empty.register(toy("a"), toy("b"))
+    keeps = copy("a", "b", shares=True, cost=Cost(1e-3, 1e6), name="keeps_values")
+    empty.register(keeps, copy("a", "b", cost=Cost(1e-9, 1e12), name="all_fresh"))
+    for n in (1, 10**3, 10**8):
+        route = empty.plan(make_spec("a", "float32", shape=(n,)), to="b")
+        assert labels(route) == ["keeps_values"]
+        assert route.aliases
+        assert not route.zero_copy

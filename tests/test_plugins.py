@@ -161,4 +161,7 @@ def test_blocking_a_bundled_plugin_takes_its_conversions_away(
         except interop.errors.UnknownTargetError as error:
             print("refused")
     """
-    assert in_subprocess(program, INTEROP_DISABLE_PLUGINS="scipy").split("\n")[:2] == ["[1, 2]", "refused"]
+    assert in_subprocess(program, INTEROP_DISABLE_PLUGINS="scipy").split("\n")[:2] == [
+        "[1, 2]",
+        "refused",
+    ]

@@ -69,9 +69,7 @@ def test_all_or_nothing_is_registered() -> None:
         (Conversion("a", "b", print, changes=frozenset({"shape"})), "shape"),
     ],
 )
-def test_malformed_declarations_are_refused(
-    empty: Interop, declaration: object, said: str
-) -> None:
+def test_malformed_declarations_are_refused(empty: Interop, declaration: object, said: str) -> None:
     """Each kind of malformed declaration is refused with what is wrong about it."""
     with pytest.raises(interop.errors.PluginError, match=said):
         empty.register(declaration)  # type: ignore[arg-type]
@@ -93,9 +91,15 @@ def test_a_stranger_is_recognised_by_its_protocol(empty: Interop) -> None:
     class Stranger:
         __proto__ = True
 
-    empty.register(Format("proto", protocol="__proto__", describe=lambda v: interop.make_spec("proto", "int64")))
+    empty.register(
+        Format(
+            "proto", protocol="__proto__", describe=lambda v: interop.make_spec("proto", "int64")
+        )
+    )
     assert empty.spec(Stranger()).format == "proto"
-    with pytest.raises(interop.errors.UnknownValueError, match=r"builtins\.object.*register a Format"):
+    with pytest.raises(
+        interop.errors.UnknownValueError, match=r"builtins\.object.*register a Format"
+    ):
         empty.spec(object())
 
 
@@ -137,7 +141,12 @@ def test_dtype_objects_are_named_by_their_family(empty: Interop) -> None:
     try:
         empty.register(toy("a"), copy("a", "a", changes=frozenset({"dtype"})))
         empty.register(DtypeFamily(f"{__name__}:Kind", lambda d: d.name))
-        assert empty.plan(interop.make_spec("a", "float32", shape=(2,)), to="a", dtype=Kind()).result.dtype == "float64"
+        assert (
+            empty.plan(
+                interop.make_spec("a", "float32", shape=(2,)), to="a", dtype=Kind()
+            ).result.dtype
+            == "float64"
+        )
     finally:
         del globals()["Kind"]
     with pytest.raises(interop.errors.BadRequestError, match="name it as a string"):

@@ -32,9 +32,14 @@ def test_a_spec_is_frozen_hashable_and_readable() -> None:
 def test_the_representative_is_of_the_same_kind(spec: Spec) -> None:
     """What stands for a class when a route is chosen has its kind and rank, and depends on it alone."""
     stand_in = representative(spec)
-    assert stand_in._replace(shape=(), nbytes=0, nnz=None) == spec._replace(shape=(), nbytes=0, nnz=None)
+    assert stand_in._replace(shape=(), nbytes=0, nnz=None) == spec._replace(
+        shape=(), nbytes=0, nnz=None
+    )
     assert len(stand_in.shape) == len(spec.shape)
-    assert representative(stand_in._replace(shape=spec.shape, nbytes=spec.nbytes, nnz=spec.nnz)) == stand_in
+    assert (
+        representative(stand_in._replace(shape=spec.shape, nbytes=spec.nbytes, nnz=spec.nnz))
+        == stand_in
+    )
 
 
 def test_classes_are_few() -> None:

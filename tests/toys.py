@@ -49,9 +49,7 @@ def copy(source: str, target: str, **facts: Any) -> Conversion:
     """Return a conversion that copies the numbers."""
 
     def function(box: Box, dtype: str | None = None, device: str | None = None) -> Box:
-        return Box(
-            target, list(box.numbers), dtype=dtype or box.dtype, device=device or box.device
-        )
+        return Box(target, list(box.numbers), dtype=dtype or box.dtype, device=device or box.device)
 
     facts.setdefault("cost", Cost(1e-6, 1e9))
     facts.setdefault("effects", frozenset({"copy"}))

@@ -7,21 +7,50 @@ in the core because only the plugins know what they stand for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 if TYPE_CHECKING:
     import cupy
-    import cupyx.scipy.sparse
+    import cupyx.scipy.sparse as cusparse
     import numpy.typing as npt
-    import scipy.sparse
+    import scipy.sparse as sp
     import torch
 
-    from interop import QuantizedArray
+    from interop.plugin import QuantizedArray
 
 __all__ = ["Convert", "MakeConverter"]
 
 T = TypeVar("T")
-Names = str | Iterable[str]
+
+Torch = Literal[
+    "torch",
+    "torch.sparse_coo",
+    "torch.sparse_csr",
+    "torch.sparse_csc",
+    "torch.sparse_bsr",
+    "torch.sparse_bsc",
+    "torch.quantized",
+]
+Quantized = Literal["quantized", "quantized.numpy", "quantized.torch", "quantized.cupy"]
+
+
+class Words(TypedDict, total=False):
+    """The keywords that every request may have."""
+
+    dtype: Any
+    device: Any
+    copy: bool | None
+    allow: str | Iterable[str]
+    forbid: str | Iterable[str]
+    stream: Any
+
+
+class Out(TypedDict, total=False):
+    """The keywords that a request with ``out=`` may have."""
+
+    allow: str | Iterable[str]
+    forbid: str | Iterable[str]
+    stream: Any
 
 
 class Convert(Protocol):
@@ -29,249 +58,60 @@ class Convert(Protocol):
 
     @overload
     def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["numpy"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
+        self, x: Any, /, to: Literal["numpy"], **words: Unpack[Words]
     ) -> npt.NDArray[Any]: ...
     @overload
-    def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal[
-            "torch",
-            "torch.sparse_coo",
-            "torch.sparse_csr",
-            "torch.sparse_csc",
-            "torch.sparse_bsr",
-            "torch.sparse_bsc",
-            "torch.quantized",
-        ],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> torch.Tensor: ...
+    def __call__(self, x: Any, /, to: Torch, **words: Unpack[Words]) -> torch.Tensor: ...
     @overload
     def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["scipy.coo"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> scipy.sparse.coo_array: ...
+        self, x: Any, /, to: Literal["scipy.coo"], **words: Unpack[Words]
+    ) -> sp.coo_array: ...
     @overload
     def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["scipy.csr"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> scipy.sparse.csr_array: ...
+        self, x: Any, /, to: Literal["scipy.csr"], **words: Unpack[Words]
+    ) -> sp.csr_array: ...
     @overload
     def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["scipy.csc"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> scipy.sparse.csc_array: ...
+        self, x: Any, /, to: Literal["scipy.csc"], **words: Unpack[Words]
+    ) -> sp.csc_array: ...
     @overload
     def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["scipy.bsr"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> scipy.sparse.bsr_array: ...
+        self, x: Any, /, to: Literal["scipy.bsr"], **words: Unpack[Words]
+    ) -> sp.bsr_array: ...
     @overload
     def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["scipy.dia"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> scipy.sparse.dia_array: ...
+        self, x: Any, /, to: Literal["scipy.dia"], **words: Unpack[Words]
+    ) -> sp.dia_array: ...
     @overload
     def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["scipy.lil"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> scipy.sparse.lil_array: ...
+        self, x: Any, /, to: Literal["scipy.lil"], **words: Unpack[Words]
+    ) -> sp.lil_array: ...
     @overload
     def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["scipy.dok"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> scipy.sparse.dok_array: ...
+        self, x: Any, /, to: Literal["scipy.dok"], **words: Unpack[Words]
+    ) -> sp.dok_array: ...
+    @overload
+    def __call__(self, x: Any, /, to: Literal["cupy"], **words: Unpack[Words]) -> cupy.ndarray: ...
     @overload
     def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["cupy"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> cupy.ndarray: ...
+        self, x: Any, /, to: Literal["cupy.coo"], **words: Unpack[Words]
+    ) -> cusparse.coo_array: ...
     @overload
     def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["cupy.coo"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> cupyx.scipy.sparse.coo_matrix: ...
+        self, x: Any, /, to: Literal["cupy.csr"], **words: Unpack[Words]
+    ) -> cusparse.csr_array: ...
     @overload
     def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["cupy.csr"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> cupyx.scipy.sparse.csr_matrix: ...
+        self, x: Any, /, to: Literal["cupy.csc"], **words: Unpack[Words]
+    ) -> cusparse.csc_array: ...
     @overload
-    def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["cupy.csc"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> cupyx.scipy.sparse.csc_matrix: ...
+    def __call__(self, x: Any, /, to: Quantized, **words: Unpack[Words]) -> QuantizedArray: ...
     @overload
-    def __call__(
-        self,
-        x: Any,
-        /,
-        to: Literal["quantized", "quantized.numpy", "quantized.torch", "quantized.cupy"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> QuantizedArray: ...
+    def __call__(self, x: Any, /, to: type[T], **words: Unpack[Words]) -> T: ...
     @overload
-    def __call__(
-        self,
-        x: Any,
-        /,
-        to: type[T],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> T: ...
+    def __call__(self, x: Any, /, *, like: T, **words: Unpack[Words]) -> T: ...
     @overload
-    def __call__(
-        self,
-        x: Any,
-        /,
-        to: None = None,
-        *,
-        like: T,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> T: ...
-    @overload
-    def __call__(
-        self,
-        x: Any,
-        /,
-        to: None = None,
-        *,
-        out: T,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> T: ...
+    def __call__(self, x: Any, /, *, out: T, **words: Unpack[Out]) -> T: ...
     @overload
     def __call__(
         self,
@@ -280,13 +120,8 @@ class Convert(Protocol):
         to: Any = None,
         *,
         like: Any = None,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
         out: Any = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
+        **words: Unpack[Words],
     ) -> Any: ...
 
 
@@ -295,215 +130,63 @@ class MakeConverter(Protocol):
 
     @overload
     def __call__(
-        self,
-        to: Literal["numpy"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
+        self, to: Literal["numpy"], **words: Unpack[Words]
     ) -> Callable[[Any], npt.NDArray[Any]]: ...
     @overload
-    def __call__(
-        self,
-        to: Literal[
-            "torch",
-            "torch.sparse_coo",
-            "torch.sparse_csr",
-            "torch.sparse_csc",
-            "torch.sparse_bsr",
-            "torch.sparse_bsc",
-            "torch.quantized",
-        ],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], torch.Tensor]: ...
+    def __call__(self, to: Torch, **words: Unpack[Words]) -> Callable[[Any], torch.Tensor]: ...
     @overload
     def __call__(
-        self,
-        to: Literal["scipy.coo"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], scipy.sparse.coo_array]: ...
+        self, to: Literal["scipy.coo"], **words: Unpack[Words]
+    ) -> Callable[[Any], sp.coo_array]: ...
     @overload
     def __call__(
-        self,
-        to: Literal["scipy.csr"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], scipy.sparse.csr_array]: ...
+        self, to: Literal["scipy.csr"], **words: Unpack[Words]
+    ) -> Callable[[Any], sp.csr_array]: ...
     @overload
     def __call__(
-        self,
-        to: Literal["scipy.csc"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], scipy.sparse.csc_array]: ...
+        self, to: Literal["scipy.csc"], **words: Unpack[Words]
+    ) -> Callable[[Any], sp.csc_array]: ...
     @overload
     def __call__(
-        self,
-        to: Literal["scipy.bsr"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], scipy.sparse.bsr_array]: ...
+        self, to: Literal["scipy.bsr"], **words: Unpack[Words]
+    ) -> Callable[[Any], sp.bsr_array]: ...
     @overload
     def __call__(
-        self,
-        to: Literal["scipy.dia"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], scipy.sparse.dia_array]: ...
+        self, to: Literal["scipy.dia"], **words: Unpack[Words]
+    ) -> Callable[[Any], sp.dia_array]: ...
     @overload
     def __call__(
-        self,
-        to: Literal["scipy.lil"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], scipy.sparse.lil_array]: ...
+        self, to: Literal["scipy.lil"], **words: Unpack[Words]
+    ) -> Callable[[Any], sp.lil_array]: ...
     @overload
     def __call__(
-        self,
-        to: Literal["scipy.dok"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], scipy.sparse.dok_array]: ...
+        self, to: Literal["scipy.dok"], **words: Unpack[Words]
+    ) -> Callable[[Any], sp.dok_array]: ...
     @overload
     def __call__(
-        self,
-        to: Literal["cupy"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
+        self, to: Literal["cupy"], **words: Unpack[Words]
     ) -> Callable[[Any], cupy.ndarray]: ...
     @overload
     def __call__(
-        self,
-        to: Literal["cupy.coo"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], cupyx.scipy.sparse.coo_matrix]: ...
+        self, to: Literal["cupy.coo"], **words: Unpack[Words]
+    ) -> Callable[[Any], cusparse.coo_array]: ...
     @overload
     def __call__(
-        self,
-        to: Literal["cupy.csr"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], cupyx.scipy.sparse.csr_matrix]: ...
+        self, to: Literal["cupy.csr"], **words: Unpack[Words]
+    ) -> Callable[[Any], cusparse.csr_array]: ...
     @overload
     def __call__(
-        self,
-        to: Literal["cupy.csc"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], cupyx.scipy.sparse.csc_matrix]: ...
+        self, to: Literal["cupy.csc"], **words: Unpack[Words]
+    ) -> Callable[[Any], cusparse.csc_array]: ...
     @overload
     def __call__(
-        self,
-        to: Literal["quantized", "quantized.numpy", "quantized.torch", "quantized.cupy"],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
+        self, to: Quantized, **words: Unpack[Words]
     ) -> Callable[[Any], QuantizedArray]: ...
     @overload
-    def __call__(
-        self,
-        to: type[T],
-        *,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], T]: ...
+    def __call__(self, to: type[T], **words: Unpack[Words]) -> Callable[[Any], T]: ...
+    @overload
+    def __call__(self, *, like: T, **words: Unpack[Words]) -> Callable[[Any], T]: ...
     @overload
     def __call__(
-        self,
-        to: None = None,
-        *,
-        like: T,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
-    ) -> Callable[[Any], T]: ...
-    @overload
-    def __call__(
-        self,
-        to: Any = None,
-        *,
-        like: Any = None,
-        dtype: Any = None,
-        device: Any = None,
-        copy: bool | None = None,
-        allow: Names = (),
-        forbid: Names = (),
-        stream: Any = None,
+        self, to: Any = None, *, like: Any = None, **words: Unpack[Words]
     ) -> Callable[[Any], Any]: ...
