@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from timeit import Timer
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,8 @@ def rows() -> list[Row]:
     return [
         compare(
             name,
-            lambda x=x, k=keywords: interop.convert(x, **k),
-            lambda x=x, by=by: by(x),
+            Timer(lambda x=x, k=keywords: interop.convert(x, **k)),
+            Timer(lambda x=x, by=by: by(x)),
             rounds=7,
             budget=0,
         )

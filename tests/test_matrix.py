@@ -150,6 +150,20 @@ def _bits(a: np.ndarray) -> tuple[Any, ...]:
     return native.shape, native.dtype.name, np.ascontiguousarray(native).tobytes()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    """Let every type that has a shortcut get it from a plain value, before any odd one comes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = [np.ones((4, 6)), torch.ones(4, 6), torch.nn.Parameter(torch.ones(4, 6))]
+        plain += [_sparse(layout, "float64", "int32") for layout in LAYOUTS]
+        plain += [_torch_sparse(layout, "float64", "int64") for layout in TORCH_LAYOUTS]
+        for value in plain:
+            for target in SPARSE_TARGETS:
+                interop.convert(value, to=target)
+                interop.convert(value, to=target)
+
+
 def _check(value: Any, target: str, expected: np.ndarray) -> None:
     registry = interop.default._registry
     before = _bits(_numbers(value))

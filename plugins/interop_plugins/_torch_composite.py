@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from interop.plugin import Declined, Parts
@@ -36,6 +38,10 @@ _DEPRECATED = "torch.quantize_per_tensor, torch.quantize_per_channel and other q
 #: The real dtypes that every framework with sparse matrices can hold.
 _PLAIN = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"})
 _QUANTIZED = {"uint8": "quint8", "int8": "qint8", "int32": "qint32"}
+
+
+#: Filled on first use: what makes a tensor of each compressed layout.
+_makers: dict[str, Callable[..., Any]] = {}
 
 
 def _allow_compressed() -> None:
@@ -102,21 +108,24 @@ def assemble_coo(parts: Parts) -> torch.Tensor:
 
 def assemble_compressed(layout: str, parts: Parts) -> torch.Tensor:
     """Return a tensor of a compressed layout (``"sparse_csr"`` …) over given components."""
-    import torch
-
-    _allow_compressed()
-    values, indices, pointers = (parts.arrays[role] for role in ("values", "indices", "pointers"))
+    make = _makers.get(layout) or _learn(layout)
+    arrays = parts.arrays
+    indices, pointers = arrays["indices"], arrays["pointers"]
     if indices.dtype != pointers.dtype:
         msg = f"torch wants indices of one dtype, not {indices.dtype} and {pointers.dtype}"
         raise Declined(msg)
-    return torch.sparse_compressed_tensor(
-        pointers,
-        indices,
-        values,
-        parts.shape,
-        layout=getattr(torch, layout),
-        check_invariants=False,
+    made: torch.Tensor = make(pointers, indices, arrays["values"], parts.shape)
+    return made
+
+
+def _learn(layout: str) -> Callable[..., Any]:
+    import torch
+
+    _allow_compressed()
+    _makers[layout] = partial(
+        torch.sparse_compressed_tensor, layout=getattr(torch, layout), check_invariants=False
     )
+    return _makers[layout]
 
 
 def regroup(layout: str, value: torch.Tensor) -> torch.Tensor:

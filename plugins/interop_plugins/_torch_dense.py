@@ -293,17 +293,22 @@ def numpy_shortcut(value: torch.Tensor) -> Any:
     torch's own check refuses what is not plain, but takes long to refuse, so that what is common
     is told apart before. Of a tensor without memory torch makes an array that owns garbage.
     """
-    bits = None
     try:
-        if value.itemsize <= 2:  # wide elements need no look at the dtype
-            bits = _to_numpy.get(value.dtype)
-            if bits is not None:
-                value = (value.detach() if value.requires_grad else value).view(bits[0])
-        # As detach().numpy(), in one call.
-        array = value.numpy(force=True) if value.requires_grad and value.is_cpu else value.numpy()
+        if value.itemsize > 2 and not value.requires_grad:
+            array = value.numpy()
+            return NotImplemented if array.flags.owndata else array
+        return _rarer_numpy_shortcut(value)
     except (TypeError, RuntimeError):
         return NotImplemented
-    if array.flags.owndata:  # the garbage has the tensor for its base all the same
+
+
+def _rarer_numpy_shortcut(value: torch.Tensor) -> Any:
+    bits = _to_numpy.get(value.dtype) if value.itemsize <= 2 else None
+    if bits is not None:
+        array = (value.detach() if value.requires_grad else value).view(bits[0]).numpy()
+    else:  # on the host this is detach().numpy(), in one call
+        array = value.numpy(force=value.is_cpu)
+    if array.flags.owndata:
         return NotImplemented
     return array if bits is None else array.view(bits[1])
 
