@@ -75,7 +75,7 @@ def formats_table() -> str:
             code(one.speaks),
             code(one.carries),
         )
-        for one in sorted(interop.formats())
+        for one in sorted((known.format for known in interop.formats()), key=lambda one: one.name)
     )
     return table(("format", "devices", "layout", "dtypes", "speaks", "carries"), rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from time import perf_counter
@@ -19,7 +20,7 @@ from ._spec import Spec, representative, spec_class
 from ._trace import Receipt, current_trace, shares_memory
 from .errors import ConversionError, DensifyMemoryError, NotInstalledError, RefusedError
 
-__all__ = ["Engine", "importable"]
+__all__ = ["Engine", "framework_state", "importable"]
 
 #: Bytes that fit anywhere; to ask how much memory is left takes longer than to fill them.
 _SMALL = 2**20
@@ -168,6 +169,13 @@ def _timed(call: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]
         return result
 
     return timed
+
+
+def framework_state(module: str) -> str:
+    """Tell whether a framework is ``"imported"``, ``"installed"`` or ``"missing"``."""
+    if not module or module in sys.modules:
+        return "imported"
+    return "installed" if importable(module) else "missing"
 
 
 _found: dict[str, bool] = {}

@@ -9,12 +9,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._conversion import Conversion
-from ._engine import Engine, importable
+from ._engine import Engine, framework_state, importable
 from ._format import DtypeFamily, Format
 from ._planner import Planner
 from ._policy import watch
 from ._refusal import refused_ways
-from ._registry import HERE, Declared, Registry
+from ._registry import HERE, Declared, DeclaredFormat, Registry
 from ._request import Request, Requests
 from ._route import Route
 from ._runner import Runner
@@ -260,13 +260,23 @@ class Interop:
 
     # ------------------------------------------------------------------ what is registered
 
-    def formats(self) -> tuple[Format, ...]:
-        """Return the formats that are registered."""
-        return tuple(self._loaded().formats.values())
+    def formats(self) -> tuple[DeclaredFormat, ...]:
+        """Return the formats that are registered, each with its plugin, distribution and state."""
+        registry = self._loaded()
+        return tuple(
+            DeclaredFormat(name, one, registry.provenance[name], framework_state(one.requires))
+            for name, one in registry.formats.items()
+        )
 
     def conversions(self) -> tuple[Declared, ...]:
-        """Return the conversions in force, each with its plugin and distribution."""
-        return self._loaded().conversions
+        """Return the conversions in force, each with its plugin, distribution and state."""
+        registry = self._loaded()
+        known = {*registry.formats, *(p for f in registry.formats.values() for p in f.speaks)}
+        return tuple(
+            declared._replace(state="ready" if {one.source, one.target} <= known else "dormant")
+            for declared in registry.conversions
+            for one in (declared.conversion,)
+        )
 
     def plugins(self) -> tuple[Plugin, ...]:
         """Return the plugins that were found: their distributions, and whether they are loaded."""

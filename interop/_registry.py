@@ -16,7 +16,7 @@ from ._policy import EFFECTS
 from ._spec import MEMORY_TRAITS, Spec
 from .errors import ConflictError, PluginError, UnknownValueError
 
-__all__ = ["HERE", "Declared", "Provenance", "Registry"]
+__all__ = ["HERE", "Declared", "DeclaredFormat", "Provenance", "Registry"]
 
 
 class Provenance(NamedTuple):
@@ -42,10 +42,37 @@ HERE = Provenance("run time", "run time", "")
 
 
 class Declared(NamedTuple):
-    """A conversion together with who declared it."""
+    """A conversion together with who declared it.
+
+    Parameters
+    ----------
+    conversion : Conversion
+    provenance : Provenance
+    state : str
+        ``"ready"``, or ``"dormant"`` while a format or protocol that it names is not registered.
+    """
 
     conversion: Conversion
     provenance: Provenance
+    state: str = "ready"
+
+
+class DeclaredFormat(NamedTuple):
+    """A format together with who declared it.
+
+    Parameters
+    ----------
+    name : str
+    format : Format
+    provenance : Provenance
+    state : str
+        ``"imported"``, ``"installed"`` or ``"missing"``: of the framework it belongs to.
+    """
+
+    name: str
+    format: Format
+    provenance: Provenance
+    state: str
 
 
 class Registry:

@@ -146,9 +146,22 @@ def test_plan_reads_and_runs() -> None:
 
 def test_what_is_registered_can_be_listed() -> None:
     """Formats, conversions with their provenance, and plugins with their state."""
-    assert "numpy" in {one.name for one in interop.formats()}
+    formats = {one.name: one for one in interop.formats()}
+    assert formats["numpy"].state == "imported"
+    assert formats["numpy"].provenance.distribution == "array-interop"
     assert all(d.provenance.distribution for d in interop.conversions())
+    assert {d.state for d in interop.conversions()} == {"ready"}
     assert {p.name for p in interop.plugins()} >= {"numpy", "dlpack"}
+
+
+def test_states_tell_what_is_missing(empty: Interop) -> None:
+    """A format of a framework that is not there is missing; a conversion without its end dormant."""
+    empty.register(interop.Format("gone", requires="no_such_framework"), interop.Format("here"))
+    empty.register(
+        interop.Conversion("here", "gone", print), interop.Conversion("here", "x", print)
+    )
+    assert [one.state for one in empty.formats()] == ["missing", "imported"]
+    assert [one.state for one in empty.conversions()] == ["ready", "dormant"]
 
 
 def test_the_route_cache_does_not_grow_with_shapes(loaded: Interop) -> None:
