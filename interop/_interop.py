@@ -432,8 +432,9 @@ def _quick(
             try:
                 target = targets[to]
             except (KeyError, TypeError):
-                return full(x, to)
-            return target(x)
+                pass  # called below, so that no KeyError stands in the traceback of what follows
+            else:
+                return target(x)
         return full(x, to, **words)
 
     return convert

@@ -32,14 +32,22 @@ def alternatives(
     without: frozenset[object] = frozenset(),
     most: int = 3,
 ) -> Iterator[tuple[list[Step], frozenset[str]]]:
-    """Yield the nearest routes that are refused, with the effects that stop each."""
-    for _ in range(most):
+    """Yield the nearest routes that are refused, with the effects that stop each.
+
+    Of routes that the same keyword would permit, only the nearest.
+    """
+    seen: set[str] = set()
+    for _ in range(2 * most):
         found = planner.route(spec, request, without, relaxed=True)
         if found is None:
             return
         _, steps = found
         stopped = [step for step in steps if step.effects - request.permitted]
-        yield steps, frozenset(e for s in stopped for e in s.effects - request.permitted)
+        effects = frozenset(e for s in stopped for e in s.effects - request.permitted)
+        keyword = _keyword(effects, request, steps)
+        if keyword not in seen and len(seen) < most:
+            yield steps, effects
+        seen.add(keyword)
         without |= {step.place for step in stopped}
 
 

@@ -110,6 +110,15 @@ def test_held_wrong(keywords: dict[str, Any], error: type[Exception], said: str)
     np.testing.assert_array_equal(x, np.arange(3.0))
 
 
+def test_errors_have_a_clean_traceback(loaded: Interop) -> None:
+    """What the caches look up in vain does not stand in the user's traceback."""
+    for _ in range(2):
+        with pytest.raises(TypeError) as info:
+            loaded.convert(object(), to="numpy")
+        assert info.value.__context__ is None
+        assert info.value.__cause__ is None
+
+
 def test_strangers_are_refused_with_advice() -> None:
     """A value of no known format says how to make it known."""
     with pytest.raises(TypeError, match="register a Format for it, or give it __dlpack__"):

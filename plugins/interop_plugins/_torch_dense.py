@@ -13,7 +13,7 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from interop.errors import BadRequestError, HandOffError
+from interop.errors import BadRequestError, HandOffError, NotInstalledError
 from interop.plugin import CheckedProducer, Declined
 
 from ._torch_describe import BIT_DTYPES, dtype_name
@@ -161,9 +161,26 @@ def move(value: torch.Tensor, *, device: str) -> torch.Tensor:
     """Return a C-ordered copy on another device, part of the same graph, complete on return."""
     import torch
 
+    _check_present(torch, device)
     if value.layout is not torch.strided:
         return value.to(device)
     return value.to(device, memory_format=torch.contiguous_format)
+
+
+def _check_present(torch: Any, device: str) -> None:
+    """Say so if there is no such device; torch would name an assertion of its own."""
+    kind = device.partition(":")[0]
+    present = {
+        "cuda": torch.cuda.is_available,
+        "mps": torch.backends.mps.is_available,
+        "xpu": torch.xpu.is_available,
+    }
+    if kind in present and not present[kind]():
+        msg = (
+            f"torch finds no {kind} device that it can use on this machine; install the device's "
+            "driver and a build of torch for it, or ask for device='cpu'."
+        )
+        raise NotInstalledError(msg, name="torch")
 
 
 def fresh(shape: tuple[int, ...], dtype: str, *, zero: bool = False) -> tuple[Array, torch.Tensor]:

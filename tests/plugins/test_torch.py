@@ -951,6 +951,15 @@ def test_arrays_reach_a_device_in_one_transfer(traits: tuple[str, ...]) -> None:
     assert [step.label for step in route.steps] == ["upload"]
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+@pytest.mark.parametrize("value", [np.zeros(2), torch.zeros(2)], ids=["numpy", "torch"])
+def test_a_device_that_is_not_there_is_named(value: Any) -> None:
+    """Asking for CUDA where there is none names the device and the next move."""
+    with pytest.raises(ImportError, match=r"no cuda device.*device='cpu'") as info:
+        interop.convert(value, to="torch", device="cuda")
+    assert isinstance(info.value, interop.InteropError)
+
+
 @pytest.mark.parametrize("trait", ["meta", "traced", "nested", "no_storage", "something new"])
 def test_nothing_takes_a_trait_it_does_not_know(trait: str) -> None:
     """A spec with a trait nobody names has no route, on any device."""
