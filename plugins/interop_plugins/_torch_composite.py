@@ -40,7 +40,10 @@ _PLAIN = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32
 _QUANTIZED = {"uint8": "quint8", "int8": "qint8", "int32": "qint32"}
 
 
-#: Filled on first use: what makes a tensor of each compressed layout.
+#: Filled on first use: the name of each layout, the plain dtype of each quantized one, and what
+#: makes a tensor of each compressed layout.
+_layouts: dict[Any, str] = {}
+_codes: dict[Any, Any] = {}
 _makers: dict[str, Callable[..., Any]] = {}
 
 
@@ -72,13 +75,23 @@ def glance_rows(layout: str, value: torch.Tensor) -> Any:
 
     ``"sparse_csc"`` likewise. That memory is there at all is for who shares the components to see.
     """
-    if str(value.layout) != layout or value.requires_grad or not value.is_cpu or value.dim() != 2:
+    known = _layouts.get(value.layout) or _learn_layout(value.layout)
+    if known != layout or value.requires_grad or not value.is_cpu or value.dim() != 2:
         return NotImplemented
-    values, indices, pointers = components(value)
+    if layout == "torch.sparse_csr":
+        indices, pointers = value.col_indices(), value.crow_indices()
+    else:
+        indices, pointers = value.row_indices(), value.ccol_indices()
+    values = value.values()
     if values.dim() != 1 or dtype_name(values.dtype) not in _PLAIN or not values.is_contiguous():
         return NotImplemented
     arrays = {"values": values, "indices": indices, "pointers": pointers}
     return Parts(tuple(value.shape), arrays)
+
+
+def _learn_layout(layout: Any) -> str:
+    _layouts[layout] = str(layout)
+    return _layouts[layout]
 
 
 def glance_quantized(value: torch.Tensor) -> Any:
@@ -191,8 +204,12 @@ def take_apart_quantized(value: torch.Tensor) -> Parts:
     """Return codes that share the tensor's memory, with their scale and zero point."""
     import torch
 
-    plain = {torch.quint8: torch.uint8, torch.qint8: torch.int8, torch.qint32: torch.int32}
-    codes = torch.empty(0, dtype=plain[value.dtype], device=value.device)
+    if not _codes:
+        _codes.update({getattr(torch, q): getattr(torch, code) for code, q in _QUANTIZED.items()})
+    dtype = _codes[value.dtype]
+    # To name the device takes longer than to make the tensor.
+    device = None if value.is_cpu else value.device
+    codes = torch.empty(0, dtype=dtype, device=device)
     codes.set_(value.untyped_storage(), value.storage_offset(), value.size(), value.stride())
     axis = None
     if value.qscheme() == torch.per_tensor_affine:

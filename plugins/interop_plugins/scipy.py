@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from interop.plugin import Conversion, Cost, Declined, Format, Parts, Spec, hookimpl
@@ -225,6 +225,7 @@ def assemble_coo(parts: Parts) -> Any:
     return _flagged(value, bool(parts.facts.get("canonical")))
 
 
+@cache
 def _type(layout: str) -> Any:
     import scipy.sparse
 
