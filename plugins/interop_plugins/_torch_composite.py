@@ -51,7 +51,7 @@ def _allow_compressed() -> None:
     """Let torch say once, to nobody, that its compressed layouts are in beta."""
     import torch
 
-    quietly(_BETA, lambda: torch.zeros(1, 1).to_sparse_csr())
+    quietly(_BETA, lambda: torch.zeros(1, 1, device="cpu").to_sparse_csr())
 
 
 def take_apart_coo(value: torch.Tensor) -> Parts:
@@ -207,14 +207,14 @@ def take_apart_quantized(value: torch.Tensor) -> Parts:
     if not _codes:
         _codes.update({getattr(torch, q): getattr(torch, code) for code, q in _QUANTIZED.items()})
     dtype = _codes[value.dtype]
-    # To name the device takes longer than to make the tensor.
-    device = None if value.is_cpu else value.device
+    # To look the device up takes longer than to name it; left out, it would be torch's default.
+    device = "cpu" if value.is_cpu else value.device
     codes = torch.empty(0, dtype=dtype, device=device)
     codes.set_(value.untyped_storage(), value.storage_offset(), value.size(), value.stride())
     axis = None
     if value.qscheme() == torch.per_tensor_affine:
-        scale = torch.tensor(value.q_scale(), dtype=torch.float64)
-        zero_point = torch.tensor(value.q_zero_point())
+        scale = torch.tensor(value.q_scale(), dtype=torch.float64, device="cpu")
+        zero_point = torch.tensor(value.q_zero_point(), device="cpu")
     else:
         axis = value.q_per_channel_axis()
         scale, zero_point = value.q_per_channel_scales(), value.q_per_channel_zero_points()

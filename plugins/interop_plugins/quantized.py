@@ -205,7 +205,7 @@ def _empty_torch(shape: tuple[int, ...], dtype: str) -> Any:
 
     if dtype in _NUMPY_DTYPES:
         return torch.from_numpy(_empty_numpy(shape, dtype))
-    return torch.empty(shape, dtype=getattr(torch, dtype))
+    return torch.empty(shape, dtype=getattr(torch, dtype), device="cpu")
 
 
 def _dequantize(value: QuantizedArray, dtype: str, xp: _Framework) -> Any:

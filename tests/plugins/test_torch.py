@@ -951,6 +951,23 @@ def test_arrays_reach_a_device_in_one_transfer(traits: tuple[str, ...]) -> None:
     assert [step.label for step in route.steps] == ["upload"]
 
 
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_torchs_default_device_is_not_taken_for_the_values(target: str) -> None:
+    """With another default device, what is on the host stays there, at every kind of route."""
+    dense = torch.arange(6.0).reshape(2, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch says once that quantized tensors will go
+        quantized = torch.quantize_per_tensor(dense, 0.5, 1, torch.quint8)
+    values = [dense, dense.bfloat16(), dense.to_sparse(), quantized]
+    with torch.device("meta"):
+        results = [interop.convert(v, to=target, dtype="float32", copy=True) for v in values]
+        codes = interop.convert(values[-1], to="quantized.numpy")
+    for result in results:
+        numbers = result.numpy() if target == "torch" else result
+        np.testing.assert_array_equal(numbers, np.arange(6).reshape(2, 3))
+    assert codes.scale == 0.5
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 @pytest.mark.parametrize("value", [np.zeros(2), torch.zeros(2)], ids=["numpy", "torch"])
 def test_a_device_that_is_not_there_is_named(value: Any) -> None:
