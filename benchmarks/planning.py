@@ -25,6 +25,9 @@ def _cold(planner: Interop, source: str, target: str) -> float:
     planner._requests.clear()
     planner._planner._composites._routes.clear()
     spec = make_spec(source, "float32", shape=(4096, 4096))
+    if "." in source:  # one element in a hundred is stored
+        nnz = spec.size // 100
+        spec = spec._replace(nbytes=12 * nnz, nnz=nnz, index_dtype="int32")
     start = perf_counter()
     planner.plan(spec, to=target)
     return perf_counter() - start

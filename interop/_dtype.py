@@ -74,6 +74,7 @@ _CARRIERS = {8: "uint8", 16: "uint16"}
 _WIDENING = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
 
 
+@cache
 def itemsize(dtype: str | None) -> int:
     """Bytes of one element of `dtype`; 8 for a dtype that is not known."""
     known = DTYPES.get(dtype or "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
@@ -71,7 +70,6 @@ class Graph:
         self._reverse_lossless: dict[str, set[str]] = {}
         self._reverse_uncopied: dict[str, set[str]] = {}
         self._reverse_shared: dict[str, set[str]] = {}
-        self._quickest = (0.0, math.inf, math.inf)
 
     def refresh(self) -> bool:
         """Take notice of what is registered now; tell whether anything changed."""
@@ -121,13 +119,6 @@ class Graph:
         self._reverse_lossless = _grouped((b, a) for a, b, loses, _, _ in links if not loses)
         self._reverse_uncopied = _grouped((b, a) for a, b, _, writes, _ in links if not writes)
         self._reverse_shared = _grouped((b, a) for a, b, _, _, shares in links if shares)
-        edges = [e for es in self._edges.values() for e in es]
-        writing = [e for e in edges if e.writes]
-        self._quickest = (
-            min((e.conversion.cost.latency for e in edges), default=0.0),
-            _fastest(writing),
-            _fastest(e for e in writing if e.effects & LOSING),
-        )
 
     def edges(self, name: str) -> list[Edge]:
         """Return the declared conversions that start at a format."""
@@ -138,7 +129,13 @@ class Graph:
         return self._layouts[one.layout] if one.layout else []
 
     def outlook(
-        self, start: str, goals: Iterable[str], *, everywhere: bool = False, dense: bool = False
+        self,
+        start: str,
+        goals: Iterable[str],
+        devices: frozenset[str] = frozenset({"cpu"}),
+        *,
+        everywhere: bool = False,
+        dense: bool = False,
     ) -> Outlook:
         """Return what is known of the ways from a format to some others.
 
@@ -146,18 +143,30 @@ class Graph:
         ----------
         start : str
         goals : iterable of str
+        devices : frozenset of str
+            The types of the devices that a route may touch.
         everywhere : bool
             Whether to drop the limit on hand-offs.
         dense : bool
             Whether to stay among dense formats.
         """
-        key = (start, *goals, everywhere, dense)
+        key = (start, *goals, devices, everywhere, dense)
         found = self._outlooks.get(key)
         if found is None:
-            found = self._outlooks[key] = self._look(start, tuple(goals), everywhere, dense)
+            near, hops = self._near(start, tuple(goals), everywhere, dense)
+            found = self._outlooks[key] = Outlook(
+                near,
+                hops,
+                frozenset(_distances(goals, self._reverse_lossless)),
+                frozenset(_distances(goals, self._reverse_uncopied)),
+                frozenset(_distances(goals, self._reverse_shared)),
+                *self._speeds(near, devices),
+            )
         return found
 
-    def _look(self, start: str, goals: tuple[str, ...], everywhere: bool, dense: bool) -> Outlook:
+    def _near(
+        self, start: str, goals: tuple[str, ...], everywhere: bool, dense: bool
+    ) -> tuple[frozenset[str], dict[str, int]]:
         hops = _distances(goals, self._reverse)
         there = _distances((start,), self._forward)
         limit = min((there[name] for name in goals if name in there), default=0) + SLACK
@@ -169,13 +178,21 @@ class Graph:
             and (not dense or self._registry.formats[name].is_dense)
             and self._usable(name)
         }
-        return Outlook(
-            frozenset(near | {start, *goals}),
-            hops,
-            frozenset(_distances(goals, self._reverse_lossless)),
-            frozenset(_distances(goals, self._reverse_uncopied)),
-            frozenset(_distances(goals, self._reverse_shared)),
-            *self._quickest,
+        return frozenset(near | {start, *goals}), hops
+
+    def _speeds(self, near: frozenset[str], devices: frozenset[str]) -> tuple[float, float, float]:
+        """Return the least latency, and the largest rates, of the steps that a route may have."""
+        edges = [
+            edge
+            for name in near
+            for edge in self._edges.get(name, ())
+            if edge.target.name in near and (edge.devices is None or edge.devices & devices)
+        ]
+        writing = [edge for edge in edges if edge.writes]
+        return (
+            min((edge.conversion.cost.latency for edge in edges), default=0.0),
+            _fastest(writing),
+            _fastest(edge for edge in writing if edge.effects & LOSING),
         )
 
     def foreign(self, names: Iterable[str], asked_for: Iterable[str]) -> frozenset[str]:
@@ -204,13 +221,13 @@ def _grouped(links: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     return grouped
 
 
-def _distances(start: Iterable[str], links: Mapping[str, Iterable[str]]) -> dict[str, int]:
+def _distances(start: Iterable[str], links: Mapping[str, set[str]]) -> dict[str, int]:
+    """Return the least number of links to every name that can be reached."""
     found = dict.fromkeys(start, 0)
-    queue = deque(found)
-    while queue:
-        name = queue.popleft()
-        for other in links.get(name, ()):
-            if other not in found:
-                found[other] = found[name] + 1
-                queue.append(other)
+    rim, distance = set(found), 0
+    while rim:
+        distance += 1
+        reached: set[str] = set().union(*(links[name] for name in rim if name in links))
+        rim = reached - found.keys()
+        found.update(dict.fromkeys(rim, distance))
     return found

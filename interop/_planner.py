@@ -144,8 +144,12 @@ class Planner:
         goals = self.goals(spec, request)
         if not goals:
             return None
+        places = ("cpu", spec.device, *(goal.device for goal in goals.values()))
+        devices = frozenset(map(device_type, places))
         for everywhere in (False, True):
-            outlook = self.graph.outlook(spec.format, goals, everywhere=everywhere, dense=dense)
+            outlook = self.graph.outlook(
+                spec.format, goals, devices, everywhere=everywhere, dense=dense
+            )
             found = _Search(self, request, goals, outlook, without, relaxed).run(spec)
             if found is not None:
                 return found

@@ -153,7 +153,9 @@ def cast(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
 
     wanted = torch_dtype(dtype)
     if torch.complex32 in (wanted, value.dtype):
-        quietly(_HALF, lambda: torch.zeros(1, dtype=torch.complex32, device="cpu").to(torch.complex64))
+        quietly(
+            _HALF, lambda: torch.zeros(1, dtype=torch.complex32, device="cpu").to(torch.complex64)
+        )
     return value.to(wanted, copy=True, memory_format=torch.contiguous_format)
 
 

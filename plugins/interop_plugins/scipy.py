@@ -558,7 +558,7 @@ def _list_layouts() -> Iterable[Conversion]:
 
 
 def _densifying() -> Iterable[Conversion]:
-    speeds = {"coo": 1.15e10, "csr": 1.2e10, "csc": 1.1e10, "bsr": 1.1e10, "dia": 6e9}
+    speeds = {"coo": 1.2e10, "csr": 1.2e10, "csc": 1.1e10, "bsr": 1.1e10, "dia": 6e9}
     for layout in _LAYOUTS:
         yield Conversion(
             f"scipy.{layout}",
