@@ -72,8 +72,12 @@ def _traits(value: Any, found: Export) -> frozenset[str]:
     usual = found.contiguous and found.aligned and not found.backwards
     if usual and found.versioned and not found.readonly and not found.pinned:
         return _NONE
+    # A legacy capsule has no flags. That of a framework whose arrays never change (JAX before
+    # 0.12, TensorFlow) looks like any other, so that only a value's own word makes it writable.
+    writeable = True if found.versioned else _writeable(value)
     present = {
-        "readonly": found.readonly or (not found.versioned and _locked(value)),
+        "readonly": found.readonly or writeable is False,
+        "immutable": writeable is None,
         "noncontiguous": not found.contiguous,
         "negative_strides": found.backwards,
         "broadcast": found.broadcast,
@@ -83,9 +87,10 @@ def _traits(value: Any, found: Export) -> frozenset[str]:
     return frozenset(trait for trait, holds in present.items() if holds)
 
 
-def _locked(value: Any) -> bool:
-    """Tell whether a value says of itself, as NumPy's arrays do, that it is read-only."""
-    return getattr(getattr(value, "flags", None), "writeable", None) is False
+def _writeable(value: Any) -> bool | None:
+    """Return what a value says of itself, as NumPy's arrays do; None if it says nothing."""
+    said = getattr(getattr(value, "flags", None), "writeable", None)
+    return said if isinstance(said, bool) else None
 
 
 def memory(value: Any) -> tuple[tuple[int, int], ...]:

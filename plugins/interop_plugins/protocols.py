@@ -379,12 +379,7 @@ def describe_array(value: Any) -> Spec:
     if said is not None:
         dtype, shape = said
         return Spec("array", dtype, "cpu", shape, _NONE, prod(shape) * itemsize(dtype))
-    try:
-        array = _array(value)
-    except HandOffError:
-        raise
-    except _REFUSALS as error:
-        raise _problem(value, f"does not give its array: {error}") from error
+    array = _array(value)
     return Spec("array", _dtype_name(array.dtype), "cpu", array.shape, _NONE, array.nbytes)
 
 
@@ -416,8 +411,11 @@ def _dtype_name(dtype: Any) -> str:
 def _array(value: Any) -> Any:
     import numpy as np
 
-    # Asked without NumPy in between, which would warn of signatures without `copy`.
-    array = value.__array__()
+    try:
+        # Asked without NumPy in between, which would warn of signatures without `copy`.
+        array = value.__array__()
+    except _REFUSALS as error:
+        raise _problem(value, f"does not give its array: {error}") from error
     if not isinstance(array, np.ndarray):
         _refuse(value, f"answers __array__ with an object of type {type(array).__name__}")
     return array

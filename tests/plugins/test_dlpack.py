@@ -87,7 +87,7 @@ def test_numpy_shares_every_layout(layout, kind):
     np.testing.assert_array_equal(result, array)
     assert result.dtype == array.dtype
     assert result.ctypes.data == array.ctypes.data
-    assert result.flags.writeable == array.flags.writeable
+    assert result.flags.writeable == (array.flags.writeable and kind is Stranger)
 
 
 @pytest.mark.parametrize("kind", [Stranger, OldStranger])
@@ -126,13 +126,36 @@ def test_readonly_memory_is_not_shared_with_torch():
     assert array.tolist() == result.tolist()
 
 
-def test_a_legacy_capsule_is_read_only_if_its_value_says_so():
-    """A capsule without flags is writable, unless ``value.flags.writeable`` is False."""
-    assert interop.spec(OldStranger(matrix())).traits == set()
+class OpenStranger(OldStranger):
+    """A legacy producer that says in NumPy's way that it is writable."""
+
+    @property
+    def flags(self):
+        return self.array.flags
+
+
+def test_a_legacy_capsule_is_writable_only_if_its_value_says_so():
+    """A capsule without flags may be of a framework that never changes its arrays."""
+    assert interop.spec(OldStranger(matrix())).traits == {"immutable"}
+    assert not interop.convert(OldStranger(matrix()), to="numpy").flags.writeable
+    assert interop.convert(OldStranger(matrix()), to="numpy", copy=True).flags.writeable
+    assert interop.spec(OpenStranger(matrix())).traits == set()
+    assert interop.convert(OpenStranger(matrix()), to="numpy").flags.writeable
     locked = LockedStranger(matrix())
     assert interop.spec(locked).traits == {"readonly"}
     assert not interop.convert(locked, to="numpy").flags.writeable
-    assert interop.convert(OldStranger(matrix()), to="numpy").flags.writeable
+
+
+def test_sharing_a_legacy_capsule_with_torch_is_an_effect():
+    """What may be immutable is shared with torch by default, and copied if that is forbidden."""
+    torch = pytest.importorskip("torch")
+    source = matrix()
+    assert interop.plan(OldStranger(source), to="torch").effects == {"alias_immutable"}
+    shared = interop.convert(OldStranger(source), to="torch")
+    assert isinstance(shared, torch.Tensor)
+    assert shared.data_ptr() == source.ctypes.data
+    with interop.policy(forbid="alias_immutable"):
+        assert interop.convert(OldStranger(source), to="torch").data_ptr() != source.ctypes.data
 
 
 @pytest.mark.parametrize("number", [1, 2, 8, 10, 13])
