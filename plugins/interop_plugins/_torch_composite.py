@@ -124,7 +124,7 @@ def assemble_compressed(layout: str, parts: Parts) -> torch.Tensor:
     make = _makers.get(layout) or _learn(layout)
     arrays = parts.arrays
     indices, pointers = arrays["indices"], arrays["pointers"]
-    if indices.dtype != pointers.dtype:
+    if indices.dtype is not pointers.dtype:  # there is one object for each of torch's dtypes
         msg = f"torch wants indices of one dtype, not {indices.dtype} and {pointers.dtype}"
         raise Declined(msg)
     made: torch.Tensor = make(pointers, indices, arrays["values"], parts.shape)
@@ -202,6 +202,7 @@ def to_layout(layout: str, value: torch.Tensor) -> torch.Tensor:
 
 def take_apart_quantized(value: torch.Tensor) -> Parts:
     """Return codes that share the tensor's memory, with their scale and zero point."""
+    import numpy as np
     import torch
 
     if not _codes:
@@ -213,8 +214,9 @@ def take_apart_quantized(value: torch.Tensor) -> Parts:
     codes.set_(value.untyped_storage(), value.storage_offset(), value.size(), value.stride())
     axis = None
     if value.qscheme() == torch.per_tensor_affine:
-        scale = torch.tensor(value.q_scale(), dtype=torch.float64, device="cpu")
-        zero_point = torch.tensor(value.q_zero_point(), device="cpu")
+        # By way of NumPy, which is four times as fast as torch.tensor and knows no other device.
+        scale = torch.from_numpy(np.array(value.q_scale(), "float64"))
+        zero_point = torch.from_numpy(np.array(value.q_zero_point(), "int64"))
     else:
         axis = value.q_per_channel_axis()
         scale, zero_point = value.q_per_channel_scales(), value.q_per_channel_zero_points()

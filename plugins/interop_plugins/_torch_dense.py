@@ -65,6 +65,10 @@ _numpy_from_dlpack: list[Callable[[Any], Any]] = []
 #: What NumPy or a producer raises when there is nothing to hand over.
 _REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, AssertionError, AttributeError)
 
+#: How many plain tensors in a row the shortcut has met, and from where on it expects the next.
+_run = 0
+_LONG_RUN = 64
+
 _lock = Lock()
 _said: set[str] = set()
 
@@ -309,16 +313,24 @@ def bits_to_torch(value: Array) -> torch.Tensor:
 def numpy_shortcut(value: torch.Tensor) -> Any:
     """Share a plain tensor with NumPy, or answer `NotImplemented`.
 
-    torch's own check refuses what is not plain, but takes long to refuse, so that what is common
-    is told apart before. Of a tensor without memory torch makes an array that owns garbage.
+    torch's own check refuses what is not plain, but takes ten times as long to refuse as to share.
+    So it serves as the guard only after a long run of plain tensors; else what is common is told
+    apart before. Of a tensor without memory torch makes an array that owns garbage.
     """
+    global _run  # noqa: PLW0603 - a guess about the next tensor; a lost update does no harm
     try:
-        if value.itemsize > 2 and not value.requires_grad:
-            array = value.numpy()
-            return NotImplemented if array.flags.owndata else array
-        return _rarer_numpy_shortcut(value)
+        if _run < _LONG_RUN:
+            if value.itemsize <= 2 or value.requires_grad:
+                _run = 0
+                return _rarer_numpy_shortcut(value)
+            _run += 1
+        array = value.numpy()
     except (TypeError, RuntimeError):
-        return NotImplemented
+        if _run < _LONG_RUN:
+            return NotImplemented
+        _run = 0
+        return numpy_shortcut(value)
+    return NotImplemented if array.flags.owndata else array
 
 
 def _rarer_numpy_shortcut(value: torch.Tensor) -> Any:

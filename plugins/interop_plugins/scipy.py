@@ -47,6 +47,8 @@ _ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
 #: NumPy's codes of bool, the integers from int8 to int64, uint8, and the reals and complexes.
 _PLAIN_CODES = "?bhilqBfdFD"
 
+_CANONICAL = {"canonical": True}
+
 #: Filled on first use: the name of each dtype met.
 _names: dict[Any, str] = {}
 
@@ -185,15 +187,14 @@ def glance_compressed(value: Any) -> Any:
     if (
         flags & _ORDINARY != _ORDINARY
         or data.dtype.char not in _PLAIN_CODES
-        or indices.dtype != pointers.dtype
+        or indices.dtype is not pointers.dtype  # equal ones that differ take the long way
         or len(data) != pointers[-1]
         or len(indices) != len(data)
-        or value.ndim != 2
+        or len(shape := value.shape) != 2
         or not value.has_canonical_format
     ):
         return NotImplemented
-    arrays = {"values": data, "indices": indices, "pointers": pointers}
-    return Parts(value.shape, arrays, {"canonical": True})
+    return Parts(shape, {"values": data, "indices": indices, "pointers": pointers}, _CANONICAL)
 
 
 def take_apart_coo(value: Any) -> Parts:

@@ -951,6 +951,33 @@ def test_arrays_reach_a_device_in_one_transfer(traits: tuple[str, ...]) -> None:
     assert [step.label for step in route.steps] == ["upload"]
 
 
+def test_a_long_run_of_plain_tensors_does_not_make_the_next_one_wrong() -> None:
+    """After any number of plain tensors an odd one is converted as if it were the first."""
+    plain = torch.arange(4.0)
+    odd = {
+        "grad": torch.arange(4.0).requires_grad_(),
+        "bfloat16": torch.arange(4).bfloat16(),
+        "conj": (torch.arange(4.0) * (1 + 1j)).conj(),
+        "neg": (torch.arange(4.0) * 1j).conj().imag,
+        "sparse": torch.arange(4.0).to_sparse(),
+        "plain": plain,
+    }
+    freed = torch.arange(4.0)
+    freed.untyped_storage().resize_(0)
+    for value in odd.values():
+        expected = interop.Interop().convert(value, to="numpy")
+        for _ in range(200):
+            interop.convert(plain, to="numpy")
+        for _ in range(2):
+            result = interop.convert(value, to="numpy")
+            assert result.dtype == expected.dtype
+            np.testing.assert_array_equal(result, expected)
+        for _ in range(200):
+            interop.convert(plain, to="numpy")
+        with pytest.raises(InteropError):
+            interop.convert(freed, to="numpy")
+
+
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_torchs_default_device_is_not_taken_for_the_values(target: str) -> None:
     """With another default device, what is on the host stays there, at every kind of route."""
