@@ -48,8 +48,6 @@ _AXES = [struct.Struct(f"{count}q").unpack_from for count in range(_MAX_AXES + 1
 
 _HOST = frozenset({1, 3, 11})
 _PINNED = frozenset({3, 11})
-#: Device types on which work is ordered by streams: CUDA, ROCm, CUDA managed.
-STREAMED = frozenset({2, 10, 13})
 
 _DEVICE_TYPES = {
     1: "cpu",

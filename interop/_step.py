@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ._device import device_type, matches
-from ._dtype import DTYPES, bit_carrier, itemsize, preserves
+from ._dtype import bit_carrier, itemsize, preserves
 from ._format import Format
 from ._policy import COPYING
 from ._registry import Declared, Provenance
@@ -85,7 +85,6 @@ class Edge:
         "devices",
         "dtypes",
         "effects",
-        "needs",
         "provenance",
         "requires",
         "source",
@@ -109,7 +108,6 @@ class Edge:
         self.aliases = conversion.aliases
         self.writes = bool(conversion.effects & COPYING)
         self.bits = conversion.bits
-        self.needs = target.requires
 
     def takes_value(self, spec: Spec) -> bool:
         """Tell whether the conversion takes a value of `spec`."""
@@ -254,8 +252,3 @@ def shared_traits(traits: frozenset[str], carries: frozenset[str]) -> frozenset[
     if "immutable" in traits and "readonly" in carries:
         traits |= {"readonly"}
     return traits - (frozenset({"readonly", "immutable", "pinned"}) - carries)
-
-
-def is_array_dtype(dtype: str | None) -> bool:
-    """Tell whether `dtype` is a dtype of numbers that planning knows."""
-    return dtype in DTYPES
