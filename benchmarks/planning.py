@@ -23,11 +23,12 @@ def import_seconds(runs: int = 9) -> float:
 
 def _cold(planner: Interop, source: str, target: str) -> float:
     planner._requests.clear()
-    planner._planner._composites._routes.clear()
+    planner._planner._composites.forget()
     spec = make_spec(source, "float32", shape=(4096, 4096))
     if "." in source:  # one element in a hundred is stored
         nnz = spec.size // 100
-        spec = spec._replace(nbytes=12 * nnz, nnz=nnz, index_dtype="int32")
+        index = "int64" if source.endswith("coo") else "int32"
+        spec = spec._replace(nbytes=12 * nnz, nnz=nnz, index_dtype=index)
     start = perf_counter()
     planner.plan(spec, to=target)
     return perf_counter() - start

@@ -19,7 +19,7 @@ from ._graph import Graph
 from ._registry import Provenance, Registry
 from ._request import Request
 from ._runner import Runner
-from ._spec import MEMORY_TRAITS, Spec, representative, spec_class
+from ._spec import MEMORY_TRAITS, Spec, representative, spec_class, spec_kind
 from ._step import Step, Wants, shared_traits
 from .errors import Declined
 
@@ -63,10 +63,12 @@ class Composites:
         self._registry = registry
         self._finder = finder
         self._routes: dict[tuple[object, ...], tuple[Step, ...] | None] = {}
+        self._views: dict[tuple[object, ...], tuple[Step, ...]] = {}
 
     def forget(self) -> None:
         """Forget the routes of component arrays, because something was registered."""
         self._routes.clear()
+        self._views.clear()
 
     def steps(
         self, spec: Spec, wants: Wants, request: Request, near: frozenset[str]
@@ -101,13 +103,19 @@ class Composites:
     def _part_route(self, hand_over: _HandOver, role: str, request: Request) -> _PartRoute | None:
         spec, target = hand_over.part_spec(role), hand_over.target
         wanted = (target.components, hand_over.part_dtype(role), hand_over.way.device)
-        key = (spec_class(spec), wanted, hand_over.way.copy, request.policy)
-        if key not in self._routes:
-            formats = (target.components or "",)
-            sub = Request(formats, wanted[1], wanted[2], hand_over.way.copy, request.policy)
-            found = self._finder.route(representative(spec), sub, dense=True)
-            self._routes[key] = None if found is None else tuple(found[1])
-        steps = self._routes[key]
+        rest = (wanted, hand_over.way.copy, request.policy)
+        # A route that writes nothing is the one for every size.
+        steps = self._views.get((spec_kind(spec), rest))
+        if steps is None:
+            key = (spec_class(spec), rest)
+            if key not in self._routes:
+                formats = (target.components or "",)
+                sub = Request(formats, wanted[1], wanted[2], hand_over.way.copy, request.policy)
+                found = self._finder.route(representative(spec), sub, dense=True)
+                self._routes[key] = None if found is None else tuple(found[1])
+            steps = self._routes[key]
+            if steps is not None and not any(step.writes for step in steps):
+                self._views[spec_kind(spec), rest] = steps
         return None if steps is None else _PartRoute(role, steps, _seconds(spec, steps))
 
 
