@@ -329,8 +329,11 @@ class Interop:
 
         Examples
         --------
-        >>> @interop.conversion("mylib", "numpy", effects={"copy"})  # doctest: +SKIP
-        ... def mylib_to_numpy(value): ...
+        >>> mine = Interop()
+        >>> @mine.conversion("numpy", "mylib", effects={"copy"})
+        ... def numpy_to_mylib(array): ...
+        >>> [d.state for d in mine.conversions() if d.conversion.target == "mylib"]
+        ['dormant']
         """
         sets: dict[str, Any] = {
             key: frozenset(value) if isinstance(value, (set, list)) else value

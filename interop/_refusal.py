@@ -16,7 +16,7 @@ __all__ = ["alternatives", "refusal", "refused_ways"]
 
 #: What to do about values that no conversion takes, by the trait that stands in the way.
 _ADVICE = {
-    "meta": "give it data first (torch: to_empty and load, or build it on a real device)",
+    "meta": "give it data first (in its own framework, or build it on a real device)",
     "traced": "convert outside the trace or transform",
     "nested": "convert its rows one by one, or pad it to one shape first",
     "no_storage": "unwrap it with its own method first (dequantize, full_tensor, get_data …)",

@@ -393,6 +393,26 @@ def _brute_force(edges: list[Conversion]) -> tuple[str, ...] | None:
     return tuple(e.name for e in min(near, key=key))
 
 
+def test_a_plan_can_be_read_at_every_size(loaded: Interop) -> None:
+    """What was chosen for a class of specs can be drawn up for each of them, for every pair."""
+    formats = {known.name: known.format for known in loaded.formats()}
+    for source, one in formats.items():
+        for side, nnz in ((0, 0), (40, 50), (10**5, 10**8)):
+            device = one.devices[0] if one.devices[0] == "cpu" else f"{one.devices[0]}:0"
+            spec = make_spec(source, "float32", device=device, shape=(side, side))
+            if one.layout == "affine":
+                spec = spec._replace(nbytes=side * side, code_dtype="uint8")
+            elif not one.is_dense:
+                spec = spec._replace(nbytes=12 * nnz, nnz=nnz, index_dtype="int32")
+            for target in formats:
+                try:
+                    route = loaded.plan(spec, to=target)
+                except interop.errors.RefusedError:
+                    continue
+                assert route.result.shape == spec.shape
+                assert route.result.format == target
+
+
 def test_replanning_leaves_out_what_it_is_told(empty: Interop) -> None:
     """A step named in `without` is not used again."""
     empty.register(
