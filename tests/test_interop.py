@@ -119,6 +119,15 @@ def test_errors_have_a_clean_traceback(loaded: Interop) -> None:
         assert info.value.__cause__ is None
 
 
+def test_a_subclass_gets_no_shortcut_of_its_base(loaded: Interop) -> None:
+    """A masked array without a mask must not open a way on which the next one's mask is lost."""
+    pytest.importorskip("torch")
+    for _ in range(3):
+        assert loaded.convert(np.ma.array([1.0, 2.0]), to="torch").tolist() == [1.0, 2.0]
+    with pytest.raises(interop.errors.RefusedError, match="drop_mask"):
+        loaded.convert(np.ma.array([1.0, 2.0], mask=[False, True]), to="torch")
+
+
 def test_strangers_are_refused_with_advice() -> None:
     """A value of no known format says how to make it known."""
     with pytest.raises(TypeError, match="register a Format for it, or give it __dlpack__"):

@@ -75,6 +75,19 @@ def test_a_trait_nobody_takes_is_refused_and_named(empty: Interop) -> None:
         empty.plan(spec, to="b")
 
 
+def test_a_trait_that_the_target_could_carry_must_still_be_taken(empty: Interop) -> None:
+    """That both ends know a trait does not mean that the step between them keeps it."""
+    entangled = frozenset({"entangled"})
+    empty.register(toy("a", carries=entangled), toy("b", carries=entangled), view("a", "b"))
+    spec = make_spec("a", "float32", shape=(3,), traits={"entangled"})
+    with pytest.raises(
+        interop.errors.RefusedError, match="cannot take a value with the trait 'entangled'"
+    ):
+        empty.plan(spec, to="b")
+    empty.register(view("a", "b", takes=entangled, name="careful"))
+    assert labels(empty.plan(spec, to="b")) == ["careful"]
+
+
 def test_copy_false_is_enforced_over_the_whole_route(empty: Interop) -> None:
     """One copying step anywhere refuses the route, and the message names step and keyword."""
     empty.register(toy("a"), toy("b"), toy("c"), view("a", "b"), copy("b", "c"))
