@@ -1,0 +1,684 @@
+"""JAX: dense and sparse arrays in and out, what shares memory, and what is never narrowed."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from jax.experimental import sparse as jsparse
+from jax.experimental.layout import Format, Layout
+
+import interop
+from interop.errors import BadRequestError, Declined, RefusedError
+from interop_plugins import _jax_dense as dense
+
+NAMES = sorted(dense.DTYPES)
+NARROW = sorted(dense.DTYPES - dense.WIDE)
+TORCH = sorted(
+    n for n in dense.DLPACK_DTYPES if n not in ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz")
+)
+
+
+def numpy_dtype(name):
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def numbers(name, shape=(3, 4)):
+    """Return small numbers that every dtype can hold."""
+    size = int(np.prod(shape))
+    return (2 ** (np.arange(size) % 2)).reshape(shape).astype(numpy_dtype(name))
+
+
+def array(name, shape=(3, 4)):
+    """Return a JAX array, made by JAX itself, of 64 bits if need be."""
+    with jax.enable_x64(True):
+        return jnp.array(numbers(name, shape))
+
+
+def tensor(name, shape=(3, 4)):
+    a = numbers(name, shape)
+    if name not in dense._NARROW:
+        return torch.from_numpy(a)
+    return torch.from_numpy(a.view(f"u{a.itemsize}")).view(getattr(torch, name))
+
+
+def address(value):
+    return value.unsafe_buffer_pointer()
+
+
+def start(a):
+    return a.__array_interface__["data"][0]
+
+
+def same(a, b):
+    """Tell whether two arrays are of one dtype and shape, and equal bit for bit."""
+    a, b = np.asarray(a), np.asarray(b)
+    return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+
+
+def labels(route):
+    return [step.label for step in route.steps]
+
+
+# ------------------------------------------------------------------ describing
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_described(name):
+    """The spec says dtype, shape, device and bytes, and that the memory never changes."""
+    spec = interop.spec(array(name))
+    assert (spec.format, spec.dtype, spec.device) == ("jax", name, "cpu")
+    assert (spec.shape, spec.traits) == ((3, 4), {"immutable"})
+    assert spec.nbytes == numbers(name).nbytes
+
+
+def test_dtypes_by_their_objects():
+    """JAX's scalar types name dtypes."""
+    result = interop.convert(np.arange(3.0), to="jax", dtype=jnp.bfloat16)
+    assert result.dtype == jnp.bfloat16
+    assert interop.convert(jnp.ones(2), to=np.ndarray, dtype=jnp.float16).dtype == np.float16
+
+
+def test_named_targets():
+    """The module and the array type name the dense format."""
+    for target in ("jax", jax, jax.Array):
+        assert interop.spec(interop.convert(np.ones(2, "f4"), to=target)).format == "jax"
+    value = jnp.ones(3)
+    assert interop.convert(value, to="jax") is value
+    assert interop.spec(interop.convert([1.0], like=value, dtype="float32")).format == "jax"
+
+
+# ------------------------------------------------------------------ out of JAX
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (), (0, 3), (70, 500)])
+@pytest.mark.parametrize("name", NAMES)
+def test_to_numpy(name, shape):
+    """NumPy shares the memory, read-only; elements that JAX packs are copied."""
+    value = array(name, shape)
+    for _ in range(3):  # the third by a shortcut
+        result = interop.convert(value, to="numpy")
+        assert same(result, numbers(name, shape))
+        if name in dense.PACKED:
+            assert result.flags.writeable
+        else:
+            assert not result.flags.writeable
+            assert start(result) == address(value) or not result.size
+    assert interop.plan(value, to="numpy").zero_copy is (name not in dense.PACKED)
+    copied = interop.convert(value, to="numpy", copy=True)
+    assert copied.flags.writeable
+    copied[...] = 0
+    assert same(value, numbers(name, shape))
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (), (0, 3)])
+@pytest.mark.parametrize("name", TORCH)
+def test_to_torch(name, shape):
+    """torch shares the memory unless that is forbidden."""
+    value = array(name, shape)
+    for _ in range(3):
+        result = interop.convert(value, to="torch")
+        assert (str(result.dtype), tuple(result.shape)) == (f"torch.{name}", shape)
+        assert result.data_ptr() == address(value) or not value.size
+        assert same(interop.convert(result, to="numpy"), numbers(name, shape))
+    assert interop.plan(value, to="torch").effects == {"alias_immutable"}
+    for words in ({"copy": True}, {"forbid": "alias_immutable"}):
+        copied = interop.convert(value, to="torch", **words)
+        assert copied.data_ptr() != address(value) or not value.size
+
+
+def test_dtypes_that_torch_lacks():
+    """What torch does not know is widened, and what JAX packs is unpacked."""
+    for name in ("float32", "bfloat16", "float8_e4m3b11fnuz"):  # with shortcuts known
+        interop.convert(array(name), to="numpy"), interop.convert(array(name), to="torch")
+    assert interop.convert(array("float8_e4m3b11fnuz"), to="torch").dtype == torch.bfloat16
+    assert interop.convert(array("int4"), to="torch").dtype == torch.int8
+
+
+def test_views_outlive_the_array_and_donation():
+    """What shares the memory of an array keeps it, also when the array is deleted or donated."""
+    step = jax.jit(lambda x: x * 0, donate_argnums=0)
+    for target in ("numpy", "torch"):
+        value = jnp.arange(12.0)
+        result = interop.convert(value, to=target)
+        done = step(value)
+        value.delete()
+        del value
+        assert result.tolist() == list(range(12))
+        assert done.tolist() == [0] * 12
+
+
+def test_layouts_of_the_users_choice():
+    """An array laid out by columns is shared as what it is."""
+    layout = Format(Layout((1, 0)), jnp.ones(1).sharding)
+    value = jax.device_put(jnp.arange(12.0).reshape(3, 4), layout)
+    assert interop.spec(value).traits == {"immutable", "noncontiguous"}
+    for target in ("numpy", "torch"):
+        result = interop.convert(value, to=target, copy=False)
+        assert result.tolist() == np.arange(12.0).reshape(3, 4).tolist()
+    assert np.isfortran(interop.convert(value, to="numpy"))
+    copied = interop.convert(value, to="numpy", copy=True)
+    copied[...] = 0
+    assert value[2, 3] == 11
+    assert (interop.convert(value, to="jax", copy=True) == value).all()
+
+
+# ------------------------------------------------------------------ into JAX
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (), (0, 3), (300, 500)])
+@pytest.mark.parametrize("name", NARROW)
+def test_from_numpy(name, shape):
+    """JAX gets a copy, however the memory is aligned, so that nobody can change its array."""
+    for offset in range(0, 64, 16):
+        raw = np.empty(numbers(name, shape).nbytes + 128, "u1")
+        raw = raw[-start(raw) % 64 + offset :]
+        source = raw[: numbers(name, shape).nbytes].view(numpy_dtype(name)).reshape(shape)
+        source[...] = numbers(name, shape)
+        result = interop.convert(source, to="jax")
+        source[...] = 0
+        assert same(result, numbers(name, shape))
+        assert str(result.dtype) == name
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(source, to="jax", copy=False)
+
+
+@pytest.mark.parametrize("size", [6, 600])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        lambda a: a.T,
+        lambda a: a[::-1, ::-2],
+        lambda a: np.broadcast_to(a[0], a.shape),
+        lambda a: a.astype(">f4"),
+        lambda a: np.frombuffer(a.tobytes(), "f4"),
+        lambda a: np.frombuffer(b"x" + a.tobytes(), "f4", offset=1),
+        lambda a: a[0, 0],
+    ],
+)
+def test_memory_of_every_kind(odd, size):
+    """Transposed, reversed, repeated, swapped, read-only and unaligned memory arrives in order."""
+    value = odd(np.arange(size * size, dtype="f4").reshape(size, size))
+    result = interop.convert(value, to="jax")
+    assert interop.spec(result).traits == {"immutable"}
+    assert same(result, np.ascontiguousarray(value, "f4").reshape(value.shape))
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (), (0, 3), (300, 500)])
+@pytest.mark.parametrize("name", sorted(set(TORCH) - dense.WIDE))
+def test_from_torch(name, shape):
+    """JAX gets a copy of a tensor's elements, in order."""
+    value = tensor(name, shape)
+    source = value.mT if len(shape) > 1 else value
+    result = interop.convert(source, to="jax")
+    expected = numbers(name, shape)
+    assert same(result, np.ascontiguousarray(expected.T) if len(shape) > 1 else expected)
+    value.zero_()
+    assert same(result, np.ascontiguousarray(expected.T) if len(shape) > 1 else expected)
+
+
+def test_lazy_tensors():
+    """A tensor's graph, conjugation and negation are settled on the way."""
+    value = torch.ones(3, requires_grad=True)
+    assert interop.convert(value, to="jax").tolist() == [1, 1, 1]
+    conj = torch.tensor([1 + 2j, 3 - 1j]).conj()
+    assert interop.convert(conj, to="jax").tolist() == [1 - 2j, 3 + 1j]
+    assert interop.convert(conj.imag, to="jax").tolist() == [-2, 1]
+
+
+def test_masks_and_zeros_of_no_memory():
+    """A mask is not lost in silence, and a tensor of no memory is refused."""
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(np.ma.array([1.0, 2], dtype="f4", mask=[0, 1]), to="jax")
+    with pytest.raises(RefusedError, match="no data"):
+        interop.convert(torch.empty(3, device="meta"), to="jax")
+
+
+@pytest.mark.parametrize("size", [5, 100_000])
+@pytest.mark.parametrize("source", ["numpy", "torch", "jax"])
+def test_casts(source, size):
+    """A dtype that is asked for is that of the result, and complex numbers give their real part."""
+    a = np.arange(size, dtype="f4") % 100
+    value = interop.convert(a, to=source)
+    for dtype in ("int8", "float16", "bfloat16", "uint32", "complex64"):
+        result = interop.convert(value, to="jax", dtype=dtype)
+        assert same(result, a.astype(numpy_dtype(dtype)))
+    real = interop.convert(
+        interop.convert(a + 1j, to="jax", dtype="complex64"), "jax", dtype="float32"
+    )
+    assert same(real, a)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shape", [(3, 4), (300, 500)])
+def test_copies(name, shape):
+    """``copy=True`` gives another array of the same elements, of 64 bits too."""
+    value = array(name, shape)
+    result = interop.convert(value, to="jax", copy=True)
+    assert address(result) != address(value)
+    assert same(result, value)
+
+
+# ------------------------------------------------------------------ 64 bits
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("int64", 2**40 + 7), ("uint64", 2**63), ("float64", 1e300), ("complex128", 1e300j)],
+)
+@pytest.mark.parametrize("make", [np.array, lambda x: torch.from_numpy(np.array(x))])
+def test_never_narrowed_in_silence(make, name, number):
+    """Without x64, 64 bits are refused unless the loss is permitted; with it, they arrive."""
+    value = make(np.array([number], name))
+    with pytest.raises(RefusedError, match="narrow"):
+        interop.convert(value, to="jax")
+    with jax.enable_x64(True):
+        result = interop.convert(value, to="jax")
+        assert (str(result.dtype), result.tolist()) == (name, [number])
+    half = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+    for words in ({"allow": "narrow"}, {"dtype": half[name]}):
+        assert str(interop.convert(value, to="jax", **words).dtype) == half[name]
+    with pytest.raises(RefusedError, match="jax_enable_x64"):
+        interop.convert(value, to="jax", dtype=name)
+
+
+def test_routes_are_not_kept_beyond_the_option():
+    """The same request follows the option to and fro: no route of one state serves the other."""
+    value = np.array([1e300])
+    convert = interop.converter("jax", allow="narrow")
+    for _ in range(3):
+        assert convert(value).dtype == "float32"
+        assert "narrow" in interop.plan(value, to="jax", allow="narrow").effects
+        with jax.enable_x64(True):
+            assert convert(value).tolist() == [1e300]
+            assert interop.plan(value, to="jax", allow="narrow").effects == {"copy"}
+            assert interop.convert(value, to="jax").dtype == "float64"
+        with pytest.raises(RefusedError, match="narrow"):
+            interop.convert(value, to="jax")
+
+
+def test_a_plan_that_is_older_than_the_option():
+    """A step that was planned while the option was on declines once it is off."""
+    for step in (dense.from_numpy, partial(dense.from_numpy, dtype="float64")):
+        with pytest.raises(Declined, match="jax_enable_x64 is off"):
+            step(np.ones(2))
+    with pytest.raises(Declined, match="jax_enable_x64 is off"):
+        dense.from_torch(torch.ones(100_000, dtype=torch.float64))
+    with jax.enable_x64(True):
+        route = interop.plan(np.ones(2), to="jax")
+    with pytest.raises(RefusedError, match="narrow"):
+        route(np.ones(2))
+
+
+def test_arrays_of_64_bits_stay_what_they_are():
+    """What was made while the option was on is converted in full after it is off."""
+    value = array("float64")
+    for target in ("jax", "numpy", "torch"):
+        result = interop.convert(value, to=target)
+        assert str(result.dtype).endswith("float64")
+
+
+def test_the_option_from_outside(in_subprocess):
+    """Before JAX is imported, plans go by its environment variable."""
+    program = """
+        import sys, interop
+        spec = interop.make_spec("numpy", "float64", shape=(3,))
+        try:
+            print(interop.plan(spec, to="jax").effects)
+        except interop.errors.RefusedError as error:
+            print("narrow" in str(error))
+        assert "jax" not in sys.modules
+    """
+    assert in_subprocess(program, JAX_ENABLE_X64="True").strip() == "frozenset({'copy'})"
+    assert in_subprocess(program, JAX_ENABLE_X64="0").strip() == "True"
+
+
+# ------------------------------------------------------------------ bad input
+
+
+def test_inside_traces():
+    """A tracer has no elements to hand over, and is what it is to JAX."""
+    seen = []
+
+    def look(x):
+        assert interop.spec(x).traits == {"traced"}
+        for target in ("numpy", "torch", "python", "jax.bcoo"):
+            with pytest.raises(RefusedError, match="inside a trace or a transform"):
+                interop.convert(x, to=target)
+        assert interop.convert(x, to="jax") is x
+        seen.append(interop.convert(np.ones(4, "f4"), to="jax"))
+        return (x * seen[-1]).sum()
+
+    x = jnp.ones((2, 4))
+    interop.convert(x, to="numpy")  # so that shortcuts are known
+    assert jax.jit(look)(x) == 8
+    assert jax.vmap(look)(x).tolist() == [4, 4]
+    assert jax.grad(look)(x).tolist() == [[1] * 4] * 2
+    assert jax.jvp(look, (x,), (x,))[1] == 8
+    assert len(seen) == 4
+
+
+def test_random_keys():
+    """Random keys are not numbers."""
+    key = jax.random.key(0)
+    interop.convert(jnp.ones(2), to="numpy")
+    for target in ("numpy", "torch", "python"):
+        with pytest.raises(RefusedError, match="not a dtype of numbers"):
+            interop.convert(key, to=target)
+    assert interop.convert(key, to="jax") is key
+    assert interop.convert(jax.random.key_data(key), to="numpy").tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "jax", "python"])
+def test_deleted_and_donated_buffers(target):
+    """An array whose memory was given up is refused, and the reason is named."""
+    for _ in range(2):
+        interop.convert(jnp.ones((2, 3)), to=target)
+    deleted, donated = jnp.ones((2, 3)), jnp.ones((2, 3))
+    deleted.delete()
+    jax.block_until_ready(jax.jit(lambda x: x + 1, donate_argnums=0)(donated))
+    assert donated.is_deleted()
+    for value in (deleted, donated):
+        with pytest.raises(RefusedError, match="given up"):
+            interop.convert(value, to=target)
+
+
+def test_not_written_into():
+    """``out=`` cannot be an array that never changes."""
+    with pytest.raises(BadRequestError, match="cannot be written"):
+        interop.convert(np.ones(2, "f4"), out=jnp.zeros(2))
+
+
+def test_several_devices(in_subprocess):
+    """Parts on several devices are gathered for the host's formats, and only for them."""
+    in_subprocess(
+        """
+        import numpy as np, jax, torch, interop
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+        a = np.arange(32, dtype="f4").reshape(8, 4)
+        devices = jax.devices()
+        assert len(devices) == 4
+        mesh = Mesh(np.array(devices).reshape(2, 2), ("x", "y"))
+        for spec in (P("x", "y"), P("y"), P(None, "x"), P()):
+            value = jax.device_put(a, NamedSharding(mesh, spec))
+            assert interop.spec(value).traits == {"immutable", "sharded"}
+            assert interop.convert(value, to="jax") is value
+            for target in ("numpy", "torch", "python"):
+                route = interop.plan(value, to=target)
+                assert route.steps[0].label == "gather" and "copy" in route.effects
+                result = interop.convert(value, to=target)
+                assert np.array_equal(np.asarray(result), a)
+                if target == "numpy":
+                    assert result.flags.writeable and result.flags.owndata
+                try:
+                    interop.convert(value, to=target, copy=False)
+                except interop.errors.RefusedError as error:
+                    assert "copy" in str(error)
+                else:
+                    raise AssertionError(target)
+            copied = interop.convert(value, to="jax", copy=True)
+            assert copied.sharding == value.sharding and np.array_equal(copied, a)
+        one = jax.device_put(a, devices[2])
+        for target in ("numpy", "torch"):
+            interop.convert(one, to=target), interop.convert(one, to=target)
+            result = interop.convert(one, to=target, copy=False)
+            assert np.array_equal(result, a)
+        assert interop.spec(one).device == "cpu"
+
+        from interop_plugins import _jax_dense as dense
+        moved = dense.download(one, device="cpu")  # which on a host is another of its devices
+        assert moved.flags.writeable and np.array_equal(moved, a)
+        moved[...] = 0
+        assert np.array_equal(one, a)
+        narrow = dense.download(one.astype("bfloat16"), device="cpu")
+        assert narrow.dtype == one.astype("bfloat16").dtype and narrow[7, 3] == 31
+        """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=4",
+    )
+
+
+# ------------------------------------------------------------------ accelerators, planned
+
+
+def spec(format_, dtype="float32", device="cuda:1", **facts):
+    return interop.make_spec(format_, dtype, device=device, shape=(64, 64), **facts)
+
+
+@pytest.mark.parametrize("other", ["torch", "cupy"])
+def test_accelerators_share_by_dlpack(other):
+    """On a CUDA device JAX shares memory with torch and CuPy, both ways, on the same device."""
+    out = interop.plan(spec("jax", traits={"immutable"}), to=other)
+    assert out.zero_copy
+    assert (out.result.device, out.effects) == ("cuda:1", {"alias_immutable"})
+    back = interop.plan(spec(other), to="jax")
+    assert back.zero_copy
+    assert labels(back) == ["jax_from_dlpack"]
+    assert (back.result.device, back.result.traits) == ("cuda:1", {"immutable"})
+    with pytest.raises(RefusedError, match="narrow"):
+        interop.plan(spec(other, "float64"), to="jax")
+    with jax.enable_x64(True):
+        assert interop.plan(spec(other, "float64"), to="jax").zero_copy
+
+
+def test_readonly_memory_is_not_opened_by_way_of_jax():
+    """A stranger's read-only memory does not reach CuPy or torch through JAX's immutable arrays."""
+    stranger = spec("dlpack", traits={"readonly"})
+    for target in ("cupy", "torch", "jax"):
+        assert "copy" in interop.plan(stranger, to=target).effects
+
+
+def test_accelerators_copy_what_has_gaps():
+    """Memory with gaps, which JAX cannot take, is put in order on the device."""
+    route = interop.plan(spec("torch", traits={"noncontiguous"}), to="jax")
+    assert labels(route)[-1] == "jax_from_dlpack"
+    assert route.effects == {"copy"}
+    assert route.result.device == "cuda:1"
+
+
+def test_accelerators_to_and_from_the_host():
+    """Moves are transfers, once: to NumPy, from NumPy, and from the host to a device."""
+    down = interop.plan(spec("jax", traits={"immutable"}), to="numpy")
+    assert (labels(down), down.effects) == (["download"], {"transfer"})
+    assert down.result.traits == set()
+    up = interop.plan(spec("numpy", device="cpu"), to="jax", device="cuda:1")
+    assert (labels(up), up.effects) == (["upload"], {"transfer"})
+    moved = interop.plan(spec("jax", device="cpu", traits={"immutable"}), "jax", device="cuda")
+    assert labels(moved) == ["move"]
+    several = spec("jax", traits={"immutable", "sharded"})
+    assert labels(interop.plan(several, to="numpy")) == ["gather"]
+    with pytest.raises(RefusedError, match=r"host_round_trip|several devices"):
+        interop.plan(several, to="torch")
+    with pytest.raises(RefusedError, match="other processes"):
+        interop.plan(spec("jax", traits={"immutable", "sharded", "remote"}), to="numpy")
+
+
+def test_devices_that_are_not_there():
+    """A device that this machine lacks is named."""
+    with pytest.raises(ImportError, match="no device cuda"):
+        interop.convert(np.ones(2, "f4"), to="jax", device="cuda")
+
+
+# ------------------------------------------------------------------ sparse
+
+DENSE = np.array([[0, 1, 0, 4], [2, 0, 0, 0], [0, 3, 5, 0]], "f4")
+
+
+def sparse_array(layout, nse=None, dtype="float32"):
+    """Return a sparse array, of JAX's own making unless it would change the dtype."""
+    kind = jsparse.BCOO if layout == "bcoo" else jsparse.BCSR
+    made = kind.fromdense(jnp.array(DENSE), nse=nse)
+    rest = (made.indices,) if layout == "bcoo" else (made.indices, made.indptr)
+    return kind((made.data.astype(dtype), *rest), shape=made.shape)
+
+
+def plain(value):
+    """Return the dense array by the library's own means."""
+    if isinstance(value, torch.Tensor):
+        return (value.to_dense() if value.layout is not torch.strided else value).numpy()
+    if sp.issparse(value):
+        return value.toarray()
+    return np.asarray(value.todense() if hasattr(value, "todense") else value)
+
+
+@pytest.mark.parametrize("layout", ["bcoo", "bcsr"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex64", "bfloat16"])
+def test_sparse_described(layout, dtype):
+    """A BCOO or BCSR array that is in order is described as such, flags or no flags."""
+    spec = interop.spec(sparse_array(layout, dtype=dtype))
+    assert (spec.format, spec.dtype, spec.shape) == (f"jax.{layout}", dtype, (3, 4))
+    assert (spec.nnz, spec.index_dtype, spec.traits) == (5, "int32", {"immutable"})
+
+
+SPARSE_TARGETS = (
+    "jax.bcoo",
+    "jax.bcsr",
+    "jax",
+    "numpy",
+    "torch",
+    *(f"scipy.{layout}" for layout in ("coo", "csr", "csc")),
+    *(f"torch.sparse_{layout}" for layout in ("coo", "csr")),
+    "sparse.coo",
+    "sparse.gcxs",
+)
+
+
+@pytest.mark.parametrize("target", SPARSE_TARGETS)
+@pytest.mark.parametrize("nse", [None, 9])
+@pytest.mark.parametrize("layout", ["bcoo", "bcsr"])
+def test_sparse_out(layout, nse, target):
+    """A sparse array arrives with its numbers, without the padding, shared as planned."""
+    value = sparse_array(layout, nse)
+    assert ("padded" in interop.spec(value).traits) is (nse is not None)
+    route = interop.plan(value, to=target)
+    result = interop.convert(value, to=target)
+    assert (plain(result) == DENSE).all()
+    if target not in ("jax", "numpy", "torch", "jax.bcoo", "jax.bcsr"):
+        assert interop.spec(result).nnz == 5
+        with interop.trace() as receipts:
+            interop.convert(value, to=target)
+        assert receipts[0].aliased is route.aliases
+    assert (plain(interop.convert(value, to=target, copy=True)) == DENSE).all()
+
+
+@pytest.mark.parametrize("target", ["jax.bcoo", "jax.bcsr"])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize(
+    "source", ["scipy.coo", "scipy.csr", "torch.sparse_coo", "torch.sparse_csr", "numpy", "torch"]
+)
+def test_sparse_in(source, index, target):
+    """Sparse arrays of others become JAX's, with indices of 32 bits, in order and flagged so."""
+    value = interop.convert(DENSE, to=source)
+    if source.startswith("scipy") and index == "int64":
+        value = sp.coo_array(DENSE)
+        value.coords = tuple(each.astype(index) for each in value.coords)
+        value = value.asformat(source[-3:])
+    result = interop.convert(value, to=target)
+    assert (plain(result) == DENSE).all()
+    assert (str(result.indices.dtype), result.nse) == ("int32", 5)
+    assert interop.spec(result).traits == {"immutable"}
+    assert (interop.convert(result, to="scipy.csr").toarray() == DENSE).all()
+
+
+def test_sparse_rows_share_their_arrays():
+    """SciPy's and torch's compressed rows lie in the memory of a BCSR array."""
+    value = sparse_array("bcsr")
+    result = interop.convert(value, to="scipy.csr", copy=False)
+    arrays = (value.data, value.indices, value.indptr)
+    assert [start(a) for a in (result.data, result.indices, result.indptr)] == [
+        address(a) for a in arrays
+    ]
+    assert result.has_canonical_format
+    other = interop.convert(value, to="torch.sparse_csr", copy=False)
+    assert [a.data_ptr() for a in (other.values(), other.col_indices(), other.crow_indices())] == [
+        address(a) for a in arrays
+    ]
+
+
+@pytest.mark.parametrize("layout", ["bcoo", "bcsr"])
+def test_sparse_truth_values(layout):
+    """Of bools, which JAX cannot add up, duplicates are true if any is."""
+    value = interop.convert(DENSE.astype(bool), to=f"jax.{layout}", dtype="bool")
+    assert value.dtype == bool
+    for words in ({}, {"copy": True}):
+        assert (interop.convert(value, to="jax", **words) == DENSE.astype(bool)).all()
+    places = jnp.array([[2, 1], [0, 3], [2, 1]])
+    twice = jsparse.BCOO((jnp.array([True, True, False]), places), shape=(3, 4))
+    result = interop.convert(twice, to=f"jax.{layout}")
+    dense_ = interop.convert(result, to="jax")
+    assert (str(result.dtype), str(dense_.dtype), int(dense_.sum())) == ("bool", "bool", 2)
+
+
+@pytest.mark.parametrize("target", SPARSE_TARGETS)
+def test_duplicates_are_summed(target):
+    """Coordinates out of order or given twice are summed."""
+    places = jnp.array([[2, 1], [0, 3], [2, 1], [0, 0]])
+    value = jsparse.BCOO((jnp.array([1.0, 2, 3, 4]), places), shape=(3, 4))
+    assert interop.spec(value).traits == {"immutable", "uncoalesced"}
+    expected = np.zeros((3, 4))
+    expected[[2, 0, 0], [1, 3, 0]] = 4, 2, 4
+    assert (plain(interop.convert(value, to=target)) == expected).all()
+
+
+@pytest.mark.parametrize("words", [{"n_batch": 1}, {"n_dense": 1}])
+def test_batches_and_dense_axes(words):
+    """Batched and hybrid arrays, which only JAX has, become dense and nothing else."""
+    value = jsparse.BCOO.fromdense(jnp.array(DENSE), **words)
+    for target in ("jax", "numpy", "torch"):
+        assert (plain(interop.convert(value, to=target)) == DENSE).all()
+    with pytest.raises(RefusedError, match="densify"):
+        interop.convert(value, to="scipy.coo", forbid="densify")
+
+
+def test_indices_that_others_would_read_beyond_memory(in_subprocess):
+    """Indices below zero and pointers out of order, which torch follows, are refused."""
+    in_subprocess("""
+        import jax.numpy as jnp, interop, torch, scipy.sparse
+        from jax.experimental import sparse
+        ones = jnp.ones(2)
+        bad = [sparse.BCSR((ones, jnp.array([0, 9]), jnp.array([0, 1, 2])), shape=(2, 3)),
+               sparse.BCSR((ones, jnp.array([0, 1]), jnp.array([0, 900, 2])), shape=(2, 3)),
+               sparse.BCSR((ones, jnp.array([0, 1]), jnp.array([0, 1, 90])), shape=(2, 3)),
+               sparse.BCSR((ones, jnp.array([0, 1]), jnp.array([1, 1, 2])), shape=(2, 3)),
+               sparse.BCOO((ones, jnp.array([[0, 0], [0, -100000000]])), shape=(2, 3))]
+        for value in bad:
+            for target in ("torch.sparse_csr", "torch.sparse_coo", "scipy.csr", "scipy.coo"):
+                try:
+                    interop.convert(value, to=target, forbid="densify")
+                except interop.errors.RefusedError as error:
+                    assert "invalid_indices" in str(error) or "below zero" in str(error), error
+                else:
+                    raise AssertionError((value, target))
+    """)
+
+
+def test_sparse_arrays_of_64_bits():
+    """Values of 64 bits keep to the same rule in sparse arrays."""
+    value = sp.csr_array(np.eye(3))
+    for target in ("jax.bcoo", "jax.bcsr"):
+        with pytest.raises(RefusedError, match="narrow"):
+            interop.convert(value, to=target)
+        with jax.enable_x64(True):
+            result = interop.convert(value, to=target)
+            assert result.dtype == "float64"
+        assert interop.convert(value, to=target, dtype="float32").dtype == "float32"
+        assert (plain(interop.convert(result, to="scipy.csr")) == np.eye(3)).all()
+        with pytest.raises(RefusedError, match="narrow"):
+            interop.convert(value, to=target)
+
+
+def test_sparse_inside_traces():
+    """A sparse array of tracers is refused with the reason."""
+
+    def look(x):
+        with pytest.raises(RefusedError, match="inside a trace"):
+            interop.convert(x, to="scipy.coo")
+        return x.data.sum()
+
+    assert jax.jit(look)(sparse_array("bcoo")) == 15

@@ -1,0 +1,493 @@
+"""PyData sparse: COO, GCXS and DOK arrays, in and out, sharing what can be shared."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sparse
+import torch
+
+import interop
+from interop.errors import HandOffError, RefusedError
+from interop_plugins import sparse as plugin
+
+DENSE = np.array([[0, 1, 0, 4], [2, 0, 0, 0], [0, 3, 5, 0]])
+FORMATS = ("coo", "gcxs.csr", "gcxs.csc", "dok")
+DTYPES = ("bool", "int8", "int64", "uint16", "float32", "float64", "complex64")
+
+
+def make(layout, dense=DENSE):
+    """Return a sparse array, made by the library itself."""
+    if layout == "coo":
+        return sparse.COO.from_numpy(dense)
+    if layout == "dok":
+        return sparse.DOK.from_coo(sparse.COO.from_numpy(dense))
+    axes = {"gcxs.csr": (0,), "gcxs.csc": (1,)}.get(layout)
+    return sparse.GCXS.from_numpy(dense, compressed_axes=axes)
+
+
+def foreign(name, dense=DENSE):
+    """Return a sparse array of another library."""
+    library, layout = name.split(".")
+    if library == "scipy":
+        return getattr(sp, f"{layout}_array")(dense)
+    tensor = torch.from_numpy(dense.copy())
+    return interop.convert(tensor, to=name)
+
+
+def components(value):
+    """Return the arrays that a sparse array of any library is made of, as NumPy's."""
+    if isinstance(value, torch.Tensor):
+        if value.layout is torch.strided:
+            return [value.numpy()]
+        if value.layout is torch.sparse_coo:
+            return [value._values().numpy(), value._indices().numpy()]
+        rows = value.layout is torch.sparse_csr
+        names = ("crow_indices", "col_indices") if rows else ("ccol_indices", "row_indices")
+        return [value.values().numpy(), *(getattr(value, name)().numpy() for name in names)]
+    names = ("data", "coords", "indices", "indptr")
+    found = [getattr(value, name) for name in names if hasattr(value, name)]
+    found = [each for one in found for each in (one if isinstance(one, tuple) else (one,))]
+    return [each for each in found if isinstance(each, np.ndarray)]
+
+
+def numbers(value):
+    """Return the dense array by the library's own means."""
+    if isinstance(value, torch.Tensor):
+        return value.to_dense().numpy() if value.layout is not torch.strided else value.numpy()
+    if isinstance(value, np.ndarray):
+        return value
+    return value.toarray() if sp.issparse(value) else value.todense()
+
+
+def state(value):
+    """Return all that must not change."""
+    if isinstance(value, sparse.DOK):
+        return list(value.data.items())
+    return [(start(each), each.strides, each.tolist()) for each in components(value)]
+
+
+def start(array):
+    return array.__array_interface__["data"][0]
+
+
+def shared(value, result):
+    """Return how many of the components of a result share memory with those of a value."""
+    return sum(any(np.shares_memory(a, b) for a in components(value)) for b in components(result))
+
+
+# ------------------------------------------------------------------ describing
+
+
+@pytest.mark.parametrize("layout", FORMATS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_described(layout, dtype):
+    """The spec says the layout, dtype, shape and number of stored elements."""
+    spec = interop.spec(make(layout, DENSE.astype(dtype)))
+    assert (spec.format, spec.dtype, spec.device) == (f"sparse.{layout}", dtype, "cpu")
+    assert (spec.shape, spec.nnz, spec.traits) == ((3, 4), 5, set())
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3, 4)])
+def test_described_of_other_axes(shape):
+    """A GCXS array of other than two axes is a format of its own."""
+    assert interop.spec(make("gcxs", np.ones(shape))).format == "sparse.gcxs.nd"
+    assert interop.spec(make("coo", np.ones(shape))).shape == shape
+
+
+def test_described_memory():
+    """Traits of memory are those of any component."""
+    coords, data = np.array([[0, 1], [1, 0]]), np.ones(2)
+    locked = data.copy()
+    locked.flags.writeable = False
+    wide = np.repeat(coords, 2, axis=1)[:, ::2]
+    for given, traits in (
+        ((coords, locked), {"readonly"}),
+        ((wide, data), {"noncontiguous"}),
+        ((coords, data[::-1]), {"noncontiguous", "negative_strides"}),
+        ((coords, np.broadcast_to(1.0, 2)), {"noncontiguous", "broadcast", "readonly"}),
+        ((coords, data.astype(">f8")), {"byteswapped"}),
+    ):
+        value = sparse.COO(*given, (2, 2), has_duplicates=False, sorted=True)
+        assert interop.spec(value).traits == traits
+        assert (interop.convert(value, to="numpy") == [[0, 1], [1, 0]]).all()
+
+
+def test_order_is_found_out_once_for_a_value():
+    """Coordinates are looked through once, again when there are others, and then forgotten."""
+    value = make("coo")
+    before = len(plugin._looked_through)
+    assert interop.spec(value).traits == set()
+    assert len(plugin._looked_through) == before + 1
+    value.coords[0, 0] = 2  # not sorted any more, and nobody could know
+    assert interop.spec(value).traits == set()
+    value.coords = value.coords.copy()
+    assert interop.spec(value).traits == {"uncoalesced"}
+    del value
+    gc.collect()
+    assert len(plugin._looked_through) == before
+
+
+# ------------------------------------------------------------------ to and from others
+
+TARGETS = (
+    *(f"sparse.{layout}" for layout in FORMATS),
+    *(f"scipy.{layout}" for layout in ("coo", "csr", "csc", "dok")),
+    *(f"torch.sparse_{layout}" for layout in ("coo", "csr", "csc")),
+    "numpy",
+    "torch",
+)
+SOURCES = (*TARGETS[:4], *TARGETS[4:7], *TARGETS[8:11])
+
+
+PAIRS = [(a, b) for a in SOURCES for b in TARGETS if "sparse" in {a[:6], b[:6]}]
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_every_pair(source, target):
+    """Each arrives with its numbers and dtype, shared as planned, and the source stays as it was."""
+    for dtype in ("float64", "bool", "complex64"):
+        dense = DENSE.astype(dtype)
+        library, _, layout = source.partition(".")
+        value = make(layout, dense) if library == "sparse" else foreign(source, dense)
+        before = state(value)
+        route = interop.plan(value, to=target)
+        with interop.trace() as receipts:
+            result = interop.convert(value, to=target)
+        assert interop.spec(result).format == target
+        assert numbers(result).dtype == dense.dtype
+        assert (numbers(result) == dense).all()
+        if components(value) and target not in ("numpy", "torch"):
+            assert bool(shared(value, result)) == route.aliases == receipts[0].aliased
+        assert state(value) == before
+        copied = interop.convert(value, to=target, copy=True)
+        assert (numbers(copied) == dense).all()
+        assert not shared(value, copied)
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize(("mine", "other"), [("gcxs.csr", "csr"), ("gcxs.csc", "csc")])
+def test_two_axes_share_all_three_arrays(mine, other, index):
+    """GCXS of two axes and SciPy's and torch's compressed arrays are one and the same memory."""
+    theirs = foreign(f"scipy.{other}", DENSE.astype("float32"))
+    theirs.indices, theirs.indptr = theirs.indices.astype(index), theirs.indptr.astype(index)
+    value = interop.convert(theirs, to=f"sparse.{mine}", copy=False)
+    assert type(value) is sparse.GCXS
+    assert [start(a) for a in components(value)] == [start(a) for a in components(theirs)]
+    assert value.indices.dtype == index
+    for target in (f"scipy.{other}", f"torch.sparse_{other}"):
+        back = interop.convert(value, to=target, copy=False)
+        assert shared(value, back) == 3
+        again = interop.convert(back, to="sparse.gcxs", copy=False)
+        assert [start(a) for a in components(again)] == [start(a) for a in components(value)]
+        assert again.compressed_axes == value.compressed_axes
+
+
+def test_coordinates_in_one_array_are_shared_with_torch():
+    """A coalesced COO tensor and a COO array of 64-bit coordinates are one and the same memory."""
+    tensor = torch.from_numpy(DENSE.astype("float64")).to_sparse().coalesce()
+    value = interop.convert(tensor, to="sparse.coo", copy=False)
+    assert [start(a) for a in components(value)] == [
+        tensor._values().data_ptr(),
+        tensor._indices().data_ptr(),
+    ]
+    back = interop.convert(value, to="torch.sparse_coo", copy=False)
+    assert back.is_coalesced()
+    assert back._indices().data_ptr() == tensor._indices().data_ptr()
+    back._values()[0] = 7
+    assert value.data[0] == tensor.coalesce().values()[0] == 7
+
+
+@pytest.mark.parametrize("index", ["int8", "uint16", "int32", "uint64"])
+def test_narrow_coordinates_are_widened_for_torch(index):
+    """torch gets coordinates of 64 bits, copied, and shares the values all the same."""
+    made = make("coo", DENSE.astype("float64"))
+    value = sparse.COO(made.coords.astype(index), made.data, made.shape)
+    result = interop.convert(value, to="torch.sparse_coo")
+    assert result._indices().dtype == torch.int64
+    assert result._values().data_ptr() == start(value.data)
+    assert (numbers(result) == DENSE).all()
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(value, to="torch.sparse_coo", copy=False)
+    assert (numbers(interop.convert(value, to="scipy.csr")) == DENSE).all()
+    assert (numbers(interop.convert(value, to="sparse.gcxs")) == DENSE).all()
+
+
+def test_pointers_do_not_overflow_narrow_coordinates():
+    """More elements than the dtype of the coordinates can count still have right pointers."""
+    dense = np.ones((100, 100))
+    coo = sparse.COO.from_numpy(dense)
+    value = sparse.COO(coo.coords.astype("int8"), coo.data, coo.shape)
+    for target in ("sparse.gcxs.csr", "sparse.gcxs.csc", "scipy.csr"):
+        assert (numbers(interop.convert(value, to=target)) == dense).all()
+
+
+def test_coordinates_that_lie_apart_are_copied():
+    """SciPy's rows of coordinates become one array by a copy, and the values are shared."""
+    theirs = foreign("scipy.coo", DENSE.astype("float32"))
+    value = interop.convert(theirs, to="sparse.coo")
+    assert start(value.data) == start(theirs.data)
+    assert interop.plan(theirs, to="sparse.coo").effects == {"copy"}
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(theirs, to="sparse.coo", copy=False)
+
+
+def test_coordinates_are_handed_out_as_views():
+    """SciPy's rows of coordinates are those of the COO array."""
+    value = make("coo")
+    result = interop.convert(value, to="scipy.coo", copy=False)
+    assert [start(row) for row in result.coords] == [start(row) for row in value.coords]
+    assert result.has_canonical_format
+
+
+def test_named_targets():
+    """``"sparse"`` is any of its formats, ``"sparse.gcxs"`` any GCXS, and types name them too."""
+    for source, expected in (("csr", "gcxs.csr"), ("csc", "gcxs.csc"), ("coo", "coo")):
+        theirs = foreign(f"scipy.{source}")
+        assert interop.spec(interop.convert(theirs, to="sparse")).format == f"sparse.{expected}"
+    columns = interop.convert(foreign("scipy.csc"), to=sparse.GCXS, copy=False)
+    assert columns.compressed_axes == (1,)
+    assert type(interop.convert(columns, to=sparse.COO)) is sparse.COO
+    assert interop.convert(columns, to="sparse.gcxs") is columns
+    assert type(interop.convert(columns, to=sparse)) is sparse.GCXS
+    assert interop.spec(interop.convert(columns, to="sparse.gcxs.csr")).format == "sparse.gcxs.csr"
+
+
+def test_explicit_zeros_are_kept():
+    """A zero that is stored stays stored, in every layout and in SciPy."""
+    value = sparse.COO(np.array([[0, 1], [1, 0]]), np.array([0.0, 2.0]), (2, 2))
+    for target in (*TARGETS[:7], "torch.sparse_csr"):
+        result = interop.convert(value, to=target)
+        assert interop.spec(result).nnz == 2
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3, 4), (0, 3), (1, 1)])
+@pytest.mark.parametrize("layout", ["coo", "gcxs", "dok"])
+def test_any_number_of_axes(layout, shape):
+    """Arrays of no, one and three axes, and empty ones, go round all formats."""
+    dense = np.arange(np.prod(shape, dtype=int)).reshape(shape) + 1.0
+    value = make(layout, dense)
+    for target in ("sparse.coo", "sparse.gcxs", "sparse.dok", "numpy", "torch"):
+        for copy in (None, True):
+            result = interop.convert(value, to=target, copy=copy)
+            assert numbers(result).shape == shape
+            assert (numbers(result) == dense).all()
+            assert not (copy and shared(value, result))
+    for target in ("scipy.coo", "torch.sparse_coo") if shape else ("torch.sparse_coo",):
+        result = interop.convert(value, to=target)
+        assert (numbers(result) == dense).all()
+        assert (numbers(interop.convert(result, to="sparse.coo")) == dense).all()
+
+
+@pytest.mark.parametrize("layout", FORMATS)
+def test_cast(layout):
+    """A dtype that is asked for is that of the result."""
+    for target in ("sparse.coo", "sparse.dok", "scipy.csr", "numpy"):
+        result = interop.convert(make(layout), to=target, dtype="float32")
+        assert numbers(result).dtype == "float32"
+        assert (numbers(result) == DENSE).all()
+
+
+def test_dtypes_that_numba_does_not_know():
+    """Half precision lives in COO and DOK; for GCXS it is widened, without a loss."""
+    value = make("coo", DENSE.astype("float16"))
+    assert interop.convert(value, to="sparse.dok").dtype == "float16"
+    assert interop.convert(value, to="numpy").dtype == "float16"
+    assert interop.convert(value, to="sparse.gcxs").dtype == "float32"
+    with pytest.raises(RefusedError, match="object is not a dtype"):
+        interop.convert(make("coo", DENSE.astype(object)), to="numpy")
+
+
+# ------------------------------------------------------------------ fill values
+
+
+@pytest.mark.parametrize("layout", FORMATS)
+@pytest.mark.parametrize("fill", [1.5, np.nan, np.inf])
+def test_fill_values(layout, fill):
+    """What is not stored and not zero fills the dense array, and is refused by other libraries."""
+    value = interop.convert(make("coo", DENSE.astype("float64")), to=f"sparse.{layout}", copy=True)
+    value.fill_value = np.float64(fill)
+    expected = value.todense()
+    assert (interop.spec(value).traits, np.isnan(expected).sum()) == (
+        {"fill_value"},
+        7 * np.isnan(fill),
+    )
+    for target in ("numpy", "torch", *TARGETS[:4]):
+        result = interop.convert(value, to=target)
+        np.testing.assert_array_equal(numbers(result), expected)
+        copied = interop.convert(value, to=target, copy=True)
+        np.testing.assert_array_equal(numbers(copied), expected)
+    for target in ("scipy.coo", "scipy.csr", "torch.sparse_coo", "torch.sparse_csr"):
+        with pytest.raises(RefusedError, match="fill_value"):
+            interop.convert(value, to=target, forbid="densify")
+
+
+def test_filled_arrays_may_go_by_way_of_dense_ones():
+    """Unless densifying is forbidden, a filled array becomes SciPy's with every element stored."""
+    value = make("coo", DENSE.astype("float64"))
+    value.fill_value = np.float64(2)
+    result = interop.convert(value, to="scipy.csr")
+    assert result.nnz == 12
+    assert (result.toarray() == value.todense()).all()
+
+
+def test_negative_zero_is_no_fill_value():
+    """The negative of an array, whose fill is -0.0, is an ordinary sparse array."""
+    value = -make("coo", DENSE.astype("float64"))
+    assert np.signbit(value.fill_value)
+    assert (interop.convert(value, to="scipy.csr", copy=None).toarray() == -DENSE).all()
+
+
+def test_fill_values_are_cast():
+    """A cast of the values is a cast of the fill value."""
+    value = make("coo", DENSE.astype("complex64"))
+    value.fill_value = np.complex64(2.5 + 1j)
+    result = interop.convert(value, to="sparse.coo", dtype="float32")
+    assert (result.fill_value, result.fill_value.dtype) == (2.5, "float32")
+    dense = interop.convert(value, to="numpy", dtype="int32")
+    assert dense[0].tolist() == [2, 1, 2, 4]
+
+
+# ------------------------------------------------------------------ bad input
+
+
+def lying(coords, data, shape=(3, 4)):
+    """Return a COO array that the library believes to be sorted and without duplicates."""
+    given = np.array(coords), np.array(data, "float64")
+    return sparse.COO(*given, shape, has_duplicates=False, sorted=True)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_coordinates_that_are_not_as_promised(target):
+    """Coordinates out of order or given twice are sorted and summed, never read wrongly."""
+    value = lying([[2, 0, 2, 0], [1, 3, 1, 0]], [1, 2, 3, 4])
+    assert interop.spec(value).traits == {"uncoalesced"}
+    before = state(value)
+    expected = np.zeros((3, 4))
+    expected[[2, 0, 0], [1, 3, 0]] = 4, 2, 4
+    assert (numbers(interop.convert(value, to=target)) == expected).all()
+    assert state(value) == before
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,)])
+@pytest.mark.parametrize("target", TARGETS)
+def test_rows_that_are_not_sorted(target, axes):
+    """Rows of a GCXS array out of order or with duplicates are sorted and summed."""
+    given = np.array([1.0, 2, 3, 4, 5]), np.array([2, 0, 1, 1, 0]), np.array([0, 2, 4, 5])
+    value = sparse.GCXS(given, (3, 3), axes)
+    before = state(value)
+    expected = np.array([[2, 0, 1], [0, 7, 0], [5, 0, 0]])
+    expected = expected.T if axes == (1,) else expected
+    result = interop.convert(value, to=target)
+    assert (numbers(result) == expected).all()
+    assert state(value) == before
+    if target.startswith("torch.sparse_cs"):
+        assert (np.diff(components(result)[2]) > 0).tolist() == [True, False, False]
+
+
+def test_what_others_hand_over_is_sorted_first():
+    """SciPy's unsorted rows, and torch's uncoalesced tensors, become sorted arrays; not in place."""
+    given = np.array([1.0, 2, 3]), np.array([2, 0, 0]), np.array([0, 3, 3])
+    for value in (
+        sp.csr_array(given, shape=(2, 3)),
+        torch.sparse_coo_tensor(
+            [[0, 0, 0], [2, 0, 0]], [1.0, 2.0, 3.0], (2, 3), check_invariants=False
+        ),
+    ):
+        for target in ("sparse.coo", "sparse.gcxs.csr", "sparse.gcxs.csc", "sparse.dok"):
+            result = interop.convert(value, to=target)
+            assert (numbers(result) == [[5, 0, 1], [0, 0, 0]]).all()
+            # torch's coalesced coordinates are part of a larger block
+            assert interop.spec(result).traits <= {"noncontiguous"}
+    assert given[1].tolist() == [2, 0, 0]
+
+
+def test_coordinates_outside_of_the_shape(in_subprocess):
+    """Coordinates outside of the shape, with which torch writes where it must not, are refused."""
+    for coords in ([[0, 9], [1, 0]], [[-1, 0], [1, 0]]):
+        value = lying(coords, [1, 2])
+        with pytest.raises(HandOffError, match="outside of axis 0"):
+            interop.convert(value, to="torch.sparse_coo")
+    dok = sparse.DOK((2, 2), {(0, 0): 1.0})
+    dok.data[5, 0] = 1.0
+    with pytest.raises(HandOffError, match="outside of axis 0"):
+        interop.convert(dok, to="sparse.coo")
+    in_subprocess("""
+        import numpy as np, sparse, interop
+        value = sparse.COO(np.array([[0, 2**40], [0, 2**40]]), np.ones(2), (2, 2),
+                           has_duplicates=False, sorted=True)
+        for target in ("torch", "torch.sparse_coo", "torch.sparse_csr", "numpy", "scipy.csr"):
+            try:
+                interop.convert(value, to=target)
+            except BufferError:
+                continue
+            raise AssertionError(target)
+    """)
+
+
+def test_pointers_that_do_not_start_at_zero():
+    """Pointers that leave elements out at the front are refused, with the reason."""
+    given = np.array([1.0, 2, 3]), np.array([0, 1, 2]), np.array([1, 2, 3])
+    value = sparse.GCXS(given, (2, 3), (0,))
+    with pytest.raises(RefusedError, match="start at 1"):
+        interop.convert(value, to="scipy.csr")
+
+
+def test_room_behind_the_elements_is_left_out():
+    """Elements behind the last pointer are not part of the array."""
+    given = np.array([1.0, 2, 9]), np.array([0, 1, 0]), np.array([0, 1, 2])
+    value = sparse.GCXS(given, (2, 3), (0,))
+    for target in ("scipy.csr", "numpy", "torch.sparse_csr", "sparse.coo"):
+        assert (numbers(interop.convert(value, to=target)) == [[1, 0, 0], [0, 2, 0]]).all()
+
+
+def test_foreign_byte_order_is_not_handed_to_numba():
+    """Elements in foreign byte order arrive in the machine's."""
+    theirs = foreign("scipy.csr", DENSE.astype("float64"))
+    theirs.data = theirs.data.astype(">f8")
+    for target in ("sparse.gcxs.csr", "sparse.coo"):
+        result = interop.convert(theirs, to=target)
+        assert result.dtype.isnative
+        assert (numbers(result) == DENSE).all()
+
+
+def test_read_only_memory_is_shared_only_where_that_can_be_said():
+    """SciPy's arrays keep the flag of a read-only component, and torch gets a copy."""
+    value = make("coo", DENSE.astype("float64"))
+    value.data.flags.writeable = False
+    assert not interop.convert(value, to="scipy.coo", copy=False).data.flags.writeable
+    assert not shared(value, interop.convert(value, to="torch.sparse_coo"))
+
+
+@pytest.mark.parametrize("trait", ["requires grad", "hybrid"])
+def test_tensors_with_more_than_elements(trait):
+    """A tensor's graph is left behind; elements that are arrays themselves are refused."""
+    if trait == "hybrid":
+        tensor = torch.ones(2, 3).to_sparse(1)
+        with pytest.raises(RefusedError, match="hybrid"):
+            interop.convert(tensor, to="sparse.coo", forbid="densify")
+    else:
+        tensor = torch.eye(2).to_sparse().coalesce().requires_grad_()
+        assert (interop.convert(tensor, to="sparse.coo").todense() == np.eye(2)).all()
+
+
+def test_too_large_to_be_dense():
+    """Shapes beyond memory are refused when dense, and pass from layout to layout."""
+    places = np.array([[0, 2**40], [2**41, 1], [3, 4]])
+    value = lying(places, [1, 2], (2**42,) * 3)
+    assert interop.convert(interop.convert(value, to="sparse.dok"), to="sparse.coo").nnz == 2
+    with pytest.raises(MemoryError, match="sparse format"):
+        interop.convert(value, to="numpy")
+    lies = lying(places[:, ::-1], [2, 1], (2**42,) * 3)  # one number for each place would overflow
+    assert (interop.convert(lies, to="sparse.coo").coords == places).all()
+
+
+def test_memory():
+    """The memory of a sparse array is that of its component arrays."""
+    for layout in FORMATS[:3]:
+        value = make(layout)
+        assert plugin.memory(value) == tuple((start(a), a.nbytes) for a in components(value))
+    assert plugin.memory(make("dok")) == ()
