@@ -25,6 +25,8 @@ from .errors import Declined
 
 __all__ = ["Composites"]
 
+_LOCKED = frozenset({"readonly", "immutable"})
+
 _Shortcut = Callable[[Any], Any]
 _ShortcutOf = Callable[[tuple[Step, ...]], _Shortcut | None]
 
@@ -70,23 +72,36 @@ class Composites:
         self._routes.clear()
         self._views.clear()
 
-    def steps(
-        self, spec: Spec, wants: Wants, request: Request, near: frozenset[str]
-    ) -> Iterator[Step]:
-        """Yield every hand-off, move, cast and copy of a composite value by its components."""
+    def targets(self, spec: Spec, near: frozenset[str]) -> list[Format]:
+        """Return the formats to which a composite value can be handed over by its components."""
         source = self._registry.formats[spec.format]
         if source.layout is None or not spec.traits <= MEMORY_TRAITS | source.apart:
-            return
-        copies = (None, True) if request.copy else (None,)
-        for target in self._finder.graph.alike(source):
-            carries = self._registry.carries(target)
-            if target.name in near:
-                for device in dict.fromkeys((spec.device, *wants.devices)):
-                    for dtype in dict.fromkeys((spec.dtype, *wants.dtypes)):
-                        for copy in copies:
-                            way = _Way(dtype, device, copy, wants.consented)
-                            hand_over = _HandOver(source, target, spec, way, carries)
-                            yield from self._step(hand_over, request)
+            return []
+        return [one for one in self._finder.graph.alike(source) if one.name in near]
+
+    def steps(
+        self, spec: Spec, wants: Wants, request: Request, target: Format, *, writing: bool = True
+    ) -> Iterator[Step]:
+        """Yield every hand-off, move, cast and copy of a composite value to a format.
+
+        Parameters
+        ----------
+        spec : Spec
+        wants : Wants
+        request : Request
+        target : Format
+            One of `targets`.
+        writing : bool
+            Whether to yield those, too, that write bytes in any case.
+        """
+        source, carries = self._registry.formats[spec.format], self._registry.carries(target)
+        for device in dict.fromkeys((spec.device, *wants.devices)):
+            for dtype in dict.fromkeys((spec.dtype, *wants.dtypes)):
+                for copy in (None, True) if request.copy else (None,):
+                    way = _Way(dtype, device, copy, wants.consented)
+                    hand_over = _HandOver(source, target, spec, way, carries)
+                    if writing or not hand_over.writes():
+                        yield from self._step(hand_over, request)
 
     def _step(self, hand_over: _HandOver, request: Request) -> Iterator[Step]:
         if not hand_over.changes_something() or not hand_over.possible():
@@ -103,7 +118,8 @@ class Composites:
     def _part_route(self, hand_over: _HandOver, role: str, request: Request) -> _PartRoute | None:
         spec, target = hand_over.part_spec(role), hand_over.target
         wanted = (target.components, hand_over.part_dtype(role), hand_over.way.device)
-        rest = (wanted, hand_over.way.copy, request.policy)
+        now = self._registry.formats[target.components or ""].lacks_now
+        rest = (wanted, hand_over.way.copy, request.policy, now and now())
         # A route that writes nothing is the one for every size.
         steps = self._views.get((spec_kind(spec), rest))
         if steps is None:
@@ -137,6 +153,15 @@ class _HandOver(NamedTuple):
     way: _Way
     carries: frozenset[str]
 
+    def writes(self) -> bool:
+        """Tell whether bytes are written in any case."""
+        return (
+            self.way.copy is True
+            or self.way.dtype != self.spec.dtype
+            or bool(self.source.unstacks | self.target.restacks)
+            or not matches(self.spec.device, self.way.device)
+        )
+
     def changes_something(self) -> bool:
         """Tell whether the result would differ from the value."""
         return (
@@ -149,7 +174,7 @@ class _HandOver(NamedTuple):
     def possible(self) -> bool:
         """Tell whether the target can hold the dtype, the device and what the value carries."""
         return (
-            self.way.dtype in self.target.dtypes
+            self.way.dtype in self.target.holds(self.way.device)
             and self.way.device.partition(":")[0] in self.target.devices
             and (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
             and (not self.spec.code_dtype or self.way.dtype == self.spec.dtype)
@@ -196,11 +221,13 @@ class _HandOver(NamedTuple):
         writes = any(route.copies for route in routes) or bool(restacked)
         handling = self.source.handling + self.target.handling
         kept = shared_traits(self.spec.traits, self.carries)
+        # Fresh memory may still be that of a library whose arrays never change.
+        locked = _LOCKED & self.carries & _ends(routes)
         return Step(
             f"{self.source.name}_to_{self.target.name}".replace(".", "_"),
             provenance,
             self.spec,
-            self.after()._replace(traits=kept if aliases else kept - MEMORY_TRAITS),
+            self.after()._replace(traits=(kept if aliases else kept - MEMORY_TRAITS) | locked),
             self._effects(routes, writes),
             handling + sum(route.seconds for route in routes),
             handling + sum(step.latency for route in routes for step in route.steps),
@@ -254,16 +281,21 @@ def _by_glance(
     shortcuts: dict[str, _Shortcut],
     assemble: Callable[[Parts], Any],
 ) -> _Shortcut:
+    pairs = tuple(shortcuts.items())
+
     def shortcut(value: Any) -> Any:
         parts = glance(value)
         if parts is NotImplemented:
             return NotImplemented
         arrays = parts.arrays
-        for role, hand_over in shortcuts.items():
+        for role, hand_over in pairs:
             array = arrays[role] = hand_over(arrays[role])
             if array is NotImplemented:
                 return NotImplemented
-        return assemble(parts)
+        try:
+            return assemble(parts)
+        except Declined:  # the planned route knows what to do about it
+            return NotImplemented
 
     return shortcut
 
@@ -274,6 +306,11 @@ def _seconds(spec: Spec, steps: tuple[Step, ...]) -> float:
         return 0.0
     scale = spec.nbytes / max(1, steps[0].before.nbytes)
     return sum(step.latency + (step.seconds - step.latency) * scale for step in steps)
+
+
+def _ends(routes: list[_PartRoute]) -> frozenset[str]:
+    """Return the traits with which the arrays of any role arrive."""
+    return frozenset().union(*(route.steps[-1].after.traits for route in routes if route.steps))
 
 
 def _aliases(route: _PartRoute) -> bool:
@@ -288,6 +325,12 @@ def _named(dtype: str, spec: Spec) -> str | None:
     return dtype
 
 
+def _counted(parts: Parts) -> tuple[int, ...]:
+    """Return the lengths into which the indices and the pointers of a sparse value point."""
+    pointed = parts.arrays["values"].shape[:1] if "pointers" in parts.arrays else ()
+    return (*parts.shape, *pointed)
+
+
 def _hand_over(
     source: Format,
     target: Format,
@@ -300,8 +343,8 @@ def _hand_over(
     assert source.take_apart is not None  # the registry checks composites
     assert target.assemble is not None
     parts = source.take_apart(value)
-    if limit is not None and any(length >= 2**limit for length in parts.shape):
-        msg = f"indices into shape {parts.shape} do not fit in {limit + 1} bits"
+    if limit is not None and any(length >= 2**limit for length in _counted(parts)):
+        msg = f"indices into {_counted(parts)} do not fit in {limit + 1} bits"
         raise Declined(msg)
     arrays = dict(parts.arrays)
     for name, array in arrays.items():

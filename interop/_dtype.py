@@ -129,8 +129,12 @@ def promoted(source: str, available: Iterable[str]) -> str | None:
 
 
 def narrowed(source: str, available: Iterable[str]) -> str | None:
-    """Return the widest dtype of `available` of the kind of `source`, which may lose values."""
+    """Return the widest dtype of `available` of the kind of `source`, which may lose values.
+
+    Of integers it is one with a sign if `source` has one, and one without if not, if there is any.
+    """
     if source not in DTYPES:
         return None
     same = [d for d in available if d in DTYPES and _kin(d) == _kin(source)]
-    return max(same, key=lambda d: (DTYPES[d].digits, d), default=None)
+    kind = DTYPES[source].kind
+    return max(same, key=lambda d: (DTYPES[d].kind == kind, DTYPES[d].digits, d), default=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +13,8 @@ from ._device import matches
 from ._dtype import itemsize
 from ._memory import available_memory, readable
 from ._planner import Planner
-from ._refusal import refusal
+from ._policy import Policy
+from ._refusal import alternatives, refusal
 from ._registry import Registry
 from ._request import Request
 from ._runner import Halt, Runner
@@ -22,8 +24,8 @@ from .errors import ConversionError, DensifyMemoryError, NotInstalledError, Refu
 
 __all__ = ["Engine", "framework_state", "importable"]
 
-#: Bytes that fit anywhere; to ask how much memory is left takes longer than to fill them.
-_SMALL = 2**20
+#: Bytes that fit anywhere: to ask how much memory is left takes as long as to fill a few MiB.
+_SMALL = 2**26
 
 
 class Engine:
@@ -39,6 +41,7 @@ class Engine:
         self._registry = registry
         self._planner = planner
         self._lock = threading.RLock()
+        self._views: dict[tuple[int, str], Request] = {}
 
     def route(self, spec: Spec, request: Request, *, installed: bool = True) -> Runner:
         """Return the steps from the class of `spec` to the request, found once.
@@ -55,11 +58,24 @@ class Engine:
         key = spec_class(spec)
         runner = request.routes.get(key)
         if runner is None:
-            with self._lock:
-                found = self._planner.route(representative(spec), request)
-                if found is None:
-                    raise refusal(self._planner, spec, request)
-            runner = request.routes[key] = Runner(tuple(found[1]))
+            nearest = request.refusals.get(key)
+            if nearest is not None:  # who tries, and does without, may try for every value
+                raise refusal(self._planner, spec, request, nearest)
+            runner = self._found(key, spec, request)
+        return runner
+
+    def _found(self, key: tuple[object, ...], spec: Spec, request: Request) -> Runner:
+        """Find a route, or the nearest that are refused, and keep what was found."""
+        one = representative(spec)
+        with self._lock:
+            runner = request.routes.get(key)
+            if runner is not None:  # another thread has found it meanwhile
+                return runner
+            found = self._planner.route(one, request)
+            if found is None:
+                nearest = request.refusals[key] = list(alternatives(self._planner, one, request))
+                raise refusal(self._planner, spec, request, nearest)
+        runner = request.routes[key] = Runner(tuple(found[1]))
         return runner
 
     def run(self, x: Any, spec: Spec, request: Request, runner: Runner, stream: Any) -> Any:
@@ -79,6 +95,34 @@ class Engine:
             self._verify(spec, result, runner)
         return result
 
+    def write(  # noqa: PLR0917 - called in one place
+        self, x: Any, spec: Spec, out: Any, into: Spec, request: Request, stream: Any
+    ) -> bool:
+        """Let the step that would write the result write it into `out`, if it can.
+
+        Only views may follow that step. `out` is then handed over, without a copy, to the format
+        that the step writes.
+        """
+        try:
+            steps = self.route(spec, request).steps
+            last = max((n for n, step in enumerate(steps) if step.writes), default=-1)
+            step = steps[last] if last >= 0 and current_trace() is None else None
+            if step is None or step.into is None or step.after.carrier:
+                return False
+            view = self._view(step.after.format)
+            place = self.carry_out(out, into, view, self.route(into, view), stream)
+            Runner((*steps[:last], step._replace(call=partial(step.into, place))))(x, stream)
+        except (Halt, RefusedError):
+            return False
+        return True
+
+    def _view(self, target: str) -> Request:
+        """Return the request for a view of ``out=``, to which nothing else may happen."""
+        key = (self._registry.version, target)
+        if key not in self._views:
+            self._views = {key: Request((target,), copy=False, policy=Policy(frozenset()))}
+        return self._views[key]
+
     def _go_on(self, halt: Halt, request: Request, stream: Any, without: frozenset[object]) -> Any:
         """Plan again from where a step has declined, without that step."""
         without |= {halt.step.place}
@@ -89,7 +133,8 @@ class Engine:
         with self._lock:
             found = self._planner.route(spec, request, without)
             if found is None:
-                error = refusal(self._planner, spec, request, without)
+                nearest = list(alternatives(self._planner, spec, request, without))
+                error = refusal(self._planner, spec, request, nearest)
                 msg = f"{halt.step.label} declined: {halt}. Without it: {error}"
                 raise RefusedError(msg, error.effects) from halt.reason
         try:

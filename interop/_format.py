@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ._spec import Spec
 
-__all__ = ["PLAIN_DTYPES", "DtypeFamily", "Format", "Parts"]
+__all__ = ["PLAIN_DTYPES", "DtypeFamily", "Format", "Parts", "itself"]
 
 #: The dtypes of which a composite value may be taken apart at a glance.
 PLAIN_DTYPES = frozenset(
@@ -16,6 +16,11 @@ PLAIN_DTYPES = frozenset(
 )
 
 _NOTHING: Mapping[str, Any] = {}
+
+
+def itself(value: Any) -> Any:
+    """Return a value as it is."""
+    return value
 
 
 class Parts(NamedTuple):
@@ -57,6 +62,13 @@ class Format(NamedTuple):
         The device types where it can live; the first is the default.
     lacks : mapping of str to frozenset of str
         For a device type, those of `dtypes` that it cannot hold there.
+    lacks_now : callable or None
+        ``lacks_now() -> frozenset`` of those of `dtypes` that it cannot hold anywhere as the
+        process is set up at this moment, by an option of the framework's. Routes are kept apart
+        by the answer.
+    obstacles : mapping of str to str
+        For a trait of its own that keeps a value from leaving, or a dtype that it lacks, the text
+        of the refusal: why that is, and what to do about it.
     carries : frozenset of str
         Traits that a finished value of this format may have. A result never has another.
     speaks : mapping of str to frozenset of str
@@ -99,12 +111,26 @@ class Format(NamedTuple):
         The types that name this format in ``to=``: those its results really have. None: `types`.
     identity : callable or None
         ``identity(value)`` returns a value of the first of `types` (of that very type) as it is
-        if it is a finished value of this format, else `NotImplemented`. A shortcut only.
+        if it is a finished value of this format, else `NotImplemented`. A shortcut only. Where all
+        of them are finished it is :func:`itself`, which is then not even called.
     handling : float
         Seconds that taking one value apart, or assembling one, takes.
     forgets : frozenset of str
-        What of the spec (``"dtype"``, ``"shape"``) cannot be read back from a value: a list of
-        Python's numbers does not remember that they were float32.
+        What of the spec (``"dtype"``, ``"shape"``, ``"nnz"``) cannot be read back from a value: a
+        list of Python's numbers does not remember that they were float32. Routes start or end at
+        such a format, and do not lead through it.
+    passable : bool
+        Whether a route between two other frameworks may lead through it although there are routes
+        that do not. False for a framework that always copies what it is given, or compiles for
+        every new shape: it is no help to others, and costs the planner time.
+    sample : callable or None
+        ``sample(dense) -> value`` makes a value of one of the framework's dense format, for a
+        format to which no conversion leads. Used to try conversions out, never to convert.
+    variants : mapping of str to callable
+        For a trait, ``variant(value) -> value``: what makes of a plain value of the format one
+        with that trait, of the same numbers where that can be. It raises `Declined` if it cannot.
+        They are applied in this order. Traits of memory that a composite format leaves out are
+        given to its components. Used to try conversions out, never to convert.
     """
 
     name: str
@@ -113,6 +139,8 @@ class Format(NamedTuple):
     dtypes: frozenset[str] = frozenset()
     devices: tuple[str, ...] = ("cpu",)
     lacks: Mapping[str, frozenset[str]] = _NOTHING
+    lacks_now: Callable[[], frozenset[str]] | None = None
+    obstacles: Mapping[str, str] = _NOTHING
     carries: frozenset[str] = frozenset()
     speaks: Mapping[str, frozenset[str]] = _NOTHING
     protocol: str | None = None
@@ -134,6 +162,9 @@ class Format(NamedTuple):
     identity: Callable[[Any], Any] | None = None
     handling: float = 2e-6
     forgets: frozenset[str] = frozenset()
+    passable: bool = True
+    sample: Callable[[Any], Any] | None = None
+    variants: Mapping[str, Callable[[Any], Any]] = _NOTHING
 
     @property
     def framework(self) -> str:
@@ -142,8 +173,13 @@ class Format(NamedTuple):
 
     def holds(self, device: str) -> frozenset[str]:
         """Return the dtypes it can hold on a device."""
-        lacking = self.lacks.get(device.partition(":")[0])
+        lacking = self.lacking(device)
         return self.dtypes - lacking if lacking else self.dtypes
+
+    def lacking(self, device: str) -> frozenset[str]:
+        """Return those of its dtypes that it cannot hold on a device at this moment."""
+        there = self.lacks.get(device.partition(":")[0], frozenset())
+        return there if self.lacks_now is None else there | self.lacks_now()
 
     @property
     def is_dense(self) -> bool:

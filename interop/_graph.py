@@ -99,6 +99,8 @@ class Graph:
                 continue
             for source in speakers.get(declared.conversion.source, ()):
                 edges[source.name].append(Edge(declared, source, target))
+        for some in edges.values():
+            some.sort(key=lambda edge: (edge.losses, edge.writes, not edge.aliases))
         return edges
 
     def _connect(self) -> None:
@@ -170,12 +172,14 @@ class Graph:
         hops = _distances(goals, self._reverse)
         there = _distances((start,), self._forward)
         limit = min((there[name] for name in goals if name in there), default=0) + SLACK
+        third = frozenset() if everywhere else self.third(there, (start, *goals))
         near = {
             name
             for name, steps in there.items()
             if name in hops
             and (everywhere or steps + hops[name] <= limit)
             and (not dense or self._registry.formats[name].is_dense)
+            and (name not in third or self._registry.formats[name].passable)
             and self._usable(name)
         }
         return frozenset(near | {start, *goals}), hops
@@ -197,21 +201,29 @@ class Graph:
 
     def foreign(self, names: Iterable[str], asked_for: Iterable[str]) -> frozenset[str]:
         """Return those of some formats whose framework nobody asked for and is not imported."""
-        at_hand = {self._registry.formats[name].framework for name in asked_for}
-        formats = (self._registry.formats[name] for name in names)
+        formats = (self._registry.formats[name] for name in self.third(names, asked_for))
         return frozenset(
-            one.name
-            for one in formats
-            if one.requires and one.requires not in sys.modules and one.framework not in at_hand
+            one.name for one in formats if one.requires and one.requires not in sys.modules
+        )
+
+    def third(self, names: Iterable[str], asked_for: Iterable[str]) -> frozenset[str]:
+        """Return those of some formats whose framework nobody asked for."""
+        at_hand = {self._registry.formats[name].framework for name in asked_for}
+        return frozenset(
+            name for name in names if self._registry.formats[name].framework not in at_hand
         )
 
     def _usable(self, name: str) -> bool:
-        requires = self._registry.formats[name].requires
-        return not requires or self._available(requires)
+        """Tell whether a route may lead through a format: whether it is there, and forgets nothing.
+
+        What a value does not remember of its spec, the steps after it would not know.
+        """
+        one = self._registry.formats[name]
+        return not one.forgets and (not one.requires or self._available(one.requires))
 
 
 def _fastest(edges: Iterable[Edge]) -> float:
-    return max((e.conversion.cost.bandwidth or math.inf for e in edges), default=math.inf)
+    return max((e.conversion.cost.fastest for e in edges), default=math.inf)
 
 
 def _grouped(links: Iterable[tuple[str, str]]) -> dict[str, set[str]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._conversion import Conversion
+from ._conversion import Conversion, Cost
 from ._engine import Engine, framework_state, importable
-from ._format import DtypeFamily, Format
+from ._format import DtypeFamily, Format, itself
 from ._planner import Planner
 from ._policy import watch
 from ._refusal import refused_ways
@@ -18,8 +18,10 @@ from ._registry import HERE, Declared, DeclaredFormat, Registry
 from ._request import Request, Requests
 from ._route import Route
 from ._runner import Runner
+from ._shortcuts import Shortcut, Shortcuts
 from ._spec import Spec, spec_class
-from .errors import BadRequestError
+from ._trace import shares_memory
+from .errors import BadRequestError, UnknownValueError
 
 if TYPE_CHECKING:
     from ._plugins import Plugin
@@ -39,6 +41,10 @@ class Interop:
     ----------
     plugins : bool, default True
         Whether to load the installed plugins, at the first need.
+    costs : mapping of str to Cost, optional
+        What steps cost, by `Declared.key`, in the place of what their plugins declare. By default
+        what ``interop calibrate`` has stored for this machine, read with the plugins; ``{}`` for
+        what is declared and nothing else.
 
     Examples
     --------
@@ -47,19 +53,22 @@ class Interop:
     array([1, 2, 3])
     """
 
-    def __init__(self, *, plugins: bool = True) -> None:
+    def __init__(self, *, plugins: bool = True, costs: Mapping[str, Cost] | None = None) -> None:
         self._registry = Registry()
         self._planner = Planner(self._registry, importable)
         self._engine = Engine(self._registry, self._planner)
         self._requests = Requests(self._registry)
         self._lock = threading.RLock()
         self._load = plugins
+        self._measured = costs is None
+        if costs:
+            self._registry.price(costs)
         self._plugins: tuple[Plugin, ...] = ()
-        #: What to call for a target of the default request, and before it for a type of value.
+        #: What to call for a target of the default request, if no shortcut serves the value.
         self._targets: dict[Any, Callable[[Any], Any]] = {}
-        self._shortcuts: dict[Any, dict[type, Callable[[Any], Any]]] = {}
+        self._shortcuts = Shortcuts()
         if not TYPE_CHECKING:
-            self.convert = _quick(self.convert, self._targets, self._shortcuts)
+            self.convert = _quick(self.convert, self._targets, self._shortcuts.tables)
 
     # ------------------------------------------------------------------ converting
 
@@ -143,8 +152,7 @@ class Interop:
         )
         plain = stream is None and like is None and not watch.blocks and _hashable(to)
         if plain and request.is_default:
-            shortcuts = self._shortcuts.setdefault(to, {})
-            return self._targets.setdefault(to, _planned(self, request, shortcuts, to))(x)
+            return self._targets.setdefault(to, _planned(self, request, to))(x)
         return self._run(x, request, stream)
 
     def converter(
@@ -178,16 +186,18 @@ class Interop:
         )
         if stream is not None or like is not None or not request.is_default or not _hashable(to):
             return lambda x, /: self._run(x, self._requests.current(request), stream)
-        shortcuts = self._shortcuts.setdefault(to, {})
-        planned = _planned(self, request, shortcuts, None)
+        shortcuts = self._shortcuts.table(to)
+        planned = _planned(self, request, to, fixed=True)
 
         def converted(x: Any, /) -> Any:
-            shortcut = shortcuts.get(type(x))
-            if shortcut is not None and not watch.blocks:
-                result = shortcut(x)
-                if result is not NotImplemented:
-                    return result
-            return planned(x)
+            try:
+                shortcut = shortcuts[type(x)]
+            except KeyError:
+                return planned(x)
+            if shortcut is None:
+                return x
+            result = shortcut(x)
+            return planned(x) if result is NotImplemented else result
 
         return converted
 
@@ -229,6 +239,12 @@ class Interop:
             to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
         )
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
+        if spec.format not in self._registry.formats:
+            msg = (
+                f"no plugin that is loaded declares the format {spec.format!r}; see "
+                "interop.plugins() for those that failed and why, and interop.formats()."
+            )
+            raise UnknownValueError(msg)
         runner = self._engine.route(spec, request, installed=False)
         return Route(
             spec,
@@ -307,8 +323,7 @@ class Interop:
                 HERE,
             )
             self._requests.clear()
-            for known in self._shortcuts.values():
-                known.clear()
+            self._shortcuts.clear()
 
     def conversion(
         self, source: str, target: str, **declaration: Any
@@ -355,6 +370,10 @@ class Interop:
                     from ._plugins import load
 
                     self._plugins = load(self._registry)
+                    if self._measured:
+                        from ._costs import stored
+
+                        self._registry.price(stored())
                     self._load = False
         return self._registry
 
@@ -376,12 +395,13 @@ class Interop:
         runner = request.routes.get(spec_class(spec)) or self._engine.route(spec, request)
         return self._engine.run(x, spec, request, runner, stream)
 
-    def _shortcut(self, x: Any, spec: Spec, runner: Runner) -> Callable[[Any], Any] | None:
-        """Return the shortcut for values of the very type of `x`, if its route has one."""
+    def _learn(self, to: Any, x: Any, spec: Spec, runner: Runner, version: int) -> None:
+        """Take up the shortcut for values of the very type of `x`, if its route has one."""
         source, steps = self._registry.formats[spec.format], runner.steps
-        if not self._registry.is_plain(type(x), source):
-            return None
-        return self._planner.shortcut(steps) if steps else source.identity
+        if self._registry.is_plain(type(x), source):
+            found = self._planner.shortcut(steps) if steps else source.identity
+            if found is not None and self._registry.version == version:
+                self._shortcuts.learn(to, type(x), None if found is itself else found)
 
     def _fill(
         self,
@@ -403,18 +423,22 @@ class Interop:
         if into.traits & {"readonly", "immutable"}:
             msg = "out is read-only; give an array that can be written."
             raise BadRequestError(msg)
-        dtype = None if spec.dtype in target.dtypes else into.dtype
-        request = self._request(
-            into.format, dtype=dtype, device=into.device, allow=allow, forbid=forbid
-        )
-        target.fill(out, self._run(x, request, stream))
+        words = {"device": into.device, "allow": allow, "forbid": forbid}
+        request = self._request(into.format, dtype=into.dtype, **words)
+        # What lies in the memory of `out` must all be read before any of it is written.
+        apart = shares_memory(self._registry, x, out) is False
+        if not (apart and self._engine.write(x, spec, out, into, request, stream)):
+            dtype = None if spec.dtype in target.dtypes else into.dtype
+            copy = None if apart else True
+            request = self._request(into.format, dtype=dtype, copy=copy, **words)
+            target.fill(out, self._run(x, request, stream))
         return out
 
 
 def _quick(
     full: Callable[..., Any],
     targets: dict[Any, Callable[[Any], Any]],
-    shortcuts: dict[Any, dict[type, Callable[[Any], Any]]],
+    shortcuts: dict[Any, dict[type, Shortcut]],
 ) -> Callable[..., Any]:
     """Return `full`, with a front that costs less to call.
 
@@ -425,13 +449,15 @@ def _quick(
     @wraps(full)
     def convert(x: Any, /, to: Any = None, **words: Any) -> Any:
         if not words:
-            if not watch.blocks:
-                try:
-                    result = shortcuts[to][type(x)](x)
-                except (KeyError, TypeError):  # none is known, or the targets are a list
-                    result = NotImplemented
+            try:
+                shortcut = shortcuts[to][type(x)]
+                if shortcut is None:
+                    return x
+                result = shortcut(x)
                 if result is not NotImplemented:
                     return result
+            except (KeyError, TypeError):
+                pass  # none is known, or the targets are a list
             try:
                 target = targets[to]
             except (KeyError, TypeError):
@@ -444,7 +470,7 @@ def _quick(
 
 
 def _planned(
-    face: Interop, request: Request, shortcuts: dict[type, Callable[[Any], Any]], to: Any
+    face: Interop, request: Request, to: Any, *, fixed: bool = False
 ) -> Callable[[Any], Any]:
     """Return a function that converts under the default request by its planned routes.
 
@@ -452,11 +478,10 @@ def _planned(
     ----------
     face : Interop
     request : Request
-    shortcuts : dict
-        Where to leave the shortcut for a type, once its route is known.
-    to : str, type, module or None
-        What to ask for instead while a policy is in force that is not the request's; None if the
-        request keeps its own.
+    to : str, type or module
+        The target, for which a shortcut is taken up once a route is known.
+    fixed : bool
+        Whether the request keeps its own policy, whichever is in force.
     """
     seen: set[tuple[type, str]] = set()
     registry, requests, engine = face._registry, face._requests, face._engine
@@ -468,16 +493,13 @@ def _planned(
             seen.clear()
             request, version = requests.current(request), registry.version
         if watch.blocks:
-            return face._run(x, requests.get(to) if to else requests.current(request), None)
+            return face._run(x, requests.current(request) if fixed else requests.get(to), None)
         spec = registry.describe(x)
         runner = request.routes.get(spec_class(spec)) or engine.route(spec, request)
         result = engine.carry_out(x, spec, request, runner, None)
         if (type(x), spec.format) not in seen:
             seen.add((type(x), spec.format))
-            found = face._shortcut(x, spec, runner)
-            # Formats may share a type; the first of them that has a shortcut keeps it.
-            if found is not None:
-                shortcuts.setdefault(type(x), found)
+            face._learn(to, x, spec, runner, version)
         return result
 
     return planned

@@ -12,8 +12,10 @@ longer than the shortest one. If no route is feasible within that, the limit is 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
-from itertools import count
+import math
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import count, product
 from typing import Any, NamedTuple
 
 from ._composite import Composites
@@ -30,6 +32,14 @@ from ._step import Step, Wants
 __all__ = ["Goal", "Label", "Planner", "State"]
 
 
+#: Seconds that a step takes beside its own: to be called for, and to forgo the shortcut that stands
+#: for one step alone.
+_EACH = 2e-6
+
+#: How `Label.parted` ranks memory that is shared by way of a framework nobody asked for.
+_BY_THE_WAY = 2
+
+
 class State(NamedTuple):
     """A spec, and what of the way to it still matters."""
 
@@ -38,21 +48,23 @@ class State(NamedTuple):
     copied: bool = False
     hosted: bool = False
     stopped: bool = False
+    detoured: bool = False
 
 
 class Label(NamedTuple):
     """The order of preference between routes: the one sort key.
 
     Feasible under the policy, then fewest lost properties, then no bytes copied before any
-    copied, then some memory shared before none, then fewest visits to frameworks that would have
-    to be imported though nobody asked for them, then the shorter estimated time, then fewer steps,
-    then the names.
+    copied, then some memory shared before none (unless for the sake of it a framework is visited
+    for which nobody asked: that comes last), then fewest visits to frameworks that would have to be
+    imported though nobody asked for them, then the shorter estimated time, then fewer steps, then
+    the names.
     """
 
     refused: int = 0
     lost: int = 0
     copied: bool = False
-    parted: bool = False
+    parted: int = 0
     imports: int = 0
     seconds: float = 0.0
     steps: int = 0
@@ -64,9 +76,9 @@ class Label(NamedTuple):
             self.refused + refused,
             self.lost + len(step.effects & LOSING),
             self.copied or step.writes,
-            self.parted or not step.aliases,
+            max(self.parted, not step.aliases),
             self.imports + imports,
-            self.seconds + step.seconds,
+            self.seconds + step.seconds + _EACH,
             self.steps + 1,
             (*self.names, step.label),
         )
@@ -93,7 +105,7 @@ class Planner:
     def __init__(self, registry: Registry, available: Callable[[str], bool]) -> None:
         self._registry = registry
         self.graph = Graph(registry, available)
-        self._composites = Composites(registry, self)
+        self.composites = Composites(registry, self)
 
     def format(self, name: str) -> Format:
         """Return a format by its name."""
@@ -140,7 +152,7 @@ class Planner:
         tuple of Label and list of Step, or None
         """
         if self.graph.refresh():
-            self._composites.forget()
+            self.composites.forget()
         goals = self.goals(spec, request)
         if not goals:
             return None
@@ -173,15 +185,22 @@ class Planner:
     def shortcut(self, steps: tuple[Step, ...]) -> Callable[[Any], Any] | None:
         """Return the shortcut that stands for a route, if no other distribution has a say.
 
-        It stands for one if the only hand-off among the steps declares it, and if nobody else
-        declares conversions between the two formats, which might be preferred for some values.
+        It stands for one if every hand-off among the steps declares one, and if nobody else
+        declares conversions between two of the formats, which might be preferred for some values.
         """
-        source, target = steps[0].before.format, steps[-1].after.format
         between = [step for step in steps if step.before.format != step.after.format]
+        found = tuple(step.shortcut for step in between if step.shortcut is not None)
+        ends = steps[0].before.format, steps[-1].after.format
+        pairs = {ends, *((step.before.format, step.after.format) for step in between)}
+        if not found or len(found) < len(between) or any(map(self._contested, pairs)):
+            return None
+        return found[0] if len(found) == 1 else partial(_one_by_one, found)
+
+    def _contested(self, pair: tuple[str, str]) -> bool:
+        """Tell whether several distributions declare conversions between two formats."""
+        source, target = pair
         rivals = {e.provenance for e in self.graph.edges(source) if e.target.name == target}
-        if len(between) == 1 and len({r.distribution for r in rivals}) <= 1:
-            return between[0].shortcut
-        return None
+        return len({rival.distribution for rival in rivals}) > 1
 
     def steps(
         self, spec: Spec, wants: Wants, request: Request, near: frozenset[str]
@@ -190,7 +209,17 @@ class Planner:
         for edge in self.graph.edges(spec.format):
             if edge.target.name in near and edge.takes_value(spec):
                 yield from edge.steps(spec, wants)
-        yield from self._composites.steps(spec, wants, request, near)
+        for target in self.composites.targets(spec, near):
+            yield from self.composites.steps(spec, wants, request, target)
+
+
+def _one_by_one(shortcuts: tuple[Callable[[Any], Any], ...], value: Any) -> Any:
+    """Return what shortcuts make of a value in turn, or `NotImplemented` as soon as one does."""
+    for shortcut in shortcuts:
+        value = shortcut(value)
+        if value is NotImplemented:
+            break
+    return value
 
 
 class _Search:
@@ -221,28 +250,95 @@ class _Search:
         self._relaxed = relaxed
         self._wants = _wants(request, goals)
         self._order = count()
+        self._queue: list[tuple[Label, int, State, Format | None]] = []
+        self._labels: dict[State, Label] = {}
+        self._came: dict[State, tuple[State, Step]] = {}
         self._foreign: frozenset[str] = frozenset()
+        self._third: frozenset[str] = frozenset()
+        #: The best losses, copies and imports of the routes that are complete, as in `Label`.
+        self._best: tuple[Any, ...] = (math.inf,)
 
     def run(self, spec: Spec) -> tuple[Label, list[Step]] | None:
         """Return the preferred route from `spec`."""
-        self._foreign = self._planner.graph.foreign(self._outlook.near, (spec.format, *self._goals))
+        known = (spec.format, *self._goals)
+        self._foreign = self._planner.graph.foreign(self._outlook.near, known)
+        self._third = self._planner.graph.third(self._outlook.near, known)
         start = State(spec)
-        best: dict[State, Label] = {start: Label()}
-        came: dict[State, tuple[State, Step]] = {}
-        queue = [(Label(), next(self._order), start)]
+        self._labels[start] = Label()
+        queue = self._queue = [(Label(), next(self._order), start, None)]
         settled: set[State] = set()
         while queue:
-            _, _, state = heapq.heappop(queue)
-            if state in settled:
-                continue
-            if self._reached(state):
-                return best[state], _trace(came, state)
-            settled.add(state)
-            for after, step, label in self._extend(state, best[state]):
-                if after not in best or label < best[after]:
-                    best[after], came[after] = label, (state, step)
-                    heapq.heappush(queue, (self._bound(after, label), next(self._order), after))
+            _, _, state, target = heapq.heappop(queue)
+            if target is not None:
+                self._extend(state, self._handed_over(state, target))
+            elif state not in settled:
+                if self._reached(state):
+                    return self._labels[state], _trace(self._came, state)
+                settled.add(state)
+                self._extend(state, self._declared(state))
+                self._put_off(state)
         return None
+
+    def _extend(self, state: State, steps: Iterable[Step]) -> None:
+        """Enter what some steps make of a state in the queue."""
+        for after, step, label in self._taken(state, steps):
+            if after.detoured and label.copied and not after.fresh and self._reached(after):
+                label = label._replace(parted=_BY_THE_WAY)  # noqa: PLW2901 - of a whole route
+            known = self._labels.get(after)
+            if (known is None or label < known) and not self._beaten(after, label):
+                self._labels[after], self._came[after] = label, (state, step)
+                if label[1:5] < self._best and self._reached(after):
+                    self._best = label[1:5]
+                self._enter(self._bound(after, label), after)
+
+    def _put_off(self, state: State) -> None:
+        """Enter the hand-overs of a composite value in the queue, by what they must cost at least.
+
+        Each takes several searches, for its components. Few of them are ever looked at.
+        """
+        label, spec = self._labels[state], state.spec
+        source = self._planner.format(spec.format)
+        as_it_is = not self._changes(spec)
+        for target in self._planner.composites.targets(spec, self._outlook.near):
+            if self._is_worthwhile(label, target.name):
+                least = label._replace(
+                    imports=label.imports + (target.name in self._foreign),
+                    seconds=label.seconds + source.handling + target.handling,
+                )
+                there = state._replace(spec=spec._replace(format=target.name))
+                known = self._labels.get(there)
+                met = known is not None and known <= least
+                if not (as_it_is and (met or self._beaten(there, least))):
+                    self._enter(self._bound(there, least), state, target)
+
+    def _changes(self, spec: Spec) -> bool:
+        """Tell whether a hand-over may give a value another dtype, device or memory."""
+        dtypes, devices = {spec.dtype, *self._wants.dtypes}, {spec.device, *self._wants.devices}
+        return self._request.copy is True or len(dtypes) > 1 or len(devices) > 1
+
+    def _enter(self, bound: Label, state: State, target: Format | None = None) -> None:
+        heapq.heappush(self._queue, (bound, next(self._order), state, target))
+
+    def _beaten(self, state: State, label: Label) -> bool:
+        """Tell whether the same spec was reached with less behind it, and as well in all else.
+
+        A state with less behind it comes first anyway; but a later one may be the quicker if what
+        sets them apart has to happen sooner or later, so that neither stands for the other.
+        """
+        spec, fresh, copied, hosted, stopped, detoured = state
+        freshness = {fresh} if self._request.copy is True else {fresh, False}
+        less = product(
+            (spec,), freshness, {copied, False}, (hosted,), (stopped,), {detoured, False}
+        )
+        others = (self._labels.get(State(*one)) for one in less if one != state)
+        return any(
+            other is not None
+            and other.refused <= label.refused
+            and other.lost <= label.lost
+            and other.imports <= label.imports
+            and other[5:] <= label[5:]
+            for other in others
+        )
 
     def _bound(self, state: State, label: Label) -> Label:
         """Return the least label that a whole route through `state` can have."""
@@ -263,7 +359,7 @@ class _Search:
             label.refused,
             label.lost + must_lose,
             label.copied or must_copy,
-            label.parted or spec.format not in outlook.shared,
+            max(label.parted, spec.format not in outlook.shared),
             label.imports,
             label.seconds + seconds,
             label.steps,
@@ -280,14 +376,20 @@ class _Search:
             and matches(spec.device, goal.device)
             and spec.traits <= goal.carries
             and (state.fresh or self._request.copy is not True)
+            # Fresh memory is the caller's to write, whichever library has made it.
+            and not (state.fresh and "readonly" in spec.traits)
             and state.stopped == self._relaxed
         )
 
-    def _extend(self, state: State, label: Label) -> Iterator[tuple[State, Step, Label]]:
-        for step in self._planner.steps(state.spec, self._wants, self._request, self._outlook.near):
+    def _taken(self, state: State, steps: Iterable[Step]) -> Iterator[tuple[State, Step, Label]]:
+        """Yield what those of some steps that are permitted make of a state."""
+        label = self._labels[state]
+        for step in steps:
             if step.place in self._without:
                 continue
             after, taken = _advanced(state, step)
+            if after.spec.format in self._third:
+                after = after._replace(detoured=True)
             if after.spec == state.spec and self._request.copy is not True:
                 continue
             refused = len(taken.effects - self._request.permitted)
@@ -297,6 +399,39 @@ class _Search:
                 imports = after.spec.format in self._foreign
                 yield after, taken, label.extended(taken, refused, imports)
 
+    def _declared(self, state: State) -> Iterator[Step]:
+        """Yield the declared steps that can be part of a better route than those that are complete.
+
+        What an edge does whatever it is asked for is known before any step is made of it. Those
+        that copy nothing come first: once one has reached a goal, none that copies is looked at.
+        """
+        spec, label, near = state.spec, self._labels[state], self._outlook.near
+        for edge in self._planner.graph.edges(spec.format):
+            name, rest = edge.target.name, (edge.writes, not edge.aliases, edge.losses)
+            wanted = name in near and self._is_worthwhile(label, name, *rest)
+            if wanted and edge.takes_value(spec):
+                yield from edge.steps(spec, self._wants)
+
+    def _handed_over(self, state: State, target: Format) -> Iterator[Step]:
+        """Yield the hand-overs of a composite value to one format, as `_declared`."""
+        label, name = self._labels[state], target.name
+        if self._is_worthwhile(label, name):
+            writing = self._is_worthwhile(label, name, True)
+            yield from self._planner.composites.steps(
+                state.spec, self._wants, self._request, target, writing=writing
+            )
+
+    def _is_worthwhile(
+        self, label: Label, name: str, writes: bool = False, parts: bool = False, losses: int = 0
+    ) -> bool:
+        least = (
+            label.lost + losses,
+            label.copied or writes,
+            max(label.parted, parts),
+            label.imports + (name in self._foreign),
+        )
+        return self._relaxed or least <= self._best
+
 
 def _advanced(state: State, step: Step) -> tuple[State, Step]:
     """Return the state after a step, and the step with the effects that only the way shows."""
@@ -305,7 +440,8 @@ def _advanced(state: State, step: Step) -> tuple[State, Step]:
     if state.hosted and was == "cpu" and now != "cpu":
         step = step._replace(effects=step.effects | {"host_round_trip"})
     fresh = state.fresh or not step.aliases
-    return State(step.after, fresh, state.copied or step.writes, hosted, state.stopped), step
+    copied = state.copied or step.writes
+    return State(step.after, fresh, copied, hosted, state.stopped, state.detoured), step
 
 
 def _alike(one: Spec, other: Spec) -> bool:

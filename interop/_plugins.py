@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterable, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -63,7 +64,7 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
     PluginError
         No plugin is installed at all, which means that this package's metadata is missing.
     """
-    found = sorted(set(entry_points(group=GROUP)), key=_order)
+    found = sorted(_provenances(set(entry_points(group=GROUP))), key=_order)
     if not found:
         msg = (
             "no plugin is installed, not even interop's own: the metadata of the distribution "
@@ -74,24 +75,38 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(door)
     blocked = {name.strip() for name in os.environ.get("INTEROP_DISABLE_PLUGINS", "").split(",")}
-    return tuple(_load_one(entry, manager, registry, blocked) for entry in found)
+    return tuple(_load_one(entry, origin, manager, registry, blocked) for entry, origin in found)
 
 
-def _order(entry: EntryPoint) -> tuple[bool, str, str]:
-    distribution = _provenance(entry).distribution
-    return distribution != _OWN, distribution, entry.name
+def _order(found: tuple[EntryPoint, Provenance]) -> tuple[bool, str, str]:
+    entry, origin = found
+    return origin.distribution != _OWN, origin.distribution, entry.name
 
 
-def _provenance(entry: EntryPoint) -> Provenance:
-    if entry.dist is None:
-        return Provenance(entry.name, "an unknown distribution", "")
-    return Provenance(entry.name, entry.dist.name, entry.dist.version)
+def _provenances(entries: Iterable[EntryPoint]) -> Iterator[tuple[EntryPoint, Provenance]]:
+    """Yield entry points with where they come from.
+
+    To ask a distribution for its name is to parse its metadata, so each is asked once.
+    """
+    known: dict[int, tuple[str, str]] = {}
+    for entry in entries:
+        dist = entry.dist
+        if dist is None:
+            yield entry, Provenance(entry.name, "an unknown distribution", "")
+            continue
+        if id(dist) not in known:
+            metadata = dist.metadata
+            known[id(dist)] = metadata["Name"], metadata["Version"]
+        yield entry, Provenance(entry.name, *known[id(dist)])
 
 
 def _load_one(
-    entry: EntryPoint, manager: pluggy.PluginManager, registry: Registry, blocked: set[str]
+    entry: EntryPoint,
+    origin: Provenance,
+    manager: pluggy.PluginManager,
+    registry: Registry,
+    blocked: set[str],
 ) -> Plugin:
-    origin = _provenance(entry)
     if entry.name in blocked or origin.distribution in blocked:
         return Plugin(*origin, "blocked", "named in INTEROP_DISABLE_PLUGINS")
     try:

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+from weakref import WeakSet
 
 from .errors import BadRequestError
 
@@ -94,23 +95,37 @@ _DEFAULT_POLICY = Policy()
 _current: ContextVar[Policy] = ContextVar("interop_policy", default=_DEFAULT_POLICY)
 
 
+class Watcher(Protocol):
+    """Who wants to know whether any block is open."""
+
+    def watched(self, on: bool) -> None:
+        """Take notice; called under the watch's lock."""
+
+
 class Watch:
     """Counts the open ``policy`` and ``trace`` blocks of all threads.
 
-    While there is one, shortcuts are off: they serve the default policy and leave no receipt. To
-    read a slot is much cheaper than to ask a context variable on every call.
+    While there is one, nothing may be done that suits the default policy only, or that leaves no
+    receipt. To be told is much cheaper than to ask a context variable on every call.
     """
-
-    __slots__ = ("_lock", "blocks")
 
     def __init__(self) -> None:
         self.blocks = 0
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()
+        self._watchers: WeakSet[Watcher] = WeakSet()
+
+    def tell(self, watcher: Watcher) -> None:
+        """Tell `watcher`, for as long as it lives, when the first opens and the last closes."""
+        with self.lock:
+            self._watchers.add(watcher)
 
     def count(self, change: int) -> None:
         """Note that a block was opened or closed."""
-        with self._lock:
-            self.blocks += change
+        with self.lock:
+            before, self.blocks = self.blocks, self.blocks + change
+            if bool(before) != bool(self.blocks):
+                for watcher in self._watchers:
+                    watcher.watched(bool(self.blocks))
 
 
 watch = Watch()

@@ -90,11 +90,10 @@ def refusal(
     planner: Planner,
     spec: Spec,
     request: Request,
-    without: frozenset[object] = frozenset(),
+    nearest: list[tuple[list[Step], frozenset[str]]],
 ) -> RefusedError:
-    """Return the error to raise when there is no route."""
+    """Return the error to raise when there is no route but the `nearest`, which are refused."""
     asked = f"cannot convert {spec} to {request}"
-    nearest = list(alternatives(planner, spec, request, without))
     if nearest:
         routes = "\n".join(f"  - {line}" for line in described(nearest, request))
         steps, effects = nearest[0]
@@ -108,6 +107,9 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     """Say what no keyword would permit, and what to do about it."""
     for trait in sorted(spec.traits & _ADVICE.keys()):
         return f"{TRAITS[trait]}; {_ADVICE[trait]}."
+    own = planner.format(spec.format).obstacles
+    for trait in sorted(spec.traits & own.keys()):
+        return own[trait]
     if spec.dtype not in DTYPES:
         return (
             f"{spec.dtype} is not a dtype of numbers that the target can hold; convert it to one "
@@ -118,10 +120,12 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     if not planner.goals(spec, request):
         return _unreachable_goal(planner, spec, request)
     outlook = planner.graph.outlook(spec.format, request.formats)
+    near = [edge for edge in planner.graph.edges(spec.format) if edge.target.name in outlook.near]
+    near.sort(key=lambda edge: outlook.hops.get(edge.target.name, 0))
     objections = [
         f"  - {edge.conversion.label}: {reason}"
-        for edge in planner.graph.edges(spec.format)
-        if edge.target.name in outlook.near - {spec.format} and (reason := edge.objection(spec))
+        for edge in near
+        if edge.target.name != spec.format and (reason := edge.objection(spec))
     ]
     if not outlook.hops.keys() & {edge.target.name for edge in planner.graph.edges(spec.format)}:
         return f"no conversion leads there from {spec.format}; register one with interop.register."
@@ -143,5 +147,8 @@ def _unreachable_goal(planner: Planner, spec: Spec, request: Request) -> str:
             f"{' or '.join(map(repr, target.devices))}, or for another format."
         )
     dtype = request.dtype or spec.dtype
-    holds = ", ".join(sorted(target.dtypes, key=list(DTYPES).index)) if target.dtypes else "none"
+    if dtype is not None and dtype in target.obstacles:
+        return target.obstacles[dtype]
+    known = target.holds(request.device or target.devices[0])
+    holds = ", ".join(sorted(known, key=list(DTYPES).index)) if known else "none"
     return f"{name} does not hold {dtype}; ask for one of these with dtype=: {holds}."

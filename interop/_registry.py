@@ -7,10 +7,10 @@ by the larger `priority` of the two conversions, or else refused with the names 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ._conversion import Conversion
+from ._conversion import Conversion, Cost
 from ._format import DtypeFamily, Format
 from ._policy import EFFECTS
 from ._spec import MEMORY_TRAITS, Spec
@@ -40,6 +40,8 @@ class Provenance(NamedTuple):
 #: Provenance of what is registered by a call rather than by a plugin.
 HERE = Provenance("run time", "run time", "")
 
+_HOST = frozenset({"cpu"})
+
 
 class Declared(NamedTuple):
     """A conversion together with who declared it.
@@ -55,6 +57,17 @@ class Declared(NamedTuple):
     conversion: Conversion
     provenance: Provenance
     state: str = "ready"
+
+    @property
+    def key(self) -> str:
+        """What it is called in a table of costs."""
+        one = self.conversion
+        key = f"{self.provenance.distribution}: {one.source} → {one.target}: {one.label}"
+        if one.devices is not None and one.devices != _HOST:
+            key += f" on {', '.join(sorted(one.devices))}"
+        if one.requires:
+            key += f" if {', '.join(sorted(one.requires))}"
+        return key
 
 
 class DeclaredFormat(NamedTuple):
@@ -84,13 +97,38 @@ class Registry:
         self.families: list[DtypeFamily] = []
         self._conversions: dict[tuple[object, ...], Declared] = {}
         self._describers: dict[type, Callable[[Any], Spec]] = {}
+        self._costs: Mapping[str, Cost] = {}
         #: Counts changes, so that whoever caches knows when to forget.
         self.version = 0
 
     @property
     def conversions(self) -> tuple[Declared, ...]:
         """All conversions in force, in the order of registration."""
-        return tuple(self._conversions.values())
+        return tuple(self._priced(declared) for declared in self._conversions.values())
+
+    def price(self, costs: Mapping[str, Cost]) -> None:
+        """Take the costs of a table in the place of those that were declared.
+
+        Parameters
+        ----------
+        costs : mapping of str to Cost
+            By `Declared.key`; the latency of a format's name is its `handling`. What is not in it
+            keeps the cost that was declared.
+        """
+        self._costs = dict(costs)
+        for one in self.formats.values():
+            self.formats[one.name] = self._handled(one)
+        self.version += 1
+
+    def _priced(self, declared: Declared) -> Declared:
+        cost = self._costs.get(declared.key) if self._costs else None
+        if cost is None:
+            return declared
+        return declared._replace(conversion=declared.conversion._replace(cost=cost))
+
+    def _handled(self, one: Format) -> Format:
+        cost = self._costs.get(one.name)
+        return one if cost is None else one._replace(handling=cost.latency)
 
     def add(
         self,
@@ -115,7 +153,7 @@ class Registry:
         for each in new_conversions:
             _check_conversion(each, provenance)
         places = self._places(new_conversions, provenance)
-        self.formats.update((one.name, one) for one in new_formats)
+        self.formats.update((one.name, self._handled(one)) for one in new_formats)
         self.provenance.update((one.name, provenance) for one in new_formats)
         self._conversions.update(places)
         self.families += [f for f in new_families if f not in self.families]
@@ -137,7 +175,7 @@ class Registry:
             )
             raise PluginError(msg)
         known = self.formats.get(one.name)
-        if known is not None and known != one:
+        if known is not None and known._replace(handling=one.handling) != one:
             msg = (
                 f"format {one.name!r} is declared by {self.provenance[one.name]} and, "
                 f"differently, by {provenance}; rename one, or block one of them with "
@@ -234,10 +272,10 @@ class Registry:
         return tuple(dense or names)
 
     def named(self, name: str) -> tuple[str, ...]:
-        """Return the formats that a name stands for: itself, or all of a framework's."""
+        """Return the formats that a name stands for: itself, or all whose names begin with it."""
         if name in self.formats:
             return (name,)
-        return tuple(one for one in self.formats if one.partition(".")[0] == name)
+        return tuple(one for one in self.formats if one.startswith(f"{name}."))
 
     def dtype_name(self, dtype: object) -> str | None:
         """Return the name of a framework's dtype object, or None if no family knows it."""
@@ -274,6 +312,7 @@ def _place(one: Conversion) -> tuple[object, ...]:
         one.devices,
         one.requires,
         one.ndims,
+        one.index_dtypes,
         one.changes,
         one.to_dtypes,
         one.to_devices,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,30 @@ _MOST = 4096
 _SPELLINGS = {"bool_": "bool", "half": "float16", "float": "float64", "double": "float64"}
 
 
+class RoutesByState(dict[Any, Any]):
+    """Routes that are kept apart by how the process is set up when they are looked up.
+
+    Parameters
+    ----------
+    states : iterable of callable
+        What answers how it is set up.
+    """
+
+    def __init__(self, states: Iterable[Callable[[], Any]]) -> None:
+        super().__init__()
+        self._states = tuple(states)
+
+    def _now(self) -> tuple[Any, ...]:
+        return tuple(state() for state in self._states)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the route of a class of specs in the present state."""
+        return super().get((key, self._now()), default)
+
+    def __setitem__(self, key: Any, route: Any) -> None:
+        super().__setitem__((key, self._now()), route)
+
+
 class Request:
     """What the caller wants of the result.
 
@@ -38,7 +62,7 @@ class Request:
         The effects permitted by the block and the keywords around the call.
     """
 
-    __slots__ = ("copy", "device", "dtype", "formats", "permitted", "policy", "routes")
+    __slots__ = ("copy", "device", "dtype", "formats", "permitted", "policy", "refusals", "routes")
 
     def __init__(
         self,
@@ -56,6 +80,8 @@ class Request:
         self.permitted = self.policy.permitted - (COPYING if copy is False else frozenset())
         #: Routes already found for this request, by class of spec.
         self.routes: dict[tuple[object, ...], Runner] = {}
+        #: For the classes that have none, the nearest routes that are refused.
+        self.refusals: dict[tuple[object, ...], list[Any]] = {}
 
     @property
     def key(self) -> tuple[tuple[str, ...], str | None, str | None, bool | None, Policy]:
@@ -95,7 +121,16 @@ class Requests:
         """Return the request of the same key that holds routes of what is registered now."""
         known = self._known.get(request.key)
         # A forgotten request may hold stale routes, so that a new one takes its place.
-        return known or self._known.setdefault(request.key, Request(*request.key))
+        return known or self._known.setdefault(request.key, self._fresh(request))
+
+    def _fresh(self, request: Request) -> Request:
+        """Return a request of the same key without routes."""
+        fresh = Request(*request.key)
+        formats = (self._registry.formats.get(name) for name in request.formats)
+        states = [one.lacks_now for one in formats if one is not None and one.lacks_now]
+        if states:
+            fresh.routes, fresh.refusals = RoutesByState(states), RoutesByState(states)
+        return fresh
 
     def get(
         self,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ._device import device_type, matches
 from ._dtype import bit_carrier, itemsize, preserves
 from ._format import Format
-from ._policy import COPYING
+from ._policy import COPYING, LOSING
 from ._registry import Declared, Provenance
 from ._spec import MEMORY_TRAITS, Spec
 
@@ -58,6 +58,8 @@ class Step(NamedTuple):
     place : object
         What to leave out when this step has declined.
     shortcut : callable or None
+    into : callable or None
+        ``into(out, value)`` writes the result where it is wanted.
     """
 
     label: str
@@ -73,6 +75,7 @@ class Step(NamedTuple):
     stream: bool = False
     place: object = None
     shortcut: Callable[[Any], Any] | None = None
+    into: Callable[[Any, Any], None] | None = None
 
 
 class Edge:
@@ -82,11 +85,14 @@ class Edge:
         "aliases",
         "bits",
         "conversion",
+        "dense",
         "devices",
         "dtypes",
         "effects",
+        "losses",
         "provenance",
         "requires",
+        "same",
         "source",
         "takes",
         "target",
@@ -105,6 +111,9 @@ class Edge:
         self.requires = conversion.requires
         self.takes = conversion.takes | conversion.requires
         self.effects = conversion.effects
+        self.losses = len(conversion.effects & LOSING)
+        self.dense = target.is_dense
+        self.same = not target.is_dense and not source.is_dense
         self.aliases = conversion.aliases
         self.writes = bool(conversion.effects & COPYING)
         self.bits = conversion.bits
@@ -117,7 +126,12 @@ class Edge:
             and self.requires <= spec.traits
             and (self.devices is None or device_type(spec.device) in self.devices)
             and (self.conversion.ndims is None or len(spec.shape) in self.conversion.ndims)
+            and self._takes_indices(spec)
         )
+
+    def _takes_indices(self, spec: Spec) -> bool:
+        holds = self.conversion.index_dtypes
+        return holds is None or spec.index_dtype in holds
 
     def objection(self, spec: Spec) -> str | None:
         """Say why the conversion does not take a value of `spec`, or return None."""
@@ -133,14 +147,18 @@ class Edge:
             return f"it takes data on {', '.join(sorted(self.devices))}, not on {spec.device}"
         if self.conversion.ndims is not None and len(spec.shape) not in self.conversion.ndims:
             return f"it does not take arrays of {len(spec.shape)} axes"
+        if not self._takes_indices(spec):
+            return f"it does not take indices of {spec.index_dtype}"
         return None
 
     def steps(self, spec: Spec, wants: Wants) -> Iterator[Step]:
         """Yield the steps this conversion can make of a value it takes."""
         for device in self._devices(spec, wants):
-            lacking = self.target.lacks.get(device_type(device), _NOTHING)
+            lacking = self.target.lacking(device)
             for dtype, carrier in self._elements(spec, wants):
-                if (carrier or dtype) not in lacking:
+                # What a value has already, its format can hold after all.
+                kept = self.source is self.target and dtype == spec.dtype
+                if kept or (carrier or dtype) not in lacking:
                     yield self._step(spec, dtype, carrier, device, wants)
 
     def _devices(self, spec: Spec, wants: Wants) -> Iterable[str]:
@@ -197,25 +215,30 @@ class Edge:
             partial(conversion.function, **keywords) if keywords else conversion.function,
             conversion.stream,
             self,
-            conversion.shortcut,
+            # One that was written for strangers knows nothing of this format's traits.
+            conversion.shortcut if conversion.source == self.source.name else None,
+            conversion.into,
         )
 
     def _after(self, spec: Spec, dtype: str | None, carrier: str | None, device: str) -> Spec:
-        conversion, target = self.conversion, self.target
-        dense = target.is_dense
-        same = not dense and not self.source.is_dense
-        nnz = spec.size if spec.nnz is None else spec.nnz
-        element = carrier or dtype
+        traits, element = self._traits(spec), carrier or dtype
+        if self.dense:
+            nbytes = spec.size * itemsize(element)
+            name = self.target.name
+            return Spec(name, dtype, device, spec.shape, traits, nbytes, carrier=carrier)
+        nnz = spec.nnz
+        if not self.same:
+            nnz = None if self.target.layout == "affine" else spec.size if nnz is None else nnz
         return Spec(
-            target.name,
+            self.target.name,
             dtype,
             device,
             spec.shape,
-            self._traits(spec),
-            spec.size * itemsize(element) if dense else _sparse_bytes(spec, element),
-            spec.nnz if same else None if dense or target.layout == "affine" else nnz,
-            None if dense else conversion.index_dtype or spec.index_dtype,
-            spec.code_dtype if same else None,
+            traits,
+            _sparse_bytes(spec, element),
+            nnz,
+            self.conversion.index_dtype or spec.index_dtype,
+            spec.code_dtype if self.same else None,
             carrier,
         )
 

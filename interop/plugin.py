@@ -30,10 +30,11 @@ import pluggy
 from ._conversion import Conversion, Cost
 from ._dlpack import CheckedProducer, Export, checked_export, export
 from ._dtype import DTYPES, itemsize
-from ._format import DtypeFamily, Format, Parts
+from ._format import DtypeFamily, Format, Parts, itself
 from ._policy import EFFECTS, Effect
 from ._quantized import QuantizedArray
 from ._spec import MEMORY_TRAITS, TRAITS, Spec, make_spec
+from ._threads import heed, spread
 from .errors import Declined
 
 __all__ = [
@@ -55,10 +56,13 @@ __all__ = [
     "Spec",
     "checked_export",
     "export",
+    "heed",
     "hookimpl",
     "hookspec",
     "itemsize",
+    "itself",
     "make_spec",
+    "spread",
 ]
 
 #: The version of this door. A plugin module may set ``INTEROP_API`` to the one it was written for.

@@ -47,15 +47,15 @@ def sparse(name: str, **facts: Any) -> Format:
     """Return the format of a toy sparse vector with NumPy components."""
     facts.setdefault("dtypes", frozenset({"float32", "float64"}))
     facts.setdefault("index_dtypes", frozenset({"int32", "int64"}))
+    facts.setdefault("roles", LAYOUT)
+    facts.setdefault("take_apart", apart)
+    facts.setdefault("assemble", lambda parts: Pair(name, parts.shape, *parts.arrays.values()))
     return Format(
         name,
         types=(f"{__name__}:Pair",),
         describe=describe,
         layout="toy",
         components="numpy",
-        roles=LAYOUT,
-        take_apart=apart,
-        assemble=lambda parts: Pair(name, parts.shape, *parts.arrays.values()),
         **facts,
     )
 
@@ -131,3 +131,22 @@ def test_a_trait_that_is_lost_on_the_way_apart_is_refused(loaded: Interop) -> No
     spec = describe(pair())._replace(traits=frozenset({"uncoalesced"}))
     with pytest.raises(interop.errors.RefusedError):
         loaded.plan(spec, to="two")
+
+
+def test_pointers_are_narrowed_only_where_they_fit(loaded: Interop) -> None:
+    """Pointers count the stored elements, which may be more than any axis is long."""
+    roles = {**LAYOUT, "pointers": "index_dtype"}
+    many = np.broadcast_to(np.float32(1), (2**31 + 1,))  # without the memory of so many
+
+    def rows(pair: Pair) -> Parts:
+        pointers = np.array([0, len(pair.values)])
+        return Parts(pair.shape, {**apart(pair).arrays, "pointers": pointers})
+
+    narrow = {"index_dtypes": frozenset({"int32"}), "assemble": lambda parts: parts}
+    facts = {"roles": roles, "take_apart": rows}
+    loaded.register(sparse("one", **facts), sparse("two", **facts, **narrow))
+    few = loaded.plan(pair(), to="two")
+    assert few.steps[0].call(pair()).arrays["pointers"].dtype == np.int32
+    stored = Pair("one", (4,), many, np.array([1, 3]))
+    with pytest.raises(interop.errors.RefusedError, match="do not fit in 32 bits"):
+        loaded.convert(stored, to="two")

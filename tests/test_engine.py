@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -220,3 +223,48 @@ def test_stream_reaches_only_the_steps_that_want_it(empty: Interop) -> None:
     empty.convert(Box("a", [1.0]), to="c", stream=7)
     empty.convert(Box("a", [1.0]), to="c")
     assert got == [7, None]
+
+
+def test_a_refusal_is_looked_for_once(empty: Interop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who tries copy=False for every value pays for the search once, and each error is its own."""
+    empty.register(toy("a"), toy("b"), copy("a", "b"))
+    searches: list[Spec] = []
+    route = empty._planner.route
+
+    def counted(spec: Spec, *rest: Any, **words: Any) -> Any:
+        searches.append(spec)
+        return route(spec, *rest, **words)
+
+    monkeypatch.setattr(empty._planner, "route", counted)
+    with pytest.raises(interop.errors.RefusedError, match=r"float32 5 on cpu.*\n.*copy_a_to_b"):
+        empty.convert(Box("a", [1.0] * 5), to="b", copy=False)
+    first = len(searches)
+    with pytest.raises(interop.errors.RefusedError, match=r"float32 7 on cpu.*\n.*copy_a_to_b"):
+        empty.convert(Box("a", [1.0] * 7), to="b", copy=False)
+    assert len(searches) == first > 0
+    empty.register(view("a", "b"))
+    assert empty.convert(Box("a", [1.0] * 7), to="b", copy=False).kind == "b"
+
+
+def test_threads_that_ask_for_the_same_route_search_once(
+    empty: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has waited for the planner takes the route that was found meanwhile."""
+    empty.register(toy("a"), toy("b"), view("a", "b"))
+    start, searches = threading.Barrier(8), []
+    route = empty._planner.route
+
+    def slow(spec: Spec, *rest: Any, **words: Any) -> Any:
+        searches.append(spec)
+        time.sleep(0.05)
+        return route(spec, *rest, **words)
+
+    def ask() -> str:
+        start.wait()
+        return empty.convert(Box("a", [1.0]), to="b", dtype="float32").kind
+
+    monkeypatch.setattr(empty._planner, "route", slow)
+    with ThreadPoolExecutor(8) as pool:
+        kinds = [asked.result() for asked in [pool.submit(ask) for _ in range(8)]]
+    assert kinds == ["b"] * 8
+    assert len(searches) == 1

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import interop
 from interop import Interop
+from interop.errors import UnknownValueError
 
 
 def test_a_value_that_is_what_was_asked_for_is_returned_as_it_is() -> None:
@@ -230,3 +232,32 @@ def test_nothing_is_held_after_a_conversion() -> None:
     del x
     gc.collect()
     assert alive() is None
+
+
+def test_a_spec_of_an_unknown_format_is_an_error_of_its_own() -> None:
+    """Planning from a spec of a format that nobody declares says so, whatever else is there."""
+    spec = interop.make_spec("nowhere", "float32", shape=(2,))
+    with pytest.raises(UnknownValueError, match=r"no plugin .* declares .*'nowhere'"):
+        interop.plan(spec, to="numpy")
+
+
+@pytest.mark.parametrize("made", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("side", [4, 1500])
+def test_out_may_overlap_the_value(side: int, made: Any) -> None:
+    """All of a value is read before `out` is written where they share memory, at any size."""
+    array = np.arange(float(side * side)).reshape(side, side)
+    expected = array.T.copy()
+    interop.convert(made(array).T, out=array)
+    np.testing.assert_array_equal(array, expected)
+    line = np.arange(float(side * side))
+    expected = line[:-1].copy()
+    interop.convert(made(line)[:-1], out=line[1:])
+    np.testing.assert_array_equal(line[1:], expected)
+    line = np.arange(float(side * side))
+    expected = line[::-1].copy()
+    interop.convert(line[::-1], out=made(line))
+    np.testing.assert_array_equal(line, expected)
+    pair = np.arange(side * side) + 1j
+    expected = pair.conj()
+    interop.convert(made(pair).conj(), out=pair)
+    np.testing.assert_array_equal(pair, expected)

@@ -8,13 +8,14 @@ a second conversion (which may take a shortcut) is like the first, and that the 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 import scipy.sparse
+import sparse
 import torch
 
 import interop
@@ -28,6 +29,10 @@ NUMBERS = (
 SPARSE_DTYPES = "bool int8 int32 int64 float32 float64 complex64 complex128".split()
 LAYOUTS = ("coo", "csr", "csc", "bsr")
 TORCH_LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+
+#: For each more, its library compiles anew.
+PYDATA_DTYPES = ("float32", "complex128")
+PYDATA_LAYOUTS = ("coo", "gcxs.csr", "gcxs.csc", "dok")
 
 Maker = Callable[[np.ndarray], Any]
 
@@ -142,6 +147,8 @@ def _numbers(value: Any) -> np.ndarray:
             )
             return bits.numpy().copy().view(_numpy_dtype(str(plain.dtype).removeprefix("torch.")))
         return plain.numpy().copy()
+    if isinstance(value, sparse.SparseArray):
+        return value.todense()
     return value.toarray() if scipy.sparse.issparse(value) else np.array(value)
 
 
@@ -159,7 +166,7 @@ def _warm() -> None:
         plain += [_sparse(layout, "float64", "int32") for layout in LAYOUTS]
         plain += [_torch_sparse(layout, "float64", "int64") for layout in TORCH_LAYOUTS]
         for value in plain:
-            for target in SPARSE_TARGETS:
+            for target in (*SPARSE_TARGETS, *PYDATA_TARGETS):
                 interop.convert(value, to=target)
                 interop.convert(value, to=target)
 
@@ -245,8 +252,26 @@ def _torch_sparse(layout: str, dtype: str, index: str) -> torch.Tensor:
         )
 
 
-def _sparse_cases() -> Iterator[Any]:
-    for dtype in SPARSE_DTYPES:
+def _pydata(layout: str, dtype: str, index: str) -> sparse.SparseArray:
+    dense = _sparse("csr", dtype, "int32").toarray()
+    if layout == "coo":
+        made = sparse.COO.from_numpy(dense)
+        return sparse.COO(made.coords.astype(index), made.data, made.shape)
+    if layout == "dok":
+        return sparse.DOK.from_numpy(dense)
+    axes = (0,) if layout == "gcxs.csr" else (1,)
+    made = sparse.GCXS.from_numpy(dense, compressed_axes=axes)
+    arrays = made.data, made.indices.astype(index), made.indptr.astype(index)
+    return sparse.GCXS(arrays, made.shape, axes)
+
+
+def _sparse_cases(dtypes: Sequence[str]) -> Iterator[Any]:
+    for dtype in PYDATA_DTYPES:
+        for layout in PYDATA_LAYOUTS:
+            for index in ("int32", "int64") if layout != "dok" else ("int64",):
+                name = f"sparse-{layout}-{dtype}-{index}"
+                yield pytest.param(_pydata, layout, dtype, index, id=name)
+    for dtype in dtypes:
         for index in ("int32", "int64"):
             for layout in (*LAYOUTS, "dia", "lil", "dok"):
                 if layout in LAYOUTS or index == "int32":
@@ -266,11 +291,22 @@ SPARSE_TARGETS = [
     *(f"scipy.{layout}" for layout in (*LAYOUTS, "dia", "lil", "dok")),
     *(f"torch.{layout}" for layout in TORCH_LAYOUTS),
 ]
+PYDATA_TARGETS = [f"sparse.{layout}" for layout in PYDATA_LAYOUTS]
 
 
 @pytest.mark.parametrize("target", SPARSE_TARGETS)
-@pytest.mark.parametrize(("make", "layout", "dtype", "index"), list(_sparse_cases()))
+@pytest.mark.parametrize(("make", "layout", "dtype", "index"), list(_sparse_cases(SPARSE_DTYPES)))
 def test_sparse(make: Callable[..., Any], layout: str, dtype: str, index: str, target: str) -> None:
     """A sparse value arrives with its numbers, shared exactly where the plan says so."""
+    value = make(layout, dtype, index)
+    _check(value, target, _numbers(value))
+
+
+@pytest.mark.parametrize("target", PYDATA_TARGETS)
+@pytest.mark.parametrize(("make", "layout", "dtype", "index"), list(_sparse_cases(PYDATA_DTYPES)))
+def test_sparse_to_pydata(
+    make: Callable[..., Any], layout: str, dtype: str, index: str, target: str
+) -> None:
+    """A sparse value arrives in every layout of PyData's, shared exactly where the plan says so."""
     value = make(layout, dtype, index)
     _check(value, target, _numbers(value))

@@ -26,29 +26,77 @@ PROGRAM = """
         spec = interop.spec(result)
         return (status("VmHWM") - before) / spec.nbytes
 
-    side = 6000
+    def into(value, out):
+        interop.convert(value, out=out)
+        open("/proc/self/clear_refs", "w").write("5")
+        before = status("VmRSS")
+        interop.convert(value, out=out)
+        return 1 + (status("VmHWM") - before) / interop.spec(out).nbytes
+
+    side = 4800
     f4 = torch.rand(side, side)
-    z = torch.complex(f4[:3000], f4[3000:])
+    z = torch.complex(f4[: side // 2], f4[side // 2 :])
     s = scipy.sparse.random_array((side, side), density=0.001, format="csr", rng=0, dtype="f4")
     csr = interop.convert(s, to="torch.sparse_csr")
+    coo = csr.to_sparse_coo()
+    twice = torch.sparse_coo_tensor(
+        torch.cat([coo.indices()] * 2, 1), torch.cat([coo.values()] * 2), coo.shape,
+        check_invariants=False,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch says once that quantized tensors will go
         q = torch.quantize_per_tensor(f4, 0.01, 3, torch.quint8)
+        scales, zeros = torch.rand(side, dtype=torch.float64) + 0.1, torch.zeros(side).long()
+        per_channel = torch.quantize_per_channel(f4, scales, zeros, 0, torch.qint8)
+        layouts = {
+            name: interop.convert(csr, f"torch.sparse_{name}") for name in ("csc", "bsr", "bsc")
+        }
     a = f4.numpy()
+    out = np.ones((side, side), "f4")
+    images = f4.view(-1, 240, 400, 4)[..., :3].permute(0, 3, 1, 2)
+    fresh = {"to": "numpy", "copy": True}
     print(json.dumps({
-        "copy": peak(f4, to="numpy", copy=True),
-        "transposed": peak(f4.t(), to="numpy", copy=True),
+        "copy": peak(f4, **fresh),
+        "transposed": peak(f4.t(), **fresh),
+        "permuted": peak(f4.view(120, 400, 480).permute(2, 0, 1), **fresh),
+        "images": peak(images, **fresh),
+        "columns": peak(f4[:, : side // 2], **fresh),
+        "broadcast": peak(f4[0].expand_as(f4), **fresh),
         "widen": peak(f4, to="numpy", dtype="float64"),
+        "narrow": peak(f4.double(), to="numpy", dtype="float32"),
+        "integers": peak(f4, to="numpy", dtype="int32"),
+        "float64 to float16": peak(f4.double(), to="numpy", dtype="float16"),
+        "float16 in a graph": peak(f4.double().requires_grad_(), to="torch", dtype="float16"),
         "bfloat16": peak(f4.bfloat16(), to="numpy", dtype="float32"),
+        "bfloat16 transposed": peak(f4.bfloat16().t(), to="numpy", dtype="float32"),
+        "uint8 transposed": peak(f4.byte().t(), to="numpy", dtype="float32"),
+        "float8": peak(f4.to(torch.float8_e4m3fn), to="numpy", dtype="float32"),
         "conj": peak(z.conj(), to="numpy"),
+        "adjoint": peak(z.mH, to="numpy"),
         "neg": peak(z.conj().imag, to="numpy"),
         "csr": peak(csr, to="numpy"),
-        "coo": peak(csr.to_sparse_coo(), to="torch"),
+        "csr cast": peak(csr, to="numpy", dtype="float64"),
+        "coo": peak(coo, to="torch"),
+        "uncoalesced": peak(twice, to="numpy"),
+        **{name: peak(value, to="numpy") for name, value in layouts.items()},
+        "scipy dia": peak(scipy.sparse.eye_array(side, format="dia"), to="numpy"),
+        "scipy lil": peak(s.tolil(), to="numpy"),
+        "scipy dok": peak(s[:, :].todok(), to="numpy"),
         "quantized": peak(q, to="numpy"),
+        "quantized to torch": peak(q, to="torch"),
+        "per channel": peak(per_channel, to="numpy"),
         "to torch": peak(a, to="torch", copy=True),
+        "transposed to torch": peak(a.T, to="torch", copy=True),
+        "torch to torch": peak(f4, to="torch", copy=True),
         "backwards": peak(a[::-1], to="torch"),
         "big endian": peak(a.astype(">f4"), to="torch"),
         "half": peak(a, to="torch", dtype="float16"),
+        "cast into out": into(f4.bfloat16(), out),
+        "transposed into out": into(f4.t(), out),
+        "adjoint into out": into(z.mH, np.ones(z.mH.shape, "c8")),
+        "csr into out": into(csr, out),
+        "uncoalesced into out": into(twice, torch.from_numpy(out)),
+        "quantized into out": into(q, out),
     }))
 """
 

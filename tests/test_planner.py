@@ -8,7 +8,7 @@ import pytest
 
 import interop
 from interop import Conversion, Cost, Interop, make_spec
-from interop._planner import Label, Planner
+from interop._planner import _EACH, Label, Planner
 from tests.toys import copy, toy, view
 
 
@@ -401,6 +401,7 @@ def _brute_force(edges: list[Conversion]) -> tuple[str, ...] | None:
     def key(way: list[Conversion]) -> tuple[object, ...]:
         seconds = sum(e.cost.seconds(spec, spec) for e in way)
         names = tuple(e.name for e in way)
+        seconds += _EACH * len(way)
         return any("copy" in e.effects for e in way), round(seconds, 12), len(way), names
 
     return tuple(e.name for e in min(near, key=key))
@@ -453,3 +454,34 @@ def test_whether_memory_is_shared_does_not_depend_on_size(empty: Interop) -> Non
         assert labels(route) == ["keeps_values"]
         assert route.aliases
         assert not route.zero_copy
+
+
+@pytest.mark.parametrize("slow", [1e-9, 1.0])
+def test_memory_is_not_shared_by_way_of_a_framework_nobody_asked_for(
+    empty: Interop, slow: float
+) -> None:
+    """Where bytes are copied anyway, a detour that saves some of them is none, whatever it costs."""
+    empty.register(toy("a"), toy("b"), toy("third"))
+    empty.register(
+        copy("a", "b", cost=Cost(slow), name="direct"),
+        view("a", "third", cost=Cost(1e-6)),
+        copy("third", "b", cost=Cost(1e-6), shares=True),
+    )
+    route = empty.plan(make_spec("a", "float32", shape=(3,)), to="b")
+    assert [step.label for step in route.steps] == ["direct"]
+
+
+def test_what_is_not_passable_is_passed_through_only_where_there_is_no_other_way(
+    empty: Interop,
+) -> None:
+    """A framework that is no help to others is a way station of nobody else's, but of its own."""
+    empty.register(toy("a"), toy("b"), toy("c"), toy("m", passable=False), toy("m.x"))
+    empty.register(view("a", "m", cost=Cost(1e-9)), view("m", "b", cost=Cost(1e-9)))
+    empty.register(view("m.x", "m"), view("m", "c"))
+    spec = make_spec("a", "float32", shape=(3,))
+    assert labels(empty.plan(spec, to="b")) == ["a_to_m", "m_to_b"]
+    empty.register(copy("a", "b"))
+    assert labels(empty.plan(spec, to="b")) == ["copy_a_to_b"]
+    own = make_spec("m.x", "float32", shape=(3,))
+    assert labels(empty.plan(own, to="b")) == ["m.x_to_m", "m_to_b"]
+    assert labels(empty.plan(spec, to="m")) == ["a_to_m"]

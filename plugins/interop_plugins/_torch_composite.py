@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop.plugin import Declined, Parts
 
@@ -29,6 +29,7 @@ __all__ = [
     "take_apart_compressed",
     "take_apart_coo",
     "take_apart_quantized",
+    "to_blocks",
     "to_layout",
 ]
 
@@ -40,10 +41,8 @@ _PLAIN = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32
 _QUANTIZED = {"uint8": "quint8", "int8": "qint8", "int32": "qint32"}
 
 
-#: Filled on first use: the name of each layout, the plain dtype of each quantized one, and what
-#: makes a tensor of each compressed layout.
+#: Filled on first use: the name of each layout, and what makes a tensor of each compressed one.
 _layouts: dict[Any, str] = {}
-_codes: dict[Any, Any] = {}
 _makers: dict[str, Callable[..., Any]] = {}
 
 
@@ -83,7 +82,7 @@ def glance_rows(layout: str, value: torch.Tensor) -> Any:
     else:
         indices, pointers = value.row_indices(), value.ccol_indices()
     values = value.values()
-    if values.dim() != 1 or dtype_name(values.dtype) not in _PLAIN or not values.is_contiguous():
+    if dtype_name(values.dtype) not in _PLAIN or not values.is_contiguous():
         return NotImplemented
     arrays = {"values": values, "indices": indices, "pointers": pointers}
     return Parts(tuple(value.shape), arrays)
@@ -162,8 +161,40 @@ def regroup(layout: str, value: torch.Tensor) -> torch.Tensor:
 
 
 def coalesce(value: torch.Tensor) -> torch.Tensor:
-    """Return a COO tensor that is sorted and holds every coordinate once; duplicates are summed."""
-    return value.coalesce()
+    """Return a COO tensor that is sorted and holds every coordinate once; duplicates are summed.
+
+    On the host they are summed in the order in which they are stored, as torch does where it makes
+    a tensor dense. Its own sort of few elements does not keep that order.
+    """
+    import torch
+
+    if not value.is_cpu or not value._nnz():
+        return value.coalesce()
+    indices, values = _summed(value)
+    if value.requires_grad:
+        result = value.coalesce()
+        result._values().detach().copy_(values)
+        return result
+    return torch.sparse_coo_tensor(
+        indices, values, value.shape, is_coalesced=True, check_invariants=False
+    )
+
+
+def _summed(value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the distinct coordinates in order, and the sums of their values."""
+    import torch
+
+    values, indices = components(value.detach())
+    places = torch.zeros_like(indices[0])
+    for length, row in zip(value.shape, indices, strict=False):
+        places.mul_(length).add_(row)
+    places, order = torch.sort(places, stable=True)
+    group = torch.ones_like(places, dtype=torch.bool)
+    torch.ne(places[1:], places[:-1], out=group[1:])
+    first, later = order[group], order[~group]
+    sums = values[first]
+    sums.index_add_(0, group.cumsum(0)[~group] - 1, values[later])
+    return indices[:, first], sums
 
 
 def compact(value: torch.Tensor) -> torch.Tensor:
@@ -195,28 +226,106 @@ def to_layout(layout: str, value: torch.Tensor) -> torch.Tensor:
     """Return a dense or sparse tensor in another sparse layout, part of the same graph."""
     import torch
 
+    if value.is_complex() and value.requires_grad:
+        msg = "torch differentiates no change of layout of complex tensors"
+        raise Declined(msg)
     if layout != "sparse_coo":
         _allow_compressed()
-    return value.to_sparse(layout=getattr(torch, layout))
+    if value.is_cpu and not value.requires_grad and value.dim() == 2:
+        pair = (str(value.layout).removeprefix("torch."), layout)
+        if pair == ("sparse_coo", "sparse_csr") and not value.dense_dim():
+            return _compressed(value)
+        if pair in (("sparse_csr", "sparse_coo"), ("sparse_csc", "sparse_coo")):
+            return _expanded(value, by_columns=pair[0] == "sparse_csc")
+    return _in_one_block(value).to_sparse(layout=getattr(torch, layout))
+
+
+def _in_one_block(value: torch.Tensor) -> torch.Tensor:
+    """Return a coalesced tensor, part of the same graph, whose indices are in C order.
+
+    torch compresses rows of indices as if they were, and reads and writes beyond their end.
+    """
+    import torch
+
+    if value.layout is not torch.sparse_coo or value._indices().is_contiguous():
+        return value
+    return torch.sparse_coo_tensor(
+        value.indices().contiguous(),
+        value.values(),
+        value.shape,
+        is_coalesced=True,
+        check_invariants=False,
+    )
+
+
+def _compressed(value: torch.Tensor) -> torch.Tensor:
+    """Return a coalesced COO matrix as CSR, without reading more than some of its indices."""
+    import numpy as np
+    import torch
+
+    values, (rows, columns) = components(value)
+    # NumPy's search is faster than torch's, which starts threads for it.
+    pointers = torch.from_numpy(np.searchsorted(rows.numpy(), np.arange(value.shape[0] + 1)))
+    arrays = {"values": values, "indices": columns, "pointers": pointers}
+    return assemble_compressed("sparse_csr", Parts(tuple(value.shape), arrays))
+
+
+def _expanded(value: torch.Tensor, *, by_columns: bool) -> torch.Tensor:
+    """Return a CSR or CSC matrix as COO, in the same order, with its indices in huge pages."""
+    import torch
+
+    values, indices, pointers = components(value)
+    places = fresh((2, len(indices)), "int64")[1]
+    torch._convert_indices_from_csr_to_coo(
+        pointers, indices, out_int32=False, transpose=by_columns, out=places
+    )
+    return torch.sparse_coo_tensor(
+        places, values, value.shape, is_coalesced=not by_columns, check_invariants=False
+    )
+
+
+def to_blocks(layout: str, value: torch.Tensor) -> torch.Tensor:
+    """Return a dense matrix in blocks of the largest size up to four that divides each side."""
+    import torch
+
+    _allow_compressed()
+    sides = tuple(next(n for n in (4, 3, 2, 1) if length % n == 0) for length in value.shape)
+    return value.to_sparse(layout=getattr(torch, layout), blocksize=sides)
+
+
+class _Tools(NamedTuple):
+    """What taking a quantized tensor apart needs: an import statement is slow on every call."""
+
+    blanks: dict[Any, Any]
+    per_tensor: Any
+    from_numpy: Callable[[Any], Any]
+    array: Callable[..., Any]
+
+
+@cache
+def _affine_tools() -> _Tools:
+    import numpy as np
+    import torch
+
+    blanks = {
+        getattr(torch, kind): torch.empty(0, dtype=getattr(torch, code), device="cpu")
+        for code, kind in _QUANTIZED.items()
+    }
+    return _Tools(blanks, torch.per_tensor_affine, torch.from_numpy, np.array)
 
 
 def take_apart_quantized(value: torch.Tensor) -> Parts:
     """Return codes that share the tensor's memory, with their scale and zero point."""
-    import numpy as np
-    import torch
-
-    if not _codes:
-        _codes.update({getattr(torch, q): getattr(torch, code) for code, q in _QUANTIZED.items()})
-    dtype = _codes[value.dtype]
-    # To look the device up takes longer than to name it; left out, it would be torch's default.
-    device = "cpu" if value.is_cpu else value.device
-    codes = torch.empty(0, dtype=dtype, device=device)
+    tools = _affine_tools()
+    blank = tools.blanks[value.dtype]
+    # To make one like another is quicker than to name its dtype and device.
+    codes = blank.new_empty(0) if value.is_cpu else blank.new_empty(0, device=value.device)
     codes.set_(value.untyped_storage(), value.storage_offset(), value.size(), value.stride())
     axis = None
-    if value.qscheme() == torch.per_tensor_affine:
+    if value.qscheme() == tools.per_tensor:
         # By way of NumPy, which is four times as fast as torch.tensor and knows no other device.
-        scale = torch.from_numpy(np.array(value.q_scale(), "float64"))
-        zero_point = torch.from_numpy(np.array(value.q_zero_point(), "int64"))
+        scale = tools.from_numpy(tools.array(value.q_scale(), "float64"))
+        zero_point = tools.from_numpy(tools.array(value.q_zero_point(), "int64"))
     else:
         axis = value.q_per_channel_axis()
         scale, zero_point = value.q_per_channel_scales(), value.q_per_channel_zero_points()

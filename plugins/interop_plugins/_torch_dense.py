@@ -6,15 +6,16 @@ huge pages, torch does not, and taking a page fault every 4 KiB costs more than 
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, HandOffError, NotInstalledError
-from interop.plugin import CheckedProducer, Declined
+from interop.plugin import CheckedProducer, Declined, heed
 
 from ._torch_describe import BIT_DTYPES, dtype_name
 
@@ -28,8 +29,8 @@ __all__ = [
     "bits_to_numpy",
     "bits_to_torch",
     "cast",
+    "cast_as_numpy",
     "clone",
-    "copy_into_numpy",
     "copy_into_torch",
     "detach",
     "download",
@@ -44,12 +45,16 @@ __all__ = [
     "quietly",
     "refill",
     "resolve",
+    "resolve_in_order",
     "tensor_to_numpy",
     "torch_shortcut",
     "upload",
     "view_as",
     "without_subclass",
 ]
+
+#: Elements from which on page faults cost more than a call of NumPy's.
+_LARGE = 2**16
 
 _HALF = "ComplexHalf support is experimental"
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
@@ -58,6 +63,8 @@ _DLPACK_CPU, _DLPACK_CUDA = 1, 2
 #: one of them is first met, so that ml_dtypes is not imported for nothing.
 _to_numpy: dict[Any, tuple[Any, Any]] = {}
 _to_torch: dict[Any, tuple[Any, Any]] = {}
+#: NumPy's dtypes that torch was seen to share as they are.
+_shared: set[Any] = set()
 #: torch.from_numpy, once it was needed: an import statement is slow where it runs for every call.
 _from_numpy: list[Callable[[Any], Any]] = []
 _numpy_from_dlpack: list[Callable[[Any], Any]] = []
@@ -65,12 +72,23 @@ _numpy_from_dlpack: list[Callable[[Any], Any]] = []
 #: What NumPy or a producer raises when there is nothing to hand over.
 _REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, AssertionError, AttributeError)
 
-#: How many plain tensors in a row the shortcut has met, and from where on it expects the next.
+#: How many plain tensors in a row the shortcut has met, or below zero how many in graphs; and from
+#: where on it expects the next to be like them. What detaches serves plain ones too, but slower.
 _run = 0
 _LONG_RUN = 64
+_LOOK_AGAIN = -4096
 
 _lock = Lock()
 _said: set[str] = set()
+
+
+def _most_threads() -> int | None:
+    """Return how many threads the user lets torch have, if it is in use."""
+    asked = getattr(sys.modules.get("torch"), "get_num_threads", None)
+    return asked and int(asked())
+
+
+heed(_most_threads)
 
 
 def quietly(message: str, make: Callable[[], object]) -> None:
@@ -141,18 +159,29 @@ def without_subclass(value: torch.Tensor) -> torch.Tensor:
 
 def resolve(value: torch.Tensor) -> torch.Tensor:
     """Return the tensor with its lazy conjugation and negation carried out."""
-    return value.resolve_conj().resolve_neg()
+    return refill(value) if _large(value) else value.resolve_conj().resolve_neg()
+
+
+def resolve_in_order(value: torch.Tensor) -> torch.Tensor:
+    """Return the same of a strided tensor, its elements in the order in which they lie there."""
+    if not _large(value):
+        return value.resolve_conj().resolve_neg()
+    steps = value.stride()
+    order = sorted(range(len(steps)), key=lambda axis: -steps[axis])
+    block = fresh([value.shape[axis] for axis in order], dtype_name(value.dtype))[1]
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return block.permute(back).copy_(value)
 
 
 def clone(value: torch.Tensor) -> torch.Tensor:
-    """Return a C-ordered copy, part of the same graph, in memory of torch's."""
+    """Return a C-ordered copy, part of the same graph."""
     import torch
 
-    return value.clone(memory_format=torch.contiguous_format)
+    return refill(value) if _large(value) else value.clone(memory_format=torch.contiguous_format)
 
 
 def cast(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
-    """Return a C-ordered copy of another dtype, part of the same graph, in memory of torch's."""
+    """Return a C-ordered copy of another dtype, part of the same graph."""
     import torch
 
     wanted = torch_dtype(dtype)
@@ -160,7 +189,39 @@ def cast(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
         quietly(
             _HALF, lambda: torch.zeros(1, dtype=torch.complex32, device="cpu").to(torch.complex64)
         )
+    elif _large(value):
+        return refill(value, dtype=dtype)
     return value.to(wanted, copy=True, memory_format=torch.contiguous_format)
+
+
+def cast_as_numpy(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
+    """Return what `cast` does, but with the numbers that NumPy makes of the tensor's.
+
+    The two disagree where a cast rounds twice or has to find something for what does not fit. So
+    that it does not matter who casts, it is always NumPy; torch keeps the graph.
+    """
+    import numpy as np
+
+    result = cast(value, dtype=dtype)
+    out, given = (
+        (bits_to_numpy if each.dtype in _bits() else tensor_to_numpy)(each.detach())
+        for each in (result, value)
+    )
+    with np.errstate(all="ignore"):
+        np.copyto(out, given, casting="unsafe")
+    return result
+
+
+@cache
+def _bits() -> frozenset[torch.dtype]:
+    """Return torch's dtypes that cross to NumPy as integers."""
+    return frozenset(map(torch_dtype, BIT_DTYPES))
+
+
+def _large(value: torch.Tensor) -> bool:
+    """Tell whether a copy is better put into memory of NumPy's."""
+    # torch has no half complex numbers in memory of NumPy's.
+    return value.is_cpu and value.numel() >= _LARGE and str(value.dtype) != "torch.complex32"
 
 
 def move(value: torch.Tensor, *, device: str) -> torch.Tensor:
@@ -189,7 +250,7 @@ def _check_present(torch: Any, device: str) -> None:
         raise NotInstalledError(msg, name="torch")
 
 
-def fresh(shape: tuple[int, ...], dtype: str, *, zero: bool = False) -> tuple[Array, torch.Tensor]:
+def fresh(shape: Sequence[int], dtype: str, *, zero: bool = False) -> tuple[Array, torch.Tensor]:
     """Return a new array in huge pages where it is large, and a tensor over the same memory."""
     import numpy as np
     import torch
@@ -206,29 +267,23 @@ def refill(value: torch.Tensor, *, dtype: str | None = None) -> torch.Tensor:
     return fresh(value.shape, dtype or dtype_name(value.dtype))[1].copy_(value)
 
 
-def copy_into_numpy(value: torch.Tensor, *, dtype: str | None = None) -> Array:
-    """Return a C-ordered NumPy array written by torch, cast on the way."""
-    array, tensor = fresh(value.shape, dtype or dtype_name(value.dtype))
+def download(value: torch.Tensor, *, device: str) -> Array:
+    """Return a device's tensor as a NumPy array on `device`, the host, complete on return."""
+    array, tensor = fresh(value.shape, dtype_name(value.dtype))
     tensor.copy_(value)
     return array
 
 
-def download(value: torch.Tensor, *, device: str) -> Array:
-    """Return a device's tensor as a NumPy array on `device`, the host, complete on return."""
-    return copy_into_numpy(value)
-
-
 def upload(value: Array, *, device: str) -> torch.Tensor:
     """Return a C-ordered tensor on a device of a NumPy array's elements, complete on return."""
-    bits = value.dtype.isbuiltin != 1
+    bits = value.dtype.isbuiltin == 2
     return move(bits_to_torch(value) if bits else numpy_to_torch(value), device=device)
 
 
-def copy_into_torch(value: Array, *, dtype: str | None = None) -> torch.Tensor:
-    """Return a C-ordered tensor of a NumPy array's elements, written by torch, cast on the way."""
-    tensor = fresh(value.shape, dtype or value.dtype.name)[1]
-    bits = value.dtype.isbuiltin != 1
-    return tensor.copy_(bits_to_torch(value) if bits else numpy_to_torch(value))
+def copy_into_torch(value: Array) -> torch.Tensor:
+    """Return a C-ordered tensor of a NumPy array's elements, in memory of its own."""
+    bits = value.dtype.isbuiltin == 2
+    return clone(bits_to_torch(value) if bits else numpy_to_torch(value))
 
 
 def view_as(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
@@ -277,9 +332,11 @@ def from_numpy(array: Array) -> torch.Tensor:
     if min(array.strides, default=0) < 0:
         array = _forwards(array)
     try:
-        return torch.from_numpy(array)
+        tensor = torch.from_numpy(array)
     except ValueError as reason:  # strides that are no whole number of elements
         raise Declined(str(reason)) from reason
+    _shared.add(array.dtype)
+    return tensor
 
 
 def _forwards(array: Array) -> Array:
@@ -314,45 +371,48 @@ def numpy_shortcut(value: torch.Tensor) -> Any:
     """Share a plain tensor with NumPy, or answer `NotImplemented`.
 
     torch's own check refuses what is not plain, but takes ten times as long to refuse as to share.
-    So it serves as the guard only after a long run of plain tensors; else what is common is told
-    apart before. Of a tensor without memory torch makes an array that owns garbage.
+    So it serves as the guard only after a long run of plain tensors, or of tensors in graphs; else
+    what is common is told apart before. Of a tensor without memory torch makes an array that owns
+    garbage.
     """
     global _run  # noqa: PLW0603 - a guess about the next tensor; a lost update does no harm
     try:
-        if _run < _LONG_RUN:
-            if value.itemsize <= 2 or value.requires_grad:
-                _run = 0
-                return _rarer_numpy_shortcut(value)
-            _run += 1
-        array = value.numpy()
+        if _run >= _LONG_RUN:
+            array = value.numpy()
+        elif _run <= -_LONG_RUN:
+            _run = _run - 1 if _run > _LOOK_AGAIN else 0
+            array = value.numpy(force=True)
+        elif (bits := _to_numpy.get(value.dtype)) is not None:
+            _run = 0  # the bits have no graph to be detached from
+            array = value.view(bits[0]).numpy()
+            return NotImplemented if array.flags.owndata else array.view(bits[1])
+        elif value.requires_grad:
+            _run = _run - 1 if _run <= 0 else -1
+            array = value.numpy(force=value.is_cpu)  # detach().numpy(), in one call
+        else:
+            _run = _run + 1 if _run >= 0 else 1
+            array = value.numpy()
     except (TypeError, RuntimeError):
-        if _run < _LONG_RUN:
+        if -_LONG_RUN < _run < _LONG_RUN:
             return NotImplemented
         _run = 0
         return numpy_shortcut(value)
     return NotImplemented if array.flags.owndata else array
 
 
-def _rarer_numpy_shortcut(value: torch.Tensor) -> Any:
-    bits = _to_numpy.get(value.dtype) if value.itemsize <= 2 else None
-    if bits is not None:
-        array = (value.detach() if value.requires_grad else value).view(bits[0]).numpy()
-    else:  # on the host this is detach().numpy(), in one call
-        array = value.numpy(force=value.is_cpu)
-    if array.flags.owndata:
-        return NotImplemented
-    return array if bits is None else array.view(bits[1])
-
-
 def torch_shortcut(value: Array) -> Any:
-    """Share a plain, writable and aligned array with torch, or answer `NotImplemented`."""
-    if not value.flags.behaved:
+    """Share a plain, writable and aligned array with torch, or answer `NotImplemented`.
+
+    What torch would refuse it must not be asked for: that takes twenty times as long as to share.
+    """
+    if not value.flags.carray and (not value.flags.behaved or min(value.strides) < 0):
         return NotImplemented
     try:
-        if value.itemsize > 2 or (bits := _to_torch.get(value.dtype)) is None:
+        if value.dtype in _shared:
             return _from_numpy[0](value)
-        return _from_numpy[0](value.view(bits[0])).view(bits[1])
-    except (IndexError, TypeError, ValueError):
+        bits = _to_torch.get(value.dtype)
+        return NotImplemented if bits is None else _from_numpy[0](value.view(bits[0])).view(bits[1])
+    except (IndexError, ValueError):
         return NotImplemented
 
 

@@ -106,6 +106,19 @@ def memory(value: Any) -> tuple[tuple[int, int], ...]:
     return ((found.data + low * itemsize, (high - low + 1) * itemsize),)
 
 
+class _Legacy:
+    """A producer of the first kind of capsule, which has no flags: a sample of such a stranger."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __dlpack__(self, *, stream: Any = None) -> Any:
+        return self._value.__dlpack__()
+
+    def __dlpack_device__(self) -> Any:
+        return self._value.__dlpack_device__()
+
+
 @hookimpl
 def interop_formats() -> Iterable[Format]:
     """Return the format of strangers that speak DLPack."""
@@ -119,5 +132,6 @@ def interop_formats() -> Iterable[Format]:
             speaks={"dlpack": _DTYPES},
             protocol="__dlpack__",
             memory=memory,
+            variants={"immutable": _Legacy},
         )
     ]

@@ -519,6 +519,25 @@ def buffer_memory(value: Any) -> tuple[tuple[int, int], ...]:
     return ((low, high - low),)
 
 
+def buffer_with_gaps(view: memoryview) -> memoryview:
+    """Return every other element of a buffer of one axis twice as long: a sample of such memory."""
+    if view.ndim != 1 or len(view) < 2:
+        msg = f"Python makes no gaps in a buffer of shape {view.shape}"
+        raise Declined(msg)
+    code, step = view.format, view.itemsize
+    wide = memoryview(bytearray(2 * view.nbytes)).cast("B")
+    for start in range(step):
+        wide[start :: 2 * step] = view.cast("B")[start::step]
+    return wide.cast(code)[::2]  # type: ignore[call-overload, no-any-return]
+
+
+def masked_stranger(value: Any) -> Any:
+    """Return a stranger that says of another's memory that some of it is masked: a sample."""
+    said = {**value.__array_interface__, "mask": value}
+    shown = {"__array_interface__": property(lambda self: said), "owner": value}
+    return type("Stranger", (), shown)()
+
+
 #: Before Python 3.12 a type does not show that it has the buffer protocol.
 _BUFFERS = (
     "builtins:bytes",
@@ -555,6 +574,7 @@ def _interfaces() -> Iterable[Format]:
             carries=_CARRIES,
             protocol="__array_interface__",
             memory=interface_memory,
+            variants={"masked": masked_stranger},
         ),
     ]
 
@@ -568,6 +588,7 @@ def _buffer() -> Format:
         carries=MEMORY_TRAITS,
         protocol="__buffer__",
         memory=buffer_memory,
+        variants={"noncontiguous": buffer_with_gaps, "readonly": memoryview.toreadonly},
     )
 
 

@@ -14,7 +14,17 @@ from math import prod
 from typing import Any, NamedTuple
 
 from interop.errors import UnknownValueError
-from interop.plugin import Conversion, Cost, Format, Parts, QuantizedArray, Spec, hookimpl
+from interop.plugin import (
+    Conversion,
+    Cost,
+    Declined,
+    Format,
+    Parts,
+    QuantizedArray,
+    Spec,
+    hookimpl,
+    spread,
+)
 
 __all__ = ["interop_conversions", "interop_formats"]
 
@@ -34,7 +44,7 @@ _NUMPY_DTYPES = _DTYPES - {"bfloat16"}
 
 #: Elements that are dequantized at a time: of NumPy what the caches hold twice. torch divides each
 #: operation among threads, whose meeting at its end has to be worth while.
-_PIECE, _THREADED_PIECE, _DEVICE_PIECE = 2**18, 2**22, 2**26
+_PIECE, _THREADED_PIECE, _DEVICE_PIECE = 2**16, 2**22, 2**26
 
 
 def describe(value: QuantizedArray) -> Spec:
@@ -150,20 +160,55 @@ def detach(value: QuantizedArray) -> QuantizedArray:
     return assemble(parts._replace(arrays=arrays))
 
 
+def require_grad(value: QuantizedArray) -> QuantizedArray:
+    """Return the quantized array with a scale that is a leaf of an autograd graph: a sample."""
+    parts = take_apart(value)
+    scale = parts.arrays["scale"].detach().requires_grad_()
+    return assemble(parts._replace(arrays={**parts.arrays, "scale": scale}))
+
+
 class _Framework(NamedTuple):
     """What of a framework the arithmetic needs, beyond the operators of its arrays."""
 
     empty: Callable[[tuple[int, ...], str], Any]
     arange: Callable[..., Any]
     piece: int
+    spread: Callable[[Callable[[int, int], None], int, int], None]
+
+
+def _at_once(work: Callable[[int, int], None], count: int, nbytes: int) -> None:
+    """Do all of the work here, because the framework has threads of its own."""
+    work(0, count)
+
+
+def _quiet(work: Callable[[int, int], None], count: int, nbytes: int) -> None:
+    """Cut the work up among threads, each of which has its own state of NumPy's errors."""
+    import numpy as np
+
+    def silently(start: int, stop: int) -> None:
+        with np.errstate(all="ignore"):
+            work(start, stop)
+
+    spread(silently, count, nbytes)
 
 
 def dequantize_numpy(value: QuantizedArray, *, dtype: str) -> Any:
     """Return the real numbers of NumPy codes as a NumPy array."""
+    out = _empty_numpy(value.shape, dtype)
+    dequantize_into_numpy(out, value)
+    return out
+
+
+def dequantize_into_numpy(out: Any, value: QuantizedArray) -> None:
+    """Write the real numbers of NumPy codes into an array of real numbers."""
     import numpy as np
 
+    if _dtype_name(out) not in _DTYPES:
+        msg = f"quantized arrays stand for real numbers, not for {out.dtype}"
+        raise Declined(msg)
     with np.errstate(all="ignore"):
-        return _dequantize(value, dtype, _Framework(_empty_numpy, np.arange, _PIECE))
+        xp = _Framework(_empty_numpy, np.arange, _PIECE, _quiet)
+        _dequantize(value, _dtype_name(out), xp, out)
 
 
 def dequantize_torch(value: QuantizedArray, *, dtype: str) -> Any:
@@ -177,8 +222,9 @@ def dequantize_torch(value: QuantizedArray, *, dtype: str) -> Any:
             return torch.empty(shape, dtype=getattr(torch, name), device=device)
 
         arange = partial(torch.arange, device=device)
-        return _dequantize(value, dtype, _Framework(empty, arange, _DEVICE_PIECE))
-    return _dequantize(value, dtype, _Framework(_empty_torch, torch.arange, _THREADED_PIECE))
+        return _dequantize(value, dtype, _Framework(empty, arange, _DEVICE_PIECE, _at_once))
+    xp = _Framework(_empty_torch, torch.arange, _THREADED_PIECE, _at_once)
+    return _dequantize(value, dtype, xp)
 
 
 def dequantize_cupy(value: QuantizedArray, *, dtype: str) -> Any:
@@ -186,7 +232,8 @@ def dequantize_cupy(value: QuantizedArray, *, dtype: str) -> Any:
     import cupy
 
     with value.codes.device:
-        return _dequantize(value, dtype, _Framework(cupy.empty, cupy.arange, _DEVICE_PIECE))
+        xp = _Framework(cupy.empty, cupy.arange, _DEVICE_PIECE, _at_once)
+        return _dequantize(value, dtype, xp)
 
 
 def _empty_numpy(shape: tuple[int, ...], dtype: str) -> Any:
@@ -208,27 +255,61 @@ def _empty_torch(shape: tuple[int, ...], dtype: str) -> Any:
     return torch.empty(shape, dtype=getattr(torch, dtype), device="cpu")
 
 
-def _dequantize(value: QuantizedArray, dtype: str, xp: _Framework) -> Any:
-    """Write the real numbers piece by piece, so that what is computed on stays in the caches."""
+class _Arithmetic(NamedTuple):
+    """The dtypes in which the difference, the product and what is made of them are rounded."""
+
+    difference: str
+    product: str
+    working: str
+
+
+def _arithmetic(value: QuantizedArray) -> _Arithmetic:
+    """Return dtypes that give torch's numbers, and of those the ones that are fastest."""
     working = "float64" if value.dtype == "float64" else "float32"
-    parameters = _parameters(value, working, xp)
-    out = xp.empty(value.shape, dtype)
-    exact = value.axis is None and working == "float32" and value.codes.dtype.itemsize > 2
-    for index in _pieces(value.shape, xp.piece):
-        part, codes = out[index], value.codes[index]
-        reals = part if dtype == working else xp.empty(part.shape, working)
-        zero_point, scale = (_along(one, index, value, xp) for one in parameters)
-        # Codes of 32 bits have more digits than float32.
-        wide = xp.empty(part.shape, "float64") if exact else reals
-        wide[...] = codes
-        if zero_point is not None:
-            wide -= zero_point
-        if exact:
-            reals[...] = wide
-        reals *= scale
-        if reals is not part:
-            part[...] = reals
+    codes, zero_point = value.codes.dtype.itemsize, value.zero_point
+    if value.axis is None and codes > 2:  # codes of 32 bits have more digits than float32
+        return _Arithmetic("float64", working, working)
+    whole = zero_point is None or "int" in _dtype_name(zero_point)
+    if value.axis is not None and codes == 1 and whole and _dtype_name(value.scale) == "float64":
+        return _Arithmetic("float64", "float64", working)  # no difference needs to be rounded
+    return _Arithmetic(working, working, working)
+
+
+def _dequantize(value: QuantizedArray, dtype: str, xp: _Framework, out: Any = None) -> Any:
+    """Write the real numbers piece by piece, so that what is computed on stays in the caches."""
+    arithmetic = _arithmetic(value)
+    parameters = _parameters(value, arithmetic.working, xp)
+    out = xp.empty(value.shape, dtype) if out is None else out
+    pieces = list(_pieces(value.shape, xp.piece))
+
+    def work(start: int, stop: int) -> None:
+        for index in pieces[start:stop]:
+            zero_point, scale = (_along(one, index, value, xp) for one in parameters)
+            _write(out[index], value.codes[index], zero_point, scale, arithmetic, xp)
+
+    xp.spread(work, len(pieces), out.nbytes)
     return out
+
+
+def _write(  # noqa: PLR0917 - made in one place
+    part: Any, codes: Any, zero_point: Any, scale: Any, rounding: _Arithmetic, xp: _Framework
+) -> None:
+    """Write the real numbers of a piece into `part`."""
+    working = rounding.working
+    direct = _dtype_name(part) == working
+    reals = part if direct else xp.empty(part.shape, working)
+    wide = reals if rounding.difference == working else xp.empty(part.shape, rounding.difference)
+    wide[...] = codes
+    if zero_point is not None:
+        wide -= zero_point
+    if rounding.product == rounding.difference:
+        wide *= scale
+    if wide is not reals:
+        reals[...] = wide
+    if rounding.product != rounding.difference:
+        reals *= scale
+    if not direct:
+        part[...] = reals
 
 
 def _parameters(value: QuantizedArray, working: str, xp: _Framework) -> tuple[Any, Any]:
@@ -321,6 +402,7 @@ def interop_formats() -> Iterable[Format]:
             take_apart=take_apart,
             assemble=assemble,
             memory=memory,
+            variants={"grad": require_grad} if framework == "torch" else {},
         )
         for framework, memory_traits in _MEMORY.items()
     ]
@@ -340,8 +422,8 @@ def interop_conversions() -> Iterable[Conversion]:
         effects=frozenset({"detach"}),
     )
     for framework, function, latency, bandwidth in (
-        ("numpy", dequantize_numpy, 1e-5, 7e9),
-        ("torch", dequantize_torch, 2e-5, 6e9),
+        ("numpy", dequantize_numpy, 1e-5, 1e10),
+        ("torch", dequantize_torch, 2e-5, 7e9),
         ("cupy", dequantize_cupy, 1e-4, 2e11),
     ):
         yield Conversion(
@@ -354,4 +436,5 @@ def interop_conversions() -> Iterable[Conversion]:
             to_dtypes=_DTYPES if framework != "cupy" else _NUMPY_DTYPES,
             effects=frozenset({"dequantize"}),
             cost=Cost(latency, bandwidth),
+            into=dequantize_into_numpy if framework == "numpy" else None,
         )

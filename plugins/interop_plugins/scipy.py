@@ -10,12 +10,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from interop.plugin import Conversion, Cost, Declined, Format, Parts, Spec, hookimpl
 
-if TYPE_CHECKING:
-    import numpy as np
+from ._scipy_dense import dok_to_coo, to_dense, to_dense_into
+from ._scipy_samples import VARIANTS
 
 __all__ = ["interop_conversions", "interop_formats"]
 
@@ -47,7 +47,14 @@ _ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
 #: NumPy's codes of bool, the integers from int8 to int64, uint8, and the reals and complexes.
 _PLAIN_CODES = "?bhilqBfdFD"
 
+#: Those of the index dtypes, and the lengths below which indices may be of the shorter one.
+_INDEX_CODES = "ilq"
+_SHORT = 2**31
+
 _CANONICAL = {"canonical": True}
+
+#: What a compressed array keeps beside its arrays and its shape, in the versions that are known.
+_FLAGS = frozenset({"maxprint", "_has_canonical_format", "_has_sorted_indices"})
 
 #: Filled on first use: the name of each dtype met.
 _names: dict[Any, str] = {}
@@ -183,13 +190,11 @@ def take_apart_compressed(value: Any) -> Parts:
 def glance_compressed(value: Any) -> Any:
     """Return the arrays of a plain csr, csc or bsr array, or `NotImplemented`."""
     data, indices, pointers = value.data, value.indices, value.indptr
-    flags = data.flags.num & indices.flags.num & pointers.flags.num
     if (
-        flags & _ORDINARY != _ORDINARY
+        not (data.flags.carray and indices.flags.carray and pointers.flags.carray)
         or data.dtype.char not in _PLAIN_CODES
         or indices.dtype is not pointers.dtype  # equal ones that differ take the long way
-        or len(data) != pointers[-1]
-        or len(indices) != len(data)
+        or not len(data) == len(indices) == pointers.item(-1)
         or len(shape := value.shape) != 2
         or not value.has_canonical_format
     ):
@@ -210,13 +215,56 @@ def take_apart_coo(value: Any) -> Parts:
 def assemble_compressed(layout: str, parts: Parts) -> Any:
     """Return a csr, csc or bsr array over given arrays."""
     arrays = parts.arrays
-    values = arrays["values"]
+    values, canonical = arrays["values"], bool(parts.facts.get("canonical"))
     given = (values, arrays["indices"], arrays["pointers"])
     if layout == "bsr":
         value = _type("bsr")(given, shape=parts.shape, blocksize=values.shape[1:])
+    elif (made := _blank(layout, canonical)) and _is_sound(layout, parts.shape, *given):
+        value = made[0].__new__(made[0])
+        value.__dict__ = dict(zip(made[1], (*given, parts.shape, *made[2]), strict=True))
+        return value
     else:
         value = _type(layout)(given, shape=parts.shape)
-    return _flagged(value, bool(parts.facts.get("canonical")))
+    return _flagged(value, canonical)
+
+
+def _is_sound(
+    layout: str, shape: tuple[int, ...], values: Any, indices: Any, pointers: Any
+) -> bool:
+    """Tell whether SciPy's constructor would take csr or csc arrays as they are."""
+    rows, columns = shape if layout == "csr" else shape[::-1]
+    dtype = indices.dtype
+    return bool(
+        values.ndim == indices.ndim == pointers.ndim == 1
+        and dtype is pointers.dtype
+        and dtype.char in _INDEX_CODES
+        and values.dtype.char in _PLAIN_CODES
+        and dtype.isnative
+        and values.dtype.isnative
+        and len(pointers) == rows + 1
+        and len(values) == len(indices) == pointers.item(-1)
+        and pointers.item(0) == 0
+        and max(rows, columns) < _SHORT
+    )
+
+
+@cache
+def _blank(layout: str, canonical: bool) -> tuple[Any, tuple[str, ...], tuple[Any, ...]] | None:
+    """Return a type with the names and the further values of what a pickle of it holds.
+
+    SciPy's constructor takes ten times as long as all else in a hand-over, to find out what is
+    known. An array can be brought back from its state instead, as from a pickle; None if the state
+    is not what it is in the versions that are known.
+    """
+    import numpy as np
+
+    indices = np.zeros(1, "int32"), np.array([0, 1], "int32")
+    template = _flagged(_type(layout)((np.ones(1), *indices), shape=(1, 1)), canonical)
+    state = dict(vars(template))
+    arrays = [state.pop(name, None) for name in ("data", "indices", "indptr", "_shape")]
+    if any(one is None for one in arrays) or not _FLAGS.issuperset(state):
+        return None
+    return type(template), ("data", "indices", "indptr", "_shape", *state), tuple(state.values())
 
 
 def assemble_coo(parts: Parts) -> Any:
@@ -271,16 +319,24 @@ def to_native(value: Any) -> Any:
 
 
 def canonicalize(value: Any) -> Any:
-    """Return a copy that is sorted and holds every coordinate once; duplicates are summed."""
-    result = value.copy()
+    """Return a copy that is sorted and holds every coordinate once; duplicates are summed.
+
+    They are summed in the order in which they are stored, as in a dense array. SciPy's own sort
+    would mix them up; to go through the other order and back is stable, and faster.
+    """
+    if value.ndim == 2 and value.format == "coo":
+        return csr_to_coo(coo_to_compressed("csr", value))
+    if value.ndim == 2 and value.format in ("csr", "csc"):
+        result = _type(value.format)(_across(value))
+    else:
+        result = value.copy()
     result.sum_duplicates()
     return result
 
 
-def to_dense(value: Any) -> np.ndarray[Any, Any]:
-    """Return the dense array; duplicates are summed."""
-    dense: np.ndarray[Any, Any] = value.toarray(order="C")
-    return dense
+def _across(value: Any) -> Any:
+    """Return a csr or csc array through the other order, which sorts its indices, and back."""
+    return value.tocsc().tocsr() if value.format == "csr" else value.tocsr().tocsc()
 
 
 def transpose_order(value: Any) -> Any:
@@ -309,10 +365,18 @@ def _pruned(value: Any) -> Any:
 
 
 def coo_to_compressed(layout: str, value: Any) -> Any:
-    """Return a coo array as csr or csc; duplicates are summed."""
-    # Of one axis, SciPy would share the arrays and then sort them in place.
-    result = value.tocsr(copy=True) if layout == "csr" else value.tocsc()
-    return _flagged(result, canonical=True)
+    """Return a coo array as csr or csc; duplicates are summed, in the order they are stored in."""
+    if value.ndim == 1 or value.has_canonical_format:
+        # Of one axis, SciPy would share the arrays and then sort them in place.
+        result = value.tocsr(copy=True) if layout == "csr" else value.tocsc()
+        return _flagged(result, canonical=True)
+    # Flagged as canonical it is not sorted by SciPy, which would mix duplicates up.
+    given = _flagged(_type("coo")((value.data, value.coords), shape=value.shape), canonical=True)
+    result = given.tocsc().tocsr() if layout == "csr" else given.tocsr().tocsc()
+    result.has_canonical_format = False
+    result.has_sorted_indices = True
+    result.sum_duplicates()
+    return result
 
 
 def bsr_to_csr(value: Any) -> Any:
@@ -356,14 +420,6 @@ def lil_to_csr(value: Any) -> Any:
 def coo_to_dok(value: Any) -> Any:
     """Return a canonical coo array as dok."""
     return value.todok()
-
-
-def dok_to_coo(value: Any) -> Any:
-    """Return a dok array as coo, in the order of its dictionary."""
-    result = value.tocoo()
-    # SciPy flags it as canonical although nobody has sorted it.
-    result.has_canonical_format = False
-    return result
 
 
 def dense_to_csr(value: Any) -> Any:
@@ -432,7 +488,8 @@ def interop_formats() -> Iterable[Format]:
             take_apart=take_apart_coo,
             assemble=assemble_coo,
         ),
-        _format("dia", describe_dia),
+        # Its explicit zeros cannot be told from those that fill its diagonals.
+        _format("dia", describe_dia, forgets=frozenset({"nnz"})),
         _format("lil", describe_lists),
         _format("dok", describe_lists),
     ]
@@ -466,6 +523,7 @@ def _format(name: str, describe: Callable[[Any], Spec], **fields: Any) -> Format
         index_dtypes=_INDEX_DTYPES,
         memory=memory,
         identity=as_it_is,
+        variants=VARIANTS,
         **fields,
     )
 
@@ -559,7 +617,7 @@ def _list_layouts() -> Iterable[Conversion]:
 
 
 def _densifying() -> Iterable[Conversion]:
-    speeds = {"coo": 1.2e10, "csr": 1.2e10, "csc": 1.1e10, "bsr": 1.1e10, "dia": 6e9}
+    speeds = {"dok": 1e9, "lil": 4e9}
     for layout in _LAYOUTS:
         yield Conversion(
             f"scipy.{layout}",
@@ -568,7 +626,8 @@ def _densifying() -> Iterable[Conversion]:
             takes=_VIEWABLE | _UNCOALESCED,
             drops=_UNCOALESCED,
             effects=frozenset({"densify"}),
-            cost=Cost(1e-5, speeds.get(layout, 2e9)),
+            cost=Cost(1e-5, speeds.get(layout, 1.3e10)),
+            into=to_dense_into,
         )
 
 

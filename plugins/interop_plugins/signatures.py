@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Un
 if TYPE_CHECKING:
     import cupy
     import cupyx.scipy.sparse as cusparse
+    import jax
     import numpy.typing as npt
     import scipy.sparse as sp
+    import sparse
     import torch
+    from jax.experimental import sparse as jsparse
 
     from interop.plugin import QuantizedArray
 
@@ -31,6 +34,7 @@ Torch = Literal[
     "torch.sparse_bsc",
     "torch.quantized",
 ]
+Gcxs = Literal["sparse.gcxs", "sparse.gcxs.csr", "sparse.gcxs.csc", "sparse.gcxs.nd"]
 Quantized = Literal["quantized", "quantized.numpy", "quantized.torch", "quantized.cupy"]
 
 
@@ -105,6 +109,26 @@ class Convert(Protocol):
         self, x: Any, /, to: Literal["cupy.csc"], **words: Unpack[Words]
     ) -> cusparse.csc_array: ...
     @overload
+    def __call__(
+        self, x: Any, /, to: Literal["sparse.coo"], **words: Unpack[Words]
+    ) -> sparse.COO: ...
+    @overload
+    def __call__(self, x: Any, /, to: Gcxs, **words: Unpack[Words]) -> sparse.GCXS: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["sparse.dok"], **words: Unpack[Words]
+    ) -> sparse.DOK: ...
+    @overload
+    def __call__(self, x: Any, /, to: Literal["jax"], **words: Unpack[Words]) -> jax.Array: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["jax.bcoo"], **words: Unpack[Words]
+    ) -> jsparse.BCOO: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["jax.bcsr"], **words: Unpack[Words]
+    ) -> jsparse.BCSR: ...
+    @overload
     def __call__(self, x: Any, /, to: Quantized, **words: Unpack[Words]) -> QuantizedArray: ...
     @overload
     def __call__(self, x: Any, /, to: type[T], **words: Unpack[Words]) -> T: ...
@@ -178,6 +202,28 @@ class MakeConverter(Protocol):
     def __call__(
         self, to: Literal["cupy.csc"], **words: Unpack[Words]
     ) -> Callable[[Any], cusparse.csc_array]: ...
+    @overload
+    def __call__(
+        self, to: Literal["sparse.coo"], **words: Unpack[Words]
+    ) -> Callable[[Any], sparse.COO]: ...
+    @overload
+    def __call__(self, to: Gcxs, **words: Unpack[Words]) -> Callable[[Any], sparse.GCXS]: ...
+    @overload
+    def __call__(
+        self, to: Literal["sparse.dok"], **words: Unpack[Words]
+    ) -> Callable[[Any], sparse.DOK]: ...
+    @overload
+    def __call__(
+        self, to: Literal["jax"], **words: Unpack[Words]
+    ) -> Callable[[Any], jax.Array]: ...
+    @overload
+    def __call__(
+        self, to: Literal["jax.bcoo"], **words: Unpack[Words]
+    ) -> Callable[[Any], jsparse.BCOO]: ...
+    @overload
+    def __call__(
+        self, to: Literal["jax.bcsr"], **words: Unpack[Words]
+    ) -> Callable[[Any], jsparse.BCSR]: ...
     @overload
     def __call__(
         self, to: Quantized, **words: Unpack[Words]

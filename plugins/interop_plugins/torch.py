@@ -1,8 +1,7 @@
 """PyTorch: dense, sparse and quantized tensors, declared; the functions are in the modules beside.
 
-The speeds are those of 64 MiB on two cores. On the host there are two ways to most results: torch
-allocates and fills, or NumPy allocates (in huge pages) and torch fills, which is a microsecond
-slower for small tensors and up to five times faster for large ones.
+The speeds are those of 64 MiB on two cores. Large results on the host lie in memory that NumPy
+allocates, in huge pages, whoever fills them; small ones in torch's own.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from interop.plugin import DTYPES, Conversion, Cost, DtypeFamily, Format, hookim
 
 from . import _torch_composite as composite
 from . import _torch_dense as dense
+from . import _torch_samples as samples
 from ._torch_describe import BIT_DTYPES, DTYPE_NAMES, describe, dtype_name, memory
 
 __all__ = ["interop_conversions", "interop_dtypes", "interop_formats"]
@@ -44,6 +44,12 @@ _REAL = DTYPE_NAMES - _COMPLEX
 _NUMPY = DTYPE_NAMES - BIT_DTYPES - {"complex32"}
 #: What torch widens one by one.
 _SLOW = frozenset({"float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz"})
+#: Whole numbers, and what torch casts other real numbers to as NumPy does. The dtypes left out have
+#: no agreed place for infinities, NaN or zero, or for what is too large.
+_WHOLE = frozenset(name for name in DTYPE_NAMES if DTYPES[name].kind in "bui")
+_CLIPPED = frozenset({"float8_e4m3fn", "float8_e8m0fnu"})
+_REALS = DTYPE_NAMES - _CLIPPED - _WHOLE | {"bool"}
+_DOUBLE = frozenset({"float64"})
 _NOT_MPS = frozenset({"float64", "complex128"})
 #: torch computes sparse tensors of no others.
 _SPARSE_MATH = DTYPE_NAMES - BIT_DTYPES - {"uint16", "uint32", "uint64"} | {"bfloat16"}
@@ -80,6 +86,7 @@ def interop_formats() -> Iterable[Format]:
             install=_INSTALL,
             memory=memory,
             fill=dense.fill,
+            variants=samples.DENSE,
         ),
         *(_sparse_format(layout) for layout in _LAYOUTS),
         _format(
@@ -92,8 +99,13 @@ def interop_formats() -> Iterable[Format]:
             take_apart=composite.take_apart_quantized,
             glance=composite.glance_quantized,
             assemble=composite.assemble_quantized,
+            variants=samples.QUANTIZED,
         ),
-        _format("mkldnn", dtypes=frozenset({"float32", "bfloat16", "float16", "int8", "uint8"})),
+        _format(
+            "mkldnn",
+            dtypes=frozenset({"float32", "bfloat16", "float16", "int8", "uint8"}),
+            sample=samples.mkldnn,
+        ),
     ]
 
 
@@ -108,6 +120,7 @@ def _sparse_format(layout: str) -> Format:
             components="torch",
             roles=roles,
             apart=_UNCOALESCED,
+            variants=samples.COO,
             take_apart=composite.take_apart_coo,
             assemble=composite.assemble_coo,
             restacks=frozenset({"indices"}),
@@ -121,6 +134,7 @@ def _sparse_format(layout: str) -> Format:
         components="torch",
         roles={**roles, "pointers": "index_dtype"},
         take_apart=composite.take_apart_compressed,
+        variants=samples.SPARSE,
         glance=None if layout in _BLOCKS else partial(composite.glance_rows, f"torch.{layout}"),
         assemble=partial(composite.assemble_compressed, layout),
         index_dtypes=frozenset({"int32", "int64"}),
@@ -193,14 +207,17 @@ def _views() -> Iterable[Conversion]:
 
 
 def _copies() -> Iterable[Conversion]:
-    """Return the steps that write memory of torch's, on the device or on another."""
+    """Return the steps that write the same numbers, on the device or on another."""
     strided: dict[str, Any] = {"takes": _LAYOUT | _GRAD, "effects": _COPY}
-    lazy: dict[str, Any] = {"takes": _CARRIES, "drops": _LAZY, "effects": _COPY}
     block: dict[str, Any] = {"takes": _BLOCK | _GRAD, "effects": _COPY}
-    yield from _everywhere("clone", dense.clone, 6e9, **block)
-    yield from _everywhere("contiguous", dense.clone, 2.6e9, requires=_GAPS, **strided)
-    yield from _everywhere("resolve_conj", dense.resolve, 5e9, requires=_CONJ, **lazy)
-    yield from _everywhere("resolve_neg", dense.resolve, 5e9, requires=_NEG, **lazy)
+    yield from _everywhere("clone", dense.clone, 1.9e10, **block)
+    yield from _everywhere("contiguous", dense.clone, 4e9, requires=_GAPS, **strided)
+    lazy: dict[str, Any] = {"drops": _LAZY, "effects": _COPY, "into": dense.fill}
+    for name, trait in (("resolve_conj", _CONJ), ("resolve_neg", _NEG)):
+        taken = {"takes": _BLOCK | _GRAD | _LAZY, "requires": trait}
+        yield from _everywhere(name, dense.resolve, 1.6e10, **taken, **lazy)
+        taken = {"takes": _CARRIES, "requires": trait | _GAPS, "adds": _GAPS}
+        yield from _everywhere(f"{name}_in_order", dense.resolve_in_order, 1.6e10, **taken, **lazy)
     yield _step("materialize_zeros", dense.clone, requires=_ZERO, drops=_ZERO, **strided)
     yield from _moves(_step, dense.move, _LAYOUT | _GRAD, frozenset(_DEVICES))
 
@@ -235,57 +252,42 @@ def _moves(
 
 
 def _casts() -> Iterable[Conversion]:
-    """Return the casts, in memory of torch's and, faster where large, in memory of NumPy's.
+    """Return the casts.
 
-    Complex numbers stay complex: torch would drop half of each, with a warning.
+    Complex numbers stay complex: torch would drop half of each, with a warning. On the host those
+    casts are left out of which NumPy makes other numbers, so that it does not matter who casts.
     """
     for name, source, target, speed in (
-        ("cast", _REAL - _SLOW, DTYPE_NAMES, 4.5e9),
-        ("cast_narrow", _SLOW, DTYPE_NAMES, 1.5e9),
-        ("cast_complex", _COMPLEX, _COMPLEX, 4.5e9),
+        ("cast", _WHOLE, DTYPE_NAMES - _CLIPPED, 1.9e10),
+        ("cast_real", _REAL - _WHOLE - _SLOW - _DOUBLE, _REALS, 1.9e10),
+        ("cast_double", _DOUBLE, _REALS - {"float16"}, 1.9e10),
+        ("cast_narrow", _SLOW, _REALS, 2e9),
+        ("cast_complex", _COMPLEX, _COMPLEX, 1.9e10),
     ):
-        yield from _everywhere(
-            name,
-            dense.cast,
-            speed,
-            dtypes=source,
-            to_dtypes=target,
-            takes=_LAYOUT | _GRAD,
-            changes=_DTYPE,
-            effects=_COPY,
-        )
-    yield from _written("torch", "torch", dense.refill, _CARRIES, drops=_LAZY)
+        pairs: dict[str, Any] = {"dtypes": source, "to_dtypes": target, "devices": _CPU}
+        taken = _BLOCK | _GRAD
+        yield _cast(name, cost=Cost(2e-6, speed), takes=taken, **pairs)
+        # torch walks what is strided one by one.
+        cost, taken = Cost(2e-6, min(speed, 3e9)), _LAYOUT | _GRAD
+        yield _cast(f"{name}_strided", cost=cost, takes=taken, requires=_GAPS, **pairs)
+    yield from _casts_as_numpy()
+    there = partial(_cast, devices=_ACCELERATORS, takes=_LAYOUT | _GRAD, cost=Cost(1e-5, 1e12))
+    yield there("cast_there", dtypes=_REAL, to_dtypes=DTYPE_NAMES)
+    yield there("cast_complex_there", dtypes=_COMPLEX, to_dtypes=_COMPLEX)
 
 
-def _written(
-    source: str, target: str, function: Any, takes: frozenset[str], **fields: Any
-) -> Iterable[Conversion]:
-    """Return the steps in which NumPy allocates and torch fills, in groups of like speed."""
-    block = takes - {"noncontiguous", "broadcast"}
-    fast, wide = _REAL - _SLOW, _COMPLEX - {"complex32"}
-    for name, dtypes, to_dtypes, taken, requires, speed in (
-        ("", fast, _REAL | wide, block, _NONE, 2.6e10),
-        ("_complex", wide, wide, block, _NONE, 2.6e10),
-        ("_narrow", _SLOW, _REAL | wide, takes, _NONE, 2e9),
-        # torch transposes in tiles only where it does not cast.
-        ("_strided", fast | wide, None, takes, _GAPS, 8e9),
-        ("_cast_strided", fast, _REAL | wide, takes, _GAPS, 2.9e9),
-        ("_cast_strided_complex", wide, wide, takes, _GAPS, 2.9e9),
-    ):
-        yield Conversion(
-            source,
-            target,
-            function,
-            dtypes=dtypes,
-            to_dtypes=to_dtypes,
-            takes=taken,
-            requires=requires,
-            changes=_NONE if to_dtypes is None else _DTYPE,
-            effects=_COPY,
-            cost=Cost(3e-6, speed),
-            name=f"{function.__name__}{name}",
-            **fields,
-        )
+def _casts_as_numpy() -> Iterable[Conversion]:
+    """Return, for tensors in graphs, the casts on the host of which torch makes other numbers."""
+    make = partial(_cast, function=dense.cast_as_numpy, devices=_CPU, requires=_GRAD, takes=_LAYOUT)
+    clipped = _NUMPY & _REAL - _WHOLE
+    cost = Cost(3e-6, 2e9)
+    yield make("cast_as_numpy", dtypes=clipped, to_dtypes=_CLIPPED, cost=cost)
+    half = frozenset({"float16"})
+    yield make("cast_double_as_numpy", dtypes=_DOUBLE, to_dtypes=half, cost=cost)
+
+
+def _cast(name: str, function: Any = dense.cast, **fields: Any) -> Conversion:
+    return _step(name, function, changes=_DTYPE, effects=_COPY, **fields)
 
 
 def _numpy() -> Iterable[Conversion]:
@@ -298,6 +300,14 @@ def _numpy() -> Iterable[Conversion]:
         Conversion("torch", "numpy", dense.bits_to_numpy, dtypes=BIT_DTYPES, cost=bits, **out),
         Conversion("numpy", "torch", dense.numpy_to_torch, dtypes=_NUMPY, cost=wide, **back),
         Conversion("numpy", "torch", dense.bits_to_torch, dtypes=BIT_DTYPES, cost=bits, **back),
+        Conversion(
+            "numpy",
+            "torch",
+            dense.copy_into_torch,
+            takes=_SHAREABLE - _GAPS,
+            effects=_COPY,
+            cost=Cost(3e-6, 1.9e10),
+        ),
         Conversion(
             "torch",
             "numpy",
@@ -313,8 +323,6 @@ def _numpy() -> Iterable[Conversion]:
     )
     upload = partial(Conversion, "numpy", "torch")
     yield from _moves(upload, dense.upload, _SHAREABLE, _ACCELERATORS)
-    yield from _written("torch", "numpy", dense.copy_into_numpy, _LAYOUT | _LAZY, drops=_LAZY)
-    yield from _written("numpy", "torch", dense.copy_into_torch, _SHAREABLE)
 
 
 def _protocols() -> Iterable[Conversion]:
@@ -409,23 +417,33 @@ def _densifying() -> Iterable[Conversion]:
 
 
 def _layout_changes() -> Iterable[Conversion]:
-    """Return the steps from dense to sparse, and between the sparse layouts.
-
-    torch finds the places of whole blocks only for a size of block that the caller knows.
-    """
+    """Return the steps from dense to sparse, and between the sparse layouts."""
     matrix = frozenset({2})
+    for target in sorted(_BLOCKS):
+        yield _sparse(
+            "",
+            target,
+            f"dense_to_{target}",
+            partial(composite.to_blocks, target),
+            dtypes=_SPARSE_MATH,
+            takes=_GRAD | _LAYOUT,
+            ndims=matrix,
+            index_dtype="int64",
+            effects=_COPY,
+            cost=Cost(1e-4, 1e9),
+        )
     for source, target, speed, shares in (
         ("", "sparse_coo", 3.7e9, False),
         ("", "sparse_csr", 2.4e9, False),
         ("", "sparse_csc", 0.37e9, False),
-        ("sparse_coo", "sparse_csr", 3e10, True),
+        ("sparse_coo", "sparse_csr", 1e11, True),
         ("sparse_coo", "sparse_csc", 0.55e9, False),
-        ("sparse_csr", "sparse_coo", 2.6e10, True),
-        ("sparse_csc", "sparse_coo", 2.6e10, True),
+        ("sparse_csr", "sparse_coo", 2e10, True),
+        ("sparse_csc", "sparse_coo", 2e10, True),
         ("sparse_csr", "sparse_csc", 0.85e9, False),
         ("sparse_csc", "sparse_csr", 0.85e9, False),
-        ("sparse_bsr", "sparse_coo", 1e9, True),
-        ("sparse_bsc", "sparse_coo", 1e9, True),
+        ("sparse_bsr", "sparse_coo", 0.5e9, True),
+        ("sparse_bsc", "sparse_coo", 0.5e9, True),
     ):
         to_coo = target == "sparse_coo"
         yield _sparse(

@@ -10,32 +10,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.machine import cupy_finds, torch_finds
+
 _HERE = Path(__file__).parent
-
-
-def _torch_finds() -> str:
-    """Return "" if torch sees a CUDA device, else why it does not."""
-    try:
-        import torch
-    except ImportError as error:
-        return f"torch cannot be imported ({error})"
-    if torch.cuda.is_available():
-        return ""
-    built = torch.version.cuda
-    return f"torch {torch.__version__} " + ("sees no device" if built else "is built without CUDA")
-
-
-def _cupy_finds() -> str:
-    """Return "" if CuPy sees a CUDA device, else why it does not."""
-    try:
-        import cupy
-    except ImportError as error:
-        return f"CuPy cannot be imported ({error})"
-    try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        return f"CuPy {cupy.__version__} sees no device ({error})"
-    return "" if count else f"CuPy {cupy.__version__} sees no device"
 
 
 @cache
@@ -44,7 +21,7 @@ def missing() -> str:
     with warnings.catch_warnings():
         # What the frameworks warn of when they look for a device is not what is tested here.
         warnings.simplefilter("ignore")
-        reasons = [_torch_finds(), _cupy_finds()]
+        reasons = [torch_finds(), cupy_finds()]
     return "" if "" in reasons else "no CUDA device: " + "; ".join(reasons)
 
 
@@ -63,8 +40,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def torch() -> Any:
     """Return torch, if it sees the device."""
-    if _torch_finds():
-        pytest.skip(_torch_finds())
+    if torch_finds():
+        pytest.skip(torch_finds())
     import torch
 
     return torch
@@ -73,8 +50,8 @@ def torch() -> Any:
 @pytest.fixture
 def cupy() -> Any:
     """Return CuPy, if it sees the device."""
-    if _cupy_finds():
-        pytest.skip(_cupy_finds())
+    if cupy_finds():
+        pytest.skip(cupy_finds())
     import cupy
 
     return cupy

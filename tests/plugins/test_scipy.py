@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import interop
 from interop.errors import RefusedError
-from interop.plugin import DTYPES
+from interop.plugin import DTYPES, Parts
 from interop_plugins import scipy as plugin
 
 LAYOUTS = ("coo", "csr", "csc", "bsr", "dia", "lil", "dok")
@@ -463,3 +463,34 @@ def test_too_large_to_be_dense():
     value = sp.coo_array((2**31 - 1, 2**20), dtype="float64")
     with pytest.raises(MemoryError, match="sparse format"):
         interop.convert(value, to="numpy")
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+@pytest.mark.parametrize(
+    ("pointers", "stored"),
+    [([1, 1, 2, 3], 3), ([0, 1, 2, 4], 3), ([0, 1, 2], 3), ([0, 1, 2, 3], 2)],
+    ids=["begin late", "lead beyond the end", "too few", "more indices than values"],
+)
+def test_what_scipys_constructor_refuses_is_refused(layout, pointers, stored):
+    """Arrays that do not belong together are not made a matrix, although none is looked through."""
+    arrays = {
+        "values": np.ones(stored),
+        "indices": np.zeros(3, "int32"),
+        "pointers": np.array(pointers, "int32"),
+    }
+    with pytest.raises(ValueError, match=r"index pointer|indices|data"):
+        plugin.assemble_compressed(layout, Parts((3, 3), arrays))
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_arrays_made_from_their_state_are_like_constructed_ones(layout):
+    """What is assembled without the constructor has the same state as what it makes."""
+    made = sp.random_array((4, 5), density=0.5, format=layout, rng=0)
+    made.has_canonical_format = True
+    arrays = {"values": made.data, "indices": made.indices, "pointers": made.indptr}
+    parts = Parts(made.shape, arrays, {"canonical": True})
+    assembled = plugin.assemble_compressed(layout, parts)
+    assert type(assembled) is type(made)
+    assert vars(assembled).keys() == vars(made).keys()
+    assert all(vars(assembled)[name] is value for name, value in vars(made).items())
+    assert (assembled @ np.ones(5) == made @ np.ones(5)).all()

@@ -12,7 +12,9 @@ import pytest
 import torch
 
 import interop
+from interop import Cost, Interop
 from interop.errors import BadRequestError, InteropError, RefusedError
+from interop_plugins import _torch_dense
 
 NARROW = {
     "bfloat16",
@@ -346,9 +348,22 @@ def test_the_tensor_keeps_the_arrays_memory_alive() -> None:
     assert tensor.sum() == array.sum() == 499500
 
 
-def test_the_shortcuts_answer_only_for_what_is_plain() -> None:
-    """Once a route is known, a value of the same type but another kind still goes its own way."""
-    interop.convert(dense("float32"), to="numpy")
+@pytest.mark.parametrize("before", ["one", "plain", "grad", "both"])
+def test_the_shortcuts_answer_only_for_what_is_plain(before: str) -> None:
+    """Whatever came before, a value of the same type but another kind goes its own way."""
+    plain, grad = dense("float32"), dense("float32").requires_grad_()
+    runs = {
+        "one": [plain],
+        "plain": [plain] * 200,
+        "grad": [grad] * 200,
+        "both": [plain, grad] * 99,
+    }
+    for tensor in runs[before]:
+        assert address(interop.convert(tensor, to="numpy")) == tensor.data_ptr()
+    half = dense("bfloat16").requires_grad_()
+    assert address(interop.convert(half, to="numpy")) == half.data_ptr()
+    assert address(interop.convert(plain.t(), to="numpy")) == plain.data_ptr()
+    assert address(interop.convert(grad[1:], to="numpy")) == grad[1:].data_ptr()
     interop.convert(np.zeros(3, "float32"), to="torch")
     freed = torch.ones(1000)
     freed.untyped_storage().resize_(0)
@@ -1011,3 +1026,55 @@ def test_nothing_takes_a_trait_it_does_not_know(trait: str) -> None:
         spec = interop.make_spec("torch", "float32", device=device, shape=(3,), traits={trait})
         with pytest.raises(RefusedError):
             interop.plan(spec, to="numpy")
+
+
+@pytest.mark.parametrize("order", ["[:, ::3]", ".t().contiguous().t()"])
+def test_indices_with_gaps_are_compressed_rightly(
+    order: str, in_subprocess: Callable[..., str]
+) -> None:
+    """Strided indices of a tensor in a graph give its CSR form; torch itself ends the process."""
+    program = f"""
+        import warnings, torch, interop
+        warnings.simplefilter("ignore")
+        at = torch.stack([torch.arange(400) // 20, torch.arange(400) % 20 * 2])
+        wide = at.repeat_interleave(3, 1) if "::3" in {order!r} else at
+        values = torch.rand(400, dtype=torch.float64, requires_grad=True)
+        x = torch.sparse_coo_tensor(
+            wide{order}, values, (20, 40), is_coalesced=True, check_invariants=False
+        )
+        assert not x._indices().is_contiguous()
+        for _ in range(50):
+            csr = interop.convert(x, to="torch.sparse_csr")
+            assert torch.equal(csr.detach().to_dense(), x.detach().to_dense())
+            csr.to_dense().sum().backward(retain_graph=True)
+        print(values.grad.unique().tolist())
+    """
+    assert in_subprocess(program).strip() == "[50.0]"
+
+
+def test_a_strangers_shortcut_does_not_serve_tensors() -> None:
+    """However cheap DLPack is said to be, its shortcut never sees torch's neg bit."""
+    mine = Interop()
+    keys = [one.key for one in mine.conversions() if one.conversion.source == "dlpack"]
+    cheap = Interop(costs=dict.fromkeys(keys, Cost(1e-12)))
+    plain = dense("float64")
+    for _ in range(2):
+        assert address(cheap.convert(plain, to="numpy")) == plain.data_ptr()
+    assert [step.label for step in cheap.plan(plain, to="numpy").steps] == ["from_dlpack"]
+    negated = dense("complex128").conj().imag
+    np.testing.assert_array_equal(cheap.convert(negated, to="numpy"), negated.resolve_neg().numpy())
+
+
+@pytest.mark.parametrize("odd", [lambda a: a[::-1], lambda a: a.astype(">f4")])
+def test_torch_is_not_asked_for_what_it_refuses(
+    odd: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shortcut tells apart by itself what torch would take long to refuse."""
+    array = np.arange(3.0, dtype="float32")
+    interop.convert(array, to="torch")
+    asked: list[Any] = []
+    monkeypatch.setattr(_torch_dense, "_from_numpy", [asked.append])
+    assert _torch_dense.torch_shortcut(odd(array)) is NotImplemented
+    assert not asked
+    _torch_dense.torch_shortcut(array)
+    assert len(asked) == 1

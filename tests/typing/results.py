@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, assert_type
 
+import jax
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -18,6 +19,7 @@ def names(x: object, y: torch.Tensor) -> None:
     assert_type(interop.convert(x, "torch", dtype="float32", copy=True), torch.Tensor)
     assert_type(interop.convert(x, to="torch.sparse_csr"), torch.Tensor)
     assert_type(interop.convert(x, to="quantized"), interop.QuantizedArray)
+    assert_type(interop.convert(x, to="jax", dtype="float32"), jax.Array)
     assert_type(interop.convert(x, to=torch.Tensor), torch.Tensor)
     assert_type(interop.convert(x, like=y), torch.Tensor)
     assert_type(interop.convert(x, out=y), torch.Tensor)

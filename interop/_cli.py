@@ -1,0 +1,56 @@
+"""The command ``interop``.
+
+Exit codes: 0, done; 1, it could not be done, for the reason that is printed; 2, the command line is
+wrong or something that the command needs is not installed; 130, interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typer import Typer
+
+__all__ = ["main"]
+
+_MISSING = "interop: {name} is not installed, which the command needs; {install}"
+_INSTALL = "pip install 'array-interop[cli]'"
+
+
+def main() -> None:
+    """Run the command; the entry point of the distribution."""
+    try:
+        app = _app()
+    except ImportError as error:
+        print(_MISSING.format(name=error.name, install=_INSTALL), file=sys.stderr)
+        raise SystemExit(2) from None
+    app(prog_name="interop")
+
+
+def _app() -> Typer:
+    """Return the command with all that can follow its name."""
+    import platformdirs  # noqa: F401 - so that its absence is found before anything is measured
+    import rich  # noqa: F401
+    import typer
+
+    from ._commands import calibrate
+
+    app = typer.Typer(
+        add_completion=False,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        help="Hand arrays from one framework to another by the cheapest correct way.",
+    )
+    app.callback()(_about)  # one command alone would swallow its own name
+    app.command()(calibrate)
+    return app
+
+
+def _about() -> None:
+    """Hand arrays from one framework to another by the cheapest correct way."""
+
+
+if __name__ == "__main__":
+    main()

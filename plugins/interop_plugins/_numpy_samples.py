@@ -1,0 +1,119 @@
+"""Odd arrays of NumPy's, of the same numbers as a plain one: to try conversions out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from interop.plugin import Declined
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+__all__ = ["VARIANTS"]
+
+
+def _some(array: Array, *, axes: int = 1) -> None:
+    """Decline an array of too few axes or elements to have strides of its own."""
+    if array.ndim < axes or array.size < 2:
+        msg = f"an array of shape {array.shape} has no such strides"
+        raise Declined(msg)
+
+
+def noncontiguous(array: Array) -> Array:
+    """Return the array in the opposite order of axes, or with gaps if it has but one."""
+    import numpy as np
+
+    _some(array)
+    if array.ndim > 1 and sum(n > 1 for n in array.shape) > 1:
+        return np.asfortranarray(array)
+    wide = np.empty((*array.shape, 2), array.dtype)
+    wide[..., 0] = array
+    return wide[..., 0]
+
+
+def negative_strides(array: Array) -> Array:
+    """Return the array stored backwards along its longest axis."""
+    _some(array)
+    axis = max(range(array.ndim), key=lambda axis: array.shape[axis])
+    backwards = tuple(slice(None, None, -1 if a == axis else None) for a in range(array.ndim))
+    return array[backwards].copy()[backwards]
+
+
+def broadcast(array: Array) -> Array:
+    """Return the first element along the longest axis, over and over."""
+    import numpy as np
+
+    _some(array)
+    axis = max(range(array.ndim), key=lambda axis: array.shape[axis])
+    first = array.take([0], axis)
+    shown = np.broadcast_to(first, array.shape)
+    shown.flags.writeable = True
+    return shown
+
+
+def unaligned(array: Array) -> Array:
+    """Return the array one byte beside its alignment."""
+    import numpy as np
+
+    memory = bytearray(array.nbytes + 1)
+    odd: Array = np.frombuffer(memory, np.uint8)[1:].view(array.dtype).reshape(array.shape)
+    odd[...] = array
+    return odd
+
+
+def byteswapped(array: Array) -> Array:
+    """Return the array in the other byte order."""
+    if array.dtype.isbuiltin != 1 or array.itemsize == 1:
+        msg = f"{array.dtype} has no other byte order"
+        raise Declined(msg)
+    return array.astype(array.dtype.newbyteorder())
+
+
+def readonly(array: Array) -> Array:
+    """Return the array locked."""
+    array.flags.writeable = False
+    return array
+
+
+def masked(array: Array) -> Any:
+    """Return the array with its first element masked."""
+    import numpy as np
+
+    mask = np.zeros(array.shape, bool)
+    mask[(0,) * array.ndim] = True
+    return np.ma.MaskedArray(array, mask)
+
+
+def subclass(array: Array) -> Any:
+    """Return the array as one of a subclass."""
+    return array.view(_subclass())
+
+
+@cache
+def _subclass() -> type:
+    import numpy as np
+
+    return type("Sample", (np.ndarray,), {})
+
+
+def scalar(array: Array) -> Any:
+    """Return the first element as a scalar object."""
+    return array.reshape(-1)[0]
+
+
+#: Layout first, flags and types last: the former make new arrays.
+VARIANTS: Mapping[str, Callable[[Any], Any]] = {
+    "byteswapped": byteswapped,
+    "noncontiguous": noncontiguous,
+    "negative_strides": negative_strides,
+    "broadcast": broadcast,
+    "unaligned": unaligned,
+    "readonly": readonly,
+    "masked": masked,
+    "subclass": subclass,
+    "scalar": scalar,
+}

@@ -1,0 +1,147 @@
+"""Large copies: the blocks, the threads, and `out=`, against NumPy's and torch's plain ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+
+import interop
+from interop_plugins import _numpy_copies as copies
+
+BF16, F8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
+
+
+def _numbers(*shape: int, dtype: Any = "f4") -> np.ndarray:
+    return (np.arange(np.prod(shape)) % 251).reshape(shape).astype(dtype)
+
+
+#: Arrays of more elements than are copied in one go, walked in every way.
+ARRAYS: dict[str, Callable[[], np.ndarray]] = {
+    "plain": lambda: _numbers(700, 513),
+    "transposed": lambda: _numbers(700, 513).T,
+    "reversed": lambda: _numbers(700, 513)[::-1, ::-1],
+    "transposed and reversed": lambda: _numbers(700, 513)[::-1].T[:, ::-1],
+    "columns": lambda: _numbers(700, 999)[:, ::3],
+    "broadcast": lambda: np.broadcast_to(_numbers(700), (300, 700)),
+    "broadcast columns": lambda: np.broadcast_to(_numbers(700, 1), (700, 300)),
+    "permuted": lambda: _numbers(40, 50, 60).transpose(2, 0, 1),
+    "backwards permuted": lambda: _numbers(40, 50, 60).transpose(2, 1, 0),
+    "4-D": lambda: _numbers(12, 13, 14, 50).transpose(3, 1, 0, 2),
+    "images": lambda: _numbers(4, 100, 200, 3).transpose(0, 3, 1, 2),
+    "channels": lambda: _numbers(4, 3, 100, 200).transpose(0, 2, 3, 1),
+    "one row": lambda: _numbers(1, 90_000),
+    "one axis": lambda: _numbers(200_001)[::2],
+    "big-endian": lambda: _numbers(700, 513, dtype=">f4").T,
+    "unaligned": lambda: np.zeros(4 * 90_000 + 1, "u1")[1:].view("f4").reshape(300, 300),
+    "bfloat16": lambda: _numbers(700, 513, dtype=BF16).T,
+    "float8": lambda: _numbers(700, 513, dtype=F8)[::-1].T,
+    "float16": lambda: _numbers(700, 513, dtype="f2").T,
+    "complex": lambda: (_numbers(700, 513) * (1 + 2j)).T,
+}
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2", BF16, F8], ids=str)
+@pytest.mark.parametrize("name", ARRAYS)
+def test_a_large_copy_is_numpys(name: str, dtype: Any) -> None:
+    """Whatever the strides and dtypes, the elements are those that NumPy's astype gives."""
+    array = ARRAYS[name]()
+    assert array.size >= copies._FEW
+    found = copies.written(array, np.dtype(dtype))
+    real = array.real if array.dtype.kind == "c" else array
+    with np.errstate(all="ignore"):
+        known = real if np.can_cast(real.dtype, dtype, "unsafe") else real.astype("f4")
+        expected = known.astype(dtype)
+    assert found.flags.c_contiguous
+    assert found.flags.owndata
+    assert found.dtype == expected.dtype
+    assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_a_large_write_heeds_the_strides_of_out(name: str) -> None:
+    """An out= that is strided itself gets every element, and nothing around it is touched."""
+    array = ARRAYS[name]()
+    around = np.full(
+        (*array.shape[::-1], 2), 7, np.result_type(array.dtype.newbyteorder("="), "f4")
+    )
+    out = around[..., 0].T
+    copies.write(out, array)
+    assert (out == array.astype(out.dtype)).all()
+    assert (around[..., 1] == 7).all()
+
+
+def test_no_warning_leaves_a_thread() -> None:
+    """Numbers that do not fit are cast in silence in every thread."""
+    array = np.full((3000, 3000), np.nan)
+    assert interop.convert(array, "numpy", dtype="int32").shape == array.shape
+
+
+def _layouts() -> dict[str, Any]:
+    s = scipy.sparse.random_array((60, 48), density=0.1, format="csr", rng=0, dtype=np.float32)
+    found: dict[str, Any] = {f"scipy.{name}": s.asformat(name) for name in ("csr", "csc", "coo")}
+    found |= {f"scipy.{name}": s.asformat(name) for name in ("bsr", "dia", "lil", "dok")}
+    names = ("coo", "csr", "csc", "bsr", "bsc")
+    return found | {f"torch.{n}": interop.convert(s, f"torch.sparse_{n}") for n in names}
+
+
+@pytest.mark.parametrize("name", _layouts())
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+def test_out_gets_the_dense_array(name: str, order: str, dtype: str, framework: str) -> None:
+    """A sparse array of any layout is made dense in out=, whatever is there before."""
+    value = _layouts()[name]
+    dense = value.to_dense().numpy() if name.startswith("torch") else value.toarray()
+    memory = np.full(dense.shape, 7, dtype, order=order)
+    out = memory if framework == "numpy" else torch.from_numpy(memory)
+    assert interop.convert(value, out=out) is out
+    assert (memory == dense).all()
+
+
+def test_out_is_written_by_the_step_that_makes_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No second array is made: what would have been copied into out= is not there."""
+    from interop_plugins import numpy as plugin
+
+    assert plugin.fill is not None
+    calls: list[Any] = []
+    monkeypatch.setattr(copies, "_copy", lambda out, value: calls.append(out))
+    mine = interop.Interop()
+    value = scipy.sparse.eye_array(300, format="csr", dtype="f4")
+    out = np.full((300, 300), 7, "f4")
+    mine.convert(value, out=out)
+    assert calls == []
+    assert (out == np.eye(300)).all()
+
+
+def test_out_takes_lazy_conjugates() -> None:
+    """A conjugate that was never carried out is carried out on the way into out=."""
+    z = torch.complex(torch.rand(30, 20), torch.rand(30, 20))
+    for value in (z.conj(), z.mH, z.conj().imag):
+        out = np.zeros(value.shape, "c8" if value.is_complex() else "f4")
+        interop.convert(value, out=out)
+        assert (out == value.resolve_conj().resolve_neg().numpy()).all()
+
+
+def test_out_in_a_graph_is_refused() -> None:
+    """A tensor that requires grad is not written behind the back of its graph."""
+    value = scipy.sparse.eye_array(3, format="csr", dtype="f4")
+    out = torch.zeros(3, 3, requires_grad=True)
+    with pytest.raises(interop.errors.BadRequestError, match="requires grad"):
+        interop.convert(value, out=out)
+    assert not out.detach().any()
+
+
+@pytest.mark.parametrize("layout", ["sparse_bsr", "sparse_bsc"])
+@pytest.mark.parametrize("shape", [(8, 12), (5, 7), (6, 1), (0, 4)])
+def test_dense_to_blocks(layout: str, shape: tuple[int, int]) -> None:
+    """A dense tensor becomes blocks whose sides divide its own."""
+    dense = torch.arange(float(np.prod(shape))).reshape(shape) % 3
+    found = interop.convert(dense, f"torch.{layout}")
+    assert found.layout is getattr(torch, layout)
+    assert torch.equal(found.to_dense(), dense)

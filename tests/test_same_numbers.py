@@ -1,0 +1,177 @@
+"""The numbers of a result do not depend on what steps cost: only the time it takes does."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from random import Random
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+
+import interop
+from interop import Cost, Interop
+
+DTYPES = (
+    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 "
+    "float8_e4m3fn float8_e5m2 float8_e8m0fnu"
+).split()
+
+
+@cache
+def instances() -> tuple[Interop, ...]:
+    """Return instances in which all steps on the host cost something else."""
+    keys = [one.key for one in Interop(costs={}).conversions()]
+    formats = [one.name for one in Interop(costs={}).formats()]
+    found = []
+    for seed in range(4):
+        rng = Random(seed)
+        found.append(
+            Interop(
+                costs={
+                    key: Cost(1e-6 * rng.random(), 1e8 * 10 ** (3 * rng.random()))
+                    for key in keys + formats
+                }
+            )
+        )
+    return tuple(found)
+
+
+def dtype_of(name: str) -> np.dtype:
+    """Return NumPy's or ml_dtypes' dtype of a name."""
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def sample(name: str) -> np.ndarray:
+    """Return numbers of a dtype: extremes, halves, NaN, infinities, and neighbours of ties."""
+    dtype = dtype_of(name)
+    if dtype.itemsize == 1:
+        bits = np.arange(256, dtype="u1")
+        return bits < 128 if name == "bool" else bits.view(dtype)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return np.array([info.min, -1, 0, 1, 255, 256, 465, 32767, info.max] * 30).astype(dtype)
+    rng = np.random.default_rng(0)
+    ties = 2049 * 2.0 ** np.arange(-20, 5)  # in the middle between two float16
+    numbers = np.concatenate(
+        [
+            [np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, -0.5, 255.5, 464.0, 465.0, 65519.0, 65520.0],
+            [1e-40, 2.0**31, 2.0**63, -(2.0**63), 3e38, 1e300],
+            *(ties * (1 + step) for step in (0, 1e-9, -1e-9, 1e-13, -1e-13)),
+            rng.standard_normal(200) * 2.0 ** rng.integers(-30, 30, 200),
+        ]
+    )
+    with np.errstate(all="ignore"):
+        real = numbers.astype(dtype)
+        return real + 1j * real[::-1] if dtype.kind == "c" else real
+
+
+def as_bytes(value: Any) -> bytes:
+    """Return the bits of a result, with one NaN for all."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach()
+        value = value.to_dense() if value.layout is not torch.strided else value.contiguous()
+        value = interop.convert(value, "numpy")
+    elif scipy.sparse.issparse(value):
+        value = value.toarray()
+    value = np.ascontiguousarray(value)
+    if value.dtype.kind == "c":
+        value = value.view(f"f{value.itemsize // 2}")
+    if value.dtype.kind in "fV" or value.dtype.isbuiltin != 1:
+        value = np.where(np.isnan(value.astype("f4")), value.dtype.type(1), value).astype(
+            value.dtype
+        )
+    return value.tobytes()
+
+
+def results(value: Any, **words: Any) -> list[bytes]:
+    """Return the bits that each instance makes of a value."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [as_bytes(one.convert(value, **words)) for one in instances()]
+
+
+def casts() -> Iterator[Any]:
+    for source in DTYPES:
+        for target in DTYPES:
+            if source != target and (dtype_of(source).kind != "c" or dtype_of(target).kind == "c"):
+                yield pytest.param(source, target, id=f"{source}-{target}")
+
+
+@pytest.mark.parametrize(("source", "target"), list(casts()))
+def test_a_cast_gives_the_same_numbers_whoever_casts(source: str, target: str) -> None:
+    """NaN, infinities, what is too large, and ties, in a row and apart, in either framework."""
+    array = sample(source)
+    for given in (array, np.stack([array, array], 1)[:, 0]):
+        for value in (given, interop.convert(given, "torch")):
+            found = {
+                bits for to in ("numpy", "torch") for bits in results(value, to=to, dtype=target)
+            }
+            assert len(found) == 1
+
+
+def test_a_cast_in_a_graph_gives_the_same_numbers() -> None:
+    """What torch would round twice or clip is as NumPy has it, and stays in the graph."""
+    for source, target in (("float64", "float16"), ("float32", "float8_e4m3fn")):
+        tensor = interop.convert(sample(source), "torch").requires_grad_()
+        found = interop.convert(tensor, "torch", dtype=target)
+        assert found.requires_grad
+        plain = interop.convert(tensor.detach(), "numpy", dtype=target)
+        assert as_bytes(found) == as_bytes(plain)
+        assert len(set(results(tensor, to="numpy", dtype=target))) == 1
+
+
+def test_numbers_that_float16_cannot_hold_are_rounded_once() -> None:
+    """float64 becomes the nearest float16, not the nearest of the nearest float32."""
+    tensor = torch.tensor([1 + 2**-11 + 2**-40], dtype=torch.float64)
+    assert tensor.half().item() == 1.0  # rounded twice
+    assert interop.convert(tensor, "torch", dtype="float16").item() == 1 + 2**-10
+
+
+def duplicates(dtype: torch.dtype, count: int) -> torch.Tensor:
+    """Return a COO tensor most of whose coordinates are stored several times."""
+    rng = np.random.default_rng(count)
+    places = torch.from_numpy(rng.integers(0, 9, (2, count)))
+    values = torch.from_numpy(rng.standard_normal(count)).to(dtype)
+    return torch.sparse_coo_tensor(places, values, (9, 9), check_invariants=False)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.complex128, torch.int8])
+@pytest.mark.parametrize("count", [60, 5000])
+def test_duplicates_are_summed_in_the_order_they_are_stored_in(
+    dtype: torch.dtype, count: int
+) -> None:
+    """Every way to dense numbers or to another layout gives the sums that torch's to_dense gives."""
+    value = duplicates(dtype, count)
+    expected = as_bytes(value.to_dense())
+    targets = ["numpy", "torch", "torch.sparse_csr", "torch.sparse_csc"]
+    if dtype is not torch.bfloat16:
+        targets += ["scipy.csr", "scipy.csc", "scipy.lil", "scipy.dok", "scipy.coo"]
+    for to in targets:
+        assert set(results(value, to=to)) == {expected}, to
+
+
+def test_dequantized_numbers_are_torchs(calm: None) -> None:
+    """Whatever dequantizes gives what torch's own dequantize gives."""
+    real = torch.rand(40, 30) * 3 - 1
+    scales, zeros = torch.rand(40, dtype=torch.float64) / 50 + 0.01, torch.arange(40) - 20
+    for value in (
+        torch.quantize_per_tensor(real, 0.013, 3, torch.quint8),
+        torch.quantize_per_tensor(real, 1e-8, -7, torch.qint32),
+        torch.quantize_per_channel(real, scales, zeros, 0, torch.qint8),
+    ):
+        for to in ("numpy", "torch"):
+            assert set(results(value, to=to)) == {as_bytes(value.dequantize())}
+
+
+@pytest.fixture
+def calm() -> Iterator[None]:
+    """Let torch say that its quantized tensors will go."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
