@@ -1,15 +1,21 @@
-"""Timing two things against each other on a noisy machine."""
+"""Timing things against each other on a noisy machine.
+
+Small calls are timed by the processor time of their thread, which leaves out what other programs
+take. Large ones may use several threads, and are timed by the clock on the wall.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from time import thread_time
 from timeit import Timer
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["Row", "compare", "geometric_mean", "report"]
+__all__ = ["Row", "against", "compare", "interleaved", "small"]
 
 
 class Row(NamedTuple):
@@ -22,12 +28,15 @@ class Row(NamedTuple):
         Seconds for one call: the median over the rounds.
     ratio : float
         Median over the rounds of ours divided by theirs, each pair taken one after the other.
+    spread : float
+        By which factor the middle four fifths of the rounds' ratios lie around it.
     """
 
     name: str
     ours: float
     theirs: float
     ratio: float
+    spread: float = 1.0
 
 
 def compare(
@@ -37,6 +46,7 @@ def compare(
     *,
     rounds: int = 21,
     budget: float = 0.01,
+    fresh: bool = False,
 ) -> Row:
     """Time two statements in turn, so that a drift of the machine's speed meets both alike.
 
@@ -48,35 +58,51 @@ def compare(
         Pairs of measurements.
     budget : float
         Seconds that one measurement should take.
+    fresh : bool
+        Whether to give freed memory back to the system before each measurement. What a statement
+        has left in the allocator would otherwise spare the next one its page faults, by chance.
     """
-    timers = ours, theirs
-    numbers = [_number(timer, budget) for timer in timers]
-    pairs = []
+    timers = {"ours": ours, "theirs": theirs}
+    times = interleaved(timers, rounds=rounds, budget=budget, fresh=fresh)
+    return against(name, times["ours"], times["theirs"])
+
+
+def interleaved(
+    timers: Mapping[str, Timer], *, rounds: int = 21, budget: float = 0.01, fresh: bool = False
+) -> dict[str, list[float]]:
+    """Return the seconds of each statement in each round, in which all take their turn."""
+    numbers = {name: _number(timer, budget) for name, timer in timers.items()}
+    times: dict[str, list[float]] = {name: [] for name in timers}
     for _ in range(rounds):
         gc.collect(0)
-        pairs.append([t.timeit(n) / n for t, n in zip(timers, numbers, strict=True)])
-    mine, other = zip(*pairs, strict=True)
-    ratio = statistics.median(a / b for a, b in pairs)
-    return Row(name, statistics.median(mine), statistics.median(other), ratio)
+        for name, timer in timers.items():
+            if fresh:
+                _trim()
+            times[name].append(timer.timeit(numbers[name]) / numbers[name])
+    return times
+
+
+def _trim() -> None:
+    """Give the C library's free memory back to the system, where the library can."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def against(name: str, ours: Sequence[float], theirs: Sequence[float]) -> Row:
+    """Return the comparison of two lists of times, taken round by round."""
+    ratios = sorted(a / b for a, b in zip(ours, theirs, strict=True))
+    tenth = len(ratios) // 10
+    spread = math.sqrt(ratios[-1 - tenth] / ratios[tenth])
+    ratio = statistics.median(ratios)
+    return Row(name, statistics.median(ours), statistics.median(theirs), ratio, spread)
+
+
+def small(statement: str, names: Mapping[str, Any]) -> Timer:
+    """Return the timer of a statement that takes microseconds, in one thread."""
+    return Timer(statement, timer=thread_time, globals=dict(names))
 
 
 def _number(timer: Timer, budget: float) -> int:
     once = min(timer.repeat(3, 1))
     return max(1, min(100_000, int(budget / max(once, 1e-8))))
-
-
-def geometric_mean(rows: Iterable[Row]) -> float:
-    """Return the geometric mean of the rows' ratios."""
-    return math.exp(statistics.fmean(math.log(row.ratio) for row in rows))
-
-
-def report(title: str, rows: list[Row], *, unit: float, name: str, inverse: bool = False) -> None:
-    """Print rows as a table, times in `unit` seconds, and the geometric mean below."""
-    width = max(len(row.name) for row in rows)
-    print(f"\n{title}\n{'':{width}}  {'interop':>10}  {'by hand':>10}  ratio")
-    for row in rows:
-        ratio = 1 / row.ratio if inverse else row.ratio
-        times = f"{row.ours / unit:8.1f} {name}  {row.theirs / unit:8.1f} {name}"
-        print(f"{row.name:{width}}  {times}  {ratio:5.2f}")
-    mean = geometric_mean(rows)
-    print(f"{'geometric mean':{width}}  {'':>10}  {'':>10}  {1 / mean if inverse else mean:5.2f}")

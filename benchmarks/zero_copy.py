@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from timeit import Timer
+from collections.abc import Collection, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import ml_dtypes
@@ -13,9 +13,9 @@ import torch
 
 import interop
 
-from .timing import Row, compare, report
+from .timing import Row, compare, small
 
-__all__ = ["main"]
+__all__ = ["pairs", "rows"]
 
 #: Name, value, target, and the best hand-written statement for that very value, ``x``.
 Pair = tuple[str, Any, str, str]
@@ -65,7 +65,7 @@ def pairs() -> Iterator[Pair]:
     s = scipy.sparse.random_array((50, 50), density=0.1, format="csr", rng=0)
     q = torch.quantize_per_tensor(t, 0.1, 3, torch.quint8)
     yield "torch → numpy", t, "numpy", "x.numpy()"
-    yield "torch → numpy, grad", t.clone().requires_grad_(), "numpy", "x.detach().numpy()"
+    yield "torch → numpy, grad", t.clone().requires_grad_(), "numpy", "x.numpy(force=True)"
     bits = "x.view(torch.uint16).numpy().view(bfloat16)"
     yield "torch → numpy, bfloat16", t.bfloat16(), "numpy", bits
     yield "torch → numpy, complex", t + 1j, "numpy", "x.numpy()"
@@ -84,19 +84,36 @@ def pairs() -> Iterator[Pair]:
     yield "torch quantized → codes", q, "quantized", _CODES
     yield "stranger → numpy", Stranger(a), "numpy", "np.from_dlpack(x)"
     yield "stranger → torch", Stranger(a), "torch", "torch.from_dlpack(x)"
+    if find_spec("jax"):
+        yield from _jax_pairs(a)
+    if find_spec("sparse"):
+        yield from _sparse_pairs(s)
 
 
-def rows(ours: str) -> list[Row]:
+def _jax_pairs(a: np.ndarray[Any, Any]) -> Iterator[Pair]:
+    import jax.numpy as jnp
+
+    x = jnp.asarray(a, "float32")
+    yield "jax → numpy", x, "numpy", "np.asarray(x)"
+    yield "jax → torch", x, "torch", "torch.from_dlpack(x)"
+    yield "jax → torch, bfloat16", x.astype("bfloat16"), "torch", "torch.from_dlpack(x)"
+
+
+def _sparse_pairs(s: scipy.sparse.csr_array) -> Iterator[Pair]:
+    import sparse
+
+    x = sparse.GCXS.from_scipy_sparse(s)
+    _NAMES["GCXS"] = sparse.GCXS
+    yield "sparse gcxs → scipy csr", x, "scipy.csr", "x.to_scipy_sparse()"
+    yield "scipy csr → sparse gcxs", s, "sparse.gcxs.csr", "GCXS.from_scipy_sparse(x)"
+
+
+def rows(ours: str, only: Collection[str] | None = None, rounds: int = 21) -> list[Row]:
     """Compare a statement of ours with the best hand-written one, pair by pair."""
     found = []
     for name, x, to, by_hand in pairs():
-        names = {**_NAMES, "x": x, "to": to, "converter": interop.converter(to)}
-        found.append(compare(name, Timer(ours, globals=names), Timer(by_hand, globals=names)))
+        if only is None or name in only:
+            names = {**_NAMES, "x": x, "to": to, "converter": interop.converter(to)}
+            timers = small(ours, names), small(by_hand, names)
+            found.append(compare(name, *timers, rounds=rounds))
     return found
-
-
-def main() -> None:
-    """Print what `convert` and a converter add to the best hand-written call."""
-    title = "convert(x, to=…), small arrays, nothing copied"
-    report(title, rows("convert(x, to=to)"), unit=1e-9, name="ns")
-    report("converter(…)(x), the same", rows("converter(x)"), unit=1e-9, name="ns")

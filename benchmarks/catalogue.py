@@ -1,0 +1,147 @@
+"""The catalogue: which tables there are, and which module measures them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from interop import Interop
+from interop._calibration import calibrate
+from interop._costs import stored
+
+from .table import Cell, Line, Listing, Result, Table, from_rows
+from .timing import Row
+
+__all__ = ["MODULES", "measure", "module_of"]
+
+#: The modules, in the order in which their tables are shown.
+MODULES = [
+    *("zero_copy", "universal", "instead", "copies", "sparse_formats"),
+    *("choices", "predictions", "scale", "first", "gpu"),
+]
+
+#: Key of the table, its title, what the picture calls it, and our statement or the mean aimed at.
+_ZERO_COPY = (
+    (
+        "zero_copy.convert",
+        "convert(x, to=…), small arrays, nothing copied",
+        "convert, by hand",
+        "convert(x, to=to)",
+    ),
+    (
+        "zero_copy.converter",
+        "converter(…)(x), the same",
+        "a converter, by hand",
+        "converter(x)",
+    ),
+)
+_COPIES = {
+    "cases": (
+        "copies",
+        "conversions that write 64 MiB or more, against the documented recipe",
+        "documented recipe",
+        1 / 3,
+    ),
+    "numpy_cases": (
+        "copies.numpy",
+        "the same, where the recipe is NumPy's or SciPy's own copy",
+        "NumPy's and SciPy's own copy",
+        None,
+    ),
+}
+
+
+def module_of(key: str) -> str:
+    """Return the module that measures a table."""
+    return key.partition(".")[0]
+
+
+def measure(
+    name: str, only: Collection[str] | None = None, rounds: int | None = None
+) -> list[Result]:
+    """Return the tables of one module.
+
+    Parameters
+    ----------
+    name : str
+    only : collection of str, optional
+        The lines to measure; others are left out where that saves time.
+    rounds : int, optional
+        How often to measure, instead of the table's own number.
+    """
+    module = import_module(f".{name}", __package__)
+    if hasattr(module, "tables"):
+        words = {} if rounds is None else {"rounds": rounds}
+        return list(module.tables(only, **words))
+    if name == "zero_copy":
+        return list(_zero_copy(module, only, rounds or 21))
+    if name == "copies":
+        return list(_copies(module, only))
+    if name == "choices":
+        return list(_choices(module))
+    return [_predictions(module)]
+
+
+def _zero_copy(module: ModuleType, only: Collection[str] | None, rounds: int) -> Iterator[Table]:
+    note = "Against the best call that an expert would write for that very value."
+    for key, title, short, statement in _ZERO_COPY:
+        lines = from_rows(module.rows(statement, only, rounds), "by hand")
+        yield Table(key, title, note, lines, goal=1.25, short=short)
+
+
+def _copies(module: ModuleType, only: Collection[str] | None) -> Iterator[Table]:
+    """Yield a table for each function of the module that yields cases."""
+    note = "A ratio of 0.33 is three times as fast."
+    for name, cases in list(vars(module).items()):  # a case may import into the module
+        if name.endswith("cases") and callable(cases):
+            chosen = (case for case in cases() if only is None or case[0] in only)
+            lines = from_rows(module.rows(chosen), "recipe")
+            key, title, short, goal = _COPIES.get(name) or _unnamed(name, cases)
+            if lines:
+                yield Table(key, title, note, lines, goal=goal, short=short)
+
+
+def _unnamed(name: str, cases: Any) -> tuple[str, str, str, None]:
+    """Return what to call a table of cases that is not known here."""
+    what = name.removesuffix("_cases")
+    title = (cases.__doc__ or what).partition(".")[0].removeprefix("Yield ")
+    return f"copies.{what}", title, what.replace("_", " "), None
+
+
+def _choices(module: ModuleType) -> Iterator[Table]:
+    """Yield a table for the declared costs and one for those measured here, at each size."""
+    note = "The time of the planner's choice divided by that of each fixed order of the steps."
+    for kind, costs in (("declared", {}), ("calibrated", stored())):
+        for side in (500, 2900) if costs is not None and (costs or kind == "declared") else ():
+            found = module.rows(dict(costs), side)
+            title = f"the planner's choice against fixed orders, {kind} costs, {side}×{side}"
+            key, short = f"choices.{kind}_{side}", f"{kind}, {side}×{side}"
+            lines = _side_by_side(found)
+            yield Table(key, title, note, lines, times=False, pooled=False, short=short)
+
+
+def _side_by_side(found: Mapping[str, list[Row]]) -> tuple[Line, ...]:
+    """Return lines with a cell for each alternative."""
+    names = dict.fromkeys(row.name for rows in found.values() for row in rows)
+    cells: dict[str, list[Cell]] = {name: [] for name in names}
+    for column, rows in found.items():
+        for row in rows:
+            cells[row.name].append(Cell(column, "", row.theirs, row.ratio, row.spread))
+    return tuple(Line(name, "", None, tuple(cells[name])) for name in names)
+
+
+def _predictions(module: ModuleType, most: int = 100) -> Listing:
+    """Return how well costs predict times, on fewer routes than the module's own report."""
+    measured = stored() or calibrate(Interop(costs={})).costs
+    rows = []
+    for kind, costs in (("declared", {}), ("measured on this machine", measured)):
+        found = module.summary(module.rows(dict(costs), most))
+        numbers = (f"{found.rank_correlation:.3f}", f"{found.median_ratio:.1f}")
+        worst = f"{found.worst_ratio:.0f} ({found.worst})"
+        rows.append((kind, str(found.count), *numbers, worst))
+    heads = ("costs", "routes", "rank correlation", "off by, in the median", "at worst")
+    note = "Routes between installed formats, drawn at random, the same for both."
+    title = "predicted against measured time of routes"
+    return Listing("predictions", title, note, heads, tuple(rows))

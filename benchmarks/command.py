@@ -1,0 +1,156 @@
+"""The command ``python -m benchmarks``: measures, shows, compares with what is stored, stores."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import sys
+import traceback
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from . import catalogue, picture, render
+from .machine import machine
+from .ratios import STORE, Stored, check, confirmed, load, save
+from .table import Result
+
+__all__ = ["main"]
+
+_ROOT = Path(__file__).parent.parent
+_PAGE = _ROOT / "docs" / "reference" / "_benchmarks.md"
+_RESULTS = Path(__file__).with_name("results")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return 0, or 1 if a row has got worse or a table could not be measured."""
+    words = _parser().parse_args(arguments)
+    unknown = sorted(set(words.tables) - set(catalogue.MODULES))
+    if unknown:
+        print(f"there is no table {unknown[0]!r}; there are {', '.join(catalogue.MODULES)}.")
+        return 2
+    if words.draw:
+        _show(load())
+        return 0
+    _quieten()
+    found, failed = _measured(words.tables or _default(words), words.rounds)
+    stored = load()
+    if words.store and words.tables and stored.tables:
+        words.tables = []  # the page is of all tables, whichever of them are renewed
+    worse = _compared(stored, found) if words.check else 0
+    _keep(stored, found, _line(words), words.store)
+    return 1 if worse or failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("tables", nargs="*", help=f"of {', '.join(catalogue.MODULES)}; all if none")
+    parser.add_argument("--check", action="store_true", help="fail if a stored ratio got worse")
+    parser.add_argument(
+        "--store", action="store_true", help="store the ratios, tables and pictures"
+    )
+    parser.add_argument("--draw", action="store_true", help="draw what is stored; measure nothing")
+    parser.add_argument("--rounds", type=int, help="how often to measure each row")
+    return parser
+
+
+def _default(words: argparse.Namespace) -> list[str]:
+    """Return all modules; those that have no ratios are of no use to a check."""
+    left_out = {"predictions"} if words.check and not words.store else set()
+    return [name for name in catalogue.MODULES if name not in left_out]
+
+
+def _line(words: argparse.Namespace) -> str:
+    """Return the command as it was given."""
+    flags = [f"--{name}" for name in ("check", "store") if getattr(words, name)]
+    flags += [f"--rounds {words.rounds}"] if words.rounds else []
+    return " ".join(["python -m benchmarks", *words.tables, *flags])
+
+
+def _quieten() -> None:
+    """Silence what torch announces once a process of features that the rows use."""
+    import torch
+
+    warnings.filterwarnings("ignore", message="torch.quantize_per_tensor", category=UserWarning)
+    warnings.filterwarnings("ignore", message="Sparse .* tensor support", category=UserWarning)
+    warnings.filterwarnings("ignore", message="Sparse invariant checks", category=UserWarning)
+    torch.manual_seed(0)
+
+
+def _measured(modules: Iterable[str], rounds: int | None) -> tuple[list[Result], list[str]]:
+    """Return the tables of some modules, each printed when it is there, and who failed."""
+    found: list[Result] = []
+    failed = []
+    for name in modules:
+        try:
+            tables = catalogue.measure(name, rounds=rounds)
+        except ModuleNotFoundError as error:
+            print(f"\n{name} is left out: {error}", flush=True)
+            continue
+        # One table that fails must not cost the minutes that the others took.
+        except Exception:  # noqa: BLE001
+            failed.append(name)
+            print(f"\n{name} FAILED\n{traceback.format_exc()}", flush=True)
+            continue
+        for table in tables:
+            print(render.terminal(table), flush=True)
+        found += tables
+    return found, failed
+
+
+def _compared(stored: Stored, found: list[Result]) -> int:
+    """Print what has got worse than it was stored, and return how many rows that is."""
+    if not stored.tables:
+        print("\nnothing is stored to compare with: python -m benchmarks --store")
+        return 1
+    suspects = check(stored.tables, found)
+    if suspects:
+        print(f"\n{len(suspects)} rows look worse; measuring them again", flush=True)
+    worse = confirmed(suspects, stored.tables, _again)
+    rows = sum(len(table.ratios()) for table in found if table.key in stored.tables)
+    for one in worse:
+        print(f"WORSE  {one}", file=sys.stderr)
+    print(f"\n{rows} ratios compared with those of {stored.made['date']}; {len(worse)} are worse")
+    return len(worse)
+
+
+def _again(table: str, lines: set[str]) -> list[Result]:
+    return catalogue.measure(catalogue.module_of(table), lines)
+
+
+def _keep(stored: Stored, found: list[Result], command: str, store: bool) -> None:
+    """Write the page and the picture, and the ratios if they are to be stored."""
+    made = {"date": dt.date.today().isoformat(), "command": command, "machine": machine()}
+    if not store:
+        _RESULTS.mkdir(exist_ok=True)
+        _write(Stored(made, _ordered(found)), _RESULTS / "benchmarks.md")
+        return
+    done = {catalogue.module_of(table.key) for table in found}
+    kept = [one for key, one in stored.tables.items() if catalogue.module_of(key) not in done]
+    anew = Stored(made, _ordered([*kept, *found]))
+    save(anew.made, anew.tables.values())
+    print(f"stored in {STORE.relative_to(_ROOT)}")
+    _show(load())
+
+
+def _ordered(tables: Iterable[Result]) -> dict[str, Result]:
+    """Return tables by key, the later of two of one key, in the order of the catalogue."""
+    by_key = {table.key: table for table in tables}
+    order = catalogue.MODULES.index
+    return dict(sorted(by_key.items(), key=lambda item: order(catalogue.module_of(item[0]))))
+
+
+def _show(stored: Stored) -> None:
+    _write(stored, _PAGE)
+
+
+def _write(stored: Stored, page: Path) -> None:
+    """Write the page of a run, and beside it the pictures."""
+    tables = stored.tables.values()
+    page.write_text(render.page(stored.made, tables))
+    print(f"written: {page.relative_to(_ROOT)}")
+    try:
+        picture.overview(tables, page.with_name("benchmarks.png"))
+        picture.draw(tables, page.with_name("benchmarks-rows.png"))
+    except ImportError as error:
+        print(f"no picture is drawn: {error}; pip install -e '.[bench]'")

@@ -1,0 +1,57 @@
+"""Crowds: instances of `Interop` with as many formats and conversions as one likes."""
+
+from __future__ import annotations
+
+from random import Random
+
+from interop import Conversion, Cost, Format, Interop, Spec, make_spec
+
+__all__ = ["COUNTS", "EACH", "bundled", "bundled_spec", "crowd", "forget", "kept_routes"]
+
+#: How many formats, and how many conversions start from each.
+COUNTS, EACH = (10, 100, 1000), 10
+
+
+def crowd(count: int, each: int = EACH) -> Interop:
+    """Return an instance with `count` formats, and `each` conversions from every one of them."""
+    rng = Random(0)
+    mine = Interop(plugins=False)
+    names = [f"f{n}" for n in range(count)]
+    mine.register(
+        *(Format(name, dtypes=frozenset({"float32"})) for name in names),
+        *(
+            Conversion(name, rng.choice(names), print, cost=Cost(rng.random() * 1e-6), name=f"c{i}")
+            for name in names
+            for i in range(each)
+        ),
+    )
+    return mine
+
+
+def bundled() -> Interop:
+    """Return an instance with the installed plugins loaded, and their graph drawn up."""
+    mine = Interop()
+    mine.plan(make_spec("numpy", "float32", shape=(2,)), to="numpy")
+    return mine
+
+
+def bundled_spec(source: str) -> Spec:
+    """Return the spec of a large array of a bundled format; of a sparse one, 1 % is stored."""
+    spec = make_spec(source, "float32", shape=(4096, 4096))
+    if "." not in source:
+        return spec
+    nnz = spec.size // 100
+    index = "int64" if source.endswith("coo") else "int32"
+    return spec._replace(nbytes=12 * nnz, nnz=nnz, index_dtype=index)
+
+
+def forget(mine: Interop) -> None:
+    """Make an instance forget its routes, but not its graph, as no user can."""
+    mine._requests.clear()
+    mine._planner.composites.forget()
+
+
+def kept_routes(mine: Interop) -> int:
+    """Return how many routes an instance has in its cache."""
+    requests = {id(one): one for one in mine._requests._known.values()}
+    return sum(len(one.routes) for one in requests.values())

@@ -1,0 +1,129 @@
+"""Predicted against measured time, for routes between all formats that are installed."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import warnings
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from scipy.stats import spearmanr
+
+from interop import Cost, Interop, InteropError
+from interop._runner import Halt, Runner
+from interop._sample import NoSample, Wanted, sample
+
+__all__ = ["Prediction", "Summary", "rows", "summary"]
+
+_SIDES = (8, 300, 2000)
+#: Seconds that a route may be expected to take, and that it is timed for.
+_TOO_LONG, _BUDGET = 0.5, 0.02
+
+
+class Prediction(NamedTuple):
+    """A route, with the time that its plan estimates and the time that it takes."""
+
+    name: str
+    predicted: float
+    measured: float
+
+    @property
+    def ratio(self) -> float:
+        """By which factor the estimate is off."""
+        return math.exp(abs(math.log(self.predicted / self.measured)))
+
+
+class Summary(NamedTuple):
+    """How good predictions are.
+
+    Parameters
+    ----------
+    count : int
+    rank_correlation : float
+        Spearman's.
+    median_ratio, worst_ratio : float
+        By which factor estimates are off.
+    worst : str
+        The route that is the furthest off.
+    """
+
+    count: int
+    rank_correlation: float
+    median_ratio: float
+    worst_ratio: float
+    worst: str
+
+
+def rows(costs: Mapping[str, Cost] | None = None, most: int = 300) -> list[Prediction]:
+    """Return predictions for up to `most` routes, the same ones for any costs.
+
+    Parameters
+    ----------
+    costs : mapping of str to Cost, optional
+        As for `Interop`.
+    most : int
+    """
+    face = Interop(costs=costs)
+    formats = [
+        f.format
+        for f in face.formats()
+        if f.state != "missing" and "cpu" in f.format.devices and not f.format.protocol
+    ]
+    cases = [
+        (side, source.name, target.name, words)
+        for side in _SIDES
+        for source in formats
+        for target in formats
+        for words in ({}, {"dtype": "float64"}, {"copy": True})
+    ]
+    random.Random(0).shuffle(cases)
+    found: list[Prediction] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for case in cases:
+            if len(found) == most:
+                break
+            found += _measured(face, *case)
+    return found
+
+
+def _measured(
+    face: Interop, side: int, source: str, target: str, words: dict[str, Any]
+) -> list[Prediction]:
+    """Return the prediction of one route, if there is one and it does not take for ever."""
+    sparse = any(face._registry.formats[one].index_dtypes for one in (source, target))
+    wanted = Wanted(source, "float32", (side, side), density=0.03 if sparse else 1.0)
+    try:
+        value = sample(face, wanted)
+        route = face.plan(value, to=target, **words)
+        runner = Runner(route.steps)
+        runner(value)
+        seconds = _seconds(runner, value)
+    except (NoSample, InteropError, Halt):
+        return []
+    if not route.steps or max(route.cost, seconds) > _TOO_LONG:
+        return []
+    labels = " → ".join(step.label for step in route.steps)
+    return [Prediction(f"{source} {side}²: {labels}", route.cost, seconds)]
+
+
+def _seconds(runner: Runner, value: Any) -> float:
+    """Return the median time of a few runs."""
+    times: list[float] = []
+    start = perf_counter()
+    while len(times) < 3 or (perf_counter() - start < _BUDGET and len(times) < 200):
+        before = perf_counter()
+        runner(value)
+        times.append(perf_counter() - before)
+    return statistics.median(times)
+
+
+def summary(found: list[Prediction]) -> Summary:
+    """Return how good predictions are."""
+    ranks = spearmanr([p.predicted for p in found], [p.measured for p in found]).statistic
+    worst = max(found, key=lambda p: p.ratio)
+    median = statistics.median(p.ratio for p in found)
+    return Summary(len(found), float(ranks), median, worst.ratio, worst.name)

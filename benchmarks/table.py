@@ -1,0 +1,233 @@
+"""Tables: what was measured, as data that can be shown, stored and compared."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from .timing import Row
+
+__all__ = [
+    "RIGHT",
+    "Cell",
+    "Line",
+    "Listing",
+    "Ratio",
+    "Result",
+    "Table",
+    "duration",
+    "from_rows",
+    "thawed",
+]
+
+#: Verdicts that say a result is what was asked for; only then is a time worth comparing.
+RIGHT = frozenset({"shares", "copies", ""})
+
+
+class Ratio(NamedTuple):
+    """What is stored of a comparison: a ratio does not depend on the machine's speed.
+
+    Parameters
+    ----------
+    value : float
+        interop's time divided by the other's.
+    spread : float
+        By which factor the rounds' ratios lay around it.
+    """
+
+    value: float
+    spread: float = 1.0
+
+
+class Cell(NamedTuple):
+    """What one alternative makes of one input.
+
+    Parameters
+    ----------
+    column : str
+        The alternative.
+    verdict : str
+        ``"shares"`` or ``"copies"`` if its result is right; else what is wrong with it.
+    seconds : float or None
+    ratio : float or None
+        interop's time divided by the alternative's; None where one of them gives no result.
+    spread : float
+    """
+
+    column: str
+    verdict: str = ""
+    seconds: float | None = None
+    ratio: float | None = None
+    spread: float = 1.0
+
+
+class Line(NamedTuple):
+    """One input: what interop makes of it, and what the alternatives make of it."""
+
+    name: str
+    verdict: str
+    seconds: float | None
+    cells: tuple[Cell, ...]
+
+
+class Table(NamedTuple):
+    """Comparisons of one kind.
+
+    Parameters
+    ----------
+    key : str
+        Names the table on the command line and in the store.
+    title, note : str
+        The note says how to read it.
+    lines : tuple of Line
+    goal : float or None
+        The geometric mean of all ratios that is aimed at, at most.
+    times : bool
+        Whether the lines' own times and verdicts are worth a column.
+    pooled : bool
+        Whether the mean of all ratios says anything.
+    short : str
+        What the picture calls it beside the other tables of its module.
+    """
+
+    key: str
+    title: str
+    note: str
+    lines: tuple[Line, ...]
+    goal: float | None = None
+    times: bool = True
+    pooled: bool = True
+    short: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The alternatives, in the order in which they were met."""
+        return tuple(dict.fromkeys(cell.column for line in self.lines for cell in line.cells))
+
+    def ratios(self) -> dict[str, Ratio]:
+        """Return what is to be stored, by the name of line and column."""
+        return {
+            f"{line.name} | {cell.column}": Ratio(cell.ratio, cell.spread)
+            for line, cell in self._measured()
+            if cell.ratio is not None
+        }
+
+    def verdicts(self) -> dict[str, str]:
+        """Return what interop's results were, by line."""
+        return {line.name: line.verdict for line in self.lines if line.verdict}
+
+    def _measured(self) -> Iterator[tuple[Line, Cell]]:
+        return ((line, cell) for line in self.lines for cell in line.cells)
+
+    def mean(self, column: str | None = None) -> float | None:
+        """Return the geometric mean of a column's ratios, or of all."""
+        found = [
+            cell.ratio
+            for _, cell in self._measured()
+            if cell.ratio is not None and column in (None, cell.column)
+        ]
+        return statistics.geometric_mean(found) if found else None
+
+    def grid(self) -> tuple[list[str], list[list[str]]]:
+        """Return the heads and the rows of cells, as text."""
+        single = len(self.columns) == 1
+        heads = ["", *(["interop"] if self.times else [])]
+        heads += [*self.columns, "ratio"] if single else self.columns
+        rows = [self._row(line, single) for line in self.lines]
+        return heads, [*rows, self._means(single)]
+
+    def _row(self, line: Line, single: bool) -> list[str]:
+        cells = {cell.column: cell for cell in line.cells}
+        texts = [line.name, *([_outcome(line.seconds, line.verdict)] if self.times else [])]
+        if single:
+            cell = line.cells[0]
+            return [*texts, _outcome(cell.seconds, cell.verdict), _number(cell.ratio)]
+        return [*texts, *(_beside(cells.get(column)) for column in self.columns)]
+
+    def _means(self, single: bool) -> list[str]:
+        texts = ["geometric mean", *([""] if self.times else [])]
+        if single:
+            return [*texts, "", _number(self.mean())]
+        return [*texts, *(_number(self.mean(column)) for column in self.columns)]
+
+
+class Listing(NamedTuple):
+    """Facts that are no comparison of one call with another, and the ratios worth keeping of them.
+
+    Parameters
+    ----------
+    key, title, note : str
+    heads : tuple of str
+    rows : tuple of tuple of str
+    kept : mapping of str to Ratio
+    """
+
+    key: str
+    title: str
+    note: str
+    heads: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    kept: Mapping[str, Ratio] = {}
+
+    def ratios(self) -> dict[str, Ratio]:
+        """Return what is to be stored."""
+        return dict(self.kept)
+
+    def verdicts(self) -> dict[str, str]:
+        """Return nothing: a listing judges no results."""
+        return {}
+
+    def grid(self) -> tuple[list[str], list[list[str]]]:
+        """Return the heads and the rows of cells."""
+        return list(self.heads), [list(row) for row in self.rows]
+
+
+Result = Table | Listing
+
+
+def from_rows(rows: Iterable[Row], column: str) -> tuple[Line, ...]:
+    """Return lines with one alternative each."""
+    return tuple(
+        Line(row.name, "", row.ours, (Cell(column, "", row.theirs, row.ratio, row.spread),))
+        for row in rows
+    )
+
+
+def thawed(stored: dict[str, Any]) -> Result:
+    """Return a table or listing as it was before it was stored."""
+    if "lines" not in stored:
+        kept = {name: Ratio(*ratio) for name, ratio in stored["kept"].items()}
+        rows = tuple(tuple(row) for row in stored["rows"])
+        return Listing(**{**stored, "heads": tuple(stored["heads"]), "rows": rows, "kept": kept})
+    lines = tuple(
+        Line(name, verdict, seconds, tuple(Cell(*cell) for cell in cells))
+        for name, verdict, seconds, cells in stored["lines"]
+    )
+    return Table(**{**stored, "lines": lines})
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time with three digits and a unit that suits it."""
+    if seconds is None:
+        return ""
+    scale, name = next((s, n) for s, n in _UNITS if seconds >= s or n == "ns")
+    number = seconds / scale
+    return f"{number:.0f} {name}" if number >= 100 else f"{number:.3g} {name}"
+
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def _outcome(seconds: float | None, verdict: str) -> str:
+    return ", ".join(text for text in (duration(seconds), verdict) if text)
+
+
+def _beside(cell: Cell | None) -> str:
+    if cell is None:
+        return "—"
+    return ", ".join(text for text in (_number(cell.ratio), cell.verdict) if text)
+
+
+def _number(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.2f}"
