@@ -13,7 +13,7 @@ copyright = "the authors of interop"  # noqa: A001 - Sphinx's name for it
 version = release = interop.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "**/_benchmarks.md"]  # the latter is included by its page
 html_theme = "pydata_sphinx_theme"
 html_title = "interop"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
