@@ -1,0 +1,3 @@
+"""The plugin of dask."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The plugin of mlx."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The plugin of onnxruntime."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The plugin of pandas."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The plugin of polars."""
+
+from __future__ import annotations

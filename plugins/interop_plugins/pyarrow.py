@@ -1,0 +1,3 @@
+"""The plugin of pyarrow."""
+
+from __future__ import annotations

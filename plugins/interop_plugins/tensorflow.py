@@ -1,0 +1,3 @@
+"""The plugin of tensorflow."""
+
+from __future__ import annotations

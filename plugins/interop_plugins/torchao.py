@@ -1,0 +1,3 @@
+"""The plugin of torchao."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The plugin of xarray."""
+
+from __future__ import annotations
