@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import sys
+import tomllib
 from collections.abc import Iterable
+from pathlib import Path
 
 import interop
+import interop.testing
 from interop.plugin import DTYPES
+
+sys.path.insert(0, str(Path(__file__).parent))
+from declarations import DECLARATIONS, fields_table, hooks_table
 
 project = "interop"
 author = "the authors of interop"
@@ -54,6 +62,12 @@ def effects_table() -> str:
     return table(("effect", "by default", "loses a property", "meaning"), rows)
 
 
+def checks_table() -> str:
+    """Return the checks of the conformance suite and what passes them."""
+    rows = ((f"`{name}`", meaning) for name, meaning in interop.testing.CHECKS.items())
+    return table(("check", "passes if"), rows)
+
+
 def traits_table() -> str:
     """Return the standard traits and their meanings."""
     memory = interop.plugin.MEMORY_TRAITS
@@ -97,10 +111,34 @@ def dtypes_table() -> str:
     return table(("dtype", "kind", "bits stored"), rows)
 
 
+def frameworks_table() -> str:
+    """Return the versions that the extras allow, and those that the tests run with."""
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    pinned, lowest = _versions(extras["test"]), _versions(extras["floor"])
+    rows = [("`numpy`", "`numpy`", lowest["numpy"], pinned["numpy"])]
+    for plugin in interop.plugins():
+        if plugin.name in extras:
+            ((name, floor),) = _versions(extras[plugin.name]).items()
+            tested = pinned.get(name) or pinned[f"{name}-cpu"]
+            rows.append((f"`{plugin.name}`", f"`{name}`", floor, tested))
+    return table(("plugin", "distribution", "floor", "in CI"), rows)
+
+
+def _versions(requirements: Iterable[str]) -> dict[str, str]:
+    """Return the version that each requirement names, by its distribution."""
+    named = (re.match(r"([\w-]+)(?:\[.*\])?[=>]=(\S+)", one) for one in requirements)
+    return {one[1]: one[2] for one in named if one}
+
+
 myst_substitutions = {
+    "frameworks_table": frameworks_table(),
     "effects_table": effects_table(),
     "traits_table": traits_table(),
+    "checks_table": checks_table(),
     "formats_table": formats_table(),
     "plugins_table": plugins_table(),
     "dtypes_table": dtypes_table(),
+    "hooks_table": hooks_table(),
+    **{f"{name}_fields": fields_table(one) for name, one in DECLARATIONS.items()},
 }

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from . import errors
     from ._conversion import Conversion, Cost
     from ._default import (
+        accepts,
         conversion,
         conversions,
         convert,
+        convert_tree,
         converter,
         default,
         formats,
@@ -54,9 +56,11 @@ __all__ = [
     "Route",
     "Spec",
     "__version__",
+    "accepts",
     "conversion",
     "conversions",
     "convert",
+    "convert_tree",
     "converter",
     "default",
     "errors",
@@ -73,8 +77,9 @@ __all__ = [
 #: The module in which each name lives.
 _HOMES = {
     **dict.fromkeys(("Conversion", "Cost"), "_conversion"),
-    **dict.fromkeys(("conversion", "conversions", "convert", "converter", "default"), "_default"),
-    **dict.fromkeys(("formats", "plan", "plugins", "register", "spec"), "_default"),
+    **dict.fromkeys(("conversion", "conversions", "convert", "convert_tree"), "_default"),
+    **dict.fromkeys(("converter", "default", "formats", "plan", "plugins"), "_default"),
+    **dict.fromkeys(("accepts", "register", "spec"), "_default"),
     **dict.fromkeys(("DtypeFamily", "Format", "Parts"), "_format"),
     **dict.fromkeys(("EFFECTS", "policy"), "_policy"),
     **dict.fromkeys(("TRAITS", "Spec", "make_spec"), "_spec"),

@@ -31,7 +31,7 @@ from .errors import InteropError
 if TYPE_CHECKING:
     from ._interop import Interop
 
-__all__ = ["Calibration", "calibrate"]
+__all__ = ["REFUSALS", "Calibration", "calibrate", "preferred"]
 
 Progress = Callable[[int, int, str], None]
 
@@ -51,7 +51,7 @@ _BUDGET, _ROUNDS = 0.08, 20
 _TOO_LONG = 0.12
 
 #: What foreign functions raise that cannot serve a value after all.
-_REFUSALS = (
+REFUSALS = (
     InteropError,
     ArithmeticError,
     AttributeError,
@@ -93,8 +93,9 @@ class _Case(NamedTuple):
 
     def at(self, side: int) -> Wanted:
         """Return the sample wanted, of axes of a length."""
-        ndims = self.edge.conversion.ndims
-        axes = 2 if ndims is None or 2 in ndims else min(ndims)
+        both = (self.edge.ndims, self.edge.source.ndims)
+        known = [ndims for ndims in both if ndims is not None]
+        axes = 2 if all(2 in ndims for ndims in known) else min(min(ndims) for ndims in known)
         shape = (side, side) if axes == 2 else (side * side,) + (1,) * (axes - 1)
         if side == _LARGE and self.edge.target.is_dense:
             # So large that the result of this very dtype cannot lie in memory used before.
@@ -224,7 +225,7 @@ def _of_edge(face: Interop, key: str, edge: Edge) -> Iterator[_Case]:
     wanted = Wanted(edge.source.name, "", (), edge.requires, density=_DENSITY if sparse else 1.0)
     reason: NoSample | None = None
     for device in devices:
-        for dtype in _preferred(edge.dtypes)[:_TRIES]:
+        for dtype in preferred(edge.dtypes)[:_TRIES]:
             pairs = _pairs(edge, dtype)
             cases = [
                 _Case(key, edge, wanted._replace(dtype=source, device=device), to)
@@ -245,18 +246,19 @@ def _pairs(edge: Edge, first: str) -> list[tuple[str, str | None]]:
     """Return up to three pairs of dtypes, the first from `first`, that stand for all it takes."""
     one = edge.conversion
     if one.bits == "unpack":
-        reals = _preferred(d for d in edge.target.dtypes if bit_carrier(d) == first)
+        reals = preferred(d for d in edge.target.dtypes if bit_carrier(d) == first)
         return [(first, real) for real in reals[:1]]
     if "dtype" not in one.changes:
         return [(first, None)]
-    targets = _preferred(edge.target.dtypes if one.to_dtypes is None else one.to_dtypes)
+    targets = preferred(edge.target.dtypes if one.to_dtypes is None else one.to_dtypes)
     pairs: list[tuple[str, str | None]] = [(first, d) for d in targets[:2]]
-    others = [d for d in _preferred(edge.dtypes) if d != first]
+    others = [d for d in preferred(edge.dtypes) if d != first]
     pairs += [(d, next((t for t in targets if t != d), None)) for d in others[:1]]
     return pairs
 
 
-def _preferred(dtypes: Iterable[str]) -> list[str]:
+def preferred(dtypes: Iterable[str]) -> list[str]:
+    """Return dtypes in order, those first that people have."""
     rank = {dtype: place for place, dtype in enumerate(_DTYPES)}
     return sorted(dtypes, key=lambda dtype: (rank.get(dtype, len(rank)), dtype))
 
@@ -329,7 +331,7 @@ class _Bench:
                 continue
             try:
                 once = _seconds(step, value, known=bool(self._points[case]))
-            except _REFUSALS as reason:
+            except REFUSALS as reason:
                 self._skip([case], f"it refused {spec}: {reason}".partition("\n")[0])
             else:
                 call = _warm(step, value, protocol=bool(case.edge.source.protocol))
@@ -431,7 +433,7 @@ def _handling(face: Interop) -> Iterator[tuple[str, Cost]]:
     for one in face._registry.formats.values():
         if one.take_apart is None or one.assemble is None:
             continue
-        dtype = _preferred(one.holds("cpu"))[0] if one.holds("cpu") else ""
+        dtype = preferred(one.holds("cpu"))[0] if one.holds("cpu") else ""
         wanted = Wanted(one.name, dtype, (_SMALL, _SMALL), density=0.5)
         try:
             value = sample(face, wanted)
@@ -442,6 +444,6 @@ def _handling(face: Interop) -> Iterator[tuple[str, Cost]]:
             )
             gc.collect(0)
             least = [min(timer.repeat(_ROUNDS, 100)) / 100 for timer in timers]
-        except (NoSample, *_REFUSALS):
+        except (NoSample, *REFUSALS):
             continue
         yield one.name, Cost(fmean(least))

@@ -1,7 +1,8 @@
 """The command ``interop``.
 
-Exit codes: 0, done; 1, it could not be done, for the reason that is printed; 2, the command line is
-wrong or something that the command needs is not installed; 130, interrupted.
+Exit codes: 0, done, and nothing is wrong; 1, something is wrong, or it could not be done, for the
+reason that is printed; 2, the command line is wrong or something that the command needs is not
+installed; 130, interrupted.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ def main() -> None:
 
 def _app() -> Typer:
     """Return the command with all that can follow its name."""
-    import platformdirs  # noqa: F401 - so that its absence is found before anything is measured
+    import packaging  # noqa: F401 - so that absences are found before anything is measured
+    import platformdirs  # noqa: F401
     import rich  # noqa: F401
     import typer
 
     from ._commands import calibrate
+    from ._doctor import check, doctor
+    from ._listings import conversions, formats, graph, plan, plugins
 
     app = typer.Typer(
         add_completion=False,
@@ -43,8 +47,9 @@ def _app() -> Typer:
         pretty_exceptions_enable=False,
         help="Hand arrays from one framework to another by the cheapest correct way.",
     )
-    app.callback()(_about)  # one command alone would swallow its own name
-    app.command()(calibrate)
+    app.callback()(_about)
+    for command in (doctor, plan, formats, conversions, plugins, graph, check, calibrate):
+        app.command()(command)
     return app
 
 

@@ -108,6 +108,8 @@ class Composites:
             return
         routes = []
         for role in hand_over.source.roles:
+            if role not in hand_over.target.roles:
+                continue  # a value that had it would have a trait that says so
             found = self._part_route(hand_over, role, request)
             if found is None:
                 return

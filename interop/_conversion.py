@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from ._policy import COPYING
 from ._spec import Spec
 
-__all__ = ["CACHED", "Conversion", "Cost"]
+__all__ = ["CACHED", "WRITING", "Conversion", "Cost"]
 
 #: Bytes, read and written, that are taken to stay in the caches and in memory at hand.
 CACHED = 2**21
 
 #: Effects after which the result lies in memory of its own.
-_WRITING = COPYING | {"materialize"}
+WRITING = COPYING | {"materialize"}
 
 
 class Cost(NamedTuple):
@@ -26,12 +26,12 @@ class Cost(NamedTuple):
 
     Parameters
     ----------
-    latency : float
-        Seconds for a value of no size.
-    bandwidth : float or None
-        Bytes per second; None for a step that touches no bytes.
-    cached : float or None
-        Bytes per second of the first :data:`CACHED` bytes; None: as of all others.
+    latency : float, in seconds
+        What a value of no size takes.
+    bandwidth : float or None, in bytes per second
+        Of bytes read and written alike; None for a step that touches no bytes.
+    cached : float or None, in bytes per second
+        Of the first :data:`CACHED` bytes, which are 2 MiB; None: as of all others.
     """
 
     latency: float = 1e-6
@@ -65,9 +65,11 @@ class Conversion(NamedTuple):
 
     Parameters
     ----------
-    source, target : str
-        Names of formats. A source may be a protocol (``"dlpack"``): the conversion then serves
-        every format that speaks it. Equal names make a unary step.
+    source : str
+        Name of the format it takes, or of a protocol (``"dlpack"``): the conversion then serves
+        every format that speaks it.
+    target : str
+        Name of the format it makes; that of the source for a unary step.
     function : callable
         ``function(value)``, plus one keyword for each of `changes` (``dtype=``, ``device=``) and
         ``stream=`` where `stream` is set. It must not change its argument, and raises `Declined`
@@ -80,13 +82,15 @@ class Conversion(NamedTuple):
         Traits the value may have.
     requires : frozenset of str
         Traits the value must have.
-    ndims : frozenset of int or None
+    ndims : frozenset of int or None, in axes
         Numbers of axes it takes; None: all.
     index_dtypes : frozenset of str or None
         Index dtypes of a sparse array that it takes; None: all.
-    drops, adds : frozenset of str
-        Traits the result no longer has, or newly has. A step that writes fresh memory drops the
-        traits of memory without saying so.
+    drops : frozenset of str
+        Traits the result no longer has. A step that writes fresh memory drops the traits of memory
+        without saying so.
+    adds : frozenset of str
+        Traits the result has although the value may not.
     changes : frozenset of str
         ``"dtype"`` or ``"device"``: what of the spec it can change to what is asked for.
     to_dtypes : frozenset of str or None
@@ -104,9 +108,10 @@ class Conversion(NamedTuple):
     shares : bool or None
         Whether the result shares memory with the value. None: it does unless an effect writes.
     cost : Cost
+        How long it takes.
     stream : bool
         Whether the function wants the consumer's stream.
-    priority : int
+    priority : int, without unit
         Which of two like declarations counts: the larger.
     shortcut : callable or None
         ``shortcut(value)`` does, for the plainest values and the default request, what the planned
@@ -154,4 +159,4 @@ class Conversion(NamedTuple):
     @property
     def aliases(self) -> bool:
         """Whether the result shares memory with the value."""
-        return not self.effects & _WRITING if self.shares is None else self.shares
+        return not self.effects & WRITING if self.shares is None else self.shares

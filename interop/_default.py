@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from interop_plugins.signatures import Convert, MakeConverter
 
 __all__ = [
+    "accepts",
     "conversion",
     "conversions",
     "convert",
+    "convert_tree",
     "converter",
     "default",
     "formats",
@@ -25,9 +27,11 @@ __all__ = [
 
 default = Interop()
 
+accepts = default.accepts
 conversion = default.conversion
 conversions = default.conversions
 convert: Convert = default.convert
+convert_tree = default.convert_tree
 converter: MakeConverter = default.converter
 formats = default.formats
 plan = default.plan

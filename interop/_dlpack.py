@@ -129,10 +129,10 @@ class Export(NamedTuple):
     ----------
     dtype : str
         Name of the dtype.
-    shape : tuple of int
+    shape : tuple of int, in elements
         Lengths of the axes.
-    strides : tuple of int or None
-        Steps along the axes, in elements; None for one C-ordered block.
+    strides : tuple of int or None, in elements
+        Steps along the axes; None for one C-ordered block.
     device : str
         ``"cpu"``, ``"cuda:0"`` …; a device type that is not known reads ``"device99:0"``.
     readonly : bool
@@ -141,13 +141,13 @@ class Export(NamedTuple):
         Whether the producer says that it copied.
     versioned : bool
         Whether the capsule is of the versioned kind, which has flags.
-    data : int
+    data : int, in bytes
         Address of the first element.
-    bits : int
-        Bits of one element as it lies in memory.
-    alignment : int
-        Bytes to which the address of an element should be aligned.
-    device_type : int
+    bits : int, in bits
+        What one element takes in memory.
+    alignment : int, in bytes
+        To what the address of an element should be aligned.
+    device_type : int, without unit
         DLPack's number of the device type.
     backwards : bool
         Whether a stride is negative.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 from typing import Any
 
+from ._advice import advice, advise
 from ._device import matches
 from ._dtype import itemsize
 from ._memory import available_memory, readable
@@ -17,15 +18,21 @@ from ._policy import Policy
 from ._refusal import alternatives, refusal
 from ._registry import Registry
 from ._request import Request
-from ._runner import Halt, Runner
+from ._runner import FILLING, Halt, Runner
 from ._spec import Spec, representative, spec_class
-from ._trace import Receipt, current_trace, shares_memory
+from ._step import Step
+from ._trace import Recorder, current_trace
 from .errors import ConversionError, DensifyMemoryError, NotInstalledError, RefusedError
 
 __all__ = ["Engine", "framework_state", "importable"]
 
 #: Bytes that fit anywhere: to ask how much memory is left takes as long as to fill a few MiB.
 _SMALL = 2**26
+
+_log = logging.getLogger("interop")
+
+#: What is done to a runner before it is let run.
+_Dress = Callable[[Runner], Runner]
 
 
 class Engine:
@@ -74,8 +81,12 @@ class Engine:
             found = self._planner.route(one, request)
             if found is None:
                 nearest = request.refusals[key] = list(alternatives(self._planner, one, request))
-                raise refusal(self._planner, spec, request, nearest)
-        runner = request.routes[key] = Runner(tuple(found[1]))
+                error = refusal(self._planner, spec, request, nearest)
+                _log.debug("refused: %s", error)
+                raise error
+        steps = tuple(found[1])
+        runner = request.routes[key] = Runner(steps, advice(self._planner, one, request, steps))
+        _log.debug("planned %s → %s: %s", spec, request, _Names(steps))
         return runner
 
     def run(self, x: Any, spec: Spec, request: Request, runner: Runner, stream: Any) -> Any:
@@ -83,14 +94,22 @@ class Engine:
         run = self.carry_out if current_trace() is None else self._traced
         return run(x, spec, request, runner, stream)
 
-    def carry_out(self, x: Any, spec: Spec, request: Request, runner: Runner, stream: Any) -> Any:
+    def carry_out(  # noqa: PLR0917 - on the way of every conversion
+        self,
+        x: Any,
+        spec: Spec,
+        request: Request,
+        runner: Runner,
+        stream: Any,
+        dress: _Dress | None = None,
+    ) -> Any:
         """Carry out the steps on `x`."""
-        if runner.densifies:
-            _check_memory(spec, runner)
+        if runner.wary:
+            _take_care(spec, runner, self._registry)
         try:
             result = runner(x, stream)
         except Halt as halt:
-            return self._go_on(halt, request, stream, frozenset())
+            return self._go_on(halt, request, stream, dress)
         if not runner.verified:
             self._verify(spec, result, runner)
         return result
@@ -123,9 +142,22 @@ class Engine:
             self._views = {key: Request((target,), copy=False, policy=Policy(frozenset()))}
         return self._views[key]
 
-    def _go_on(self, halt: Halt, request: Request, stream: Any, without: frozenset[object]) -> Any:
-        """Plan again from where a step has declined, without that step."""
+    def _go_on(
+        self,
+        halt: Halt,
+        request: Request,
+        stream: Any,
+        dress: _Dress | None,
+        *,
+        without: frozenset[object] = frozenset(),
+        declined: tuple[str, ...] = (),
+    ) -> Any:
+        """Plan again from where a step has declined, without that step.
+
+        If all ways end, each reason is given, the first of them for the way that was preferred.
+        """
         without |= {halt.step.place}
+        declined = (*declined, f"{halt.step.label} declined: {halt}")
         expected = halt.step.before
         spec = self._registry.describe(halt.value)
         if expected.carrier:  # the value itself does not know whose bits it carries
@@ -135,12 +167,15 @@ class Engine:
             if found is None:
                 nearest = list(alternatives(self._planner, spec, request, without))
                 error = refusal(self._planner, spec, request, nearest)
-                msg = f"{halt.step.label} declined: {halt}. Without it: {error}"
+                those = "it" if len(declined) == 1 else "them"
+                msg = f"{'; '.join(declined)}. Without {those}: {error}"
                 raise RefusedError(msg, error.effects) from halt.reason
+        runner = Runner(tuple(found[1]))
+        _log.debug("%s declined (%s); going on by %s", halt.step.label, halt, _Names(runner.steps))
         try:
-            return Runner(tuple(found[1]))(halt.value, stream)
+            return (dress(runner) if dress else runner)(halt.value, stream)
         except Halt as again:
-            return self._go_on(again, request, stream, without)
+            return self._go_on(again, request, stream, dress, without=without, declined=declined)
 
     def _verify(self, spec: Spec, result: Any, runner: Runner) -> None:
         """Compare the first result of a route with what the plan promised."""
@@ -149,7 +184,7 @@ class Engine:
         same = (
             got.format == planned.format
             and (got.dtype == planned.dtype or "dtype" in forgets)
-            and (got.shape == spec.shape or "shape" in forgets)
+            and (got.shape == spec.shape or "shape" in forgets or "unknown_shape" in spec.traits)
             and matches(got.device, planned.device)
         )
         if not same:
@@ -172,48 +207,51 @@ class Engine:
             raise NotInstalledError(msg, name=one.requires)
 
     def _traced(self, x: Any, spec: Spec, request: Request, runner: Runner, stream: Any) -> Any:
-        receipts = current_trace()
-        seconds: list[float] = []
-        timed = Runner(tuple(s._replace(call=_timed(s.call, seconds)) for s in runner.steps))
-        result = self.carry_out(x, spec, request, timed, stream)
-        after = self._registry.describe(result)
-        receipt = Receipt(
-            spec,
-            after,
-            tuple(step.label for step in runner.steps),
-            frozenset(effect for step in runner.steps for effect in step.effects),
-            tuple(seconds),
-            after.nbytes,
-            shares_memory(self._registry, x, result),
-        )
-        if receipts is not None:
-            receipts.append(receipt)
+        trace = current_trace()
+        assert trace is not None
+        recorder = Recorder(trace, self._registry)
+        watched = recorder.watching(runner)
+        result = self.carry_out(x, spec, request, watched, stream, recorder.watching)
+        trace.record(recorder.receipt(x, spec, result))
         return result
 
 
-def _check_memory(spec: Spec, runner: Runner) -> None:
-    """Refuse to make a sparse array dense on the host if that does not fit there."""
+class _Names:
+    """The names of some steps, put together only if somebody reads them."""
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        self._steps = steps
+
+    def __str__(self) -> str:
+        return " → ".join(step.label for step in self._steps) or "returned as it is"
+
+
+def _take_care(spec: Spec, runner: Runner, registry: Registry) -> None:
+    """See to what has to be seen to before the first step."""
+    if runner.advice:
+        advise(runner.advice)
+    if runner.fills:
+        _check_memory(spec, runner, registry)
+
+
+def _check_memory(spec: Spec, runner: Runner, registry: Registry) -> None:
+    """Refuse to make an array dense, or to compute a lazy one, on the host if it does not fit."""
     for step in runner.steps:
         needed = spec.size * itemsize(step.after.dtype)
-        if needed > _SMALL and "densify" in step.effects and step.after.device == "cpu":
+        if needed > _SMALL and step.effects & FILLING and step.after.device == "cpu":
+            target = registry.formats[step.after.format]
+            if target.lazy or not target.is_dense:
+                continue
             available = available_memory()
             if available is not None and needed > available:
+                lazy = "materialize" in step.effects
+                what, kind = ("the result of", "lazy") if lazy else ("the dense form of", "sparse")
                 msg = (
-                    f"the dense form of {spec} takes {readable(needed)}, and "
-                    f"{readable(available)} of memory are available; ask for a sparse format or "
-                    "a narrower dtype=, or convert it in parts."
+                    f"{what} {spec} takes {readable(needed)}, and {readable(available)} of memory "
+                    f"are available; ask for a {kind} format or a narrower dtype=, or convert it "
+                    "in parts."
                 )
                 raise DensifyMemoryError(msg)
-
-
-def _timed(call: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]:
-    def timed(value: Any, **keywords: Any) -> Any:
-        start = perf_counter()
-        result = call(value, **keywords)
-        seconds.append(perf_counter() - start)
-        return result
-
-    return timed
 
 
 def framework_state(module: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ._spec import Spec
 
-__all__ = ["PLAIN_DTYPES", "DtypeFamily", "Format", "Parts", "itself"]
+__all__ = ["PLAIN_DTYPES", "DtypeFamily", "Format", "Parts", "common_axes", "itself"]
 
 #: The dtypes of which a composite value may be taken apart at a glance.
 PLAIN_DTYPES = frozenset(
@@ -28,12 +28,12 @@ class Parts(NamedTuple):
 
     Parameters
     ----------
-    shape : tuple of int
+    shape : tuple of int, in elements
         Shape of the whole.
     arrays : dict of str to array
         The component arrays by role. Compressed sparse layouts have ``values``, ``indices`` and
         ``pointers``; coordinate lists ``values`` and ``indices_0``, ``indices_1`` … (one per
-        axis); affine quantization ``codes``, ``scale`` and ``zero_point``.
+        axis); affine quantization ``codes``, ``scale`` and ``zero_point``, and perhaps ``bias``.
     facts : dict of str to object
         Whatever else the layout needs: ``axis`` and ``block_size`` of a quantized array,
         ``canonical`` of a sparse one.
@@ -86,7 +86,8 @@ class Format(NamedTuple):
         The format of a composite's component arrays.
     roles : mapping of str to str
         For each role of :class:`Parts` (``indices`` stands for every ``indices_N``), the field of
-        `Spec` that names its dtype, or a dtype.
+        `Spec` that names its dtype, or a dtype. A role that other formats of the layout lack is one
+        that few values have; those have a trait that says so, which the others do not carry.
     apart : frozenset of str
         Traits that survive being taken apart, beyond those of memory.
     take_apart : callable or None
@@ -104,7 +105,7 @@ class Format(NamedTuple):
     index_dtypes : frozenset of str
         The index dtypes a sparse format can hold, the narrowest being preferred.
     memory : callable or None
-        ``memory(value) -> ((address, nbytes), ...)`` of the memory it lies in.
+        ``memory(value) -> ((address, nbytes), ...)`` of the memory it lies in, in bytes.
     fill : callable or None
         ``fill(out, value)`` writes a value of this format into another of the same shape.
     named_by : tuple of str or None
@@ -113,8 +114,8 @@ class Format(NamedTuple):
         ``identity(value)`` returns a value of the first of `types` (of that very type) as it is
         if it is a finished value of this format, else `NotImplemented`. A shortcut only. Where all
         of them are finished it is :func:`itself`, which is then not even called.
-    handling : float
-        Seconds that taking one value apart, or assembling one, takes.
+    handling : float, in seconds
+        What taking one value apart, or assembling one, takes.
     forgets : frozenset of str
         What of the spec (``"dtype"``, ``"shape"``, ``"nnz"``) cannot be read back from a value: a
         list of Python's numbers does not remember that they were float32. Routes start or end at
@@ -131,6 +132,19 @@ class Format(NamedTuple):
         with that trait, of the same numbers where that can be. It raises `Declined` if it cannot.
         They are applied in this order. Traits of memory that a composite format leaves out are
         given to its components. Used to try conversions out, never to convert.
+    ndims : frozenset of int or None, in axes
+        Numbers of axes that its values can have; None: any.
+    inside : callable or None
+        ``inside(value) -> value`` of a holder: a format whose values do nothing but hold a value
+        of another format, whatever it is, under labels perhaps. A holder is described as what is
+        inside, and opened on the way to other frameworks. It answers None for a value that has
+        nothing inside yet; that is what `describe` is then for.
+    labelled : bool
+        Whether values hold more than an array (names, coordinates, an index), which no other
+        framework takes over: from one to another of its own a route does not leave the framework.
+    lazy : bool
+        Whether its values are computed in parts, when they are needed. They may be larger than
+        memory. No step from one such format to another counts as a copy of what lies in memory.
     """
 
     name: str
@@ -165,6 +179,10 @@ class Format(NamedTuple):
     passable: bool = True
     sample: Callable[[Any], Any] | None = None
     variants: Mapping[str, Callable[[Any], Any]] = _NOTHING
+    ndims: frozenset[int] | None = None
+    lazy: bool = False
+    inside: Callable[[Any], Any] | None = None
+    labelled: bool = False
 
     @property
     def framework(self) -> str:
@@ -185,6 +203,13 @@ class Format(NamedTuple):
     def is_dense(self) -> bool:
         """Whether it stores every element as it is, with no indices and no codes."""
         return self.layout is None and not self.index_dtypes
+
+
+def common_axes(*formats: Format) -> int | None:
+    """Return a number of axes that values of all of some formats can have, two if that can be."""
+    limits = [one.ndims for one in formats if one.ndims is not None]
+    common = frozenset.intersection(*limits) if limits else frozenset({2})
+    return 2 if 2 in common else min(common, default=None)
 
 
 class DtypeFamily(NamedTuple):

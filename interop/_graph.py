@@ -33,8 +33,10 @@ class Outlook(NamedTuple):
     latency : float
         Seconds of the quickest hand-off there is.
     rate, losing_rate : float
-        Bytes per second of the fastest step that writes, and of the fastest that writes and loses
-        (by which what is sparse becomes dense).
+        Bytes per second of the fastest step that writes, and of the fastest that leads to where no
+        further loss is needed (by which what is sparse becomes dense).
+    parting : bool
+        Whether there is a step that writes bytes and shares memory all the same.
     """
 
     near: frozenset[str]
@@ -45,6 +47,7 @@ class Outlook(NamedTuple):
     latency: float
     rate: float
     losing_rate: float
+    parting: bool
 
 
 class Graph:
@@ -79,7 +82,9 @@ class Graph:
         self._edges = self._sorted_edges()
         self._layouts = {}
         for one in self._registry.formats.values():
-            if one.layout:
+            components = self._registry.formats.get(one.components or "")
+            # Of what is not there, or is composite itself, nothing can be put together.
+            if one.layout and components is not None and components.is_dense:
                 self._layouts.setdefault(one.layout, []).append(one)
         self._connect()
         self._version = self._registry.version
@@ -128,7 +133,8 @@ class Graph:
 
     def alike(self, one: Format) -> list[Format]:
         """Return the formats of the same layout, itself among them."""
-        return self._layouts[one.layout] if one.layout else []
+        alike = self._layouts.get(one.layout or "", [])
+        return alike if one in alike else []
 
     def outlook(
         self,
@@ -156,13 +162,14 @@ class Graph:
         found = self._outlooks.get(key)
         if found is None:
             near, hops = self._near(start, tuple(goals), everywhere, dense)
+            lossless = frozenset(_distances(goals, self._reverse_lossless))
             found = self._outlooks[key] = Outlook(
                 near,
                 hops,
-                frozenset(_distances(goals, self._reverse_lossless)),
+                lossless,
                 frozenset(_distances(goals, self._reverse_uncopied)),
                 frozenset(_distances(goals, self._reverse_shared)),
-                *self._speeds(near, devices),
+                *self._speeds(near, devices, lossless),
             )
         return found
 
@@ -172,31 +179,46 @@ class Graph:
         hops = _distances(goals, self._reverse)
         there = _distances((start,), self._forward)
         limit = min((there[name] for name in goals if name in there), default=0) + SLACK
-        third = frozenset() if everywhere else self.third(there, (start, *goals))
+        third = self.third(there, (start, *goals))
         near = {
             name
             for name, steps in there.items()
             if name in hops
             and (everywhere or steps + hops[name] <= limit)
             and (not dense or self._registry.formats[name].is_dense)
-            and (name not in third or self._registry.formats[name].passable)
+            and (name not in third or self._is_passable(name, everywhere))
             and self._usable(name)
         }
         return frozenset(near | {start, *goals}), hops
 
-    def _speeds(self, near: frozenset[str], devices: frozenset[str]) -> tuple[float, float, float]:
-        """Return the least latency, and the largest rates, of the steps that a route may have."""
+    def _is_passable(self, name: str, everywhere: bool) -> bool:
+        """Tell whether a route between other frameworks may lead through a format.
+
+        Through a lazy one it never does: to compute what was at hand is a copy by another name.
+        """
+        one = self._registry.formats[name]
+        return not one.lazy and (everywhere or one.passable)
+
+    def _speeds(
+        self, near: frozenset[str], devices: frozenset[str], lossless: frozenset[str]
+    ) -> tuple[float, float, float, bool]:
+        """Return the last four items of the outlook, of the steps that a route may have."""
         edges = [
             edge
             for name in near
             for edge in self._edges.get(name, ())
             if edge.target.name in near and (edge.devices is None or edge.devices & devices)
         ]
-        writing = [edge for edge in edges if edge.writes]
+        # Whoever cannot go on without a loss takes one of these, which need not write.
+        crossing = [e for e in edges if e.source.name not in lossless and e.target.name in lossless]
+        # Components are handed over, and holders opened, by steps that nobody declares.
+        formats = (self._registry.formats[name] for name in near)
+        undeclared = [one.handling for one in formats if one.layout or one.inside is not None]
         return (
-            min((edge.conversion.cost.latency for edge in edges), default=0.0),
-            _fastest(writing),
-            _fastest(edge for edge in writing if edge.effects & LOSING),
+            min((*undeclared, *(edge.conversion.cost.latency for edge in edges)), default=0.0),
+            _fastest(edge for edge in edges if edge.writes),
+            _fastest(crossing) if all(edge.writes for edge in crossing) else math.inf,
+            any(edge.writes and edge.aliases for edge in edges),
         )
 
     def foreign(self, names: Iterable[str], asked_for: Iterable[str]) -> frozenset[str]:

@@ -30,6 +30,9 @@ __all__ = ["Interop"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+#: The methods through which values enter.
+_ENTRANCES = ("convert", "convert_tree", "plan", "spec", "_run")
+
 
 class Interop:
     """A registry of formats and conversions, a planner over it, and the caches of both.
@@ -185,7 +188,8 @@ class Interop:
             to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
         )
         if stream is not None or like is not None or not request.is_default or not _hashable(to):
-            return lambda x, /: self._run(x, self._requests.current(request), stream)
+            current = self._requests.current
+            return self._registry.shield(lambda x, /: self._run(x, current(request), stream))
         shortcuts = self._shortcuts.table(to)
         planned = _planned(self, request, to, fixed=True)
 
@@ -199,7 +203,154 @@ class Interop:
             result = shortcut(x)
             return planned(x) if result is NotImplemented else result
 
-        return converted
+        return self._registry.shield(converted)
+
+    def convert_tree(
+        self,
+        tree: Any,
+        /,
+        to: Any = None,
+        *,
+        like: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        copy: bool | None = None,
+        allow: str | Iterable[str] = (),
+        forbid: str | Iterable[str] = (),
+        stream: Any = None,
+        strict: bool = False,
+        progress: bool = False,
+        consume: bool = False,
+    ) -> Any:
+        """Convert every array in nested containers.
+
+        Opened are dicts, lists, tuples, namedtuples, deques and their subclasses, dataclasses,
+        what a user has registered with ``optree``, and what plugins open (the pytrees of JAX).
+        Numbers, strings and whatever else is no array pass through as they are.
+
+        Parameters
+        ----------
+        tree : object
+            It is left as it is, unless `consume` is set.
+        to, like, dtype, device, copy, allow, forbid, stream
+            As for `convert`, for every array.
+        strict : bool, default False
+            Whether to refuse a leaf that is no array, other than None.
+        progress : bool, default False
+            Whether to show a bar on standard error; needs ``rich``.
+        consume : bool, default False
+            Whether to empty the dicts, lists and deques of the tree before converting, so that
+            each array can be freed as soon as it is converted. If a conversion then fails, the
+            tree stays empty. A refusal leaves it as it is.
+
+        Returns
+        -------
+        object
+            New containers of the same kinds around the converted arrays. An array that occurs
+            twice is one array in the result, and so are two contiguous arrays of one dtype and
+            shape over the same memory (tied weights). At most the tree and the result are in
+            memory at once.
+
+        Raises
+        ------
+        InteropError
+            As for `convert`. The message begins with the path of the leaf
+            (``model/layers/3/weight``), which is also the error's `where`.
+        BadRequestError
+            A container holds itself.
+        NotInstalledError
+            ``optree`` is missing, or ``rich`` for `progress`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> mine = Interop()
+        >>> batch = {"ids": [np.arange(2), np.ones(1)], "split": "train"}
+        >>> mine.convert_tree(batch, to="numpy", dtype="float32")
+        {'ids': [array([0., 1.], dtype=float32), array([1.], dtype=float32)], 'split': 'train'}
+        """
+        from ._leaves import array_spec, convert_leaves
+        from ._tree import Tree
+
+        request = self._request(
+            to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
+        )
+        registry = self._registry
+        opened = Tree(tree, lambda x: array_spec(registry, x) is not None, registry.containers)
+        del tree
+        leaves = convert_leaves(
+            opened,
+            registry,
+            self._engine,
+            request,
+            stream=stream,
+            strict=strict,
+            progress=progress,
+            consume=consume,
+        )
+        return opened.rebuilt(leaves)
+
+    def accepts(
+        self,
+        to: str,
+        /,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        copy: bool | None = None,
+        allow: str | Iterable[str] = (),
+        forbid: str | Iterable[str] = (),
+        grad: bool = False,
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Let a function that is written for one framework take the arrays of any.
+
+        Parameters
+        ----------
+        to : str
+            The format that the function is written for.
+        dtype, device, copy, allow, forbid
+            As for `convert`, for every array among the arguments.
+        grad : bool, default False
+            Whether the function takes part in the caller's reverse-mode differentiation. Both
+            frameworks must be ones that a plugin differentiates; arrays of others are constants.
+
+        Returns
+        -------
+        callable
+            A decorator. The function it returns converts the arrays among its arguments, also
+            those inside dicts, lists and tuples, and gives the arrays in the result back on the
+            device and in the framework of the first array argument: a sparse result in its format
+            of the same layout, if there is one, every other as its dense array. Whatever is no
+            array passes as it is, and so does the result of a call without arrays.
+
+        Raises
+        ------
+        BadRequestError
+            The function is a coroutine or a generator; or, when it is called with `grad`, no
+            plugin differentiates functions of its framework.
+
+        Notes
+        -----
+        Without ``copy=True`` the function is given the caller's memory where that can be shared,
+        and must not write to it. Differentiated are floating-point and complex arrays, once:
+        neither the pullback nor forward mode is differentiable.
+
+        Examples
+        --------
+        >>> mine = Interop()
+        >>> @mine.accepts("numpy")
+        ... def centred(x):
+        ...     return x - x.mean()
+        >>> import torch
+        >>> centred(torch.tensor([1.0, 3.0]))
+        tensor([-1.,  1.])
+        """
+        from ._acceptance import accepting
+
+        words = {"dtype": dtype, "device": device, "copy": copy, "allow": allow, "forbid": forbid}
+        usual = {"dtype": None, "device": None, "copy": None, "allow": (), "forbid": ()}
+        asked = {name: value for name, value in words.items() if value != usual[name]}
+        return lambda function: accepting(self, function, to, asked, grad=grad)
 
     def plan(
         self,
@@ -370,6 +521,9 @@ class Interop:
                     from ._plugins import load
 
                     self._plugins = load(self._registry)
+                    entrances: list[Any] = [getattr(Interop, name) for name in _ENTRANCES]
+                    for function in (self.convert, *entrances):
+                        self._registry.shield(function)
                     if self._measured:
                         from ._costs import stored
 
@@ -398,7 +552,7 @@ class Interop:
     def _learn(self, to: Any, x: Any, spec: Spec, runner: Runner, version: int) -> None:
         """Take up the shortcut for values of the very type of `x`, if its route has one."""
         source, steps = self._registry.formats[spec.format], runner.steps
-        if self._registry.is_plain(type(x), source):
+        if not runner.advice and self._registry.is_plain(type(x), source):
             found = self._planner.shortcut(steps) if steps else source.identity
             if found is not None and self._registry.version == version:
                 self._shortcuts.learn(to, type(x), None if found is itself else found)
@@ -483,7 +637,7 @@ def _planned(
     fixed : bool
         Whether the request keeps its own policy, whichever is in force.
     """
-    seen: set[tuple[type, str]] = set()
+    seen: set[tuple[type, Runner]] = set()
     registry, requests, engine = face._registry, face._requests, face._engine
     version = registry.version
 
@@ -497,12 +651,12 @@ def _planned(
         spec = registry.describe(x)
         runner = request.routes.get(spec_class(spec)) or engine.route(spec, request)
         result = engine.carry_out(x, spec, request, runner, None)
-        if (type(x), spec.format) not in seen:
-            seen.add((type(x), spec.format))
+        if (type(x), runner) not in seen:  # the first route of a type may have no shortcut
+            seen.add((type(x), runner))
             face._learn(to, x, spec, runner, version)
         return result
 
-    return planned
+    return registry.shield(planned)
 
 
 def _hashable(to: Any) -> bool:

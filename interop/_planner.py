@@ -1,9 +1,10 @@
 """The planner: the cheapest route for a spec and a request.
 
-A state is a spec, with three facts about the way there: whether the memory is fresh, whether
-bytes were copied, and whether they came from a device to the host. Steps are generated from the
-state by the conversions that take its spec, and by taking composite values apart; so the graph is
-implicit, and routes are found by label-setting shortest path (E. W. Dijkstra, 1959).
+A state is a spec, with four facts about the way there: whether the memory is fresh, whether bytes
+were copied, whether they came from a device to the host, and whether their owner had locked them.
+Steps are generated from the state by the conversions that take its spec, and by taking composite
+values apart; so the graph is implicit, and routes are found by label-setting shortest path (E. W.
+Dijkstra, 1959).
 
 Hand-offs are limited: a route visits only formats that lie on a way at most `SLACK` hand-offs
 longer than the shortest one. If no route is feasible within that, the limit is dropped.
@@ -27,7 +28,7 @@ from ._policy import LOSING
 from ._registry import Registry
 from ._request import Request
 from ._spec import Spec, spec_kind
-from ._step import Step, Wants
+from ._step import Step, Wants, opening
 
 __all__ = ["Goal", "Label", "Planner", "State"]
 
@@ -35,6 +36,10 @@ __all__ = ["Goal", "Label", "Planner", "State"]
 #: Seconds that a step takes beside its own: to be called for, and to forgo the shortcut that stands
 #: for one step alone.
 _EACH = 2e-6
+
+#: What memory has that its owner has flagged read-only; `immutable` says why it is flagged.
+_LOCKED = frozenset({"readonly"})
+_FLAGS = _LOCKED | {"immutable"}
 
 #: How `Label.parted` ranks memory that is shared by way of a framework nobody asked for.
 _BY_THE_WAY = 2
@@ -49,6 +54,7 @@ class State(NamedTuple):
     hosted: bool = False
     stopped: bool = False
     detoured: bool = False
+    locked: bool = False
 
 
 class Label(NamedTuple):
@@ -111,6 +117,10 @@ class Planner:
         """Return a format by its name."""
         return self._registry.formats[name]
 
+    def formats(self, framework: str) -> list[Format]:
+        """Return the formats of a framework."""
+        return [one for one in self._registry.formats.values() if one.framework == framework]
+
     def goals(self, spec: Spec, request: Request) -> dict[str, Goal]:
         """Return, for each acceptable format, what the result must be."""
         goals: dict[str, Goal] = {}
@@ -119,10 +129,16 @@ class Planner:
             device = request.device or _wanted_device(spec, target)
             dtype = request.dtype or _wanted_dtype(spec, target, device)
             same = name == spec.format and dtype == spec.dtype
-            holds = same or dtype in target.holds(device)
+            fits = name == spec.format or target.ndims is None or len(spec.shape) in target.ndims
+            holds = fits and (same or dtype in target.holds(device))
             if holds and device_type(device) in target.devices:
-                goals[name] = Goal(dtype, device, self._registry.carries(target))
+                goals[name] = Goal(dtype, device, self._carries(spec, target))
         return goals
+
+    def _carries(self, spec: Spec, target: Format) -> frozenset[str]:
+        """Return the traits that a result may have; a holder has those of what is inside."""
+        held = spec.traits if target.inside is not None and spec.inside else frozenset()
+        return self._registry.carries(target) | held
 
     def route(
         self,
@@ -160,12 +176,22 @@ class Planner:
         devices = frozenset(map(device_type, places))
         for everywhere in (False, True):
             outlook = self.graph.outlook(
-                spec.format, goals, devices, everywhere=everywhere, dense=dense
+                spec.inside or spec.format, goals, devices, everywhere=everywhere, dense=dense
             )
+            outlook = self._keeping_labels(spec, goals, outlook)
             found = _Search(self, request, goals, outlook, without, relaxed).run(spec)
             if found is not None:
                 return found
         return None
+
+    def _keeping_labels(self, spec: Spec, goals: dict[str, Goal], outlook: Outlook) -> Outlook:
+        """Return the outlook without other frameworks, if only labels would be lost by them."""
+        source = self.format(spec.format)
+        frameworks = {self.format(name).framework for name in goals}
+        if not source.labelled or frameworks != {source.framework}:
+            return outlook
+        own = frozenset(one.name for one in self.formats(source.framework))
+        return outlook._replace(near=own & (outlook.near | {spec.format}))
 
     def replayed(self, spec: Spec, request: Request, steps: tuple[Step, ...]) -> tuple[Step, ...]:
         """Return the steps of a route as they are for another spec of its class."""
@@ -206,11 +232,18 @@ class Planner:
         self, spec: Spec, wants: Wants, request: Request, near: frozenset[str]
     ) -> Iterator[Step]:
         """Yield every step that can be made from a spec."""
+        yield from self.openings(spec, near)
         for edge in self.graph.edges(spec.format):
             if edge.target.name in near and edge.takes_value(spec):
                 yield from edge.steps(spec, wants)
         for target in self.composites.targets(spec, near):
             yield from self.composites.steps(spec, wants, request, target)
+
+    def openings(self, spec: Spec, near: frozenset[str]) -> Iterator[Step]:
+        """Yield the step that opens a holder."""
+        if spec.inside in near:
+            holder = self.format(spec.format)
+            yield opening(spec, holder, self._registry.provenance[holder.name])
 
 
 def _one_by_one(shortcuts: tuple[Callable[[Any], Any], ...], value: Any) -> Any:
@@ -244,8 +277,11 @@ class _Search:
         self._goals = goals
         self._dtypes = {goal.dtype for goal in goals.values()}
         self._devices = {goal.device for goal in goals.values()}
-        self._dense = all(planner.format(name).is_dense for name in goals)
+        # What a holder is given stays as it is.
+        formats = [planner.format(name) for name in goals]
+        self._dense = all(one.is_dense and one.inside is None for one in formats)
         self._outlook = outlook
+        self._lazy = False
         self._without = without
         self._relaxed = relaxed
         self._wants = _wants(request, goals)
@@ -260,9 +296,10 @@ class _Search:
 
     def run(self, spec: Spec) -> tuple[Label, list[Step]] | None:
         """Return the preferred route from `spec`."""
-        known = (spec.format, *self._goals)
+        known = (spec.format, spec.inside or spec.format, *self._goals)
         self._foreign = self._planner.graph.foreign(self._outlook.near, known)
         self._third = self._planner.graph.third(self._outlook.near, known)
+        self._lazy = self._planner.format(spec.format).lazy
         start = State(spec)
         self._labels[start] = Label()
         queue = self._queue = [(Label(), next(self._order), start, None)]
@@ -300,6 +337,8 @@ class _Search:
         source = self._planner.format(spec.format)
         as_it_is = not self._changes(spec)
         for target in self._planner.composites.targets(spec, self._outlook.near):
+            if target.name in self._third and not target.passable:
+                continue  # what it could be given, the goal could be given as well
             if self._is_worthwhile(label, target.name):
                 least = label._replace(
                     imports=label.imports + (target.name in self._foreign),
@@ -325,10 +364,18 @@ class _Search:
         A state with less behind it comes first anyway; but a later one may be the quicker if what
         sets them apart has to happen sooner or later, so that neither stands for the other.
         """
-        spec, fresh, copied, hosted, stopped, detoured = state
-        freshness = {fresh} if self._request.copy is True else {fresh, False}
+        spec, fresh, copied, hosted, stopped, detoured, locked = state
+        # What is shared yet may be copied in part, by the way, and then come last after all.
+        strict = self._request.copy is True or self._outlook.parting
+        freshness = {fresh} if strict else {fresh, False}
         less = product(
-            (spec,), freshness, {copied, False}, (hosted,), (stopped,), {detoured, False}
+            (spec,),
+            freshness,
+            {copied, False},
+            (hosted,),
+            (stopped,),
+            {detoured, False},
+            {locked, False},
         )
         others = (self._labels.get(State(*one)) for one in less if one != state)
         return any(
@@ -353,8 +400,8 @@ class _Search:
         seconds = outlook.hops.get(spec.format, 0) * outlook.latency
         if self._dense and (must_copy or must_lose):
             width = min(itemsize(dtype) for dtype in (spec.dtype, *self._dtypes))
-            rate = outlook.losing_rate if must_lose else outlook.rate
-            seconds += spec.size * width / rate
+            rates = [outlook.losing_rate] * must_lose + [outlook.rate] * must_copy
+            seconds += spec.size * width / min(rates)
         return Label(
             label.refused,
             label.lost + must_lose,
@@ -388,6 +435,8 @@ class _Search:
             if step.place in self._without:
                 continue
             after, taken = _advanced(state, step)
+            if after.fresh and not (state.fresh or self._lazy or self._is_snapshot(step)):
+                after = after._replace(fresh=False)
             if after.spec.format in self._third:
                 after = after._replace(detoured=True)
             if after.spec == state.spec and self._request.copy is not True:
@@ -398,6 +447,11 @@ class _Search:
             if not refused or self._relaxed:
                 imports = after.spec.format in self._foreign
                 yield after, taken, label.extended(taken, refused, imports)
+
+    def _is_snapshot(self, step: Step) -> bool:
+        """Tell whether a step reads its value at once, and not whenever its result is computed."""
+        before, after = step.before.format, step.after.format
+        return not (self._planner.format(before).lazy and self._planner.format(after).lazy)
 
     def _declared(self, state: State) -> Iterator[Step]:
         """Yield the declared steps that can be part of a better route than those that are complete.
@@ -411,6 +465,7 @@ class _Search:
             wanted = name in near and self._is_worthwhile(label, name, *rest)
             if wanted and edge.takes_value(spec):
                 yield from edge.steps(spec, self._wants)
+        yield from self._planner.openings(spec, self._outlook.near)
 
     def _handed_over(self, state: State, target: Format) -> Iterator[Step]:
         """Yield the hand-overs of a composite value to one format, as `_declared`."""
@@ -441,7 +496,13 @@ def _advanced(state: State, step: Step) -> tuple[State, Step]:
         step = step._replace(effects=step.effects | {"host_round_trip"})
     fresh = state.fresh or not step.aliases
     copied = state.copied or step.writes
-    return State(step.after, fresh, copied, hosted, state.stopped, state.detoured), step
+    flags = step.before.traits & _FLAGS
+    locked = step.aliases and (state.locked or flags == _LOCKED)
+    if locked and "alias_immutable" in step.effects:
+        # A framework on the way that changes nothing gives nobody leave to write there.
+        step = step._replace(effects=step.effects - {"alias_immutable"} | {"share_readonly"})
+    after = State(step.after, fresh, copied, hosted, state.stopped, state.detoured, locked)
+    return after, step
 
 
 def _alike(one: Spec, other: Spec) -> bool:

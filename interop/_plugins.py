@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -18,12 +20,16 @@ import pluggy
 
 from . import plugin as door
 from ._registry import Provenance, Registry
+from ._trouble import Trouble
 from .errors import PluginError
 
-__all__ = ["GROUP", "Plugin", "load"]
+__all__ = ["GROUP", "Plugin", "enlist", "load", "troubles"]
 
 GROUP = "interop"
 _OWN = "array-interop"
+
+#: Seconds after which it is said which plugin is being waited for.
+_PATIENCE = 10.0
 
 _log = logging.getLogger("interop")
 
@@ -75,7 +81,35 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(door)
     blocked = {name.strip() for name in os.environ.get("INTEROP_DISABLE_PLUGINS", "").split(",")}
-    return tuple(_load_one(entry, origin, manager, registry, blocked) for entry, origin in found)
+    at: list[Provenance] = []
+    with _impatience(at):
+        return tuple(_load_one(*one, manager, registry, blocked, at) for one in found)
+
+
+@contextmanager
+def _impatience(at: list[Provenance]) -> Iterator[None]:
+    """Say which plugin is being waited for, after a while or when the waiting is interrupted.
+
+    An import cannot be stopped from outside. `at` ends with the plugin that is being loaded.
+    """
+
+    def text() -> str:
+        return (
+            f"plugin {at[-1].plugin!r} of {at[-1]} was still being loaded; to leave it out set "
+            f"INTEROP_DISABLE_PLUGINS={at[-1].plugin}"
+        )
+
+    watch = threading.Timer(_PATIENCE, lambda: _log.warning("%s", text()))
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        if at:
+            interruption.add_note(text())
+        raise
+    finally:
+        watch.cancel()
 
 
 def _order(found: tuple[EntryPoint, Provenance]) -> tuple[bool, str, str]:
@@ -106,19 +140,40 @@ def _load_one(
     manager: pluggy.PluginManager,
     registry: Registry,
     blocked: set[str],
+    at: list[Provenance],
 ) -> Plugin:
     if entry.name in blocked or origin.distribution in blocked:
         return Plugin(*origin, "blocked", "named in INTEROP_DISABLE_PLUGINS")
+    at.append(origin)
     try:
         counts = _register(entry, manager, registry, origin)
     # Whatever a foreign module raises, it must disable that module alone.
-    except Exception as error:  # noqa: BLE001
+    except (Exception, SystemExit) as error:  # noqa: BLE001
         manager.unregister(name=_name(origin))
         reason = f"{type(error).__name__}: {error}"
         # A log record and not a warning: under ``-W error`` that would disable the others too.
         _log.warning("plugin %r of %s is disabled (%s)", origin.plugin, origin, reason)
         return Plugin(*origin, "failed", reason)
     return Plugin(*origin, "loaded", "", *counts)
+
+
+def enlist(module: ModuleType, origin: Provenance, registry: Registry) -> tuple[int, int]:
+    """Register what a module declares, as if it were an installed plugin.
+
+    Parameters
+    ----------
+    module : module
+    origin : Provenance
+    registry : Registry
+
+    Returns
+    -------
+    tuple of int
+        How many formats and conversions it declares.
+    """
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(door)
+    return _declare(module, manager, registry, origin)
 
 
 def _name(origin: Provenance) -> str:
@@ -128,14 +183,30 @@ def _name(origin: Provenance) -> str:
 def _register(
     entry: EntryPoint, manager: pluggy.PluginManager, registry: Registry, origin: Provenance
 ) -> tuple[int, int]:
-    module = entry.load()
+    return _declare(entry.load(), manager, registry, origin)
+
+
+def _declare(
+    module: ModuleType, manager: pluggy.PluginManager, registry: Registry, origin: Provenance
+) -> tuple[int, int]:
     _check_version(module)
     manager.register(module, name=_name(origin))
     manager.check_pending()
     formats = _collect(manager, module, "interop_formats")
     conversions = _collect(manager, module, "interop_conversions")
     families = _collect(manager, module, "interop_dtypes")
-    registry.add(formats, conversions, families, origin)
+    shields = _collect(manager, module, "interop_shields")
+    for one in shields:
+        one(lambda: None)  # if it cannot do this, it must not be let near anything else
+    registry.add(
+        formats,
+        conversions,
+        families,
+        origin,
+        containers=_collect(manager, module, "interop_containers"),
+        autodiffs=_collect(manager, module, "interop_autodiffs"),
+        shields=shields,
+    )
     return len(formats), len(conversions)
 
 
@@ -153,3 +224,15 @@ def _collect(manager: pluggy.PluginManager, module: ModuleType, hook: str) -> li
     """Return what one plugin's implementation of a hook declares."""
     implementations = getattr(manager.hook, hook).get_hookimpls()
     return [one for impl in implementations if impl.plugin is module for one in impl.function()]
+
+
+def troubles(distribution: str, name: str) -> list[Trouble]:
+    """Load one plugin, and return what it says is wrong with its framework."""
+    for entry, origin in _provenances(set(entry_points(group=GROUP, name=name))):
+        if origin.distribution == distribution:
+            manager = pluggy.PluginManager(GROUP)
+            manager.add_hookspecs(door)
+            module = entry.load()
+            manager.register(module, name=_name(origin))
+            return _collect(manager, module, "interop_troubles")
+    return []

@@ -32,11 +32,13 @@ class Effect(NamedTuple):
     Parameters
     ----------
     name : str
+        The word for it in `allow`, `forbid` and `Conversion.effects`.
     allowed : bool
         Whether it is permitted unless the caller says otherwise.
     loses : bool
         Whether a property of the value is lost: routes that lose fewer are preferred.
     meaning : str
+        What happens, in a few words for messages.
     """
 
     name: str

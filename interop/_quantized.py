@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from .errors import BadRequestError
 
-__all__ = ["QuantizedArray"]
+__all__ = ["PACKED", "QuantizedArray"]
+
+#: The dtypes of codes of which several can share a byte, and how many do.
+PACKED = {"int2": 4, "uint2": 4, "int4": 2, "uint4": 2, "float4_e2m1fn": 2}
 
 
 class QuantizedArray:
-    """Codes, and how they become real numbers: ``(codes - zero_point) * scale``.
+    """Codes, and the numbers they stand for: ``(codes - zero_point) * scale + bias``.
 
     The components are arrays of any framework; nothing is copied on construction and nothing is
     computed. This is the affine scheme of ONNX ``DequantizeLinear`` (opset 21 and later) and of
@@ -19,19 +23,27 @@ class QuantizedArray:
     Parameters
     ----------
     codes : array
-        The integer codes; their shape is the shape of the whole.
+        The codes, mostly integers; their shape is the shape of the whole, unless they are packed.
     scale : array
-        0-d for the whole array; of shape ``(codes.shape[axis],)`` for one scale per channel; of
-        the shape of `codes`, but for ``ceil(codes.shape[axis] / block_size)`` along `axis`, for
-        blocks.
+        0-d for the whole array; of shape ``(shape[axis],)`` for one scale per channel; of the
+        shape of the whole, but for ``ceil(shape[axis] / block_size)`` along `axis`, for blocks.
     zero_point : array or None
-        Of the shape of `scale`; None stands for zeros.
+        Of the shape of `scale`, or packed like the codes; None stands for zeros.
     axis : int or None
         The axis along which the scale varies; None for one scale.
     block_size : int or None
-        Elements of `axis` that share a scale; None if each has its own.
+        Elements of `axis` that share a scale, but for the last, which may be fewer; None if each
+        has its own.
     dtype : str
         Name of the dtype of the real numbers.
+    bias : array or None
+        Of the shape of `scale`, added to the product; None stands for zeros.
+    packed : str or None
+        The dtype of codes that share bytes (``"int2"``, ``"uint2"``, ``"int4"``, ``"uint4"`` or
+        ``"float4_e2m1fn"``): `codes` is then one axis of uint8, the first code in the lowest bits
+        of the first byte, in C order, the last byte filled up.
+    shape : tuple of int or None
+        Shape of the whole where the codes are packed.
 
     Raises
     ------
@@ -46,7 +58,17 @@ class QuantizedArray:
     array([-2.,  0.,  2.], dtype=float32)
     """
 
-    __slots__ = ("axis", "block_size", "codes", "dtype", "scale", "zero_point")
+    __slots__ = (
+        "_shape",
+        "axis",
+        "bias",
+        "block_size",
+        "codes",
+        "dtype",
+        "packed",
+        "scale",
+        "zero_point",
+    )
 
     def __init__(
         self,
@@ -57,6 +79,9 @@ class QuantizedArray:
         axis: int | None = None,
         block_size: int | None = None,
         dtype: str = "float32",
+        bias: Any = None,
+        packed: str | None = None,
+        shape: tuple[int, ...] | None = None,
     ) -> None:
         self.codes = codes
         self.scale = scale
@@ -64,23 +89,60 @@ class QuantizedArray:
         self.axis = axis
         self.block_size = block_size
         self.dtype = dtype
+        self.bias = bias
+        self.packed = packed
+        self._shape = tuple(codes.shape) if packed is None or shape is None else tuple(shape)
+        if packed is not None or shape is not None:
+            self._check_packing(shape)
         self._check()
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the whole."""
-        return tuple(self.codes.shape)
+        return self._shape
 
     @property
     def ndim(self) -> int:
         """Number of axes."""
         return len(self.shape)
 
+    @property
+    def packed_zero_point(self) -> bool:
+        """Whether the zero points share bytes as the codes do."""
+        if self.packed is None or self.zero_point is None:
+            return False
+        form = (tuple(self.zero_point.shape), str(self.zero_point.dtype).rpartition(".")[2])
+        return form == (_bytes(self._scale_shape(), self.packed), "uint8")
+
+    def _check_packing(self, shape: tuple[int, ...] | None) -> None:
+        if self.packed is None:
+            msg = "shape= is that of the codes unless they are packed; give packed= as well."
+            raise BadRequestError(msg)
+        if self.packed not in PACKED or shape is None:
+            msg = (
+                f"packed={self.packed!r} with shape={shape} says not what the bytes hold; give "
+                f"packed= one of {', '.join(PACKED)}, and the shape of the whole."
+            )
+            raise BadRequestError(msg)
+        form = (tuple(self.codes.shape), str(self.codes.dtype).rpartition(".")[2])
+        expected = (_bytes(self._shape, self.packed), "uint8")
+        if form != expected:
+            msg = (
+                f"packed codes of {self.packed} for the shape {self._shape} are {expected[1]} of "
+                f"shape {expected[0]}, not {form[1]} of shape {form[0]}; view them as bytes in "
+                "one axis."
+            )
+            raise BadRequestError(msg)
+
     def _check(self) -> None:
-        if self.axis is None and self.scale.ndim == 0 and getattr(self.zero_point, "ndim", 0) == 0:
+        one = self.axis is None and self.bias is None and self.scale.ndim == 0
+        if one and getattr(self.zero_point, "ndim", 0) == 0:
             return
+        parts = {"scale": self.scale, "bias": self.bias}
+        if not self.packed_zero_point:
+            parts["zero_point"] = self.zero_point
         expected = self._scale_shape()
-        for name, part in (("scale", self.scale), ("zero_point", self.zero_point)):
+        for name, part in parts.items():
             if part is not None and tuple(part.shape) != expected:
                 msg = (
                     f"{name} has shape {tuple(part.shape)}, but codes of shape {self.shape} with "
@@ -109,4 +171,10 @@ class QuantizedArray:
         scheme = "per tensor" if self.axis is None else f"along axis {self.axis}"
         if self.block_size is not None:
             scheme += f" in blocks of {self.block_size}"
-        return f"QuantizedArray({self.codes.dtype} codes {self.shape} → {self.dtype}, {scheme})"
+        codes = f"packed {self.packed}" if self.packed else self.codes.dtype
+        return f"QuantizedArray({codes} codes {self.shape} → {self.dtype}, {scheme})"
+
+
+def _bytes(shape: tuple[int, ...], packed: str) -> tuple[int]:
+    """Return the shape of the bytes that hold so many codes."""
+    return (-(-prod(shape) // PACKED[packed]),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ._dtype import DTYPES
+from ._format import Format
 from ._planner import Planner
 from ._policy import COPYING, EFFECTS
 from ._request import Request
@@ -107,7 +108,10 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     """Say what no keyword would permit, and what to do about it."""
     for trait in sorted(spec.traits & _ADVICE.keys()):
         return f"{TRAITS[trait]}; {_ADVICE[trait]}."
-    own = planner.format(spec.format).obstacles
+    own = {
+        **(planner.format(spec.inside).obstacles if spec.inside else {}),
+        **planner.format(spec.format).obstacles,
+    }
     for trait in sorted(spec.traits & own.keys()):
         return own[trait]
     if spec.dtype not in DTYPES:
@@ -119,7 +123,9 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
         return f"{request.dtype!r} is not a dtype; the dtypes are {', '.join(DTYPES)}."
     if not planner.goals(spec, request):
         return _unreachable_goal(planner, spec, request)
-    outlook = planner.graph.outlook(spec.format, request.formats)
+    outlook = planner.graph.outlook(spec.inside or spec.format, request.formats)
+    for step in planner.openings(spec, outlook.near):
+        spec = step.after
     near = [edge for edge in planner.graph.edges(spec.format) if edge.target.name in outlook.near]
     near.sort(key=lambda edge: outlook.hops.get(edge.target.name, 0))
     objections = [
@@ -146,9 +152,32 @@ def _unreachable_goal(planner: Planner, spec: Spec, request: Request) -> str:
             f"{name} does not live on {request.device}; ask for device "
             f"{' or '.join(map(repr, target.devices))}, or for another format."
         )
+    if target.ndims is not None and len(spec.shape) not in target.ndims:
+        return _other_axes(planner, spec, target)
     dtype = request.dtype or spec.dtype
     if dtype is not None and dtype in target.obstacles:
         return target.obstacles[dtype]
     known = target.holds(request.device or target.devices[0])
     holds = ", ".join(sorted(known, key=list(DTYPES).index)) if known else "none"
     return f"{name} does not hold {dtype}; ask for one of these with dtype=: {holds}."
+
+
+def _other_axes(planner: Planner, spec: Spec, target: Format) -> str:
+    """Name the formats of a framework that have as many axes as the value."""
+    assert target.ndims is not None
+    axes = len(spec.shape)
+    others = [
+        one.name
+        for one in planner.formats(target.framework)
+        if (one.ndims is None or axes in one.ndims)
+        and spec.dtype in one.dtypes
+        and spec.format in planner.graph.outlook(spec.format, (one.name,)).hops
+    ]
+    least, most = min(target.ndims), max(target.ndims)
+    held = f"{least} to {most} axes" if least < most else _axes(least)
+    move = f"ask for {' or '.join(others)}" if others else "reshape it first"
+    return f"{target.name} holds arrays of {held}, not of {axes}; {move}."
+
+
+def _axes(count: int) -> str:
+    return {0: "no axes", 1: "1 axis"}.get(count, f"{count} axes")

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
+from ._autodiff import Autodiff
+from ._container import Container
 from ._conversion import Conversion, Cost
 from ._format import DtypeFamily, Format
 from ._policy import EFFECTS
 from ._spec import MEMORY_TRAITS, Spec
+from ._validity import flaw
 from .errors import ConflictError, PluginError, UnknownValueError
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 __all__ = ["HERE", "Declared", "DeclaredFormat", "Provenance", "Registry"]
 
@@ -41,6 +47,9 @@ class Provenance(NamedTuple):
 HERE = Provenance("run time", "run time", "")
 
 _HOST = frozenset({"cpu"})
+
+#: Types whose descriptions are kept; a program that makes classes as it goes starts over.
+_MOST_TYPES = 4096
 
 
 class Declared(NamedTuple):
@@ -92,19 +101,33 @@ class Registry:
     """Formats and conversions by name, and the recognition of values by type."""
 
     def __init__(self) -> None:
-        self.formats: dict[str, Format] = {}
-        self.provenance: dict[str, Provenance] = {}
-        self.families: list[DtypeFamily] = []
-        self._conversions: dict[tuple[object, ...], Declared] = {}
-        self._describers: dict[type, Callable[[Any], Spec]] = {}
         self._costs: Mapping[str, Cost] = {}
         #: Counts changes, so that whoever caches knows when to forget.
         self.version = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all declarations."""
+        self.formats: dict[str, Format] = {}
+        self.provenance: dict[str, Provenance] = {}
+        self.families: list[DtypeFamily] = []
+        self.containers: list[Container] = []
+        self.autodiffs: list[Autodiff] = []
+        self.shields: list[Callable[[Any], None]] = []
+        self._conversions: dict[tuple[object, ...], Declared] = {}
+        self._describers: dict[type, Callable[[Any], Spec]] = {}
+        self.version += 1
 
     @property
     def conversions(self) -> tuple[Declared, ...]:
         """All conversions in force, in the order of registration."""
         return tuple(self._priced(declared) for declared in self._conversions.values())
+
+    def shield(self, function: _Function) -> _Function:
+        """Keep the frameworks' compilers from tracing into a function, which is returned."""
+        for one in self.shields:
+            one(function)
+        return function
 
     def price(self, costs: Mapping[str, Cost]) -> None:
         """Take the costs of a table in the place of those that were declared.
@@ -116,8 +139,7 @@ class Registry:
             keeps the cost that was declared.
         """
         self._costs = dict(costs)
-        for one in self.formats.values():
-            self.formats[one.name] = self._handled(one)
+        self.formats = {name: self._handled(one) for name, one in self.formats.items()}
         self.version += 1
 
     def _priced(self, declared: Declared) -> Declared:
@@ -136,6 +158,10 @@ class Registry:
         conversions: Iterable[Conversion] = (),
         families: Iterable[DtypeFamily] = (),
         provenance: Provenance = HERE,
+        *,
+        containers: Iterable[Container] = (),
+        autodiffs: Iterable[Autodiff] = (),
+        shields: Iterable[Callable[[Any], None]] = (),
     ) -> None:
         """Register declarations, all or none of them.
 
@@ -152,18 +178,25 @@ class Registry:
             self._check_format(one, provenance)
         for each in new_conversions:
             _check_conversion(each, provenance)
+        for family in new_families:
+            _check(family, f"{provenance} declared the dtype family {family!r}")
         places = self._places(new_conversions, provenance)
-        self.formats.update((one.name, self._handled(one)) for one in new_formats)
-        self.provenance.update((one.name, provenance) for one in new_formats)
-        self._conversions.update(places)
-        self.families += [f for f in new_families if f not in self.families]
-        self._describers.clear()
+        # New tables take the places of the old ones, through which other threads may be going.
+        self.provenance = {**self.provenance, **{one.name: provenance for one in new_formats}}
+        self.formats = {**self.formats, **{one.name: self._handled(one) for one in new_formats}}
+        self._conversions = {**self._conversions, **places}
+        self.families = [*self.families, *(f for f in new_families if f not in self.families)]
+        self.containers = [*self.containers, *(c for c in containers if c not in self.containers)]
+        self.autodiffs = [*self.autodiffs, *(a for a in autodiffs if a not in self.autodiffs)]
+        self.shields = [*self.shields, *(s for s in shields if s not in self.shields)]
         self.version += 1
+        self._describers = {}
 
     def _check_format(self, one: object, provenance: Provenance) -> None:
         if not isinstance(one, Format) or not one.name:
             msg = f"{provenance} declared {one!r}, which is not a named Format; return Formats."
             raise PluginError(msg)
+        _check(one, f"{provenance} declared the format {one.name!r}")
         bad = [t for t in (*one.types, *named_by(one)) if ":" not in t]
         if bad:
             msg = f"format {one.name!r} names the type {bad[0]!r}; write it as 'module:Class'."
@@ -209,14 +242,41 @@ class Registry:
         UnknownValueError
             No format and no protocol recognises the type.
         """
-        describe = self._describers.get(type(value))
+        describers = self._describers
+        describe = describers.get(type(value))
         if describe is None:
-            one = self._recognise(type(value))
+            if len(describers) >= _MOST_TYPES:
+                describers.clear()
+            one = self.recognise(type(value))
+            if one.inside is not None:
+                describe = describers[type(value)] = partial(self._described_inside, one)
+                return describe(value)
             if one.describe is None:
                 msg = f"values of format {one.name!r} cannot be described; declare its describe."
                 raise PluginError(msg)
-            describe = self._describers[type(value)] = one.describe
+            describe = describers[type(value)] = one.describe
         return describe(value)
+
+    def _described_inside(self, one: Format, value: Any) -> Spec:
+        """Return the spec of a holder: that of what is inside, with the holder's name."""
+        assert one.inside is not None
+        inner = one.inside(value)
+        if inner is None and one.describe is not None:
+            return one.describe(value)
+        spec = self.describe(inner)
+        if spec.inside:
+            msg = (
+                f"a {type(value).__qualname__} that holds a {type(inner).__qualname__} is not "
+                "opened twice; convert what is inside of the latter."
+            )
+            raise UnknownValueError(msg)
+        return spec._replace(format=one.name, inside=spec.format)
+
+    def opened(self, value: Any) -> Any:
+        """Return what is inside of a holder; any other value as it is."""
+        inside = self.formats[self.describe(value).format].inside
+        inner = None if inside is None else inside(value)
+        return value if inner is None else inner
 
     def is_plain(self, type_: type, one: Format) -> bool:
         """Tell whether a type is one of a format's own, rather than a subclass of one.
@@ -225,7 +285,14 @@ class Registry:
         """
         return bool(one.protocol) or any(imported(name) is type_ for name in one.types)
 
-    def _recognise(self, type_: type) -> Format:
+    def recognise(self, type_: type) -> Format:
+        """Return the format of which values of a type are, or of the first that shares it.
+
+        Raises
+        ------
+        UnknownValueError
+            No format and no protocol recognises the type.
+        """
         known = self._imported_types()
         for base in type_.__mro__:
             if base in known:
@@ -245,7 +312,7 @@ class Registry:
     def _imported_types(self) -> dict[type, Format]:
         known: dict[type, Format] = {}
         for one in self.formats.values():
-            for name in one.types if one.describe else ():
+            for name in one.types if one.describe or one.inside else ():
                 found = imported(name)
                 if isinstance(found, type):
                     known.setdefault(found, one)
@@ -340,10 +407,19 @@ def _check_conversion(one: object, provenance: Provenance) -> None:
     if not callable(function):
         msg = f"{what} the function {function!r}, which cannot be called; give a callable."
         raise PluginError(msg)
+    _check(one, what.removesuffix(" with"))
     unknown = sorted(one.effects - EFFECTS.keys())
     if unknown:
         msg = f"{what} the effect {unknown[0]!r}; the effects are {', '.join(EFFECTS)}."
         raise PluginError(msg)
     if one.changes - {"dtype", "device"} or one.bits not in (None, "pack", "unpack"):
         msg = f"{what} changes={sorted(one.changes)}, bits={one.bits!r}; see the reference."
+        raise PluginError(msg)
+
+
+def _check(one: object, what: str) -> None:
+    """Refuse a declaration that cannot be planned with."""
+    found = flaw(one)
+    if found:
+        msg = f"{what} with {found}; see the reference of interop.plugin for what it must be."
         raise PluginError(msg)

@@ -115,13 +115,15 @@ class Requests:
 
     def clear(self) -> None:
         """Forget all requests, and with them their routes."""
-        self._known.clear()
+        # Whoever is at one of them at this moment puts it back among the old ones.
+        self._known = {}
 
     def current(self, request: Request) -> Request:
         """Return the request of the same key that holds routes of what is registered now."""
-        known = self._known.get(request.key)
+        requests = self._known
+        known = requests.get(request.key)
         # A forgotten request may hold stale routes, so that a new one takes its place.
-        return known or self._known.setdefault(request.key, self._fresh(request))
+        return known or requests.setdefault(request.key, self._fresh(request))
 
     def _fresh(self, request: Request) -> Request:
         """Return a request of the same key without routes."""
@@ -143,16 +145,16 @@ class Requests:
         forbid: str | Iterable[str] = (),
     ) -> Request:
         """Return the request that the words of a call make under the current policy."""
-        policy = current_policy()
+        policy, requests = current_policy(), self._known
         words: tuple[Any, ...] = (to, dtype, device, copy, allow, forbid, policy)
         try:
-            known = self._known.get(words)
+            known = requests.get(words)
         except TypeError:  # a list or a set among them does not hash
             words, known = (), None
         if known is None:
             _check_copy(copy, allow)
-            if len(self._known) > _MOST:
-                self._known.clear()
+            if len(requests) > _MOST:
+                requests.clear()
             known = self.current(
                 Request(
                     self.targets(to),
@@ -163,7 +165,7 @@ class Requests:
                 )
             )
             if words:
-                self._known[words] = known
+                requests[words] = known
         return known
 
     def targets(self, to: Any) -> tuple[str, ...]:

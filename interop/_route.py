@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from ._request import Request
     from ._step import Step
 
-__all__ = ["Route", "table"]
+__all__ = ["HEADS", "Route", "duration", "html_table", "spec_as_dict", "table"]
 
-_HEADS = ("", "step", "from", "to", "effects", "written", "estimate", "declared by")
+HEADS = ("", "step", "from", "to", "effects", "written", "estimate", "declared by")
 
 
 class Route:
@@ -88,6 +88,30 @@ class Route:
         """Return the table, and below it the ways that were refused and why."""
         return f"{self}\n\n{self._explain()}"
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as what JSON can hold."""
+        return {
+            "source": spec_as_dict(self.spec),
+            "request": str(self.request),
+            "result": spec_as_dict(self.result),
+            "zero_copy": self.zero_copy,
+            "aliases": self.aliases,
+            "effects": sorted(self.effects),
+            "seconds": self.cost,
+            "steps": [
+                {
+                    "step": step.label,
+                    "source": spec_as_dict(step.before),
+                    "result": spec_as_dict(step.after),
+                    "effects": sorted(step.effects),
+                    "written": step.after.nbytes if step.writes else 0,
+                    "seconds": step.seconds,
+                    "declared_by": str(step.provenance),
+                }
+                for step in self.steps
+            ],
+        }
+
     def _rows(self) -> list[tuple[str, ...]]:
         return [
             (
@@ -97,7 +121,7 @@ class Route:
                 _brief(step.after),
                 ", ".join(sorted(step.effects)) or "view",
                 readable(step.after.nbytes) if step.writes else "—",
-                _duration(step.seconds),
+                duration(step.seconds),
                 str(step.provenance),
             )
             for number, step in enumerate(self.steps, 1)
@@ -109,26 +133,18 @@ class Route:
         memory = (
             "zero-copy" if self.zero_copy else "shares memory" if self.aliases else "fresh memory"
         )
-        return f"{memory}, {_duration(self.cost)} estimated"
+        return f"{memory}, {duration(self.cost)} estimated"
 
     def _title(self) -> str:
         return f"{self.spec} → {self.request}: {self._summary()}"
 
     def __str__(self) -> str:
-        return "\n".join([self._title(), *(table(_HEADS, self._rows()) if self.steps else ())])
+        return "\n".join([self._title(), *(table(HEADS, self._rows()) if self.steps else ())])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from html import escape  # it costs more to import than the rest of this module
-
-        head = "".join(f"<th>{escape(text)}</th>" for text in _HEADS)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self._rows()
-        )
-        body = f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
-        return f"<table><caption>{escape(self._title())}</caption>{body}</table>"
+        return html_table(self._title(), HEADS, self._rows())
 
 
 def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
@@ -139,12 +155,33 @@ def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
+def html_table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table as HTML, whatever stands in it taken for text."""
+    from html import escape  # it costs more to import than the rest of this module
+
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return (
+        f"<table><caption>{escape(caption)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def spec_as_dict(spec: Spec) -> dict[str, Any]:
+    """Return a spec as what JSON can hold, without the fields that say nothing."""
+    fields = {**spec._asdict(), "shape": list(spec.shape), "traits": sorted(spec.traits)}
+    return {name: field for name, field in fields.items() if field is not None}
+
+
 def _brief(spec: Spec) -> str:
     dtype = f"{spec.dtype} as {spec.carrier}" if spec.carrier else spec.dtype
     return f"{spec.format} {dtype} {spec.device}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return a time as people write it."""
     for scale, unit in ((1e-3, "µs"), (1.0, "ms")):
         if seconds < scale:
             return f"{seconds / scale * 1e3:.3g} {unit}"

@@ -12,7 +12,10 @@ from typing import Any
 from ._step import Step
 from .errors import ConversionError, Declined, HandOffError, InteropError, NotInstalledError
 
-__all__ = ["Halt", "Runner"]
+__all__ = ["FILLING", "Halt", "Runner"]
+
+#: Effects after which a value may take far more memory than before.
+FILLING = frozenset({"densify", "materialize"})
 
 
 class Halt(Exception):  # noqa: N818 - it carries a declined step to the planner
@@ -38,14 +41,20 @@ class Runner:
     Parameters
     ----------
     steps : tuple of Step
+    advice : str
+        What to warn those of who take this route; "" for nearly all routes.
     """
 
-    __slots__ = ("calls", "densifies", "steps", "verified")
+    __slots__ = ("advice", "calls", "fills", "steps", "verified", "wary")
 
-    def __init__(self, steps: tuple[Step, ...]) -> None:
+    def __init__(self, steps: tuple[Step, ...], advice: str = "") -> None:
         self.steps = steps
+        self.advice = advice
         self.calls = tuple(step.call for step in steps)
-        self.densifies = any("densify" in step.effects for step in steps)
+        #: Whether memory may be filled with more than the value holds.
+        self.fills = any(step.effects & FILLING for step in steps)
+        #: Whether there is anything to see to before the first step.
+        self.wary = self.fills or bool(advice)
         #: Whether a result has once been compared with the plan.
         self.verified = not steps
 

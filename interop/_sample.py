@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+import sys
 from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -51,6 +52,10 @@ class Wanted(NamedTuple):
         Share of the elements that are not zero.
     code_dtype : str
         Of a quantized array, the dtype of the codes.
+    seed : int
+        Other seeds give other numbers.
+    full : bool
+        Whether the numbers need every digit of the dtype, so that none survives a narrower one.
     """
 
     format: str
@@ -60,6 +65,8 @@ class Wanted(NamedTuple):
     device: str = "cpu"
     density: float = 1.0
     code_dtype: str = "uint8"
+    seed: int = 0
+    full: bool = False
 
 
 class Numbers:
@@ -72,13 +79,26 @@ class Numbers:
     shape : tuple of int
     density : float
         Share of the elements that are not zero.
+    seed : int
+        Other seeds give other numbers.
+    full : bool
+        Whether they need every digit of the dtype.
     """
 
-    def __init__(self, dtype: str, shape: tuple[int, ...], density: float = 1.0) -> None:
+    def __init__(
+        self,
+        dtype: str,
+        shape: tuple[int, ...],
+        density: float = 1.0,
+        *,
+        seed: int = 0,
+        full: bool = False,
+    ) -> None:
         kind = DTYPES[dtype].kind
         width = 2 if kind == "c" else 1
         one = _CTYPES.get(kind, ctypes.c_double)
-        self._memory = _repeated(one, _pattern(dtype, density, one, width), prod(shape) * width)
+        pattern = _pattern(dtype, density, one, width, seed=seed, full=full)
+        self._memory = _repeated(one, pattern, prod(shape) * width)
         self._shape = shape
         self._typestr = "|b1" if kind == "b" else f"={kind}{8 * width}"
 
@@ -90,15 +110,19 @@ class Numbers:
         return {"version": 3, "shape": self._shape, **data}
 
 
-@lru_cache(maxsize=16)
-def _pattern(dtype: str, density: float, one: Any, width: int = 1) -> Any:
+@lru_cache(maxsize=128)
+def _pattern(
+    dtype: str, density: float, one: Any, width: int = 1, *, seed: int = 0, full: bool = False
+) -> Any:
     """Return memory of ctypes' with the numbers that are repeated, of `width` parts each."""
     known = DTYPES[dtype]
-    rng = random.Random(0)
+    rng = random.Random(seed)
     numbers: tuple[Any, ...] = _REALS if known.kind in "fc" and known.digits > 1 else _POWERS
     if known.kind in "bui":
         top = min(2**known.digits - 1, 9)
         numbers = tuple(range(1, top + 1)) or (0,)
+    if full and known.digits > 1:
+        numbers = tuple(_full(dtype, rng) for _ in range(97))
     elements = [
         rng.choice(numbers) if rng.random() < density else type(numbers[0])(0)
         for _ in range(_PERIOD)
@@ -106,6 +130,17 @@ def _pattern(dtype: str, density: float, one: Any, width: int = 1) -> Any:
     if width == 2:
         elements = [part for each in elements for part in (each, -each)]
     return (one * len(elements))(*elements)
+
+
+def _full(dtype: str, rng: random.Random) -> float:
+    """Return a number that needs every digit of a dtype, as far as ctypes can hold them."""
+    known = DTYPES[dtype]
+    digits = min(known.digits, 53 if known.kind in "fc" else 64)
+    number = rng.getrandbits(digits) | 1 << (digits - 1) | 1
+    if known.kind == "i":
+        return number if rng.random() < 0.5 else -number
+    # Between 1 and 2, where every dtype of reals has its digits.
+    return number if known.kind == "u" else number / 2 ** (digits - 1)
 
 
 def _repeated(one: Any, pattern: Any, count: int) -> Any:
@@ -162,6 +197,8 @@ def _check(one: Format | None, wanted: Wanted) -> None:
         problem = f"does not hold {wanted.dtype} on {wanted.device}"
     elif wanted.device.partition(":")[0] not in one.devices:
         problem = f"does not live on {wanted.device}"
+    elif one.ndims is not None and len(wanted.shape) not in one.ndims:
+        problem = f"does not have {len(wanted.shape)} axes"
     if problem:
         msg = f"{wanted.format} {problem}"
         raise NoSample(msg)
@@ -186,6 +223,8 @@ def _with_traits(face: Interop, one: Format, wanted: Wanted) -> Any:
     inner = frozenset(t for t in wanted.traits & MEMORY_TRAITS if t not in one.variants)
     composite = one.components is not None and bool(inner)
     value = _plain(face, one, wanted)
+    # What every value of the format is needs no variant.
+    wanted = wanted._replace(traits=wanted.traits - (face.spec(value).traits - one.variants.keys()))
     if composite:
         value = _with_odd_components(face, one, value, inner)
     return _varied(one, value, wanted.traits - inner if composite else wanted.traits)
@@ -216,12 +255,14 @@ def _with_odd_components(face: Interop, one: Format, value: Any, traits: frozens
 
 def _plain(face: Interop, one: Format, wanted: Wanted) -> Any:
     """Return a value without any trait."""
-    dense = wanted._replace(format=one.framework, traits=frozenset())
     if one.sample is not None:
+        dense = wanted._replace(format=_dense_format(face, one, wanted), traits=frozenset())
         return one.sample(sample(face, dense))
     if one.layout == "affine":
         return _quantized(face, one, wanted)
-    numbers = Numbers(wanted.dtype, wanted.shape, wanted.density)
+    numbers = Numbers(
+        wanted.dtype, wanted.shape, wanted.density, seed=wanted.seed, full=wanted.full
+    )
     return face.convert(
         numbers,
         to=one.name,
@@ -231,10 +272,22 @@ def _plain(face: Interop, one: Format, wanted: Wanted) -> Any:
     )
 
 
+def _dense_format(face: Interop, one: Format, wanted: Wanted) -> str:
+    """Return the bare dense format of a framework, or the first other that has as many axes.
+
+    Of a framework without any it is that of its components.
+    """
+    dense = [f for f in face._planner.formats(one.framework) if f.is_dense and f.sample is None]
+    dense.sort(key=lambda f: f.name != one.framework)
+    fits = (f.name for f in dense if f.ndims is None or len(wanted.shape) in f.ndims)
+    return next(fits, one.components or one.framework)
+
+
 def _quantized(face: Interop, one: Format, wanted: Wanted) -> Any:
     """Return a quantized array with one scale, put together from components."""
     assert one.assemble is not None
     base = wanted._replace(format=one.components or "", traits=frozenset(), density=1.0)
+    base = base._replace(full=False)  # a zero point is no number of many digits
     arrays = {
         "codes": sample(face, base._replace(dtype=wanted.code_dtype)),
         "scale": sample(face, base._replace(dtype="float64", shape=())),
@@ -249,7 +302,13 @@ def _stranger(face: Interop, one: Format, wanted: Wanted) -> Any:
     if one.types:  # the protocol is that of types of Python's own
         return _varied(one, _buffer(one, wanted), wanted.traits)
     own = wanted.traits & one.variants.keys()
-    for other in face._registry.formats.values():
+    # What is imported already serves as well, and to import the others can take a minute.
+    # Those that are no help to others have costs of their own.
+    others = sorted(
+        face._registry.formats.values(),
+        key=lambda other: (other.requires not in sys.modules, not other.passable),
+    )
+    for other in others:
         carries = wanted.dtype in other.speaks.get(one.name, other.dtypes)
         if other.protocol or not carries or not other.is_dense or other.forgets:
             continue
@@ -302,7 +361,7 @@ def _buffer(one: Format, wanted: Wanted) -> Any:
         raise Declined(msg)
     kind = DTYPES[wanted.dtype].kind
     ctype = getattr(ctypes, f"c_{wanted.dtype}") if kind in "iu" else _REAL_CTYPES[wanted.dtype]
-    pattern = _pattern(wanted.dtype, wanted.density, ctype)
+    pattern = _pattern(wanted.dtype, wanted.density, ctype, seed=wanted.seed, full=wanted.full)
     memory = _repeated(ctype, pattern, prod(wanted.shape))
     view: Any = memoryview(bytearray(memoryview(memory).cast("B")[: _nbytes(wanted)]))
     return view.cast(code, wanted.shape)

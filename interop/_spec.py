@@ -56,7 +56,10 @@ TRAITS: dict[str, str] = {
     "meta": "it has a shape but no data",
     "traced": "it stands for a value inside a trace or a transform",
     "nested": "its rows differ in length",
+    "unknown_shape": "some of its lengths, given as zero, are not known before it is computed",
     "no_storage": "its memory is not where its type says (a wrapper subclass)",
+    "packed": "several of its codes share a byte",
+    "biased": "a bias is added to what its codes stand for",
 }
 
 
@@ -71,20 +74,23 @@ class Spec(NamedTuple):
         Name of the dtype of the numbers it stands for (of a quantized array: after dequantizing).
     device : str
         Where the data is: ``"cpu"``, ``"cuda:0"`` …
-    shape : tuple of int
+    shape : tuple of int, in elements
         Lengths of the axes.
     traits : frozenset of str
         Properties that decide which conversions apply.
-    nbytes : int
-        Bytes the value holds; of a sparse or quantized array, all its components.
-    nnz : int or None
-        Stored elements of a sparse array.
+    nbytes : int, in bytes
+        What the value holds; of a sparse or quantized array, all its components.
+    nnz : int or None, in elements
+        How many a sparse array stores.
     index_dtype : str or None
         dtype of the index arrays of a sparse array.
     code_dtype : str or None
         dtype of the codes of a quantized array.
     carrier : str or None
         The unsigned integer dtype in which the bits of `dtype` are at present being carried.
+    inside : str or None
+        Of a holder (an array with labels, say), the format of the value inside, which all the rest
+        describes.
     """
 
     format: str
@@ -97,6 +103,7 @@ class Spec(NamedTuple):
     index_dtype: str | None = None
     code_dtype: str | None = None
     carrier: str | None = None
+    inside: str | None = None
 
     @property
     def element(self) -> str | None:
@@ -111,7 +118,8 @@ class Spec(NamedTuple):
     def __str__(self) -> str:
         axes = "x".join(map(str, self.shape)) if self.shape else "scalar"
         text = f"{self.format} {self.dtype} {axes} on {self.device}"
-        notes = sorted(self.traits)
+        notes = [f"of {self.inside}"] if self.inside else []
+        notes += sorted(self.traits)
         if self.carrier:
             notes.append(f"as {self.carrier} bits")
         if self.nnz is not None:
@@ -157,6 +165,7 @@ def spec_class(spec: Spec) -> tuple[object, ...]:
         spec.index_dtype,
         spec.code_dtype,
         spec.carrier,
+        spec.inside,
         None if spec.nnz is None else (spec.nnz.bit_length() >> 2, spec.size.bit_length() >> 2),
     )
 

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from ._conversion import WRITING
 from ._device import device_type, matches
 from ._dtype import bit_carrier, itemsize, preserves
 from ._format import Format
-from ._policy import COPYING, LOSING
+from ._policy import LOSING
 from ._registry import Declared, Provenance
 from ._spec import MEMORY_TRAITS, Spec
 
-__all__ = ["Edge", "Step", "Wants", "sharing_effects"]
+__all__ = ["Edge", "Step", "Wants", "opening", "sharing_effects"]
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -90,6 +91,7 @@ class Edge:
         "dtypes",
         "effects",
         "losses",
+        "ndims",
         "provenance",
         "requires",
         "same",
@@ -108,6 +110,7 @@ class Edge:
         self.target = target
         self.dtypes = exports if conversion.dtypes is None else exports & conversion.dtypes
         self.devices = conversion.devices
+        self.ndims = _both(conversion.ndims, target.ndims)
         self.requires = conversion.requires
         self.takes = conversion.takes | conversion.requires
         self.effects = conversion.effects
@@ -115,7 +118,7 @@ class Edge:
         self.dense = target.is_dense
         self.same = not target.is_dense and not source.is_dense
         self.aliases = conversion.aliases
-        self.writes = bool(conversion.effects & COPYING)
+        self.writes = bool(conversion.effects & WRITING)
         self.bits = conversion.bits
 
     def takes_value(self, spec: Spec) -> bool:
@@ -125,7 +128,7 @@ class Edge:
             and spec.traits <= self.takes
             and self.requires <= spec.traits
             and (self.devices is None or device_type(spec.device) in self.devices)
-            and (self.conversion.ndims is None or len(spec.shape) in self.conversion.ndims)
+            and (self.ndims is None or len(spec.shape) in self.ndims)
             and self._takes_indices(spec)
         )
 
@@ -145,7 +148,7 @@ class Edge:
             return f"it does not take {spec.carrier or spec.dtype}"
         if self.devices is not None and device_type(spec.device) not in self.devices:
             return f"it takes data on {', '.join(sorted(self.devices))}, not on {spec.device}"
-        if self.conversion.ndims is not None and len(spec.shape) not in self.conversion.ndims:
+        if self.ndims is not None and len(spec.shape) not in self.ndims:
             return f"it does not take arrays of {len(spec.shape)} axes"
         if not self._takes_indices(spec):
             return f"it does not take indices of {spec.index_dtype}"
@@ -222,6 +225,8 @@ class Edge:
 
     def _after(self, spec: Spec, dtype: str | None, carrier: str | None, device: str) -> Spec:
         traits, element = self._traits(spec), carrier or dtype
+        if self.target.inside is not None:
+            return self._held(spec, dtype, device)._replace(traits=traits)
         if self.dense:
             nbytes = spec.size * itemsize(element)
             name = self.target.name
@@ -242,13 +247,47 @@ class Edge:
             carrier,
         )
 
+    def _held(self, spec: Spec, dtype: str | None, device: str) -> Spec:
+        """Return the spec of a holder of the value, or of what the value holds."""
+        inside = spec.inside if self.source.inside is not None else self.source.name
+        nbytes = spec.nbytes if dtype == spec.dtype else spec.size * itemsize(dtype)
+        return spec._replace(
+            format=self.target.name, inside=inside, dtype=dtype, device=device, nbytes=nbytes
+        )
+
     def _traits(self, spec: Spec) -> frozenset[str]:
         traits = spec.traits - self.conversion.drops
         if not self.aliases:
             traits -= MEMORY_TRAITS
         else:
-            traits = shared_traits(traits, self.target.carries)
+            within = self.source.framework == self.target.framework
+            traits = shared_traits(traits, self.target.carries, within=within)
         return traits | self.conversion.adds
+
+
+def opening(spec: Spec, holder: Format, provenance: Provenance) -> Step:
+    """Return the step that takes out what a value of a holder's format has inside."""
+    assert holder.inside is not None
+    return Step(
+        f"open_{holder.name.replace('.', '_')}",
+        provenance,
+        spec,
+        spec._replace(format=spec.inside or "", inside=None),
+        _NOTHING,
+        holder.handling,
+        holder.handling,
+        False,
+        True,
+        holder.inside,
+        place=(holder.name, "inside"),
+    )
+
+
+def _both(one: frozenset[int] | None, other: frozenset[int] | None) -> frozenset[int] | None:
+    """Return what two sets have in common, None being the set of everything."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
 
 
 def _sparse_bytes(spec: Spec, element: str | None) -> int:
@@ -266,12 +305,15 @@ def sharing_effects(spec: Spec, target: Format) -> frozenset[str]:
     return frozenset({"share_readonly"}) if "readonly" in spec.traits else _NOTHING
 
 
-def shared_traits(traits: frozenset[str], carries: frozenset[str]) -> frozenset[str]:
+def shared_traits(
+    traits: frozenset[str], carries: frozenset[str], *, within: bool = False
+) -> frozenset[str]:
     """Return `traits` as they stand when a target that can carry some shares the memory.
 
     What never changes is flagged read-only where the target can say so, and the flags that the
-    target cannot carry are gone: whether that is permitted is the policy's business.
+    target cannot carry are gone: whether that is permitted is the policy's business. Within one
+    framework memory is flagged as it was.
     """
-    if "immutable" in traits and "readonly" in carries:
+    if "immutable" in traits and "readonly" in carries and not within:
         traits |= {"readonly"}
     return traits - (frozenset({"readonly", "immutable", "pinned"}) - carries)

@@ -17,6 +17,9 @@
 
 Every leaf also is the builtin a user would expect. A message says what was asked, what stood in
 the way, and ends with the next move.
+
+One warning is no error: `NeedlessCopyWarning` (a UserWarning), shown once for each line that asks
+for what makes bytes go through the host for nothing.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ __all__ = [
     "DensifyMemoryError",
     "HandOffError",
     "InteropError",
+    "NeedlessCopyWarning",
     "NotInstalledError",
     "PluginError",
     "RefusedError",
@@ -38,7 +42,20 @@ __all__ = [
 
 
 class InteropError(Exception):
-    """Base class of everything that interop raises on purpose."""
+    """Base class of everything that interop raises on purpose.
+
+    Attributes
+    ----------
+    where : str
+        The path to the value inside a tree (``"model/layers/3/weight"``), "" outside of one.
+    """
+
+    where: str = ""
+
+    def locate(self, where: str) -> None:
+        """Say in the message where in a tree the value stands."""
+        self.where = where
+        self.args = (f"{where}: {self}", *self.args[1:])
 
 
 class UnknownValueError(InteropError, TypeError):
@@ -78,6 +95,11 @@ class DensifyMemoryError(InteropError, MemoryError):
 class NotInstalledError(InteropError, ImportError):
     """A framework that the route needs is not installed."""
 
+    def locate(self, where: str) -> None:
+        """Say in the message where in a tree the value stands."""
+        super().locate(where)
+        self.msg = self.args[0]  # which an ImportError prints
+
 
 class ConversionError(InteropError, RuntimeError):
     """A step of a route failed.
@@ -94,6 +116,10 @@ class ConversionError(InteropError, RuntimeError):
         super().__init__(message)
         self.step = step
         self.distribution = distribution
+
+
+class NeedlessCopyWarning(UserWarning):
+    """Bytes go from a device through the host's memory, which another request would avoid."""
 
 
 class Declined(InteropError, RuntimeError):  # noqa: N818 - it reports a fact, not a fault

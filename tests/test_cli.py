@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,9 +15,13 @@ from typing import Any
 
 import pytest
 
+import interop
 from interop import Cost, Interop
 from interop import _costs as kept
 from interop._calibration import Calibration
+from tests.strange import HEAVY
+from tests.test_docs import timeless
+from tests.toys import toy, view
 
 ROOT = Path(__file__).parent.parent
 
@@ -40,7 +46,7 @@ def test_the_entry_point_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["scripts"] == {"interop": "interop._cli:main"}
     needs = {line.partition(">")[0] for line in project["optional-dependencies"]["cli"]}
-    assert needs == {"typer", "rich", "platformdirs"}
+    assert needs == {"typer", "rich", "platformdirs", "packaging"}
 
 
 def test_calibrate_stores_what_it_measures(run: Callable[..., Any], tmp_path: Path) -> None:
@@ -120,10 +126,11 @@ def test_help_names_the_commands(run: Callable[..., Any]) -> None:
     """``interop --help`` lists what there is."""
     done = run("--help")
     assert done.exit_code == 0
-    assert "calibrate" in done.stdout
+    names = "doctor plan formats conversions plugins graph check calibrate".split()
+    assert all(f"\n  {name} " in done.stdout for name in names)
 
 
-@pytest.mark.parametrize("missing", ["typer", "rich", "platformdirs"])
+@pytest.mark.parametrize("missing", ["typer", "rich", "platformdirs", "packaging"])
 def test_without_the_extra_one_line_says_how_to_get_it(missing: str) -> None:
     """What is not installed is named with the line that installs it, and the code is 2."""
     program = f"import sys; sys.modules[{missing!r}] = None; from interop._cli import main; main()"
@@ -138,19 +145,394 @@ def test_without_the_extra_one_line_says_how_to_get_it(missing: str) -> None:
 
 
 def test_the_command_works_in_a_pipe(tmp_path: Path) -> None:
-    """Run as a program, for no time at all, it prints plain lines and leaves a valid file."""
+    """Run as a program, for a short time, it prints plain lines and leaves a valid file."""
     path = tmp_path / "costs.json"
-    words = ["calibrate", "--file", str(path), "--seconds", "1"]
+    words = ["calibrate", "--file", str(path), "--seconds", "6"]
     done = subprocess.run(
         [sys.executable, "-m", "interop._cli", *words],
         capture_output=True,
         text=True,
         check=False,
         timeout=240,
-        env={**os.environ, "INTEROP_DISABLE_PLUGINS": "torch,jax,sparse,cupy"},
+        env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY},
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout.startswith("measured ")
     assert "\x1b" not in done.stdout
     assert kept.decoded(path.read_text("utf-8"))
+
+
+# ---------------------------------------------------------------------- what is there
+
+
+def test_plan_shows_the_route_and_what_was_refused(run: Callable[..., Any]) -> None:
+    """The table is that of `plan`, and below it stand the ways that were refused."""
+    done = run("plan", "torch:cuda:float32:4096x4096", "numpy")
+    assert done.exit_code == 0, done.output
+    spec = interop.make_spec("torch", "float32", device="cuda", shape=(4096, 4096))
+    route = interop.default.plan(spec, to="numpy")
+    assert done.stdout.splitlines()[0] == str(route).splitlines()[0]
+    assert [line.split() for line in done.stdout.splitlines()[1:3]] == [
+        line.split() for line in str(route).splitlines()[1:3]
+    ]
+    assert "transfer" in done.stdout
+
+
+def test_plan_takes_the_words_of_convert(run: Callable[..., Any]) -> None:
+    """Options and words of the target decide as the keywords do."""
+    words = ("plan", "numpy:float64:8x8", "torch:float32", "--json")
+    for more in ((), ("--copy",), ("--device", "cpu"), ("--forbid", "detach")):
+        done = run(*words, *more)
+        assert done.exit_code == 0, done.output
+        said = json.loads(done.stdout)
+        assert said["result"]["dtype"] == "float32"
+        assert said["result"]["format"] == "torch"
+        assert said["steps"]
+    masked = ("plan", "numpy:float32:8x8:masked", "torch", "--json")
+    assert run(*masked).exit_code == 1
+    done = run(*masked, "--allow", "drop_mask", "--allow", "detach")
+    assert "drop_mask" in json.loads(done.stdout)["effects"]
+    stored = json.loads(run("plan", "scipy.csr", "numpy", "--json", "--density", "0.5").stdout)
+    assert stored["source"]["nnz"] == 2**19
+
+
+def test_a_refused_plan_says_what_would_permit_it(run: Callable[..., Any]) -> None:
+    """The code is 1, the sentence on standard error, and with ``--json`` the effects are named."""
+    done = run("plan", "torch:cuda", "numpy", "--no-copy", "--json")
+    assert done.exit_code == 1
+    said = json.loads(done.stdout)
+    assert said["effects"] == ["transfer"]
+    assert "leave out copy=False" in said["error"]
+    assert said["error"] in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        (("plan", "torhc", "numpy"), 2, "did you mean 'torch'?"),
+        (("plan", "torch", "nunpy"), 2, "did you mean 'numpy'?"),
+        (("plan", "torch:floot32", "numpy"), 2, "did you mean 'float32'?"),
+        (("plan", "torch", "numpy:3x3"), 2, "is a target: write format"),
+        (("plan", "torch", "numpy:int8", "--dtype", "int16"), 2, "name two dtypes"),
+        (("plan", "torch", "numpy", "--allow", "theft"), 2, "is not an effect"),
+        (("plan", "torch"), 2, "Missing argument 'DST'"),
+        (("formats", "zzz"), 1, "there is no format 'zzz'"),
+        (("conversions", "--from", "zzz"), 1, "no conversion is declared between these"),
+        (("graph", "--file", "{tmp}/graph.png"), 2, "does not say what to draw"),
+        (("graph", "--file", "{tmp}/no/graph.dot"), 1, "cannot be written"),
+        (("graph", "--as", "png"), 2, "Invalid value for '--as'"),
+    ],
+)
+def test_every_error_is_a_sentence_with_a_code(
+    words: tuple[str, ...], code: int, reason: str, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    """What is misspelt is code 2, what cannot be done 1; nothing is a traceback."""
+    done = run(*(word.replace("{tmp}", str(tmp_path)) for word in words))
+    assert done.exit_code == code, done.output
+    assert reason in done.stderr
+    assert "Traceback" not in done.output
+    assert not done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_lists_are_complete(run: Callable[..., Any]) -> None:
+    """As JSON and as text there is an entry for each format, conversion and plugin."""
+    formats = json.loads(run("formats", "--json").stdout)
+    assert [one["name"] for one in formats] == [one.name for one in interop.default.formats()]
+    conversions = json.loads(run("conversions", "--json").stdout)
+    assert [one["key"] for one in conversions] == [one.key for one in interop.default.conversions()]
+    plugins = json.loads(run("plugins", "--json").stdout)
+    assert [one["name"] for one in plugins] == [one.name for one in interop.default.plugins()]
+    for name, entries in (("formats", formats), ("conversions", conversions), ("plugins", plugins)):
+        done = run(name)
+        assert (done.exit_code, len(done.stdout.splitlines())) == (0, len(entries) + 1)
+
+
+def test_the_lists_can_be_narrowed(run: Callable[..., Any]) -> None:
+    """A framework's name stands for all its formats."""
+    names = [one["name"] for one in json.loads(run("formats", "scipy", "--json").stdout)]
+    assert names
+    assert all(name.startswith("scipy.") for name in names)
+    words = ("conversions", "--from", "numpy", "--to", "torch", "--json")
+    pairs = {(one["source"], one["target"]) for one in json.loads(run(*words).stdout)}
+    assert pairs == {("numpy", "torch")}
+
+
+def test_a_plugin_that_failed_is_code_1(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list is shown all the same, with the reason."""
+    from interop import _listings
+    from interop._plugins import Plugin
+
+    class Face:
+        def plugins(self) -> tuple[Plugin, ...]:
+            return (Plugin("odd", "interop-odd", "2.0", "failed", "ValueError: spoilt"),)
+
+    monkeypatch.setattr(_listings, "_face", Face)
+    done = run("plugins")
+    assert done.exit_code == 1
+    assert "ValueError: spoilt" in done.stdout
+    assert json.loads(run("plugins", "--json").stdout)[0]["state"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("graph.svg", "<svg "),
+        ("graph.mmd", "flowchart LR"),
+        ("graph.dot", "digraph interop {"),
+        ("graph.gv", "digraph interop {"),
+        ("graph.json", "{"),
+    ],
+)
+def test_the_graph_is_drawn_as_its_file_is_called(
+    name: str, start: str, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The ending decides, and standard output says where it went; without a file it is printed."""
+    path = tmp_path / name
+    done = run("graph", "--file", str(path))
+    assert (done.exit_code, done.stdout) == (0, f"wrote {path}\n")
+    text = path.read_text("utf-8")
+    assert text.startswith(start)
+    assert "scipy.csr" in text
+    kind = {"mmd": "mermaid", "gv": "dot"}.get(name.partition(".")[2], name.partition(".")[2])
+    assert run("graph", "--as", kind).stdout == text
+
+
+def test_the_graph_is_a_page_with_routes(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As HTML the routes of all pairs are in the file."""
+    from interop import _listings
+
+    face = interop.Interop(plugins=False)
+    face.register(toy("a"), toy("b"), view("a", "b"))
+    monkeypatch.setattr(_listings, "_face", lambda: face)
+    path = tmp_path / "graph.html"
+    assert run("graph", "-o", str(path)).exit_code == 0
+    data = re.search(r'id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)
+    assert data is not None
+    routes = json.loads(data[1])["routes"]
+    assert routes["pairs"]["b a"] == 0
+    assert [routes["steps"][n]["step"] for n in routes["pairs"]["a b"][2]] == ["a_to_b"]
+    assert json.loads(run("graph", "--json").stdout)["links"]
+
+
+# ---------------------------------------------------------------------- what is wrong
+
+
+@pytest.fixture
+def ill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which a framework is broken, and two conversions are."""
+    from interop import _doctor
+    from interop._diagnosis import Diagnosis, Driver, Finding, Framework
+    from interop._plugins import Plugin
+    from interop._trial import Lane, Trial, Tried
+
+    a, b, c = Lane("a", "cpu"), Lane("b", "cpu"), Lane("b.csr", "cuda")
+    broken = Framework("odd", "odd", "odd", "1.5", "broken", None, "pip install odd", ("odd",))
+    finding = Finding("odd", "odd cannot be imported", "pip install odd", ("d: odd → a: x",) * 20)
+    found = Diagnosis(
+        {"interop": "0", "python": "3", "system": "here", "executable": "python"},
+        (broken, broken._replace(module="lost", state="missing", version="", distribution="")),
+        (Plugin("odd", "interop-odd", "2", "blocked", "named in a variable"),),
+        Driver("nvidia-smi", "ready", ("X1, 580.1, 8192 MiB",)),
+        (finding,),
+        ("odd: built for another numpy",),
+    )
+    trial = Trial(
+        (
+            Tried(a, a, "right"),
+            Tried(a, b, "wrong", ("a_to_b",), "1 went in, and 2 came out"),
+            Tried(b, a, "unread", (), "no reader"),
+            Tried(c, a, "refused"),
+            Tried(a, c, "failed", ("up",), "it ended the process with SIGSEGV"),
+        ),
+        {"d": "there is no d today", "d on cuda": "no device"},
+    )
+
+    def no_diagnosis(face: Any, progress: Any, *, timeout: float) -> Diagnosis:
+        progress(1, 1, "odd")
+        return found
+
+    def no_trial(face: Any, without: Any, progress: Any, *, patience: float) -> Trial:
+        assert without == {"odd"}
+        progress(1, 1, "a → b")
+        return trial
+
+    monkeypatch.setattr(_doctor, "diagnose", no_diagnosis)
+    monkeypatch.setattr(_doctor, "try_all", no_trial)
+
+
+@pytest.mark.usefixtures("ill")
+def test_the_doctor_names_what_is_wrong_and_what_mends_it(run: Callable[..., Any]) -> None:
+    """Frameworks, device, notes, findings with their lines, the matrix, and the wrong pairs."""
+    done = run("doctor")
+    assert done.exit_code == 1
+    out = done.stdout
+    assert "device: X1, 580.1, 8192 MiB" in out
+    assert re.search(r"^odd +broken +odd 1\.5", out, re.MULTILINE)
+    assert re.search(r"^lost +missing .* pip install odd$", out, re.MULTILINE)
+    assert "odd of interop-odd is blocked: named in a variable" in out
+    assert "note: odd: built for another numpy" in out
+    assert "✗ odd cannot be imported\n  to mend it: pip install odd\n" in out
+    assert "it disables 20 conversions: odd → a: x;" in out
+    assert "and 8 more" in out
+    rows = [line.split() for line in out.splitlines() if re.match(r"[123] ", line)]
+    assert rows[:3] == [
+        ["1", "a", "1", "!1", "!1"],
+        ["2", "b", "~1", "·", "·"],
+        ["3", "b", "on", "cuda", "·", "·", "·"],
+    ]
+    assert "✗ a → b (a_to_b): wrong: 1 went in, and 2 came out" in out
+    assert "✗ a → b.csr on cuda (up): failed: it ended the process with SIGSEGV" in out
+    assert "not tried: d (there is no d today)" in out
+    assert "d on cuda" not in out
+    assert out.endswith("3 things are wrong.\n")
+
+
+@pytest.mark.usefixtures("ill")
+def test_what_is_wrong_is_red_where_colors_are_seen(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal the cell of a wrong pair is red; in a pipe there is no color at all."""
+    assert "\x1b" not in run("doctor").stdout
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    assert re.search("\x1b\\[1;31m!1", run("doctor").stdout)
+
+
+@pytest.mark.usefixtures("ill")
+def test_the_doctors_findings_are_json(run: Callable[..., Any]) -> None:
+    """All of it is in one document, the pairs that are right among them."""
+    done = run("doctor", "--json")
+    assert done.exit_code == 1
+    said = json.loads(done.stdout)
+    assert said["ok"] is False
+    assert len(said["findings"][0]["disables"]) == 20
+    assert [one["outcome"] for one in said["trial"]["pairs"]] == [
+        "right",
+        "wrong",
+        "unread",
+        "refused",
+        "failed",
+    ]
+    assert json.loads(run("doctor", "--no-convert", "--json").stdout)["trial"] is None
+
+
+def _program(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "interop._cli", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY, **environment},
+    )
+
+
+def test_the_doctor_finds_nothing_where_nothing_is_wrong() -> None:
+    """With NumPy and Python's own alone, every route is tried and right, and the code is 0."""
+    done = _program("doctor")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("Nothing is wrong.\n")
+    assert re.search(r"^numpy +ready", done.stdout, re.MULTILINE)
+    assert re.search(r"pairs: .*\d right", done.stdout)
+    assert done.stderr == ""
+
+
+def test_in_a_pipe_lines_are_plain_and_whole() -> None:
+    """However narrow the window claims to be, nothing is colored or cut."""
+    done = _program("conversions", COLUMNS="20", TERM="xterm-256color")
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout
+    assert "…" not in done.stdout
+    assert any(len(line) > 80 for line in done.stdout.splitlines())
+
+
+def test_check_runs_the_conformance_suite(run: Callable[..., Any]) -> None:
+    """A plugin that keeps its promises is code 0, and the report is JSON if that is asked for."""
+    done = run("check", "python")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("python: ")
+    said = json.loads(run("check", "python", "--json").stdout)
+    assert said["ok"] is True
+    assert {one["outcome"] for one in said["findings"]} >= {"passed"}
+
+
+def test_a_broken_promise_is_code_1(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the suite has caught is shown with its reason."""
+    import interop.testing
+    from interop.testing import Finding, Report
+
+    lie = Finding("odd", "a → b: a_to_b", "memory", "failed", "it says view and copies")
+    monkeypatch.setattr(
+        interop.testing, "check", lambda name, *, progress=None: Report(name, (lie,), 0.1)
+    )
+    done = run("check", "odd")
+    assert done.exit_code == 1
+    assert "it says view and copies" in done.stdout
+    assert run("check", "odd", "--json").exit_code == 1
+
+
+def test_what_cannot_be_checked_is_a_sentence(run: Callable[..., Any]) -> None:
+    """A name that nothing has is an error with a code, and no traceback."""
+    done = run("check", "no_such_thing_at_all")
+    assert done.exit_code == 1
+    assert "no_such_thing_at_all" in done.stderr
+    assert "Traceback" not in done.output
+
+
+def test_an_interruption_has_a_code_of_its_own(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Ctrl-C ends with 130."""
+    from interop import _commands
+
+    def interrupted(*_: Any, **__: Any) -> Calibration:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_commands, "measure", interrupted)
+    assert run("calibrate", "--file", str(tmp_path / "x")).exit_code == 130
+
+
+# ---------------------------------------------------------------------- what the pages say
+
+
+def _shown(page: Path) -> list[tuple[str, str]]:
+    """Return the commands that a page shows, each with what it says they print."""
+    blocks = re.findall(r"```console\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    pairs = [
+        part.partition("\n")
+        for text in blocks
+        for part in re.split(r"^\$ ", text, flags=re.MULTILINE)
+    ]
+    return [(command, printed) for command, _, printed in pairs if command]
+
+
+@pytest.mark.parametrize(
+    ("command", "printed"), _shown(ROOT / "docs/reference/command.md"), ids=lambda text: text[:40]
+)
+def test_the_pages_commands_print_what_they_show(
+    command: str, printed: str, run: Callable[..., Any]
+) -> None:
+    """Output is compared but for times and versions; ``[1]`` is the code of what is an error."""
+    done = run(*command.split()[1:])
+    code, said = (done.exit_code, done.stderr) if done.exit_code else (0, done.stdout)
+    got = f"[{code}] {said}" if code else said
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    assert doctest.OutputChecker().check_output(timeless(printed), timeless(got), flags), got
+
+
+def test_the_page_names_every_command(run: Callable[..., Any]) -> None:
+    """The reference has a line for each command that there is."""
+    page = (ROOT / "docs/reference/command.md").read_text("utf-8")
+    named = re.findall(r"^  (\w+)  +", run("--help").stdout.partition("Commands:")[2], re.MULTILINE)
+    assert len(named) == 8
+    assert [
+        name for name in named if f"`interop {name}" not in page and f"`{name}`" not in page
+    ] == []

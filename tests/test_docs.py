@@ -51,10 +51,11 @@ class Checker(doctest.OutputChecker):
     """Compares output but for estimated times, which are recalibrated, and the version."""
 
     def check_output(self, want: str, got: str, optionflags: int) -> bool:
-        return super().check_output(_timeless(want), _timeless(got), optionflags)
+        return super().check_output(timeless(want), timeless(got), optionflags)
 
 
-def _timeless(text: str) -> str:
+def timeless(text: str) -> str:
+    """Return text without what differs from run to run: times and the version."""
     text = re.sub(r"\b\d[\d.e+-]* (?:µs|ms|s)\b", "some time", text)
     return re.sub(r"\barray-interop \d+\.\d+\S*", "array-interop", text)
 
@@ -114,7 +115,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PROSE, ids=_name)
 def test_the_words_are_the_glossarys(page: Path) -> None:
     """No page calls a concept by a word that the glossary does not use for it."""
-    assert re.findall(r"(?i)\b(?:adapter|backend|handler|translator)s?\b", page.read_text()) == []
+    text = page.read_text().replace("build-backend", "")  # which is not ours to name
+    assert re.findall(r"(?i)\b(?:adapter|backend|handler|translator)s?\b", text) == []
 
 
 def test_readme_sets_up_in_two_commands_that_name_what_exists() -> None:

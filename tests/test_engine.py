@@ -48,6 +48,25 @@ def test_when_everything_declines_the_reason_is_told(empty: Interop) -> None:
         empty.convert(Box("a", [1.0]), to="b")
 
 
+def test_each_reason_is_told(empty: Interop) -> None:
+    """If all of several ways end, the reason of the preferred one comes first, and none is left out."""
+
+    def monday(box: Box) -> Box:
+        raise interop.errors.Declined("it is Monday")
+
+    def tuesday(box: Box) -> Box:
+        raise interop.errors.Declined("it is Tuesday")
+
+    empty.register(toy("a"), toy("b"))
+    empty.register(
+        Conversion("a", "b", monday, cost=Cost(1e-9), name="monday"),
+        Conversion("a", "b", tuesday, name="tuesday"),
+    )
+    said = "^monday declined: it is Monday; tuesday declined: it is Tuesday. Without them: "
+    with pytest.raises(interop.errors.RefusedError, match=said):
+        empty.convert(Box("a", [1.0]), to="b")
+
+
 def test_any_other_exception_stops_and_names_step_and_distribution(empty: Interop) -> None:
     """Nothing is silently rerouted: the failing step is reported, its cause kept."""
 
@@ -142,6 +161,46 @@ def test_what_does_not_fit_in_memory_is_not_made_dense(empty: Interop) -> None:
     ):
         empty.convert(Thin(), to="a")
     assert called == []
+
+
+def test_what_is_lazy_need_not_fit_in_memory_until_it_is_computed(empty: Interop) -> None:
+    """A step to a lazy format may be larger than memory; to compute it is refused, with the size."""
+    huge = make_spec("a", "float32", shape=(10**7, 10**7))
+    lazy = toy("a", lazy=True)._replace(describe=lambda box: huge._replace(format=box.kind))
+    computing = copy("a", "c", effects=frozenset({"materialize"}))
+    empty.register(lazy, toy("b", lazy=True), toy("c"), computing)
+    empty.register(view("a", "b", effects=frozenset({"densify"})))
+    assert empty.convert(Box("a", [1.0]), to="b").kind == "b"
+    with pytest.raises(interop.errors.DensifyMemoryError, match=r"363\.8 TiB.*ask for a lazy"):
+        empty.convert(Box("a", [1.0]), to="c")
+
+
+def test_a_lazy_copy_is_no_copy_of_what_lies_in_memory(empty: Interop) -> None:
+    """Of an array in memory a copy is made at once; of a lazy value, when it is computed."""
+    empty.register(toy("a"), toy("b", lazy=True), toy("b.c", lazy=True))
+    empty.register(view("a", "b"), copy("a", "a", cost=Cost(1.0)), copy("b", "b"), copy("b", "b.c"))
+    for target, rest in (("b", []), ("b.c", ["copy_b_to_b.c"])):
+        route = empty.plan(make_spec("a", "float32", shape=(3,)), to=target, copy=True)
+        assert [step.label for step in route.steps] == ["copy_a_to_a", "a_to_b", *rest]
+    route = empty.plan(make_spec("b", "float32", shape=(3,)), to="b", copy=True)
+    assert [step.label for step in route.steps] == ["copy_b_to_b"]
+
+
+def test_a_shape_that_was_not_known_is_not_compared(empty: Interop) -> None:
+    """Of a lazy value some lengths are known only once it is computed: any result is as planned."""
+
+    def spec(box: Box) -> Spec:
+        known = describe(box)
+        lazy = known._replace(shape=(0,), nbytes=0, traits=frozenset({"unknown_shape"}))
+        return lazy if box.kind == "a" else known
+
+    rest = {"takes": frozenset({"unknown_shape"}), "effects": frozenset({"materialize"})}
+    empty.register(toy("a", lazy=True)._replace(describe=spec), toy("b"))
+    empty.register(copy("a", "b", drops=frozenset({"unknown_shape"}), **rest))
+    assert empty.convert(Box("a", [1.0, 2.0]), to="b").numbers == [1.0, 2.0]
+    route = empty.plan(Box("a", [1.0]), to="b")
+    assert not route.zero_copy  # what was computed has been written
+    assert not route.aliases
 
 
 def test_a_kept_shortcut_serves_the_next_value(empty: Interop) -> None:
@@ -268,3 +327,27 @@ def test_threads_that_ask_for_the_same_route_search_once(
         kinds = [asked.result() for asked in [pool.submit(ask) for _ in range(8)]]
     assert kinds == ["b"] * 8
     assert len(searches) == 1
+
+
+def test_what_is_planned_refused_and_declined_is_logged(
+    empty: Interop, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the level DEBUG the logger ``interop`` has a record of each, and none of a known route."""
+
+    def declining(box: Box) -> Box:
+        raise interop.errors.Declined("not today")
+
+    empty.register(toy("a"), toy("b"), toy("c"), view("a", "b"))
+    empty.register(Conversion("b", "c", declining, name="quick"), copy("b", "c", name="slow"))
+    with caplog.at_level("DEBUG", "interop"):
+        empty.convert(Box("a", [1.0]), to="b")
+        empty.convert(Box("a", [1.0]), to="b")
+        with pytest.raises(interop.errors.RefusedError):
+            empty.convert(Box("a", [1.0]), to="a", copy=True)
+        empty.convert(Box("a", [1.0]), to="c")
+    said = [record.getMessage() for record in caplog.records if record.name == "interop"]
+    assert said[0] == "planned a float32 1 on cpu → b: a_to_b"
+    assert said[1].startswith("refused: cannot convert a float32 1 on cpu to a, copy=True")
+    assert said[2] == "planned a float32 1 on cpu → c: a_to_b → quick"
+    assert said[3] == "quick declined (not today); going on by slow"
+    assert len(said) == 4

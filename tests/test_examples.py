@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import subprocess
 import sys
+import tempfile
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,8 +26,15 @@ SAID = {
         "refused, as it should be:",
         "leave out copy=False.",
         "receipts of 12 conversions:",
-    )
+    ),
+    "ray_data.py": (
+        "6000 rows through torch in Ray's workers, the lengths are NumPy's",
+        "read-only batches were copied, the others shared",
+    ),
 }
+
+#: What needs Ray, whose own modules warn, and which logs what it does.
+WITH_RAY = {"ray_data.py"}
 
 
 def test_every_example_is_tested() -> None:
@@ -33,22 +44,33 @@ def test_every_example_is_tested() -> None:
 
 @cache
 def run(name: str) -> subprocess.CompletedProcess[str]:
-    """Run an example once, with warnings as errors."""
-    return subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / name)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    """Run an example once, with warnings as errors if they are not another's."""
+    flags = [] if name in WITH_RAY else ["-W", "error"]
+    with tempfile.TemporaryDirectory() as scratch:
+        return subprocess.run(
+            [sys.executable, *flags, str(EXAMPLES / name)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            env={**os.environ, **_alone(scratch)} if name in WITH_RAY else None,
+        )
+
+
+def _alone(scratch: str) -> dict[str, str]:
+    """Return what keeps a cluster of Ray's to itself: its files, its door, and what it tells."""
+    token = secrets.token_hex(32)
+    return {"RAY_TMPDIR": scratch, "RAY_AUTH_TOKEN": token, "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 @pytest.mark.parametrize("name", SAID)
 def test_an_example_runs_and_warns_of_nothing(name: str) -> None:
     """It ends well with warnings as errors, and says what it found, in this order."""
+    if name in WITH_RAY and find_spec("ray") is None:
+        pytest.skip("Ray is not installed")
     done = run(name)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert done.stderr == "" or name in WITH_RAY
     at = [done.stdout.find(line) for line in SAID[name]]
     assert -1 not in at, done.stdout
     assert at == sorted(at)

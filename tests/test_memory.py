@@ -38,3 +38,30 @@ def test_without_meminfo_sysconf_answers(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_bytes_are_readable(nbytes: int, text: str) -> None:
     """Binary units, one decimal."""
     assert _memory.readable(nbytes) == text
+
+
+def test_the_meter_sees_memory_that_was_used_and_given_back() -> None:
+    """The rise is that of the peak, not of what is left."""
+    meter = _memory.PeakMeter()
+    before = meter.rise()
+    if before is None:
+        pytest.skip("this system keeps no mark of the peak that can be set back")
+    block = bytearray(2**24)
+    for place in range(0, len(block), 4096):
+        block[place] = 1
+    del block
+    rise = meter.rise()
+    assert rise is not None
+    assert 2**24 * 0.9 < rise - before < 2**24 * 1.5
+
+
+def test_where_the_mark_cannot_be_set_back_there_is_no_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither an unreadable nor an unwritable file makes a number up."""
+    monkeypatch.setattr(_memory, "_RESET", "/nowhere/at/all")
+    assert _memory.PeakMeter().rise() is None
+    monkeypatch.undo()
+    meter = _memory.PeakMeter()
+    monkeypatch.setattr(_memory, "_STATUS", "/nowhere/at/all")
+    assert meter.rise() is None

@@ -9,6 +9,7 @@ import pytest
 import interop
 from interop import Conversion, Cost, Interop, make_spec
 from interop._planner import _EACH, Label, Planner
+from interop.errors import RefusedError
 from tests.toys import copy, toy, view
 
 
@@ -485,3 +486,42 @@ def test_what_is_not_passable_is_passed_through_only_where_there_is_no_other_way
     own = make_spec("m.x", "float32", shape=(3,))
     assert labels(empty.plan(own, to="b")) == ["m.x_to_m", "m_to_b"]
     assert labels(empty.plan(spec, to="m")) == ["a_to_m"]
+
+
+def test_axes_that_a_target_does_not_have(empty: Interop) -> None:
+    """A format that holds so many axes only is no target for others, and names the format that is."""
+    empty.register(
+        toy("a"), toy("b", ndims=frozenset({1})), toy("b.plane", ndims=frozenset({2, 3}))
+    )
+    empty.register(view("a", "b"), view("a", "b.plane"), toy("b.gone"))
+    line, plane, cube = (make_spec("a", "float32", shape=(3,) * axes) for axes in (1, 2, 4))
+    assert labels(empty.plan(line, to="b")) == ["a_to_b"]
+    assert empty.plan(plane, to=["b", "b.plane"]).result.format == "b.plane"
+    with pytest.raises(
+        RefusedError, match=r"b holds arrays of 1 axis, not of 2; ask for b\.plane\.$"
+    ):
+        empty.plan(plane, to="b")
+    with pytest.raises(RefusedError, match="2 to 3 axes, not of 4; reshape it first"):
+        empty.plan(cube, to="b.plane")
+    odd = make_spec("b", "float32", shape=(3, 3))  # what a value already is, it can be
+    assert empty.plan(odd, to="b").steps == ()
+
+
+def test_locked_memory_is_not_opened_by_way_of_an_immutable_framework(empty: Interop) -> None:
+    """That a framework on the way changes nothing does not unlock memory its owner had locked."""
+    flags = frozenset({"readonly", "immutable"})
+    empty.register(
+        toy("a", carries=flags), toy("m", carries=flags), toy("b"), toy("m.x", carries=flags)
+    )
+    empty.register(
+        view("a", "m", takes=flags, adds=frozenset({"immutable"})),
+        view("m", "b", takes=flags),
+        view("m", "m.x", takes=flags),
+    )
+    locked = make_spec("a", "float32", shape=(3,), traits={"readonly"})
+    with pytest.raises(RefusedError, match="share_readonly"):
+        empty.plan(locked, to="b")
+    assert empty.plan(locked, to="b", allow="share_readonly").effects == {"share_readonly"}
+    plain = make_spec("a", "float32", shape=(3,))
+    assert empty.plan(plain, to="b").effects == {"alias_immutable"}
+    assert empty.plan(plain, to="m.x").result.traits == {"immutable"}  # flagged as it was

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -39,3 +41,62 @@ def test_shapes_are_checked(scale: np.ndarray, facts: dict[str, int], said: str 
     else:
         with pytest.raises(interop.errors.BadRequestError, match=said):
             QuantizedArray(codes, scale, **facts)
+
+
+def test_packed_codes_have_the_shape_they_are_given() -> None:
+    """Codes that share bytes are one axis of bytes; the shape is said beside them."""
+    packed = np.zeros(8, "u1")
+    q = QuantizedArray(packed, np.ones(3), axis=0, packed="int4", shape=(3, 5))
+    assert q.codes is packed
+    assert (q.shape, q.ndim) == ((3, 5), 2)
+    assert "packed int4 codes (3, 5)" in repr(q)
+    assert not q.packed_zero_point
+
+
+@pytest.mark.parametrize(
+    ("packed", "shape", "scale_shape", "facts", "bytes_"),
+    [
+        ("uint4", (3, 5), (5,), {"axis": 1}, 3),
+        ("int2", (3, 5), (3, 2), {"axis": 1, "block_size": 3}, 2),
+        ("int4", (3, 5), (), {}, 1),
+    ],
+)
+def test_zero_points_may_be_packed_as_well(
+    packed: str, shape: tuple[int, ...], scale_shape: tuple[int, ...], facts: Any, bytes_: int
+) -> None:
+    """As many bytes as the zero points fill are taken for them, and no other number."""
+    codes = np.zeros(-(-15 // (4 if packed == "int2" else 2)), "u1")
+    words = {**facts, "packed": packed, "shape": shape}
+    q = QuantizedArray(codes, np.ones(scale_shape), np.zeros(bytes_, "u1"), **words)
+    assert q.packed_zero_point
+    assert not QuantizedArray(codes, np.ones(scale_shape), np.zeros(scale_shape, "i1"), **words).packed_zero_point  # fmt: skip
+    with pytest.raises(interop.errors.BadRequestError, match="zero_point has shape"):
+        QuantizedArray(codes, np.ones(scale_shape), np.zeros(bytes_ + 7, "u1"), **words)
+
+
+@pytest.mark.parametrize(
+    ("codes", "words", "said"),
+    [
+        (np.zeros(2, "u1"), {"packed": "int4"}, "the shape of the whole"),
+        (np.zeros(2, "u1"), {"packed": "int5", "shape": (3,)}, "give packed= one of int2"),
+        (np.zeros(2, "u1"), {"shape": (3,)}, "give packed= as well"),
+        (np.zeros(2, "u1"), {"packed": "int4", "shape": (5,)}, r"uint8 of shape \(3,\), not uint8"),
+        (np.zeros(2, "i1"), {"packed": "int4", "shape": (4,)}, "view them as bytes"),
+        (np.zeros((1, 2), "u1"), {"packed": "int4", "shape": (4,)}, "in one axis"),
+    ],
+)
+def test_packing_is_checked(codes: np.ndarray, words: Any, said: str) -> None:
+    """Bytes that do not fit what they are said to hold are refused, and the message says how."""
+    with pytest.raises(interop.errors.BadRequestError, match=said):
+        QuantizedArray(codes, np.array(1.0), **words)
+
+
+def test_a_bias_has_the_shape_of_the_scale() -> None:
+    """What is added varies as what is multiplied."""
+    codes = np.zeros((2, 4), "i1")
+    assert QuantizedArray(codes, np.ones(2), axis=0, bias=np.ones(2)).bias.shape == (2,)
+    assert QuantizedArray(codes, np.array(1.0), bias=np.array(2.0)).bias == 2
+    with pytest.raises(interop.errors.BadRequestError, match="bias has shape"):
+        QuantizedArray(codes, np.ones(2), axis=0, bias=np.ones(4))
+    with pytest.raises(interop.errors.BadRequestError, match="bias has shape"):
+        QuantizedArray(codes, np.array(1.0), bias=np.ones(2))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from interop import Interop, make_spec
+import json
+
+import pytest
+
+from interop import Interop, Route, make_spec
 from tests.toys import copy, toy, view
 
 
@@ -51,3 +55,23 @@ def test_html_is_the_same_table_escaped(empty: Interop) -> None:
     assert html.count("<tr>") == 4
     assert "b_to_&lt;c&gt;" in html
     assert "<c>" not in html
+
+
+def test_a_route_is_what_json_can_hold(empty: Interop) -> None:
+    """As a dict it has the steps, their specs and effects, and what was asked."""
+    route = _route(empty)
+    assert isinstance(route, Route)
+    said = json.loads(json.dumps(route.as_dict()))
+    assert said["request"] == "<c>, dtype=float64"
+    assert (said["zero_copy"], said["aliases"], said["effects"]) == (False, False, ["copy"])
+    assert said["source"] == {
+        "format": "a",
+        "dtype": "float32",
+        "device": "cpu",
+        "shape": [1024, 1024],
+        "traits": [],
+        "nbytes": 2**22,
+    }
+    assert [step["step"] for step in said["steps"]] == ["cast", "a_to_b", "b_to_<c>"]
+    assert [step["written"] for step in said["steps"]] == [2**23, 0, 0]
+    assert said["seconds"] == pytest.approx(route.cost)

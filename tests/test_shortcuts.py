@@ -26,6 +26,21 @@ def test_the_first_shortcut_for_a_type_stays() -> None:
     assert known.table("there") == {int: abs}
 
 
+def test_a_type_whose_first_value_was_odd_gets_its_shortcut_later() -> None:
+    """A route without a shortcut does not keep a type from getting one by the next route."""
+    mine = Interop(plugins=False)
+    mine.register(toy("here"), toy("there", types=()))
+    odd = frozenset({"odd"})
+    mine.register(view("here", "there", requires=odd, drops=odd, name="from_odd"))
+    mine.register(view("here", "there", shortcut=lambda box: box))
+    strange, plain = Box("here", [1.0], traits=odd), Box("here", [1.0])
+    for box in (strange, strange):
+        assert mine.convert(box, to="there").numbers is box.numbers
+    assert mine._shortcuts.tables == {}
+    mine.convert(plain, to="there")
+    assert list(mine._shortcuts.table("there")) == [Box]
+
+
 def test_tables_are_empty_while_a_block_is_open() -> None:
     """What is learned inside a block is in force after it, and what was known is so again."""
     known = Shortcuts()

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import threading
+import time
 
 import numpy as np
+import pytest
 
 import interop
+from interop import Conversion
+from interop.errors import Declined
+from tests.toys import Box, copy, toy, view
 
 
 def test_receipts_say_what_was_done() -> None:
@@ -41,3 +48,97 @@ def test_a_trace_belongs_to_its_thread() -> None:
         thread.start()
         thread.join()
     assert receipts == []
+
+
+def test_a_receipt_holds_what_each_step_did() -> None:
+    """Bytes and declarer of each step, and when it all began; as a dict it is what JSON can hold."""
+    before = time.time_ns()
+    with interop.trace() as receipts:
+        interop.convert(np.zeros((3, 1000))[:, ::2], to="numpy", dtype="float32", copy=True)
+    (receipt,) = receipts
+    assert len(receipt.written) == len(receipt.declared_by) == len(receipt.steps) >= 1
+    assert receipt.written[-1] == receipt.nbytes == 6000
+    assert receipt.declared_by[0].startswith("array-interop ")
+    assert before <= receipt.started <= time.time_ns()
+    assert receipt.elapsed >= sum(receipt.seconds) * 1e9
+    (said,) = json.loads(receipts.as_json())
+    assert said == json.loads(json.dumps(receipt.as_dict()))
+    assert (said["aliased"], said["nbytes"], said["peak"]) == (False, 6000, None)
+    assert said["result"]["shape"] == [3, 500]
+    assert [step["step"] for step in said["steps"]] == list(receipt.steps)
+
+
+def test_after_a_step_declined_the_receipt_has_the_steps_that_were_taken(
+    empty: interop.Interop,
+) -> None:
+    """What was planned and did not come about is not in the receipt."""
+
+    def declining(box: Box) -> Box:
+        raise Declined("not today")
+
+    empty.register(toy("a"), toy("b"), toy("c"), view("a", "b"))
+    empty.register(Conversion("b", "c", declining, name="quick"))
+    empty.register(copy("b", "c", name="slow"))
+    with interop.trace() as receipts:
+        result = empty.convert(Box("a", [1.0, 2.0]), to="c")
+    assert result.kind == "c"
+    (receipt,) = receipts
+    assert receipt.steps == ("a_to_b", "slow")
+    assert receipt.effects == {"copy"}
+    assert receipt.written == (0, 8)
+    assert len(receipt.seconds) == 2
+
+
+def test_receipts_can_be_handed_on_instead_of_kept() -> None:
+    """With ``on_receipt`` each goes to a function, and the block holds none of them."""
+    taken: list[interop.Receipt] = []
+    with interop.trace(on_receipt=taken.append) as receipts:
+        interop.convert(np.zeros(3), to="numpy", copy=True)
+    assert receipts == []
+    assert [receipt.effects for receipt in taken] == [{"copy"}]
+
+
+def test_every_trace_around_a_conversion_has_its_receipt() -> None:
+    """A block within a block takes nothing away from the outer one."""
+    with interop.trace() as outer:
+        interop.convert(np.zeros(3), to="numpy")
+        with interop.trace() as inner:
+            interop.convert(np.zeros(3), to="numpy", copy=True)
+    assert len(outer) == 2
+    assert inner == outer[1:]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system keeps such a mark")
+def test_the_peak_is_what_the_conversion_took() -> None:
+    """A copy of 32 MiB lets memory rise by that much, a view by next to nothing."""
+    array = np.ones(2**22)
+    interop.convert(array, to="numpy", copy=True)
+    with interop.trace(peak=True) as receipts:
+        kept = interop.convert(array, to="numpy", copy=True)
+        interop.convert(array.view(Subclass), to="numpy")
+    assert kept is not array
+    copied, viewed = (receipt.peak for receipt in receipts)
+    assert copied is not None
+    assert viewed is not None
+    assert 0.9 * array.nbytes < copied < 1.2 * array.nbytes
+    assert viewed < 2**20
+    assert "MiB" in str(receipts).splitlines()[1]
+    assert "peak" in str(receipts)
+
+
+class Subclass(np.ndarray):
+    """An array that has to be viewed to become plain."""
+
+
+def test_notebooks_show_receipts_as_tables() -> None:
+    """Traces and receipts are HTML, in which names are text and nothing else."""
+    with interop.trace() as receipts:
+        interop.convert(np.arange(3), to="numpy", copy=True)
+    odd = receipts[0]._replace(steps=("<script>",))
+    receipts.append(odd)
+    for text in (receipts._repr_html_(), odd._repr_html_()):
+        assert text.startswith("<table>")
+        assert text.count("<table>") == text.count("</table>") == 1
+        assert "&lt;script&gt;" in text
+        assert "<script>" not in text
+    assert "2 conversions" in receipts._repr_html_()

@@ -45,6 +45,9 @@ def mixed_indices(value: Any) -> Any:
     elif value.format in ("csr", "csc", "bsr"):
         value.indices = value.indices.astype("int32")
         value.indptr = value.indptr.astype("int64")
+    else:
+        msg = f"a {value.format} array has one index array at most"
+        raise Declined(msg)
     return value
 
 

@@ -153,7 +153,7 @@ def regroup(layout: str, value: torch.Tensor) -> torch.Tensor:
     order = torch.argsort(indices, stable=True)
     ends = torch.bincount(indices, minlength=columns).cumsum(0).to(indices.dtype)
     arrays = {
-        "values": values[order],
+        "values": values[order].contiguous(),
         "indices": rows[order],
         "pointers": torch.cat([ends.new_zeros(1), ends]),
     }
@@ -380,10 +380,12 @@ def _parameters(torch: Any, parts: Parts) -> tuple[Any, Any]:
             raise Declined(msg)
         return scale.to(torch.float32), zero_point.to(torch.float32)
     limits = torch.iinfo(codes.dtype)
+    # Before they are compared: an int8 tensor makes one of its own dtype of a limit, and -1 of 255.
+    zero_point = zero_point.to(torch.int64)
     if zero_point.numel() and not limits.min <= zero_point.min() <= zero_point.max() <= limits.max:
         msg = f"torch takes only zero points that are {dtype_name(codes.dtype)} themselves"
         raise Declined(msg)
-    return scale.to(torch.float64), zero_point.to(torch.int64)
+    return scale.to(torch.float64), zero_point
 
 
 def _affine(torch: Any, dtype: Any, scale: Any, zero_point: Any, axis: int | None) -> Any:

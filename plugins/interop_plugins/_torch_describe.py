@@ -7,6 +7,8 @@ from typing import Any
 
 from interop.plugin import Spec
 
+from ._torch_compile import shield_all
+
 __all__ = ["BIT_DTYPES", "DTYPE_NAMES", "components", "describe", "dtype_name", "memory"]
 
 #: Reals of 8 and 16 bits that reach NumPy as ml_dtypes, by way of unsigned integers.
@@ -125,6 +127,7 @@ def _describe_rare(value: Any) -> Spec:
     """Describe what is not a plain tensor, or the first tensor of its dtype or device."""
     import torch
 
+    shield_all()
     _learn(torch, value)
     # A subclass may have put code of its own before every attribute.
     with torch._C.DisableTorchFunctionSubclass():
@@ -270,7 +273,9 @@ def memory(value: Any) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of every stretch of memory a tensor lies in."""
     if value.is_mkldnn:
         return ()
-    return tuple(_extent(part) for part in components(value.detach()) if part.numel())
+    parts = components(value.detach())
+    # Zeros that are not stored have elements and no address.
+    return tuple(_extent(part) for part in parts if part.numel() and part.data_ptr())
 
 
 def _extent(part: Any) -> tuple[int, int]:

@@ -23,10 +23,11 @@ from interop.plugin import (
     Format,
     Parts,
     Spec,
+    Trouble,
     hookimpl,
 )
 
-__all__ = ["interop_conversions", "interop_formats"]
+__all__ = ["interop_conversions", "interop_formats", "interop_troubles"]
 
 _NONE: frozenset[str] = frozenset()
 _COPY = frozenset({"copy"})
@@ -567,6 +568,21 @@ def dense_to_coo(value: Any, *, stream: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------------- declarations
+
+
+@hookimpl
+def interop_troubles() -> Iterable[Trouble]:
+    """Return what keeps CuPy from the device, without which it has no arrays at all."""
+    import cupy
+
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        problem = f"CuPy {cupy.__version__} cannot reach a device: {error}"
+    else:
+        problem = "" if count else f"CuPy {cupy.__version__} finds no device."
+    fix = "install or update the driver of the device; nvidia-smi says which one is in use"
+    return [Trouble(problem, fix, ("cupy",))] if problem else []
 
 
 @hookimpl

@@ -11,12 +11,29 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from interop.plugin import MEMORY_TRAITS, Conversion, Cost, DtypeFamily, Format, hookimpl
+from interop.plugin import (
+    MEMORY_TRAITS,
+    Autodiff,
+    Container,
+    Conversion,
+    Cost,
+    DtypeFamily,
+    Format,
+    hookimpl,
+)
 
 from . import _jax_dense as dense
 from . import _jax_sparse as sparse
+from ._jax_autodiff import attach, vjp
+from ._jax_pytrees import open_pytree
 
-__all__ = ["interop_conversions", "interop_dtypes", "interop_formats"]
+__all__ = [
+    "interop_autodiffs",
+    "interop_containers",
+    "interop_conversions",
+    "interop_dtypes",
+    "interop_formats",
+]
 
 _COPY, _TRANSFER = frozenset({"copy"}), frozenset({"transfer"})
 _IMMUTABLE, _SHARDED = frozenset({"immutable"}), frozenset({"sharded"})
@@ -66,9 +83,21 @@ _INSTALL = "pip install jax"
 
 
 @hookimpl
+def interop_autodiffs() -> Iterable[Autodiff]:
+    """Return how it differentiates."""
+    return [Autodiff("jax", vjp, attach)]
+
+
+@hookimpl
 def interop_dtypes() -> Iterable[DtypeFamily]:
     """Return how JAX names its dtypes, where they are not NumPy's."""
     return [DtypeFamily("jax._src.numpy.scalar_types:_ScalarMeta", dense.scalar_type_name)]
+
+
+@hookimpl
+def interop_containers() -> Iterable[Container]:
+    """Return how to open the classes that are registered with JAX as pytrees."""
+    return [Container("jax", open_pytree)]
 
 
 @hookimpl
@@ -102,6 +131,7 @@ def interop_formats() -> Iterable[Format]:
             assemble=sparse.assemble_bcoo,
             unstacks=frozenset({"indices"}),
             restacks=frozenset({"indices"}),
+            ndims=frozenset(range(1, 65)),
         ),
         _sparse_format(
             "bcsr",
@@ -111,6 +141,7 @@ def interop_formats() -> Iterable[Format]:
             roles={"values": "dtype", "indices": "index_dtype", "pointers": "index_dtype"},
             take_apart=sparse.take_bcsr_apart,
             assemble=sparse.assemble_bcsr,
+            ndims=frozenset(range(2, 65)),
         ),
     ]
 
@@ -268,6 +299,8 @@ def _sparse_steps() -> Iterable[Conversion]:
             name,
             "jax",
             sparse.to_dense,
+            # It adds to zeros, which these do not have, and makes NaN of everything.
+            dtypes=dense.DLPACK_DTYPES - {"float8_e8m0fnu"},
             takes=loose | _PADDED | _SHAPED | (_INVALID if name == "jax.bcoo" else frozenset()),
             drops=_UNCOALESCED | _PADDED | _SHAPED | _INVALID,
             adds=_IMMUTABLE,

@@ -312,6 +312,13 @@ def from_narrow_dlpack(value: Any) -> np.ndarray[Any, Any]:
     return np.asarray(_Memory(interface, held)).view(wanted)
 
 
+def from_locked_narrow_dlpack(value: Any) -> np.ndarray[Any, Any]:
+    """Return a read-only ml_dtypes array over the memory of a producer that never changes it."""
+    array = from_narrow_dlpack(value)
+    array.flags.writeable = False
+    return array
+
+
 def memory(value: Any) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory an array lies in, and its mask's."""
     import numpy as np
@@ -466,19 +473,20 @@ def _casts() -> Iterable[Conversion]:
 def _hand_offs() -> Iterable[Conversion]:
     writable = _LAYOUT | {"unaligned", "pinned"}
     readonly, immutable = frozenset({"readonly"}), frozenset({"immutable"})
-    common = {"dtypes": _PLAIN_DTYPES, "cost": Cost(4e-6)}
+    common: dict[str, Any] = {"dtypes": _PLAIN_DTYPES, "cost": Cost(4e-6)}
+    narrow: dict[str, Any] = {"dtypes": _ML_DTYPES, "cost": Cost(8e-6)}
     return [
         _from("dlpack", from_dlpack, takes=writable, shortcut=dlpack_shortcut, **common),
         _from(
             "dlpack", from_locked_dlpack, takes=writable | immutable, requires=readonly, **common
         ),
         _from("dlpack", from_locked_dlpack, takes=writable, requires=immutable, **common),
+        _from("dlpack", from_narrow_dlpack, takes=writable | readonly, **narrow),
         _from(
-            "dlpack",
-            from_narrow_dlpack,
-            dtypes=_ML_DTYPES,
-            takes=writable | readonly | immutable,
-            cost=Cost(8e-6),
+            *("dlpack", from_locked_narrow_dlpack),
+            takes=writable | readonly,
+            requires=immutable,
+            **narrow,
         ),
     ]
 

@@ -1,35 +1,26 @@
 """Quantized arrays that belong to no framework, with components of NumPy's, torch's or CuPy's.
 
-A `QuantizedArray` is dequantized by the framework its components are in. The arithmetic is torch's
-own, to the last bit: of one scale for all, the difference to the zero point is exact and the
-product is of the result's precision; of a scale per channel, the difference is of the result's
-precision and the product is of the wider of that and the scale's.
+A `QuantizedArray` is dequantized by the framework its components are in. A finished one has an
+element for each code: codes that share bytes are unpacked on the way, or dequantized as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from interop.errors import UnknownValueError
-from interop.plugin import (
-    Conversion,
-    Cost,
-    Declined,
-    Format,
-    Parts,
-    QuantizedArray,
-    Spec,
-    hookimpl,
-    spread,
-)
+from interop.plugin import Conversion, Cost, Format, Parts, QuantizedArray, Spec, hookimpl
+
+from . import _quantized_numbers as numbers
+from ._quantized_numbers import DTYPES, NUMPY_DTYPES, dtype_name
 
 __all__ = ["interop_conversions", "interop_formats"]
 
 _NONE: frozenset[str] = frozenset()
 _GRAD = frozenset({"grad"})
+_PACKED, _BIASED = frozenset({"packed"}), frozenset({"biased"})
 _STRIDED = frozenset({"noncontiguous", "broadcast", "unaligned"})
 _MEMORY = {
     "numpy": _STRIDED | {"readonly", "immutable", "negative_strides", "byteswapped"},
@@ -39,12 +30,11 @@ _MEMORY = {
 _DEVICES = {"numpy": ("cpu",), "torch": ("cpu", "cuda", "mps", "xpu"), "cupy": ("cuda",)}
 _INSTALL = {"numpy": "pip install numpy", "torch": "pip install torch"}
 
-_DTYPES = frozenset({"float16", "bfloat16", "float32", "float64"})
-_NUMPY_DTYPES = _DTYPES - {"bfloat16"}
-
-#: Elements that are dequantized at a time: of NumPy what the caches hold twice. torch divides each
-#: operation among threads, whose meeting at its end has to be worth while.
-_PIECE, _THREADED_PIECE, _DEVICE_PIECE = 2**16, 2**22, 2**26
+#: What scales and zero points are handed over as. All frameworks have these dtypes.
+_COMMON = frozenset(
+    {"float16", "float32", "float64"}
+    | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+)
 
 
 def describe(value: QuantizedArray) -> Spec:
@@ -64,7 +54,7 @@ def describe(value: QuantizedArray) -> Spec:
         The codes are of a framework whose arrays cannot be components.
     """
     codes = value.codes
-    parts = [part for part in (codes, value.scale, value.zero_point) if part is not None]
+    parts = [part for part in _arrays(value).values() if part is not None]
     framework = _framework(codes)
     if framework not in _MEMORY:
         msg = (
@@ -75,6 +65,10 @@ def describe(value: QuantizedArray) -> Spec:
     traits = _NONE.union(*(_traits(part) for part in parts))
     if any(_framework(part) != framework for part in parts):
         traits |= {"mixed_components"}
+    if value.packed is not None:
+        traits |= _PACKED
+    if value.bias is not None:
+        traits |= _BIASED
     return Spec(
         f"quantized.{framework}",
         value.dtype,
@@ -82,7 +76,7 @@ def describe(value: QuantizedArray) -> Spec:
         value.shape,
         traits,
         sum(part.nbytes for part in parts),
-        code_dtype=_dtype_name(codes),
+        code_dtype=dtype_name(codes),
     )
 
 
@@ -90,8 +84,13 @@ def _framework(part: Any) -> str:
     return type(part).__module__.partition(".")[0]
 
 
-def _dtype_name(part: Any) -> str:
-    return str(part.dtype).removeprefix("torch.")
+def _arrays(value: QuantizedArray) -> dict[str, Any]:
+    return {
+        "codes": value.codes,
+        "scale": value.scale,
+        "zero_point": value.zero_point,
+        "bias": value.bias,
+    }
 
 
 def _device(part: Any) -> str:
@@ -121,17 +120,31 @@ def _traits(part: Any) -> frozenset[str]:
 
 
 def take_apart(value: QuantizedArray) -> Parts:
-    """Return the components, which are the very arrays of the value."""
-    arrays = {
-        role: part if part is None or hasattr(part, "__setitem__") else _as_array(part)
-        for role, part in (
-            ("codes", value.codes),
-            ("scale", value.scale),
-            ("zero_point", value.zero_point),
-        )
-    }
+    """Return the components, which are the very arrays of the value.
+
+    But for scales, zero points and biases of dtypes that not all frameworks have: they are widened.
+    """
+    return _apart(value, {role: _common(role, part) for role, part in _arrays(value).items()})
+
+
+def _apart(value: QuantizedArray, arrays: dict[str, Any]) -> Parts:
     facts = {"axis": value.axis, "block_size": value.block_size, "dtype": value.dtype}
     return Parts(value.shape, arrays, facts)
+
+
+def _common(role: str, part: Any) -> Any:
+    """Return a component as an array of a dtype that all frameworks have."""
+    if part is not None and not hasattr(part, "__setitem__"):
+        part = _as_array(part)
+    if part is None or role == "codes" or dtype_name(part) in _COMMON:
+        return part
+    kind = dtype_name(part)
+    wider = ("uint8" if kind.startswith("u") else "int8") if "int" in kind else "float32"
+    if _framework(part) == "torch":
+        import torch
+
+        return part.to(getattr(torch, wider))
+    return part.astype(wider)
 
 
 def _as_array(scalar: Any) -> Any:
@@ -150,224 +163,36 @@ def assemble(parts: Parts) -> QuantizedArray:
         axis=facts["axis"],
         block_size=facts["block_size"],
         dtype=facts["dtype"],
+        bias=arrays.get("bias"),
     )
 
 
 def detach(value: QuantizedArray) -> QuantizedArray:
     """Return the quantized array with components outside any autograd graph."""
-    parts = take_apart(value)
-    arrays = {role: part if part is None else part.detach() for role, part in parts.arrays.items()}
-    return assemble(parts._replace(arrays=arrays))
+    found = _arrays(value).items()
+    arrays = {role: part if part is None else part.detach() for role, part in found}
+    if value.packed is None:
+        return assemble(_apart(value, arrays))
+    return QuantizedArray(
+        **arrays,
+        axis=value.axis,
+        block_size=value.block_size,
+        dtype=value.dtype,
+        packed=value.packed,
+        shape=value.shape,
+    )
 
 
 def require_grad(value: QuantizedArray) -> QuantizedArray:
     """Return the quantized array with a scale that is a leaf of an autograd graph: a sample."""
-    parts = take_apart(value)
-    scale = parts.arrays["scale"].detach().requires_grad_()
-    return assemble(parts._replace(arrays={**parts.arrays, "scale": scale}))
-
-
-class _Framework(NamedTuple):
-    """What of a framework the arithmetic needs, beyond the operators of its arrays."""
-
-    empty: Callable[[tuple[int, ...], str], Any]
-    arange: Callable[..., Any]
-    piece: int
-    spread: Callable[[Callable[[int, int], None], int, int], None]
-
-
-def _at_once(work: Callable[[int, int], None], count: int, nbytes: int) -> None:
-    """Do all of the work here, because the framework has threads of its own."""
-    work(0, count)
-
-
-def _quiet(work: Callable[[int, int], None], count: int, nbytes: int) -> None:
-    """Cut the work up among threads, each of which has its own state of NumPy's errors."""
-    import numpy as np
-
-    def silently(start: int, stop: int) -> None:
-        with np.errstate(all="ignore"):
-            work(start, stop)
-
-    spread(silently, count, nbytes)
-
-
-def dequantize_numpy(value: QuantizedArray, *, dtype: str) -> Any:
-    """Return the real numbers of NumPy codes as a NumPy array."""
-    out = _empty_numpy(value.shape, dtype)
-    dequantize_into_numpy(out, value)
-    return out
-
-
-def dequantize_into_numpy(out: Any, value: QuantizedArray) -> None:
-    """Write the real numbers of NumPy codes into an array of real numbers."""
-    import numpy as np
-
-    if _dtype_name(out) not in _DTYPES:
-        msg = f"quantized arrays stand for real numbers, not for {out.dtype}"
-        raise Declined(msg)
-    with np.errstate(all="ignore"):
-        xp = _Framework(_empty_numpy, np.arange, _PIECE, _quiet)
-        _dequantize(value, _dtype_name(out), xp, out)
-
-
-def dequantize_torch(value: QuantizedArray, *, dtype: str) -> Any:
-    """Return the real numbers of torch codes as a tensor on their device."""
-    import torch
-
-    device = value.codes.device
-    if device.type != "cpu":
-
-        def empty(shape: tuple[int, ...], name: str) -> Any:
-            return torch.empty(shape, dtype=getattr(torch, name), device=device)
-
-        arange = partial(torch.arange, device=device)
-        return _dequantize(value, dtype, _Framework(empty, arange, _DEVICE_PIECE, _at_once))
-    xp = _Framework(_empty_torch, torch.arange, _THREADED_PIECE, _at_once)
-    return _dequantize(value, dtype, xp)
-
-
-def dequantize_cupy(value: QuantizedArray, *, dtype: str) -> Any:
-    """Return the real numbers of CuPy codes as a CuPy array."""
-    import cupy
-
-    with value.codes.device:
-        xp = _Framework(cupy.empty, cupy.arange, _DEVICE_PIECE, _at_once)
-        return _dequantize(value, dtype, xp)
-
-
-def _empty_numpy(shape: tuple[int, ...], dtype: str) -> Any:
-    import numpy as np
-
-    if dtype in _NUMPY_DTYPES:
-        return np.empty(shape, dtype)
-    import ml_dtypes
-
-    return np.empty(shape, getattr(ml_dtypes, dtype))
-
-
-def _empty_torch(shape: tuple[int, ...], dtype: str) -> Any:
-    """Return an empty tensor in memory of NumPy's, which comes in huge pages where it is large."""
-    import torch
-
-    if dtype in _NUMPY_DTYPES:
-        return torch.from_numpy(_empty_numpy(shape, dtype))
-    return torch.empty(shape, dtype=getattr(torch, dtype), device="cpu")
-
-
-class _Arithmetic(NamedTuple):
-    """The dtypes in which the difference, the product and what is made of them are rounded."""
-
-    difference: str
-    product: str
-    working: str
-
-
-def _arithmetic(value: QuantizedArray) -> _Arithmetic:
-    """Return dtypes that give torch's numbers, and of those the ones that are fastest."""
-    working = "float64" if value.dtype == "float64" else "float32"
-    codes, zero_point = value.codes.dtype.itemsize, value.zero_point
-    if value.axis is None and codes > 2:  # codes of 32 bits have more digits than float32
-        return _Arithmetic("float64", working, working)
-    whole = zero_point is None or "int" in _dtype_name(zero_point)
-    if value.axis is not None and codes == 1 and whole and _dtype_name(value.scale) == "float64":
-        return _Arithmetic("float64", "float64", working)  # no difference needs to be rounded
-    return _Arithmetic(working, working, working)
-
-
-def _dequantize(value: QuantizedArray, dtype: str, xp: _Framework, out: Any = None) -> Any:
-    """Write the real numbers piece by piece, so that what is computed on stays in the caches."""
-    arithmetic = _arithmetic(value)
-    parameters = _parameters(value, arithmetic.working, xp)
-    out = xp.empty(value.shape, dtype) if out is None else out
-    pieces = list(_pieces(value.shape, xp.piece))
-
-    def work(start: int, stop: int) -> None:
-        for index in pieces[start:stop]:
-            zero_point, scale = (_along(one, index, value, xp) for one in parameters)
-            _write(out[index], value.codes[index], zero_point, scale, arithmetic, xp)
-
-    xp.spread(work, len(pieces), out.nbytes)
-    return out
-
-
-def _write(  # noqa: PLR0917 - made in one place
-    part: Any, codes: Any, zero_point: Any, scale: Any, rounding: _Arithmetic, xp: _Framework
-) -> None:
-    """Write the real numbers of a piece into `part`."""
-    working = rounding.working
-    direct = _dtype_name(part) == working
-    reals = part if direct else xp.empty(part.shape, working)
-    wide = reals if rounding.difference == working else xp.empty(part.shape, rounding.difference)
-    wide[...] = codes
-    if zero_point is not None:
-        wide -= zero_point
-    if rounding.product == rounding.difference:
-        wide *= scale
-    if wide is not reals:
-        reals[...] = wide
-    if rounding.product != rounding.difference:
-        reals *= scale
-    if not direct:
-        part[...] = reals
-
-
-def _parameters(value: QuantizedArray, working: str, xp: _Framework) -> tuple[Any, Any]:
-    """Return zero point and scale as numbers, or as arrays of dtypes fit to compute with."""
-    zero_point, scale = value.zero_point, value.scale
-    if value.axis is None:
-        return (None if zero_point is None else float(zero_point)), float(scale)
-    if zero_point is not None:
-        zero_point = _cast(zero_point, working, xp)
-    if _dtype_name(scale) not in ("float32", "float64"):
-        scale = _cast(scale, working, xp)
-    return zero_point, scale
-
-
-def _cast(part: Any, dtype: str, xp: _Framework) -> Any:
-    result = xp.empty(tuple(part.shape), dtype)
-    result[...] = part
-    return result
-
-
-def _along(part: Any, index: tuple[Any, ...], value: QuantizedArray, xp: _Framework) -> Any:
-    """Return what of a scale or zero point belongs to the piece of the codes at `index`."""
-    axis, block = value.axis, value.block_size
-    if part is None or axis is None:
-        return part
-    whole = slice(None)
-    index = (*index, *(whole,) * (value.ndim - len(index)))
-    if block is None:
-        shape = [1] * value.ndim
-        shape[axis] = -1
-        return part.reshape(shape)[
-            tuple(index[i] if i == axis else whole for i in range(len(index)))
-        ]
-    start, stop, _ = index[axis].indices(value.shape[axis])
-    blocks = xp.arange(start, stop) // block
-    return part[(*index[:axis], blocks, *index[axis + 1 :])]
-
-
-def _pieces(shape: tuple[int, ...], step: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the indices that cut an array of `shape` into pieces of about `step` elements."""
-    if not shape:
-        yield (...,)
-        return
-    inner = prod(shape[1:])
-    if inner > step:
-        for start in range(shape[0]):
-            for rest in _pieces(shape[1:], step):
-                yield (slice(start, start + 1), *rest)
-        return
-    rows = max(1, step // max(inner, 1))
-    for start in range(0, shape[0], rows):
-        yield (slice(start, min(start + rows, shape[0])),)
+    scale = value.scale.detach().requires_grad_()
+    return assemble(_apart(value, {**_arrays(value), "scale": scale}))
 
 
 def memory(value: QuantizedArray) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory of each component."""
-    arrays = take_apart(value).arrays.values()
-    return tuple(_extent(part) for part in arrays if part is not None and prod(part.shape))
+    arrays = [part for part in _arrays(value).values() if hasattr(part, "__setitem__")]
+    return tuple(_extent(part) for part in arrays if prod(part.shape))
 
 
 def _extent(part: Any) -> tuple[int, int]:
@@ -391,14 +216,20 @@ def interop_formats() -> Iterable[Format]:
             f"quantized.{framework}",
             types=("interop._quantized:QuantizedArray",),
             describe=describe,
-            dtypes=_DTYPES,
+            dtypes=DTYPES,
             devices=_DEVICES[framework],
-            carries=memory_traits | (_GRAD if framework == "torch" else _NONE),
+            carries=memory_traits | _BIASED | (_GRAD if framework == "torch" else _NONE),
             requires=framework,
             install=_INSTALL.get(framework, "pip install cupy-cuda13x"),
             layout="affine",
             components=framework,
-            roles={"codes": "code_dtype", "scale": "float64", "zero_point": "int64"},
+            roles={
+                "codes": "code_dtype",
+                "scale": "float64",
+                "zero_point": "int64",
+                "bias": "float64",
+            },
+            apart=_BIASED,
             take_apart=take_apart,
             assemble=assemble,
             memory=memory,
@@ -416,25 +247,41 @@ def interop_conversions() -> Iterable[Conversion]:
         "quantized.torch",
         detach,
         devices=None,
-        takes=_MEMORY["torch"],
+        takes=_MEMORY["torch"] | _PACKED | _BIASED,
         requires=_GRAD,
         drops=_GRAD,
         effects=frozenset({"detach"}),
     )
-    for framework, function, latency, bandwidth in (
-        ("numpy", dequantize_numpy, 1e-5, 1e10),
-        ("torch", dequantize_torch, 2e-5, 7e9),
-        ("cupy", dequantize_cupy, 1e-4, 2e11),
+    # CuPy has no bfloat16 to round to.
+    for framework, dtypes, latency, bandwidth in (
+        ("numpy", DTYPES, 1e-5, 1e10),
+        ("torch", DTYPES, 2e-5, 7e9),
+        ("cupy", NUMPY_DTYPES, 1e-4, 2e11),
     ):
+        dequantize = getattr(numbers, f"dequantize_{framework}")
         yield Conversion(
             f"quantized.{framework}",
             framework,
-            function,
+            dequantize,
+            dtypes=dtypes,
             devices=None,
-            takes=_MEMORY[framework],
+            takes=_MEMORY[framework] | _BIASED | _PACKED,
+            drops=_PACKED | _BIASED,
             changes=frozenset({"dtype"}),
-            to_dtypes=_DTYPES if framework != "cupy" else _NUMPY_DTYPES,
+            to_dtypes=dtypes,
             effects=frozenset({"dequantize"}),
             cost=Cost(latency, bandwidth),
-            into=dequantize_into_numpy if framework == "numpy" else None,
+            into=numbers.dequantize_into_numpy if framework == "numpy" else None,
+        )
+        yield Conversion(
+            f"quantized.{framework}",
+            f"quantized.{framework}",
+            getattr(numbers, f"unpack_{framework}"),
+            devices=None,
+            takes=_MEMORY[framework] | _BIASED | _GRAD,
+            requires=_PACKED,
+            drops=_PACKED,
+            effects=frozenset({"copy"}),
+            shares=True,  # what is not packed
+            cost=Cost(latency, bandwidth / 3),
         )

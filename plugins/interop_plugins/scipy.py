@@ -37,6 +37,7 @@ _DTYPES = frozenset(
     | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
 _INDEX_DTYPES = frozenset({"int32", "int64"})
+_PLANE, _ROW_OR_PLANE = frozenset({2}), frozenset({1, 2})
 _COMPRESSED = ("csr", "csc", "bsr")
 _LAYOUTS = ("coo", *_COMPRESSED, "dia", "lil", "dok")
 
@@ -269,6 +270,9 @@ def _blank(layout: str, canonical: bool) -> tuple[Any, tuple[str, ...], tuple[An
 
 def assemble_coo(parts: Parts) -> Any:
     """Return a coo array over given arrays."""
+    if not parts.shape:
+        msg = "a number with no axes has no coordinates"
+        raise Declined(msg)
     coords = tuple(parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape)))
     value = _type("coo")((parts.arrays["values"], coords), shape=parts.shape)
     return _flagged(value, bool(parts.facts.get("canonical")))
@@ -487,11 +491,12 @@ def interop_formats() -> Iterable[Format]:
             apart=_UNCOALESCED,
             take_apart=take_apart_coo,
             assemble=assemble_coo,
+            ndims=frozenset(range(1, 65)),
         ),
         # Its explicit zeros cannot be told from those that fill its diagonals.
-        _format("dia", describe_dia, forgets=frozenset({"nnz"})),
-        _format("lil", describe_lists),
-        _format("dok", describe_lists),
+        _format("dia", describe_dia, forgets=frozenset({"nnz"}), ndims=_PLANE),
+        _format("lil", describe_lists, ndims=_PLANE),
+        _format("dok", describe_lists, ndims=_ROW_OR_PLANE),
     ]
 
 
@@ -506,6 +511,7 @@ def _compressed_format(layout: str) -> Format:
         take_apart=take_apart_compressed,
         glance=glance_compressed,
         assemble=partial(assemble_compressed, layout),
+        ndims=_ROW_OR_PLANE if layout == "csr" else _PLANE,
     )
 
 
@@ -580,13 +586,13 @@ def _canonicalizing(layout: str, bandwidth: float) -> Conversion:
 
 def _layout_changes() -> Iterable[Conversion]:
     loose = _VIEWABLE | _UNCOALESCED
-    plane = frozenset({2})
-    yield _copying("csr", "csc", transpose_order, 5.8e9, takes=loose, ndims=plane)
+
+    yield _copying("csr", "csc", transpose_order, 5.8e9, takes=loose, ndims=_PLANE)
     yield _copying("csc", "csr", transpose_order, 5.8e9, takes=loose)
     # The values and one array of indices are shared, the other is written.
     yield _copying("csr", "coo", csr_to_coo, 2e10, takes=loose, shares=True)
     yield _copying("csc", "coo", csc_to_coo, 2e10, takes=loose, shares=True, adds=_UNCOALESCED)
-    for layout, ndims in (("csr", frozenset({1, 2})), ("csc", plane)):
+    for layout, ndims in (("csr", _ROW_OR_PLANE), ("csc", _PLANE)):
         yield _copying(
             "coo",
             layout,
@@ -598,20 +604,18 @@ def _layout_changes() -> Iterable[Conversion]:
             name=f"coo_to_{layout}",
         )
     yield _copying("bsr", "csr", bsr_to_csr, 1.1e10, takes=loose)
-    yield _copying("csr", "bsr", csr_to_bsr, 3e9, takes=_VIEWABLE, ndims=plane)
+    yield _copying("csr", "bsr", csr_to_bsr, 3e9, takes=_VIEWABLE, ndims=_PLANE)
 
 
 def _list_layouts() -> Iterable[Conversion]:
-    plane = frozenset({2})
+
     narrow = {"index_dtype": "int32"}
     return [
-        _copying("coo", "dia", coo_to_dia, 1e9, takes=_VIEWABLE, ndims=plane, **narrow),
+        _copying("coo", "dia", coo_to_dia, 1e9, takes=_VIEWABLE, ndims=_PLANE, **narrow),
         _copying("dia", "csr", dia_to_csr, 2e9, takes=_VIEWABLE, **narrow),
-        _copying("csr", "lil", csr_to_lil, 0.3e9, takes=_VIEWABLE, ndims=plane, **narrow),
+        _copying("csr", "lil", csr_to_lil, 0.3e9, takes=_VIEWABLE, ndims=_PLANE, **narrow),
         _copying("lil", "csr", lil_to_csr, 2e9, **narrow),
-        _copying(
-            "coo", "dok", coo_to_dok, 0.09e9, takes=_VIEWABLE, ndims=frozenset({1, 2}), **narrow
-        ),
+        _copying("coo", "dok", coo_to_dok, 0.09e9, takes=_VIEWABLE, ndims=_ROW_OR_PLANE, **narrow),
         _copying("dok", "coo", dok_to_coo, 0.06e9, adds=_UNCOALESCED, **narrow),
     ]
 

@@ -12,11 +12,19 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Un
 if TYPE_CHECKING:
     import cupy
     import cupyx.scipy.sparse as cusparse
+    import dask.array as da
     import jax
+    import mlx.core as mx
     import numpy.typing as npt
+    import onnxruntime
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
     import scipy.sparse as sp
     import sparse
+    import tensorflow as tf
     import torch
+    import xarray as xr
     from jax.experimental import sparse as jsparse
 
     from interop.plugin import QuantizedArray
@@ -33,6 +41,21 @@ Torch = Literal[
     "torch.sparse_bsr",
     "torch.sparse_bsc",
     "torch.quantized",
+    "torchao",
+    "torchao.int8",
+    "torchao.float8",
+    "torchao.int4",
+    "torchao.intx",
+]
+Dask = Literal[
+    "dask",
+    "dask.torch",
+    "dask.cupy",
+    "dask.scipy",
+    "dask.scipy.csr",
+    "dask.scipy.csc",
+    "dask.scipy.coo",
+    "dask.sparse.coo",
 ]
 Gcxs = Literal["sparse.gcxs", "sparse.gcxs.csr", "sparse.gcxs.csc", "sparse.gcxs.nd"]
 Quantized = Literal["quantized", "quantized.numpy", "quantized.torch", "quantized.cupy"]
@@ -129,7 +152,73 @@ class Convert(Protocol):
         self, x: Any, /, to: Literal["jax.bcsr"], **words: Unpack[Words]
     ) -> jsparse.BCSR: ...
     @overload
+    def __call__(self, x: Any, /, to: Literal["pyarrow"], **words: Unpack[Words]) -> pa.Array: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["pyarrow.chunked_array"], **words: Unpack[Words]
+    ) -> pa.ChunkedArray: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["pyarrow.fixed_shape_tensor"], **words: Unpack[Words]
+    ) -> pa.FixedShapeTensorArray: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["pyarrow.fixed_size_list"], **words: Unpack[Words]
+    ) -> pa.FixedSizeListArray: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["pyarrow.scalar"], **words: Unpack[Words]
+    ) -> pa.Scalar: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["pyarrow.tensor"], **words: Unpack[Words]
+    ) -> pa.Tensor: ...
+    @overload
+    def __call__(self, x: Any, /, to: Dask, **words: Unpack[Words]) -> da.Array: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["tensorflow"], **words: Unpack[Words]
+    ) -> tf.Tensor: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["tensorflow.sparse"], **words: Unpack[Words]
+    ) -> tf.SparseTensor: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["pandas.series"], **words: Unpack[Words]
+    ) -> pd.Series: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["pandas.dataframe"], **words: Unpack[Words]
+    ) -> pd.DataFrame: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["pandas.index"], **words: Unpack[Words]
+    ) -> pd.Index: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["polars.series"], **words: Unpack[Words]
+    ) -> pl.Series: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["polars.dataframe"], **words: Unpack[Words]
+    ) -> pl.DataFrame: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["xarray.variable"], **words: Unpack[Words]
+    ) -> xr.Variable: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["xarray.dataarray"], **words: Unpack[Words]
+    ) -> xr.DataArray: ...
+    @overload
     def __call__(self, x: Any, /, to: Quantized, **words: Unpack[Words]) -> QuantizedArray: ...
+    @overload
+    def __call__(self, x: Any, /, to: Literal["mlx"], **words: Unpack[Words]) -> mx.array: ...
+    @overload
+    def __call__(
+        self, x: Any, /, to: Literal["onnxruntime"], **words: Unpack[Words]
+    ) -> onnxruntime.OrtValue: ...
     @overload
     def __call__(self, x: Any, /, to: type[T], **words: Unpack[Words]) -> T: ...
     @overload
@@ -226,8 +315,76 @@ class MakeConverter(Protocol):
     ) -> Callable[[Any], jsparse.BCSR]: ...
     @overload
     def __call__(
+        self, to: Literal["pyarrow"], **words: Unpack[Words]
+    ) -> Callable[[Any], pa.Array]: ...
+    @overload
+    def __call__(
+        self, to: Literal["pyarrow.chunked_array"], **words: Unpack[Words]
+    ) -> Callable[[Any], pa.ChunkedArray]: ...
+    @overload
+    def __call__(
+        self, to: Literal["pyarrow.fixed_shape_tensor"], **words: Unpack[Words]
+    ) -> Callable[[Any], pa.FixedShapeTensorArray]: ...
+    @overload
+    def __call__(
+        self, to: Literal["pyarrow.fixed_size_list"], **words: Unpack[Words]
+    ) -> Callable[[Any], pa.FixedSizeListArray]: ...
+    @overload
+    def __call__(
+        self, to: Literal["pyarrow.scalar"], **words: Unpack[Words]
+    ) -> Callable[[Any], pa.Scalar]: ...
+    @overload
+    def __call__(
+        self, to: Literal["pyarrow.tensor"], **words: Unpack[Words]
+    ) -> Callable[[Any], pa.Tensor]: ...
+    @overload
+    def __call__(self, to: Dask, **words: Unpack[Words]) -> Callable[[Any], da.Array]: ...
+    @overload
+    def __call__(
+        self, to: Literal["tensorflow"], **words: Unpack[Words]
+    ) -> Callable[[Any], tf.Tensor]: ...
+    @overload
+    def __call__(
+        self, to: Literal["tensorflow.sparse"], **words: Unpack[Words]
+    ) -> Callable[[Any], tf.SparseTensor]: ...
+    @overload
+    def __call__(
+        self, to: Literal["pandas.series"], **words: Unpack[Words]
+    ) -> Callable[[Any], pd.Series]: ...
+    @overload
+    def __call__(
+        self, to: Literal["pandas.dataframe"], **words: Unpack[Words]
+    ) -> Callable[[Any], pd.DataFrame]: ...
+    @overload
+    def __call__(
+        self, to: Literal["pandas.index"], **words: Unpack[Words]
+    ) -> Callable[[Any], pd.Index]: ...
+    @overload
+    def __call__(
+        self, to: Literal["polars.series"], **words: Unpack[Words]
+    ) -> Callable[[Any], pl.Series]: ...
+    @overload
+    def __call__(
+        self, to: Literal["polars.dataframe"], **words: Unpack[Words]
+    ) -> Callable[[Any], pl.DataFrame]: ...
+    @overload
+    def __call__(
+        self, to: Literal["xarray.variable"], **words: Unpack[Words]
+    ) -> Callable[[Any], xr.Variable]: ...
+    @overload
+    def __call__(
+        self, to: Literal["xarray.dataarray"], **words: Unpack[Words]
+    ) -> Callable[[Any], xr.DataArray]: ...
+    @overload
+    def __call__(
         self, to: Quantized, **words: Unpack[Words]
     ) -> Callable[[Any], QuantizedArray]: ...
+    @overload
+    def __call__(self, to: Literal["mlx"], **words: Unpack[Words]) -> Callable[[Any], mx.array]: ...
+    @overload
+    def __call__(
+        self, to: Literal["onnxruntime"], **words: Unpack[Words]
+    ) -> Callable[[Any], onnxruntime.OrtValue]: ...
     @overload
     def __call__(self, to: type[T], **words: Unpack[Words]) -> Callable[[Any], T]: ...
     @overload

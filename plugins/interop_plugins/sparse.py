@@ -558,11 +558,13 @@ def interop_formats() -> Iterable[Format]:
             roles={**roles, "pointers": "index_dtype"},
             take_apart=take_rows_apart,
             assemble=partial(assemble_rows, layout),
+            ndims=_PLANE,
             handling=1e-4,  # the library checks every array that it makes
             variants=samples.ROWS,
             **parts,
         )
-    yield _format("gcxs.nd", "GCXS", describe_gcxs, dtypes=_PLAIN, variants=samples.FILLED)
+    others: dict[str, Any] = {"dtypes": _PLAIN, "ndims": _NOT_PLANE, "variants": samples.FILLED}
+    yield _format("gcxs.nd", "GCXS", describe_gcxs, **others)
     yield _format("dok", "DOK", describe_dok, variants=samples.FILLED)
 
 

@@ -10,14 +10,33 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from interop.plugin import DTYPES, Conversion, Cost, DtypeFamily, Format, hookimpl
+from interop.plugin import (
+    DTYPES,
+    Autodiff,
+    Conversion,
+    Cost,
+    DtypeFamily,
+    Format,
+    Trouble,
+    hookimpl,
+)
 
 from . import _torch_composite as composite
 from . import _torch_dense as dense
 from . import _torch_samples as samples
+from . import _torch_troubles
+from ._torch_autodiff import attach, vjp
+from ._torch_compile import shield
 from ._torch_describe import BIT_DTYPES, DTYPE_NAMES, describe, dtype_name, memory
 
-__all__ = ["interop_conversions", "interop_dtypes", "interop_formats"]
+__all__ = [
+    "interop_autodiffs",
+    "interop_conversions",
+    "interop_dtypes",
+    "interop_formats",
+    "interop_shields",
+    "interop_troubles",
+]
 
 _NONE: frozenset[str] = frozenset()
 _GRAD, _SUBCLASS, _ZERO = frozenset({"grad"}), frozenset({"subclass"}), frozenset({"zero_tensor"})
@@ -65,9 +84,27 @@ _INSTALL = "pip install torch"
 
 
 @hookimpl
+def interop_shields() -> Iterable[Callable[[Any], None]]:
+    """Return what keeps torch.compile out of conversions."""
+    return [shield]
+
+
+@hookimpl
+def interop_autodiffs() -> Iterable[Autodiff]:
+    """Return how it differentiates."""
+    return [Autodiff("torch", vjp, attach)]
+
+
+@hookimpl
 def interop_dtypes() -> Iterable[DtypeFamily]:
     """Return how torch names its dtypes."""
     return [DtypeFamily("torch:dtype", dtype_name)]
+
+
+@hookimpl
+def interop_troubles() -> Iterable[Trouble]:
+    """Return what is wrong with torch as it is installed here."""
+    return _torch_troubles.found()
 
 
 @hookimpl
@@ -80,7 +117,7 @@ def interop_formats() -> Iterable[Format]:
             describe=describe,
             dtypes=DTYPE_NAMES,
             devices=_DEVICES,
-            carries=_CARRIES,
+            carries=_CARRIES | {"traced"},  # which no step takes
             speaks={"dlpack": DTYPE_NAMES},
             requires="torch",
             install=_INSTALL,
@@ -99,6 +136,7 @@ def interop_formats() -> Iterable[Format]:
             take_apart=composite.take_apart_quantized,
             glance=composite.glance_quantized,
             assemble=composite.assemble_quantized,
+            handling=2e-5,
             variants=samples.QUANTIZED,
         ),
         _format(
@@ -218,7 +256,8 @@ def _copies() -> Iterable[Conversion]:
         yield from _everywhere(name, dense.resolve, 1.6e10, **taken, **lazy)
         taken = {"takes": _CARRIES, "requires": trait | _GAPS, "adds": _GAPS}
         yield from _everywhere(f"{name}_in_order", dense.resolve_in_order, 1.6e10, **taken, **lazy)
-    yield _step("materialize_zeros", dense.clone, requires=_ZERO, drops=_ZERO, **strided)
+    written: dict[str, Any] = {**strided, "cost": Cost(2e-6, 2e10)}
+    yield _step("materialize_zeros", dense.clone, requires=_ZERO, drops=_ZERO, **written)
     yield from _moves(_step, dense.move, _LAYOUT | _GRAD, frozenset(_DEVICES))
 
 
@@ -373,18 +412,21 @@ def _sparse_steps() -> Iterable[Conversion]:
         tidy: dict[str, Any] = {"requires": _GAPS, "drops": _GAPS, "effects": _COPY}
         cost = Cost(1e-5, 2.6e9)
         yield keep("compact", composite.compact, takes=_SHAPED, shares=True, cost=cost, **tidy)
-    yield _sparse(
-        "sparse_coo",
-        "sparse_coo",
-        "coalesce",
-        composite.coalesce,
-        dtypes=_SPARSE_MATH,
-        takes=_GRAD | _GAPS | {"hybrid"},
-        requires=_UNCOALESCED,
-        drops=_UNCOALESCED,
-        effects=_COPY,
-        cost=Cost(2e-5, 0.85e9),
-    )
+    # In a graph torch has to do it, which leaves the indices in an order of its own.
+    for graph, gaps in ((_NONE, _NONE), (_GRAD, _GAPS)):
+        yield _sparse(
+            "sparse_coo",
+            "sparse_coo",
+            "coalesce",
+            composite.coalesce,
+            dtypes=_SPARSE_MATH,
+            takes=_GAPS | {"hybrid"},
+            requires=_UNCOALESCED | graph,
+            drops=_UNCOALESCED,
+            adds=gaps,
+            effects=_COPY,
+            cost=Cost(2e-5, 0.85e9),
+        )
 
 
 def _densifying() -> Iterable[Conversion]:

@@ -230,3 +230,20 @@ def test_memory_is_told(layout):
     array = LAYOUTS[layout][0]()
     low, high = np.lib.array_utils.byte_bounds(array)
     assert memory(Stranger(array)) == (((low, high - low),) if array.size else ())
+
+
+class OldNarrowStranger(OldStranger):
+    """A legacy producer of numbers that NumPy itself cannot name in DLPack."""
+
+    def __dlpack__(self, stream=None):
+        torch = pytest.importorskip("torch")
+        return torch.from_numpy(self.array).to(torch.bfloat16).__dlpack__(stream=stream)
+
+
+def test_a_legacy_capsule_of_a_narrow_dtype_is_locked_as_well():
+    """What may be immutable cannot be written through an array of ml_dtypes either."""
+    assert interop.spec(OldNarrowStranger(matrix())).traits == {"immutable"}
+    array = interop.convert(OldNarrowStranger(matrix()), to="numpy", forbid="alias_immutable")
+    assert array.dtype.name == "bfloat16"
+    assert not array.flags.writeable
+    assert array.astype("float32").tolist() == matrix().tolist()

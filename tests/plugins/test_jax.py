@@ -682,3 +682,20 @@ def test_sparse_inside_traces():
         return x.data.sum()
 
     assert jax.jit(look)(sparse_array("bcoo")) == 15
+
+
+def test_a_number_has_no_coordinates() -> None:
+    """What has no axes is refused, and not handed to JAX, which raises."""
+    with pytest.raises(RefusedError, match="no coordinates"):
+        interop.convert(jnp.float32(2), to="jax.bcoo")
+
+
+def test_powers_of_two_are_not_added_to_zeros() -> None:
+    """JAX makes NaN of float8_e8m0fnu when it makes an array dense, so it is not asked to."""
+    values = jnp.asarray(np.array([1, 2], "float32"), ml_dtypes.float8_e8m0fnu)
+    value = jsparse.BCOO((values, jnp.array([[0], [1]], "int32")), shape=(2,))
+    try:
+        found = interop.convert(value, to="numpy", allow="narrow")
+    except RefusedError:
+        return
+    assert found.astype("float32").tolist() == [1, 2]

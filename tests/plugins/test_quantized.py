@@ -368,3 +368,234 @@ def test_the_source_is_left_alone() -> None:
         interop.convert(array, to=target, copy=True)
     for part, old in zip((array.codes, array.scale, array.zero_point), before, strict=True):
         np.testing.assert_array_equal(part, old)
+
+
+# ---------------------------------------------------------------- as ONNX has it
+
+ONNX_CODES = (
+    "int8 uint8 int16 uint16 int32 int4 uint4 int2 uint2 float8_e4m3fn float8_e5m2 "
+    "float8_e4m3fnuz float8_e5m2fnuz float4_e2m1fn"
+).split()
+#: Shape, axis, block size: the last block is short in most.
+ONNX_FORMS: list[tuple[tuple[int, ...], int | None, int | None]] = [
+    ((3, 5), None, None),
+    ((3, 5), 0, None),
+    ((3, 5), 1, None),
+    ((3, 5, 7), 1, 2),
+    ((3, 5, 7), 2, 3),
+    ((5, 7), 1, 16),
+    ((7,), 0, 3),
+    ((0, 3), 1, None),
+    ((300, 601), 1, 32),
+]
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def onnx_codes(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Return codes all over the range of their dtype, but for what is no number."""
+    dtype = numpy_dtype(kind)
+    if kind.startswith("float"):
+        bits = rng.integers(0, 16 if kind.startswith("float4") else 256, shape).astype("u1")
+        found = bits.view(dtype)
+        return np.where(np.isfinite(found.astype("f4")), found, dtype.type(1)).astype(dtype)
+    info = np.iinfo(kind) if dtype.isbuiltin == 1 else ml_dtypes.iinfo(dtype)
+    return rng.integers(int(info.min), int(info.max) + 1, shape).astype(dtype)
+
+
+def onnx_parts(
+    kind: str, scale: str, form: tuple[tuple[int, ...], int | None, int | None]
+) -> tuple[Any, Any, Any]:
+    shape, axis, block = form
+    rng = np.random.default_rng(11)
+    reach: tuple[int, ...] = () if axis is None else (shape[axis],)
+    if axis is not None and block is not None:
+        reach = tuple(-(-n // block) if i == axis else n for i, n in enumerate(shape))
+    codes = onnx_codes(rng, kind, shape)
+    scales = np.asarray(rng.uniform(0.01, 0.5, reach)).astype(numpy_dtype(scale))
+    plain = kind.startswith("float") or kind == "int32"  # which ONNX gives no zero points
+    return codes, scales, None if plain else np.asarray(onnx_codes(rng, kind, reach))
+
+
+def onnx_numbers(
+    parts: tuple[Any, Any, Any], form: tuple[tuple[int, ...], int | None, int | None]
+) -> np.ndarray:
+    """Return what ONNX's `DequantizeLinear` gives: computed in float32, in the scale's dtype."""
+    codes, scale, zero = parts
+    shape, axis, block = form
+
+    def spread(part: Any) -> Any:
+        part = part.astype("f4")
+        if axis is None:
+            return part
+        if block is None:
+            return part.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        return part.repeat(block, axis).take(np.arange(shape[axis]), axis)
+
+    zero = np.float32(0) if zero is None else spread(zero)
+    with np.errstate(all="ignore"):
+        return ((codes.astype("f4") - zero) * spread(scale)).astype(scale.dtype)
+
+
+def packed_bytes(codes: np.ndarray) -> np.ndarray:
+    """Return codes as ONNX's initializers hold them: the first in the lowest bits."""
+    bits = {"2": 2, "4": 4, "f": 4}[codes.dtype.name[-1] if codes.dtype.name[-1] in "24" else "f"]
+    raw = codes.reshape(-1).view("u1") & (2**bits - 1)
+    each = 8 // bits
+    raw = np.concatenate([raw, np.zeros(-len(raw) % each, "u1")]).reshape(-1, each)
+    return (raw << (bits * np.arange(each, dtype="u1"))).sum(1, dtype="u1")
+
+
+@pytest.mark.parametrize("scale", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("kind", ONNX_CODES)
+def test_numbers_are_those_of_onnx(kind: str, scale: str) -> None:
+    """Codes of every dtype that ONNX has dequantize as its `DequantizeLinear` does, to the last bit."""
+    for form in ONNX_FORMS:
+        parts = onnx_parts(kind, scale, form)
+        array = QuantizedArray(*parts, axis=form[1], block_size=form[2], dtype=scale)
+        expected = onnx_numbers(parts, form)
+        for to in ("numpy", "torch"):
+            found = interop.convert(interop.convert(array, to=to), to="numpy")
+            assert found.dtype == expected.dtype
+            assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["int4", "uint4", "int2", "uint2", "float4_e2m1fn"])
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+def test_packed_codes_have_the_same_numbers(kind: str, framework: str) -> None:
+    """Codes and zero points that share bytes, of odd numbers too, dequantize and unpack right."""
+    for form in ONNX_FORMS:
+        parts = codes, scale, zero = onnx_parts(kind, "float32", form)
+        expected = onnx_numbers(parts, form)
+        here = torch.from_numpy if framework == "torch" else np.asarray
+        array = QuantizedArray(
+            here(packed_bytes(codes)),
+            here(scale),
+            None if zero is None else here(packed_bytes(zero)),
+            axis=form[1],
+            block_size=form[2],
+            packed=kind,
+            shape=form[0],
+        )
+        spec = interop.spec(array)
+        assert "packed" in spec.traits
+        assert (spec.shape, spec.code_dtype) == (form[0], "uint8")
+        for to in ("numpy", "torch"):
+            found = interop.convert(interop.convert(array, to=to), to="numpy")
+            assert found.tobytes() == expected.tobytes()
+        for to in ("quantized.numpy", "quantized.torch"):
+            unpacked = interop.convert(array, to=to)
+            assert unpacked.packed is None
+            assert str(unpacked.codes.dtype).removeprefix("torch.") == (
+                "float32" if zero is None else "uint8" if kind.startswith("u") else "int8"
+            )
+            np.testing.assert_array_equal(np.asarray(unpacked.codes), codes.astype("f4"))
+            if zero is not None:
+                np.testing.assert_array_equal(np.asarray(unpacked.zero_point), zero.astype("f4"))
+
+
+def test_packed_bytes_are_read_in_order() -> None:
+    """The byte 0xe1 holds 1 and then -2, and the last one may be half full."""
+    raw = bytes.fromhex("e18307")
+    codes = np.frombuffer(raw, "u1")  # read-only, as an initializer's are
+    array = QuantizedArray(codes, np.array(1.0), packed="int4", shape=(5,))
+    assert interop.convert(array, to="numpy").tolist() == [1, -2, 3, -8, 7]
+    assert interop.convert(array, to="torch").tolist() == [1, -2, 3, -8, 7]
+    array = QuantizedArray(codes, np.array(1.0), packed="uint2", shape=(3, 3))
+    numbers = interop.convert(array, to="numpy")
+    assert numbers.tolist() == [[1, 0, 2], [3, 3, 0], [0, 2, 3]]
+    assert codes.tobytes() == raw
+
+
+def test_unpacking_is_a_copy_that_keeps_the_scale() -> None:
+    """`copy=False` refuses it, `copy=True` owns the scale too, and torch's tensors get codes."""
+    scale = np.array([0.5, 2])
+    array = QuantizedArray(
+        np.array([0x21, 0x43], "u1"), scale, axis=0, packed="uint4", shape=(2, 2)
+    )
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(array, to="quantized.numpy", copy=False)
+    assert interop.convert(array, to="quantized.numpy").scale is scale
+    assert address(interop.convert(array, to="quantized.numpy", copy=True).scale) != address(scale)
+    tensor = interop.convert(array, to="torch.quantized")
+    assert tensor.dequantize().tolist() == [[0.5, 1], [6, 8]]
+    trained = QuantizedArray(
+        torch.from_numpy(array.codes), torch.ones(2, requires_grad=True), axis=0, packed="uint4",
+        shape=(2, 2),
+    )  # fmt: skip
+    assert interop.convert(trained, to="numpy").tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+def test_a_bias_is_added(framework: str, dtype: str) -> None:
+    """What a code of zero stands for may be given in real numbers."""
+    rng = np.random.default_rng(2)
+    codes = rng.integers(-8, 8, (6, 10)).astype("int8")
+    scale, bias = (rng.uniform(0.1, 1, (6, 3)).astype("f4") for _ in range(2))
+    here = torch.from_numpy if framework == "torch" else np.asarray
+    array = QuantizedArray(
+        here(codes), here(scale), axis=1, block_size=4, bias=here(bias), dtype=dtype
+    )
+    wide, high = (part.repeat(4, 1)[:, :10] for part in (scale, bias))
+    kind = "f8" if dtype == "float64" else "f4"
+    expected = (codes.astype(kind) * wide + high.astype(kind)).astype(numpy_dtype(dtype))
+    for to in ("numpy", "torch"):
+        found = interop.convert(interop.convert(array, to=to), to="numpy")
+        assert found.dtype == expected.dtype
+        assert found.tobytes() == expected.tobytes()
+    other = "numpy" if framework == "torch" else "torch"
+    moved = interop.convert(array, to=f"quantized.{other}", copy=False)
+    assert address(moved.bias) == address(array.bias)
+    with pytest.raises(RefusedError, match="biased"):
+        interop.convert(array, to="torch.quantized")
+    one = QuantizedArray(
+        here(codes), here(np.array(0.5)), here(np.array(3)), bias=here(np.array(2.0))
+    )
+    np.testing.assert_array_equal(interop.convert(one, to="numpy"), (codes - 3) * 0.5 + 2)
+
+
+def test_scales_that_one_framework_lacks_are_widened() -> None:
+    """bfloat16 scales and 4-bit zero points get to the other framework as what both have."""
+    codes = np.array([[1, 2], [3, 4]], "int8")
+    array = QuantizedArray(
+        codes, np.array([0.5, 2]).astype(ml_dtypes.bfloat16), np.array([1, -1]).astype(ml_dtypes.int4),
+        axis=0,
+    )  # fmt: skip
+    moved = interop.convert(array, to="quantized.torch")
+    assert (moved.scale.dtype, moved.zero_point.dtype) == (torch.float32, torch.int8)
+    assert address(moved.codes) == address(codes)
+    back = interop.convert(
+        QuantizedArray(moved.codes, moved.scale.bfloat16(), moved.zero_point, axis=0),
+        to="quantized.numpy",
+    )
+    assert back.scale.tolist() == [0.5, 2]
+    for one in (array, moved, back):
+        assert interop.convert(one, to="numpy").tolist() == [[0, 0.5], [8, 10]]
+
+
+def test_zero_points_of_a_narrower_dtype_than_the_codes() -> None:
+    """A limit of 255 is not compared in int8, where it is -1."""
+    array = QuantizedArray(
+        np.array([[1, 2]], "uint8"), np.array([0.5], "f4"), np.array([1], "int8"), axis=0
+    )
+    assert interop.convert(array, to="torch.quantized").dequantize().tolist() == [[0, 0.5]]
+
+
+def test_another_dtype_is_a_cast_of_the_numbers() -> None:
+    """The numbers are of the array's dtype, whichever step makes the dtype that is asked for."""
+    array = QuantizedArray(np.array([3], "int8"), np.array(0.1, "f4"), dtype="bfloat16")
+    rounded = np.float32(0.1 * 3).astype(ml_dtypes.bfloat16)
+    for to in ("numpy", "torch"):
+        found = interop.convert(array, to=to, dtype="float32")
+        assert np.asarray(found).tolist() == [np.float32(rounded)]
+
+
+def test_no_detour_through_another_framework() -> None:
+    """A format that a value cannot become is not looked for by way of a third framework's."""
+    array = QuantizedArray(np.zeros((4, 4), "int8"), np.ones((4, 2), "f4"), axis=1, block_size=2)
+    with pytest.raises(RefusedError, match="per block") as refused:
+        interop.convert(array, to="torch.quantized")
+    assert "torchao" not in str(refused.value)

@@ -494,3 +494,10 @@ def test_arrays_made_from_their_state_are_like_constructed_ones(layout):
     assert vars(assembled).keys() == vars(made).keys()
     assert all(vars(assembled)[name] is value for name, value in vars(made).items())
     assert (assembled @ np.ones(5) == made @ np.ones(5)).all()
+
+
+def test_a_number_has_no_coordinates() -> None:
+    """What has no axes is refused by SciPy's layouts in words of interop's own."""
+    with pytest.raises(interop.errors.RefusedError):
+        number = pytest.importorskip("torch").tensor(2.0).to_sparse()
+        interop.convert(number, to="scipy.coo", copy=False)

@@ -444,6 +444,12 @@ def test_oneDNN_tensors_become_ordinary() -> None:  # noqa: N802 - its name
     assert interop.convert(tensor, to="torch").layout is torch.strided
 
 
+def test_zeros_that_are_not_stored_have_no_address(loaded: interop.Interop) -> None:
+    """Two of them do not share memory, and nobody is told to look for it at NULL."""
+    zeros = torch._efficientzerotensor((3, 4))
+    assert loaded._loaded().formats["torch"].memory(zeros) == ()
+
+
 def test_zero_tensors_are_written_out() -> None:
     """A tensor of zeros that are not stored becomes one of zeros that are."""
     tensor = torch._efficientzerotensor((2, 3))

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, assert_type
 
+import dask.array as da
 import jax
+import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
+import onnxruntime
+import polars as pl
+import pyarrow as pa
+import tensorflow as tf
 import torch
+import xarray as xr
 
 import interop
 
@@ -20,10 +27,20 @@ def names(x: object, y: torch.Tensor) -> None:
     assert_type(interop.convert(x, to="torch.sparse_csr"), torch.Tensor)
     assert_type(interop.convert(x, to="quantized"), interop.QuantizedArray)
     assert_type(interop.convert(x, to="jax", dtype="float32"), jax.Array)
+    assert_type(interop.convert(x, to="pyarrow"), pa.Array)
+    assert_type(interop.convert(x, to="dask.torch"), da.Array)
+    assert_type(interop.convert(x, to="tensorflow"), tf.Tensor)
+    assert_type(interop.convert(x, to="polars.series"), pl.Series)
+    assert_type(interop.convert(x, to="xarray.dataarray"), xr.DataArray)
+    assert_type(interop.converter("polars.dataframe"), Callable[[Any], pl.DataFrame])
+    assert_type(interop.convert(x, to="tensorflow.sparse"), tf.SparseTensor)
+    assert_type(interop.convert(x, to="mlx", copy=True), mx.array)
+    assert_type(interop.convert(x, to="onnxruntime"), onnxruntime.OrtValue)
     assert_type(interop.convert(x, to=torch.Tensor), torch.Tensor)
     assert_type(interop.convert(x, like=y), torch.Tensor)
     assert_type(interop.convert(x, out=y), torch.Tensor)
     assert_type(interop.converter("numpy"), Callable[[Any], npt.NDArray[Any]])
+    assert_type(interop.converter("mlx"), Callable[[Any], mx.array])
     array: npt.NDArray[np.float32] = interop.convert(x, to=np.ndarray)
     assert array is not None
     anything: int = interop.convert(x, to=["numpy", "torch"])

@@ -1,0 +1,38 @@
+"""A ring: the last numbers of a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Ring:
+    """The last numbers of a stream, in a block of memory that is written round and round.
+
+    Parameters
+    ----------
+    numbers : array
+        The block. It has one axis, is contiguous, can be written, and is of float32 or float64.
+    oldest : int
+        Where in the block the oldest number lies, which is the next to be overwritten.
+    """
+
+    def __init__(self, numbers: np.ndarray[Any, Any], oldest: int = 0) -> None:
+        if numbers.dtype not in (np.float32, np.float64):
+            raise TypeError(f"a ring holds float32 or float64, not {numbers.dtype}")
+        if numbers.ndim != 1 or not numbers.flags.carray:
+            raise ValueError("a ring needs one axis of contiguous memory that can be written")
+        self.numbers = numbers
+        self.oldest = oldest
+
+    def push(self, number: float) -> None:
+        """Overwrite the oldest number."""
+        self.numbers[self.oldest] = number
+        self.oldest = (self.oldest + 1) % len(self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __repr__(self) -> str:
+        return f"Ring({self.numbers}, oldest={self.oldest})"

@@ -1,0 +1,20 @@
+"""The conformance suite: everything that a plugin promises, tried against reality.
+
+>>> from interop.testing import check
+>>> report = check("python")
+>>> report.ok
+True
+
+What to try is read from the plugin's own declarations. `check` reports what it finds, and
+`PluginTests` is the same as a class of tests for pytest. Both run conversions in a process of their
+own, so that one which ends the process is a finding like any other.
+"""
+
+from __future__ import annotations
+
+from ._check import check
+from ._pytest import PluginTests
+from ._report import Finding, Report
+from ._subject import CHECKS
+
+__all__ = ["CHECKS", "Finding", "PluginTests", "Report", "check"]

@@ -1,0 +1,108 @@
+"""The report: what was found out about a plugin, promise by promise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+__all__ = ["FAILED", "NOT_EXERCISED", "PASSED", "Finding", "Report"]
+
+PASSED, FAILED, NOT_EXERCISED = "passed", "failed", "not exercised"
+
+
+class Finding(NamedTuple):
+    """What became of one promise.
+
+    Parameters
+    ----------
+    plugin : str
+        Name of the plugin's entry point, or of its module.
+    conversion : str
+        What made the promise: ``"numpy → grid: numpy_to_grid"`` for a conversion,
+        ``"format grid"`` for a format, ``"plugin grid"`` for the plugin as a whole.
+    check : str
+        Which promise it is: one of :data:`interop.testing.CHECKS`.
+    outcome : str
+        ``"passed"``, ``"failed"`` or ``"not exercised"``.
+    reason : str
+        One sentence: what is untrue, or why it could not be tried; "" if it passed.
+    """
+
+    plugin: str
+    conversion: str
+    check: str
+    outcome: str
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """Names it in ``expected_failures``: ``"cost of numpy → grid: numpy_to_grid"``."""
+        return f"{self.check} of {self.conversion}"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.outcome}" + (f": {self.reason}" if self.reason else "")
+
+
+class Report(NamedTuple):
+    """Everything that was found out. It prints as text.
+
+    Parameters
+    ----------
+    subject : str
+        What was checked.
+    findings : tuple of Finding
+    seconds : float
+    """
+
+    subject: str
+    findings: tuple[Finding, ...]
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed, and something passed."""
+        return bool(self.of(PASSED)) and not self.failed
+
+    @property
+    def failed(self) -> tuple[Finding, ...]:
+        """The promises that are not kept."""
+        return self.of(FAILED)
+
+    @property
+    def not_exercised(self) -> tuple[Finding, ...]:
+        """The promises that could not be tried, and why."""
+        return self.of(NOT_EXERCISED)
+
+    def of(self, outcome: str) -> tuple[Finding, ...]:
+        """Return the findings with an outcome."""
+        return tuple(one for one in self.findings if one.outcome == outcome)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as plain dicts and lists, ready for JSON."""
+        return {
+            "subject": self.subject,
+            "ok": self.ok,
+            "seconds": round(self.seconds, 3),
+            "counts": self._counts(),
+            "findings": [one._asdict() for one in self.findings],
+        }
+
+    def _counts(self) -> dict[str, int]:
+        counted = Counter(one.outcome for one in self.findings)
+        return {outcome: counted[outcome] for outcome in (PASSED, FAILED, NOT_EXERCISED)}
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{number} {outcome}" for outcome, number in self._counts().items())
+        return "\n".join([f"{self.subject}: {counts}", *self._lines()])
+
+    def _lines(self) -> Iterator[str]:
+        for one in self.failed:
+            yield f"FAILED {one.name}: {one.reason}"
+        # One reason often holds for all checks of many conversions.
+        reasons: dict[str, dict[str, None]] = {}
+        for one in self.not_exercised:
+            reasons.setdefault(one.reason, {})[one.conversion] = None
+        for reason, conversions in reasons.items():
+            yield f"not exercised: {reason}:"
+            yield from (f"  {conversion}" for conversion in conversions)

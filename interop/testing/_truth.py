@@ -1,0 +1,341 @@
+"""The truth: the numbers a value was made from, and ways to read a value that nobody declared.
+
+A conversion must not be judged by itself. Numbers come from memory of Python's own, and are read
+back from a result by its protocols, its memory or its components where that can be; only what has
+none of these is read by other conversions, which are then named along with the one under test.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from interop._dtype import DTYPES, itemsize
+from interop._format import Format, Parts
+from interop._policy import EFFECTS
+from interop._sample import Numbers, Wanted
+from interop._spec import MEMORY_TRAITS, Spec
+from interop._step import Step
+from interop.errors import InteropError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from interop._interop import Interop
+
+    Array = np.ndarray[Any, Any]
+
+__all__ = ["REFUSALS", "Reading", "Truth", "dtype_of", "expected", "hub", "numbers", "same"]
+
+#: What foreign functions raise that cannot serve a value.
+REFUSALS = (
+    InteropError,
+    ArithmeticError,
+    AttributeError,
+    BufferError,
+    ImportError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+#: Traits of memory with which the bytes do not lie in order.
+_DISORDER = frozenset({"noncontiguous", "negative_strides", "broadcast", "byteswapped"})
+
+
+class Reading(NamedTuple):
+    """The numbers of a value, and who told.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        A copy.
+    by : tuple of str
+        The conversions that were needed, if any.
+    """
+
+    array: Array
+    by: tuple[str, ...] = ()
+
+
+def dtype_of(name: str) -> Any:
+    """Return the dtype object of a name."""
+    import ml_dtypes
+    import numpy as np
+
+    # There is no other dtype that holds complex numbers of half precision.
+    return np.dtype(getattr(ml_dtypes, "complex64" if name == "complex32" else name, name))
+
+
+def numbers(wanted: Wanted) -> Array:
+    """Return the numbers that a plain sample is made from."""
+    import numpy as np
+
+    made = Numbers(wanted.dtype, wanted.shape, wanted.density, seed=wanted.seed, full=wanted.full)
+    return np.array(np.asarray(made).astype(dtype_of(wanted.dtype)))
+
+
+def hub(face: Interop) -> str:
+    """Return the format of the arrays that everything is read into."""
+    import numpy as np
+
+    return face.spec(np.empty(0)).format
+
+
+def same(found: Array, wanted: Array, where: Array | None = None) -> bool:
+    """Tell whether two arrays hold the same numbers, NaN being like NaN."""
+    import numpy as np
+
+    if found.shape != wanted.shape:
+        return False
+    if where is not None:
+        found, wanted = found[where], wanted[where]
+    if found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes():
+        return True
+    with np.errstate(all="ignore"):
+        equal = found == wanted
+        if {found.dtype.kind, wanted.dtype.kind} & set("fcV"):
+            equal = equal | ((found != found) & (wanted != wanted))  # noqa: PLR0124 - NaN
+    return bool(np.all(equal))
+
+
+def expected(truth: Array, step: Step) -> tuple[Array, Array | None]:
+    """Return the numbers that a step is to make of some, and which of them are beyond doubt."""
+    import numpy as np
+
+    before, after = step.before, step.after
+    if after.carrier != before.carrier:
+        return truth.view(dtype_of(after.element or "")), None
+    if after.dtype == before.dtype or after.dtype not in DTYPES:
+        return truth, None
+    with np.errstate(all="ignore"):
+        cast = _cast(truth, dtype_of(after.dtype))
+        back = _cast(cast, truth.dtype)
+    return cast, back == truth
+
+
+def _cast(array: Array, dtype: Any) -> Array:
+    try:
+        return array.astype(dtype)
+    except TypeError:  # two narrow dtypes that know nothing of each other
+        return array.astype("float64").astype(dtype)
+
+
+class Truth:
+    """Reads values of one instance's formats.
+
+    Parameters
+    ----------
+    face : Interop
+    """
+
+    def __init__(self, face: Interop) -> None:
+        self._face = face
+        self._registry = face._loaded()
+        self.hub = hub(face)
+
+    def read(self, value: Any, spec: Spec | None = None) -> Reading | None:
+        """Return the numbers of a value, or None if nobody can tell."""
+        spec = spec or self._face.spec(value)
+        array = self.witness(value, spec)
+        return Reading(array) if array is not None else self._by_conversion(value)
+
+    def witness(self, value: Any, spec: Spec) -> Array | None:
+        """Return the numbers of a value as far as they show without any conversion."""
+        one = self._registry.formats[spec.format]
+        if one.name == self.hub:
+            return _plain(value)
+        if one.forgets:
+            return _of_python(value)
+        if not one.is_dense:
+            return self._by_parts(one, value, spec)
+        array = _by_protocol(value, spec)
+        return array if array is not None else _by_memory(one, value, spec)
+
+    def indirect(self, value: Any, spec: Spec) -> Callable[[], Array | None] | None:
+        """Return what reads a value without asking for its address, if anything does."""
+        if _by_protocol(value, spec) is not None:
+            return lambda: _by_protocol(value, spec)
+        if self._by_conversion(value) is None:
+            return None
+
+        def read() -> Array | None:
+            found = self._by_conversion(value)
+            return None if found is None else found.array
+
+        return read
+
+    def other_readings(self, value: Any, one: Format) -> Iterator[Array]:
+        """Yield the numbers of a value without heed to how it is described."""
+        import numpy as np
+
+        kind = type(value)
+        readers: list[Callable[[Any], Any]]
+        readers = [np.asarray] if hasattr(kind, "__array__") else []
+        for declared in self._registry.conversions:
+            step = declared.conversion
+            plain = not (step.requires or step.changes or step.bits)
+            if plain and (step.source, step.target) == (one.name, self.hub):
+                readers.append(step.function)
+        for reader in readers:
+            try:
+                array = _plain(reader(value))
+            except REFUSALS:
+                continue
+            yield array
+
+    def _by_conversion(self, value: Any) -> Reading | None:
+        try:
+            route = self._face.plan(value, self.hub, allow=EFFECTS)
+            array = _plain(route(value))
+        except REFUSALS:
+            return None
+        return Reading(array, tuple(step.label for step in route.steps))
+
+    def _by_parts(self, one: Format, value: Any, spec: Spec) -> Array | None:
+        """Put a composite value together from its components, by the definition of its layout."""
+        if one.take_apart is None or one.layout not in _LAYOUTS:
+            return None
+        if spec.traits - MEMORY_TRAITS - _PLAIN:
+            return None
+        try:
+            parts = one.take_apart(value)
+            arrays = {
+                role: self._component(array)
+                for role, array in parts.arrays.items()
+                if array is not None
+            }
+            if any(array is None for array in arrays.values()):
+                return None
+            return _LAYOUTS[one.layout](parts._replace(arrays=arrays))
+        except REFUSALS:
+            return None
+
+    def _component(self, array: Any) -> Array | None:
+        return self.witness(array, self._face.spec(array))
+
+
+#: Traits with which the components tell the numbers: what is held twice is summed.
+_PLAIN = frozenset({"matrix", "subclass", "grad", "uncoalesced"})
+
+
+def _plain(value: Any) -> Array:
+    """Return a copy of an array as a plain one."""
+    import numpy as np
+
+    return np.array(np.ma.getdata(value) if isinstance(value, np.ma.MaskedArray) else value)
+
+
+def _of_python(value: Any) -> Array | None:
+    import numpy as np
+
+    if isinstance(value, (bool, int, float, complex, list)):
+        array = np.array(value)
+        return array if array.dtype.kind in "biufc" else None
+    return None
+
+
+def _by_protocol(value: Any, spec: Spec) -> Array | None:
+    """Ask a value itself, by a protocol of its own."""
+    import numpy as np
+
+    if spec.traits - MEMORY_TRAITS:  # what an odd value shows may be anything
+        return None
+    kind = type(value)
+    try:
+        if hasattr(kind, "__array_interface__") or hasattr(kind, "__array__"):
+            # Some hand out a view although they are asked for a copy.
+            array = np.array(np.asarray(value))
+        elif hasattr(kind, "__dlpack__"):
+            array = np.array(np.from_dlpack(value))
+        elif isinstance(value, memoryview):
+            array = np.array(value)
+        else:
+            return None
+    except REFUSALS:
+        return None
+    # What cannot be named in a protocol may have gone as bits.
+    fits = array.shape == spec.shape and spec.element in DTYPES
+    return array if fits and array.dtype == dtype_of(spec.element or "") else None
+
+
+def _by_memory(one: Format, value: Any, spec: Spec) -> Array | None:
+    """Look at the bytes at the address that a value's format tells."""
+    import numpy as np
+
+    if spec.device != "cpu" or spec.traits - MEMORY_TRAITS or spec.traits & _DISORDER:
+        return None
+    if one.memory is None or spec.element not in DTYPES or spec.element == "complex32":
+        return None
+    extents = one.memory(value)
+    nbytes = prod(spec.shape) * itemsize(spec.element)
+    if not nbytes:
+        return np.empty(spec.shape, dtype_of(spec.element))
+    if len(extents) != 1 or extents[0][1] != nbytes or not extents[0][0]:
+        return None
+    bits = ctypes.string_at(*extents[0])
+    return np.frombuffer(bits, dtype_of(spec.element)).reshape(spec.shape).copy()
+
+
+# ---------------------------------------------------------------------- layouts, by definition
+
+
+def _coo(parts: Parts) -> Array:
+    import numpy as np
+
+    arrays = parts.arrays
+    places = tuple(arrays[f"indices_{axis}"] for axis in range(len(parts.shape)))
+    dense = np.zeros(parts.shape, arrays["values"].dtype)
+    for place, number in zip(zip(*places, strict=True), arrays["values"], strict=True):
+        dense[place] += number
+    return dense
+
+
+def _rows(parts: Parts) -> Array:
+    """Return the dense form of compressed rows, of elements or of blocks."""
+    import numpy as np
+
+    values, pointers = parts.arrays["values"], parts.arrays["pointers"]
+    height, width = values.shape[1:] if values.ndim > 1 else (1, 1)
+    dense = np.zeros(parts.shape, values.dtype)
+    for row, (low, high) in enumerate(pairwise(pointers)):
+        for k in range(int(low), int(high)):
+            top, left = row * height, int(parts.arrays["indices"][k]) * width
+            dense[top : top + height, left : left + width] += values[k]
+    return dense
+
+
+def _columns(parts: Parts) -> Array:
+    values = parts.arrays["values"]
+    turned = values.swapaxes(1, 2) if values.ndim > 1 else values
+    arrays = {**parts.arrays, "values": turned}
+    return _rows(parts._replace(shape=parts.shape[::-1], arrays=arrays)).T
+
+
+def _affine(parts: Parts) -> Array | None:
+    arrays, facts = parts.arrays, parts.facts
+    if facts.get("axis") is not None or facts.get("block_size") is not None:
+        return None
+    zero = arrays.get("zero_point")
+    codes = arrays["codes"].astype("float64") - (0.0 if zero is None else float(zero.item()))
+    real: Array = (codes * float(arrays["scale"].item())).astype(
+        dtype_of(facts.get("dtype") or "float32")
+    )
+    return real
+
+
+_LAYOUTS = {
+    "coo": _coo,
+    "csr": _rows,
+    "bsr": _rows,
+    "csc": _columns,
+    "bsc": _columns,
+    "affine": _affine,
+}

@@ -1,0 +1,708 @@
+"""dask: chunks of every format, converted without computing, and arrays computed to any other."""
+
+from __future__ import annotations
+
+import pickle
+import tracemalloc
+from itertools import permutations
+
+import cloudpickle
+import dask
+import dask.array as da
+import dask.local
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sparse
+import torch
+
+import interop
+from interop.errors import DensifyMemoryError, HandOffError, RefusedError
+from interop_plugins import dask as plugin
+
+KINDS = ["numpy", "torch", "scipy.csr", "scipy.csc", "scipy.coo", "sparse.coo"]
+TYPES = {
+    "numpy": np.ndarray,
+    "torch": torch.Tensor,
+    "scipy.csr": sp.csr_array,
+    "scipy.csc": sp.csc_array,
+    "scipy.coo": sp.coo_array,
+    "sparse.coo": sparse.COO,
+}
+NUMBERS = np.where(np.arange(48) % 3, 0, np.arange(48)).reshape(8, 6).astype("f4")
+
+
+def name(kind):
+    return "dask" if kind == "numpy" else f"dask.{kind}"
+
+
+def array(kind="numpy", numbers=NUMBERS, chunks=(3, 4)):
+    """Return a dask array of 3 by 2 chunks, no two rows or columns of which are of one size."""
+    made = da.from_array(numbers, chunks=chunks)
+    return made if kind == "numpy" else interop.convert(made, to=name(kind))
+
+
+def plain(value):
+    """Return the numbers of a chunk or a result by its library's own means."""
+    if isinstance(value, torch.Tensor):
+        return value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
+    if isinstance(value, sparse.COO):
+        return value.todense()
+    return value.toarray() if sp.issparse(value) else np.asarray(value)
+
+
+def chunks_of(x):
+    """Return the chunks, computed and left as they are, of an array of one type."""
+    return list(dask.compute(*x.to_delayed().ravel().tolist()))
+
+
+def starts(value):
+    """Return the addresses of the memory a value lies in."""
+    if isinstance(value, torch.Tensor):
+        return {value.data_ptr()}
+    names = ("data", "indices", "indptr", "row", "col", "coords")
+    parts = [value] if isinstance(value, np.ndarray) else [getattr(value, n, None) for n in names]
+    arrays = [p for part in parts for p in (part if isinstance(part, tuple) else (part,))]
+    return {a.__array_interface__["data"][0] for a in arrays if isinstance(a, np.ndarray)}
+
+
+def never(chunk):
+    raise AssertionError("a chunk was computed")
+
+
+@pytest.fixture(params=["threads", "sync", "elsewhere"])
+def scheduler(request):
+    """Let dask compute in threads, here, or where nothing that is here can be written to."""
+
+    def elsewhere(graph, keys, **words):
+        there = pickle.loads(cloudpickle.dumps(graph))
+        return pickle.loads(cloudpickle.dumps(dask.local.get_sync(there, keys)))
+
+    with dask.config.set(scheduler=elsewhere if request.param == "elsewhere" else request.param):
+        yield request.param
+
+
+# ------------------------------------------------------------------ describing
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_described(kind):
+    """The format is that of the chunks; shape, dtype and bytes are those of the whole."""
+    spec = interop.spec(array(kind))
+    assert (spec.format, spec.dtype, spec.shape) == (name(kind), "float32", (8, 6))
+    assert (spec.device, spec.traits, spec.nbytes) == ("cpu", frozenset(), 8 * 6 * 4)
+
+
+@pytest.mark.parametrize("kind", list(plugin._KINDS))
+def test_the_dtypes_are_those_of_the_chunks_format(kind):
+    """A dask array can hold what its chunks can, but for complex32, which NumPy lacks."""
+    formats = {one.name: one.format for one in interop.formats()}
+    assert formats[name(kind)].dtypes == formats[kind].dtypes - {"complex32"}
+
+
+def test_named_by_its_type():
+    """dask's array type, its module's name and ``like=`` name the formats."""
+    assert isinstance(interop.convert(NUMBERS, to=da.Array), da.Array)
+    assert interop.spec(interop.convert(NUMBERS, to=da.Array)).format == "dask"
+    assert interop.spec(interop.convert(NUMBERS, like=array("torch"))).format == "dask.torch"
+    assert interop.spec(interop.convert(array(), to="dask.scipy")).format.startswith("dask.scipy.")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_as_it_is(kind):
+    """An array that already is what was asked for is returned as it is."""
+    x = array(kind)
+    assert interop.convert(x, to=name(kind)) is x
+
+
+def test_nothing_is_computed():
+    """To describe, to plan and to convert from chunks to chunks computes no chunk."""
+    x = array().map_blocks(never, dtype="f4", meta=np.empty((0, 0), "f4"))
+    for kind in KINDS:
+        made = interop.convert(x, to=name(kind), dtype="float64")
+        assert interop.spec(made).dtype == "float64"
+        assert interop.plan(made, to="numpy").effects >= {"materialize"}
+        interop.convert(made, to=name(kind), copy=True)
+    with pytest.raises(interop.errors.ConversionError, match="a chunk was computed"):
+        interop.convert(x, to="numpy")
+
+
+# ------------------------------------------------------------------ from chunks to chunks
+
+
+@pytest.mark.parametrize(("source", "target"), list(permutations(KINDS, 2)))
+def test_chunkwise(source, target):
+    """Every chunk becomes one of the other format, of the same place, dtype and numbers."""
+    x = array(source)
+    made = interop.convert(x, to=name(target))
+    assert isinstance(made, da.Array)
+    assert (made.chunks, type(made._meta)) == (x.chunks, TYPES[target])
+    assert interop.spec(made).dtype == "float32"
+    for chunk, place in zip(chunks_of(made), da.core.slices_from_chunks(x.chunks), strict=True):
+        assert type(chunk) is TYPES[target]
+        assert (plain(chunk) == NUMBERS[place]).all()
+        assert plain(chunk).dtype == "f4"
+
+
+@pytest.mark.parametrize("dtype", sorted(plugin._KINDS["torch"]))
+@pytest.mark.parametrize("target", ["dask.torch", "torch"])
+def test_every_dtype_of_torchs(dtype, target, scheduler):
+    """Chunks of every dtype, bfloat16 among them, become torch's and a tensor, bit for bit."""
+    numbers = np.array([[0, 1, 2], [1, 0, 2]]).astype(getattr(ml_dtypes, dtype, dtype))
+    x = interop.convert(array(numbers=numbers, chunks=(1, 2)), to=target)
+    assert interop.spec(x).dtype == dtype
+    back = interop.convert(x, to="numpy")
+    assert (back.dtype, back.tobytes()) == (numbers.dtype, numbers.tobytes())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["int16", "complex64", "float64"])
+def test_casts(kind, dtype):
+    """A dtype that is asked for is cast to in each chunk, whatever was before."""
+    for numbers in (NUMBERS, NUMBERS.astype("c16"), NUMBERS > 5):
+        made = interop.convert(array(kind, numbers), to=name(kind), dtype=dtype)
+        assert interop.spec(made).dtype == dtype
+        chunk = chunks_of(made)[0]
+        assert plain(chunk).dtype == dtype
+        assert (plain(chunk) == numbers[:3, :4].real).all()
+
+
+def test_narrower_dtypes_are_refused():
+    """What the other format does not hold is refused before a chunk is computed, or cast to."""
+    x = array(numbers=NUMBERS.astype("longdouble"))
+    with pytest.raises(RefusedError, match="narrow"):
+        interop.convert(x, to="dask.torch")
+    made = interop.convert(x, to="dask.torch", dtype="float16")
+    assert chunks_of(made)[0].dtype == torch.float16
+    with pytest.raises(RefusedError, match=r"holds arrays of 2 axes|does not take arrays of 1"):
+        interop.convert(da.ones(3), to="dask.scipy.csr")
+
+
+def test_odd_memory_of_chunks(scheduler):
+    """Chunks that torch cannot share, being read-only or walked backwards, are copied."""
+    for x in (da.ones((4, 4), chunks=2), da.from_array(np.arange(16.0).reshape(4, 4)[::-1], 2)):
+        for chunk in chunks_of(interop.convert(x, to="dask.torch")):
+            chunk.add_(1)
+        expected = x.compute()
+        assert (plain(interop.convert(x, to="torch")) == expected).all()
+        made = interop.convert(interop.convert(x, to="dask.torch"), to="torch")
+        assert (plain(made) == expected).all()
+
+
+def test_big_endian_chunks():
+    """Chunks of swapped bytes arrive with their numbers."""
+    x = array(numbers=NUMBERS.astype(">f4"))
+    assert interop.spec(x).dtype == "float32"
+    for to in ("dask.torch", "numpy"):
+        result = interop.convert(interop.convert(x, to=to), to="numpy")
+        assert result.dtype.isnative
+        assert (result == NUMBERS).all()
+    made = interop.convert(NUMBERS.astype(">f4"), to="dask.torch")
+    assert (chunks_of(made)[0].numpy() == NUMBERS).all()
+
+
+def test_sparse_matrices_as_chunks():
+    """SciPy's matrices, on which `*` means another thing, become arrays in any step."""
+    meta = sp.csr_matrix((0, 0), dtype="f4")
+    x = array().map_blocks(sp.csr_matrix, dtype="f4", meta=meta)
+    assert interop.spec(x).traits == {"matrix"}
+    for target in KINDS:
+        made = interop.convert(x, to=name(target))
+        assert {type(chunk) for chunk in chunks_of(made)} == {TYPES[target]}
+        assert (plain(interop.convert(x, to=target)) == NUMBERS).all()
+
+
+def test_fill_values():
+    """Arrays that are filled with another number than zero stay what they are, or become dense."""
+    full = sparse.COO.from_numpy(np.eye(4, dtype="f4"), fill_value=np.float32(2))
+    x = interop.convert(full, to="dask.sparse.coo")
+    assert interop.spec(x).traits == {"fill_value"}
+    assert (interop.convert(x, to="sparse.coo").todense() == np.eye(4)).all()
+    assert (interop.convert(x, to="dask").compute() == np.eye(4)).all()
+    with pytest.raises(RefusedError, match="densify"):
+        interop.convert(x, to="dask.scipy.csr", forbid="densify")
+
+
+def test_duplicates_in_chunks():
+    """Coordinates that a chunk holds twice are summed."""
+    twice = sp.coo_array(([1.0, 2.0, 4.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    expected = np.array([[0, 3], [4, 0]])
+    x = interop.convert(twice, to="dask.scipy.coo")
+    x = da.concatenate([x, x])
+    for target in KINDS:
+        result = interop.convert(x, to=target)
+        assert (plain(result) == np.vstack([expected, expected])).all()
+        assert "uncoalesced" not in interop.spec(result).traits
+        assert (plain(chunks_of(interop.convert(x, to=name(target)))[1]) == expected).all()
+
+
+@pytest.mark.parametrize("kind", KINDS[2:])
+@pytest.mark.parametrize("chunks", [-1, 4])
+def test_indices_are_of_the_dtype_that_was_planned(kind, chunks):
+    """Whatever the chunks' indices are of, the whole has those on which later steps were planned."""
+    wide = sp.csr_array(NUMBERS)
+    wide.indices, wide.indptr = wide.indices.astype("i8"), wide.indptr.astype("i8")
+    x = interop.convert(interop.convert(wide, to="dask.scipy.csr").rechunk(chunks), to=name(kind))
+    result = interop.convert(x, to=kind)
+    planned = interop.plan(x, to=kind).result.index_dtype
+    assert interop.spec(result).index_dtype == planned == interop.spec(x).index_dtype
+    assert (plain(result) == NUMBERS).all()
+    assert wide.indices.dtype == "i8"
+
+
+def test_indices_that_are_too_wide():
+    """An axis longer than indices of 32 bits can count is refused when it is computed."""
+    long = sp.coo_array(([1.0], ([0], [2**33])), shape=(1, 2**33 + 1))
+    x = interop.convert(long, to="dask.scipy.coo")
+    with pytest.raises(HandOffError, match="indices of 64 bits; compute it in parts"):
+        interop.convert(x, to="scipy.coo")
+
+
+def test_lengths_that_are_not_known():
+    """Chunks of unknown lengths are converted as others are, and counted once they are there."""
+    numbers = np.arange(10.0)
+    x = da.from_array(numbers, 4)
+    x = x[x > 3]
+    assert np.isnan(x.shape[0])
+    spec = interop.spec(x)
+    assert (spec.shape, spec.traits) == ((0,), {"unknown_shape"})
+    for target in ("numpy", "torch", "sparse.coo"):
+        made = interop.convert(x, to=name(target))
+        assert np.isnan(made.shape[0])
+        assert [len(chunk) for chunk in chunks_of(made)] == [0, 4, 2]
+        for value in (x, made):
+            assert (plain(interop.convert(value, to=target)) == numbers[4:]).all()
+    rows = da.from_array(NUMBERS, (3, 4))
+    rows = rows[rows[:, 0] >= 0]
+    for target in KINDS:
+        assert (plain(interop.convert(rows, to=target)) == NUMBERS).all()
+
+
+def test_travels_by_pickle():
+    """What was converted without computing can be sent elsewhere, and computed there."""
+    for kind in KINDS:
+        there = pickle.loads(cloudpickle.dumps(array(kind)))
+        assert interop.spec(there).format == name(kind)
+        assert (plain(interop.convert(there, to=kind)) == NUMBERS).all()
+
+
+# ------------------------------------------------------------------ computing
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("target", [*KINDS, "jax", "torch.sparse_csr", "python"])
+def test_computed(kind, target, scheduler):
+    """A dask array of any chunks is computed to any other format, with its numbers."""
+    x = array(kind)
+    route = interop.plan(x, to=target)
+    assert "materialize" in route.effects
+    assert not route.zero_copy
+    result = interop.convert(x, to=target)
+    if target == "python":
+        assert result == NUMBERS.tolist()
+        return
+    result = result.to_dense() if target == "torch.sparse_csr" else result
+    assert (plain(result) == NUMBERS).all()
+    assert interop.spec(result).dtype == "float32"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("words", [{}, {"copy": True}, {"copy": False}])
+@pytest.mark.parametrize("chunks", [-1, (3, 4)])
+def test_results_share_no_memory(kind, words, chunks, scheduler):
+    """Not even the only chunk, which lies in memory already, is given away; nor the source."""
+    numbers = NUMBERS.copy()
+    wrapped = interop.convert(interop.convert(numbers, to=kind), to=name(kind))
+    kept = array(kind, numbers, chunks).persist(scheduler="sync")
+    for x in (wrapped, kept):
+        before = set().union(*(starts(chunk) for chunk in chunks_of(x)))
+        result = interop.convert(x, to=kind, **words)
+        assert type(result) is TYPES[kind]
+        if scheduler != "elsewhere":
+            assert not before & starts(result)
+        part = result if kind in ("numpy", "torch") else result.data
+        part += 1  # so that it can be written
+        assert (plain(interop.convert(x, to=kind)) == NUMBERS).all()
+    assert (numbers == NUMBERS).all()
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (1, 1, 1), (5, 4, 3)])
+def test_shapes(shape, scheduler):
+    """Arrays of no axes, of no elements and of three axes come out as they are."""
+    numbers = np.arange(float(np.prod(shape))).reshape(shape)
+    x = da.from_array(numbers, chunks=2)
+    for target in ("numpy", "torch", *(["sparse.coo"] if shape and numbers.size else [])):
+        for value in (x, interop.convert(x, to=name(target))):
+            result = interop.convert(value, to=target)
+            assert result.shape == shape
+            assert (plain(result) == numbers).all()
+        back = interop.convert(interop.convert(numbers, to=name(target)), to="numpy")
+        assert (back.shape, back.tolist()) == (shape, numbers.tolist())
+
+
+def test_reductions_to_a_scalar():
+    """The chunk of a sum is no array but a scalar, and becomes an array of no axes."""
+    x = array().sum()
+    assert interop.convert(x, to="numpy").shape == ()
+    assert interop.convert(interop.convert(x, to="dask.torch"), to="torch").item() == NUMBERS.sum()
+
+
+def test_narrow_dtypes_are_computed(scheduler):
+    """ml_dtypes' arrays, which distributed sends as others, are put together bit for bit."""
+    for dtype in ("bfloat16", "int4", "float8_e5m2", "float8_e8m0fnu"):
+        numbers = np.ones((4, 4)).astype(getattr(ml_dtypes, dtype))
+        result = interop.convert(da.from_array(numbers, 3), to="numpy")
+        assert (result.dtype, result.tobytes()) == (numbers.dtype, numbers.tobytes())
+
+
+def test_not_whole_beside_its_chunks():
+    """Computing takes the memory of the result and of the chunks at hand, not twice the result."""
+    x = da.zeros((64, 2**17), chunks=(1, 2**17))  # of 64 MiB
+    x = x.map_blocks(np.array, dtype=x.dtype, meta=x._meta)
+    interop.convert(x[:1], to="numpy")
+    for _ in range(2):
+        tracemalloc.start()
+        with dask.config.set(scheduler="sync"):
+            result = interop.convert(x, to="numpy")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert result.nbytes == 2**26
+    assert peak < 1.25 * 2**26
+
+
+def test_larger_than_memory():
+    """What cannot fit is refused before it is tried; chunk by chunk it need not fit."""
+    x = da.ones((10**6, 10**6))
+    with pytest.raises(DensifyMemoryError, match=r"takes 7\.3 TiB.*ask for a lazy format"):
+        interop.convert(x, to="torch")
+    made = interop.convert(interop.convert(x, to="dask.scipy.csr"), to="dask")
+    assert (interop.convert(made[:2, :2], to="numpy") == 1).all()
+
+
+# ------------------------------------------------------------------ what is not as it says
+
+
+def lying(change, **words):
+    return array().map_blocks(change, **{"dtype": "f4", "meta": np.empty((0, 0), "f4"), **words})
+
+
+@pytest.mark.parametrize(
+    ("x", "found"),
+    [
+        (lying(lambda c: c.astype("f8")), "float64"),
+        (lying(lambda c: np.ma.masked_greater(c, 3)), "masked"),
+        (lying(torch.from_numpy), "torch float32"),
+        (lying(sp.csr_array), "scipy.csr"),
+        (lying(lambda c: c.tolist()), "no known format"),
+        (
+            lying(
+                lambda c: torch.tensor(c, requires_grad=True),
+                dtype=torch.float32,
+                meta=torch.empty((0, 0)),
+            ),
+            "grad",
+        ),
+    ],
+    ids=["dtype", "mask", "torch", "sparse", "list", "grad"],
+)
+@pytest.mark.parametrize("to", ["numpy", "dask.scipy.csr", "scipy.csr"])
+def test_chunks_that_are_not_what_they_are_said_to_be(x, found, to, scheduler):
+    """dask believes what it is told of chunks; what they are is compared where they are."""
+    with pytest.raises(HandOffError, match=rf"a chunk is .*{found}.* tell dask"):
+        dask.compute(interop.convert(x, to=to))
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "scipy.csr", "sparse.coo"])
+def test_chunks_of_another_shape(to, scheduler):
+    """A chunk of another shape than dask was told is not repeated to fill its place."""
+    x = lying(lambda c: c[:1])
+    with pytest.raises(HandOffError, match=r"has the shape \(1, [24]\).*chunks="):
+        interop.convert(x, to=to)
+
+
+def test_masked_arrays():
+    """dask's masked arrays are refused with what to do, and no mask is lost."""
+    x = da.ma.masked_greater(array(), 5)
+    for to in ("numpy", "dask.torch", "torch"):
+        with pytest.raises(RefusedError, match=r"fill them first \(dask.array.ma.filled\)"):
+            interop.convert(x, to=to, allow="drop_mask")
+    assert interop.convert(da.ma.filled(x, 0), to="numpy").max() == 3
+
+
+def test_chunks_of_other_libraries():
+    """Chunks that are no format here, or that are part of a graph, are refused with the reason."""
+    import jax.numpy as jnp
+
+    x = array().map_blocks(jnp.asarray, dtype="f4", meta=jnp.empty((0, 0), "f4"))
+    with pytest.raises(RefusedError, match="does not know inside of dask"):
+        interop.convert(x, to="numpy")
+    meta = torch.empty((0, 0), requires_grad=True)
+    x = array().map_blocks(torch.from_numpy, dtype=torch.float32, meta=meta)
+    with pytest.raises(RefusedError, match="detach them in the task"):
+        interop.convert(x, to="numpy")
+    for numbers in (np.array(["a"]), np.array([None]), np.zeros(2, "M8[s]"), np.zeros(2, "i4,f4")):
+        with pytest.raises(RefusedError, match="not a dtype of numbers"):
+            interop.convert(da.from_array(numbers, -1), to="torch")
+
+
+# ------------------------------------------------------------------ policy
+
+
+def test_to_compute_can_be_forbidden():
+    """``forbid={"materialize"}`` refuses to compute, and leaves what computes nothing."""
+    x = array()
+    for to in ("numpy", "torch", "scipy.csr"):
+        with pytest.raises(RefusedError, match=r"'materialize'.*allow=\{'materialize'\}"):
+            interop.convert(x, to=to, forbid="materialize")
+    assert isinstance(interop.convert(x, to="dask.torch", forbid="materialize"), da.Array)
+
+
+def test_no_copies_from_chunk_to_chunk():
+    """Whether a chunk can be shared is known in the worker only, so ``copy=False`` refuses."""
+    x = array()
+    for kind in KINDS[1:]:
+        with pytest.raises(RefusedError, match=r"leave out copy=False|densify"):
+            interop.convert(x, to=name(kind), copy=False)
+    assert interop.convert(x, to="dask", copy=False) is x
+    assert interop.convert(x, to="torch", copy=False).shape == (8, 6)
+
+
+def test_densifying_chunks_can_be_forbidden():
+    """Sparse chunks become dense as an effect that the policy knows."""
+    x = array("scipy.csr")
+    assert interop.plan(x, to="dask.torch").effects == {"densify"}
+    with pytest.raises(RefusedError, match="densify"):
+        interop.convert(x, to="dask.torch", forbid="densify")
+
+
+def test_chunks_are_shared_where_they_can_be():
+    """A chunk of NumPy's in memory is the memory of torch's; with ``copy=True`` it is not."""
+    x = array(chunks=-1).persist()
+    (chunk,) = chunks_of(x)
+    (shared,) = chunks_of(interop.convert(x, to="dask.torch"))
+    assert starts(shared) == starts(chunk)
+    for to in ("dask.torch", "dask"):
+        (copied,) = chunks_of(interop.convert(x, to=to, copy=True))
+        assert starts(copied) != starts(chunk)
+        copied += 1
+    assert (chunk == NUMBERS).all()
+
+
+# ------------------------------------------------------------------ into dask
+
+
+@pytest.mark.parametrize(
+    "make",
+    [np.array, torch.tensor, sp.csr_array, sparse.COO.from_numpy, lambda a: a.tolist()],
+    ids=["numpy", "torch", "scipy", "sparse", "python"],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_into_dask(make, kind):
+    """Anything becomes a dask array of any chunks, and nothing of it is read before it must."""
+    value = make(NUMBERS)
+    made = interop.convert(value, to=name(kind))
+    assert {type(chunk) for chunk in chunks_of(made)} == {TYPES[kind]}
+    assert (plain(interop.convert(made, to=kind)) == NUMBERS).all()
+
+
+def test_chunk_sizes_are_dasks_option():
+    """dask's option says how large the chunks are; a sparse array is one."""
+    numbers = np.arange(4096.0).reshape(64, 64)
+    with dask.config.set({"array.chunk-size": "8 KiB"}):
+        for kind, count in (("numpy", (2, 2)), ("torch", (2, 2)), ("scipy.csr", (1, 1))):
+            value = interop.convert(numbers, to=kind)
+            assert interop.convert(value, to=name(kind)).numblocks == count
+    assert interop.convert(numbers, to="dask").numblocks == (1, 1)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "scipy.csr"])
+def test_wrapped_arrays_are_told_apart(kind):
+    """Two arrays in memory never get one name in a graph, whatever is in them."""
+    one, other = (interop.convert(interop.convert(NUMBERS * n, kind), name(kind)) for n in (1, 3))
+    assert (plain((one + other).compute()) == NUMBERS * 4).all()
+
+
+def test_a_wrapped_sparse_array_can_be_cut():
+    """The one chunk of a sparse array can be cut into several, by dask."""
+    x = interop.convert(sp.csr_array(NUMBERS), to="dask.scipy.csr").rechunk((3, 6))
+    assert interop.spec(x).format == "dask.scipy.csr"
+    assert (interop.convert(interop.convert(x, to="dask.torch"), to="numpy") == NUMBERS).all()
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_wrapped_arrays_are_views(kind):
+    """Without a copy the chunks are the array's memory; a copy is made before, not when read."""
+    value = interop.convert(NUMBERS.copy(), to=kind)
+    route = interop.plan(value, to="dask")
+    assert route.zero_copy
+    assert route.aliases
+    shared, copied = interop.convert(value, "dask"), interop.convert(value, "dask", copy=True)
+    later = [interop.convert(value, name(k), copy=True) for k in ("torch", "scipy.csr")]
+    assert starts(chunks_of(shared)[0]) == starts(value)
+    value += 1
+    assert (shared.compute() == NUMBERS + 1).all()
+    assert (copied.compute() == NUMBERS).all()
+    for made in later:
+        assert (interop.convert(made, to="numpy") == NUMBERS).all()
+
+
+def test_read_only_memory_stays_so():
+    """The chunks of a read-only array are read-only, and torch's are copies."""
+    numbers = NUMBERS.copy()
+    numbers.flags.writeable = False
+    x = interop.convert(numbers, to="dask")
+    (chunk,) = chunks_of(x)
+    assert starts(chunk) == starts(numbers)
+    assert not chunk.flags.writeable
+    (copied,) = chunks_of(interop.convert(numbers, to="dask.torch"))
+    copied += 1
+    assert (numbers == NUMBERS).all()
+
+
+# ------------------------------------------------------------------ devices, planned
+
+
+def cuda(format_):
+    return interop.make_spec(format_, "float32", device="cuda:0", shape=(64, 64))
+
+
+def test_cupy_chunks_are_planned():
+    """Chunks go to a device and back as transfers, and are wrapped there without one."""
+    host = interop.make_spec("dask", "float32", shape=(64, 64))
+    up = interop.plan(host, to="dask.cupy")
+    assert (up.effects, up.result.device) == ({"transfer"}, "cuda")
+    assert interop.plan(host, to="dask.cupy", device="cuda:1").result.device == "cuda:1"
+    for to in ("dask", "dask.torch", "dask.scipy.csr"):
+        down = interop.plan(cuda("dask.cupy"), to=to)
+        assert "transfer" in down.effects
+        assert "materialize" not in down.effects
+    assert interop.plan(cuda("cupy"), to="dask.cupy").zero_copy
+    computed = interop.plan(cuda("dask.cupy"), to="cupy")
+    assert (computed.effects, computed.result.device) == ({"materialize"}, "cuda:0")
+
+
+def test_cupy_without_a_device(in_subprocess):
+    """Where no device is found, that is said when the array is converted, not when computed."""
+    in_subprocess(
+        """
+        import dask.array as da, interop
+        try:
+            interop.convert(da.ones(3), to="dask.cupy")
+        except ImportError as error:
+            assert "finds no device" in str(error), error
+        else:
+            raise AssertionError
+        """,
+        CUDA_VISIBLE_DEVICES="",
+    )
+
+
+# ------------------------------------------------------------------ a cluster
+
+CLUSTER = """
+    import logging, os, resource, sys, tempfile
+
+    import dask, numpy as np, dask.array as da
+    from distributed import Client, LocalCluster
+
+    import interop
+
+    LIMIT = 10**9
+
+    def peak():
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def main(client):
+        assert len(set(client.run(os.getpid).values()) - {os.getpid()}) == 2
+BODY
+
+    if __name__ == "__main__":
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        with (
+            tempfile.TemporaryDirectory() as scratch,
+            dask.config.set({"temporary-directory": scratch}),
+            LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=True, memory_limit=LIMIT,
+                host="127.0.0.1", dashboard_address=None,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            main(client)
+"""
+
+
+def on_cluster(in_subprocess, body):
+    """Run a program on a cluster of two worker processes, in a process of its own."""
+    body = "\n".join(f"        {line}" for line in body.strip("\n").splitlines())
+    return in_subprocess(CLUSTER.replace("BODY", body))
+
+
+def test_more_data_than_a_worker_may_hold(in_subprocess):
+    """Chunks become torch's and SciPy's in the workers, which never hold all of them."""
+    on_cluster(
+        in_subprocess,
+        """
+def numbers(block_info=None):
+    made = np.zeros(block_info[None]["chunk-shape"])
+    made[:, ::50] = block_info[None]["chunk-location"][0] + np.arange(0, columns, 50)
+    return made
+
+count, rows, columns = 130, 1_000, 1_000
+x = da.map_blocks(numbers, chunks=((rows,) * count, (columns,)), dtype="f8", meta=np.empty((0, 0)))
+assert x.nbytes > LIMIT, x.nbytes
+expected = np.zeros(columns)
+expected[::50] = rows * (count * np.arange(0, columns, 50) + sum(range(count)))
+sums = {"dtype": "f8", "chunks": ((1,) * x.numblocks[0], (columns,)), "meta": np.empty((0, 0))}
+
+def of_tensor(chunk):
+    import torch
+    assert type(chunk) is torch.Tensor
+    return chunk.sum(0, keepdim=True).numpy()
+
+def of_rows(chunk):
+    import scipy.sparse
+    assert type(chunk) is scipy.sparse.csr_array
+    return np.asarray(chunk.sum(0))[None]
+
+for target, total in (("dask.torch", of_tensor), ("dask.scipy.csr", of_rows)):
+    made = interop.convert(x, to=target)
+    assert interop.spec(made).format == target
+    found = interop.convert(made.map_blocks(total, **sums).sum(axis=0), to="numpy")
+    assert np.array_equal(found, expected), target
+assert all(bytes_ < LIMIT for bytes_ in client.run(peak).values()), client.run(peak)
+""",
+    )
+
+
+def test_chunks_travel_between_processes(in_subprocess):
+    """Whatever the dtype and the format, what comes from other processes is what was there."""
+    on_cluster(
+        in_subprocess,
+        """
+import ml_dtypes, torch
+values = np.where(np.arange(64) % 3, 0, np.arange(64) % 8).reshape(8, 8).astype("f4")
+for dtype in ("float32", "bfloat16", "float8_e5m2", "complex64", "int64", "bool"):
+    expected = values.astype(getattr(ml_dtypes, dtype, dtype))
+    x = interop.convert(da.from_array(values, 3), to="dask", dtype=dtype)
+    for target in ("dask", "dask.torch"):
+        for result in ("numpy", "torch"):
+            got = interop.convert(interop.convert(x, to=target), to=result)
+            got = interop.convert(got, to="numpy")
+            assert (got.dtype, got.tobytes()) == (expected.dtype, expected.tobytes()), dtype
+for target in ("scipy.csr", "scipy.csc", "scipy.coo", "sparse.coo"):
+    made = interop.convert(da.from_array(values, 3), to=f"dask.{target}")
+    assert np.array_equal(interop.convert(interop.convert(made, to=target), to="numpy"), values)
+sent = interop.convert(torch.tensor(values), to="dask.torch")
+assert torch.equal(interop.convert(sent, to="torch"), torch.tensor(values))
+wrong = da.from_array(values, 3).map_blocks(
+    lambda c: np.ma.masked_greater(c, 3), dtype="f4", meta=np.empty((0, 0), "f4"))
+for made in (wrong, interop.convert(wrong, to="dask.torch")):
+    try:
+        interop.convert(made, to="numpy")
+    except interop.errors.HandOffError as error:
+        assert "masked" in str(error)
+    else:
+        raise AssertionError
+""",
+    )

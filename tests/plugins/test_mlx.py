@@ -1,0 +1,605 @@
+"""MLX: arrays in and out, what shares memory, and what is computed, traced or never narrowed."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from types import ModuleType
+
+import jax.numpy as jnp
+import ml_dtypes
+import mlx.core as mx
+import numpy as np
+import pytest
+import torch
+
+import interop
+from interop.errors import Declined, HandOffError, RefusedError
+from interop_plugins import mlx as plugin
+
+NAMES = sorted(plugin._DTYPES)
+SHAPES = [(3, 4), (), (0, 3), (70, 500)]
+
+
+def numpy_dtype(name):
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def mlx_dtype(name):
+    return mx.bool_ if name == "bool" else getattr(mx, name)
+
+
+def numbers(name, shape=(3, 4)):
+    """Return small numbers that every dtype can hold."""
+    size = int(np.prod(shape))
+    return (2 ** (np.arange(size) % 2)).reshape(shape).astype(numpy_dtype(name))
+
+
+def array(name, shape=(3, 4)):
+    """Return an array, made by MLX itself of Python's numbers, that has not been computed."""
+    flat = mx.array(numbers(name, shape).astype("c16").real.ravel().tolist(), dtype=mx.float32)
+    return flat.reshape(shape).astype(mlx_dtype(name))
+
+
+def address(value):
+    """Return the address of an array's first element, as MLX itself exports it."""
+    if value.dtype == mx.bfloat16:
+        value = value.view(mx.uint16)
+    return start(np.from_dlpack(value))
+
+
+def start(a):
+    return a.__array_interface__["data"][0]
+
+
+def same(a, b):
+    """Tell whether two arrays of NumPy's are of one dtype and shape, and equal bit for bit."""
+    return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+
+
+def labels(route):
+    return [step.label for step in route.steps]
+
+
+# ------------------------------------------------------------------ describing
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_described(name, shape):
+    """The spec says dtype, shape, device and bytes, and that the memory never changes."""
+    spec = interop.spec(array(name, shape))
+    assert (spec.format, spec.dtype, spec.device) == ("mlx", name, "cpu")
+    assert (spec.shape, spec.traits) == (shape, {"immutable"})
+    assert spec.nbytes == numbers(name, shape).nbytes
+
+
+def test_named_targets():
+    """The module, the array type, a dtype and an array name the format; an array stays itself."""
+    lazy = mx.array([1.0, 2.0]) + 1
+    for target in ("mlx", mx, mx.array):
+        assert isinstance(interop.convert(np.ones(2, "f4"), to=target), mx.array)
+        assert interop.convert(lazy, to=target) is lazy
+    with interop.policy():
+        assert interop.convert(lazy, to="mlx") is lazy
+    assert interop.convert([1.0], like=lazy, dtype=mx.bfloat16).dtype == mx.bfloat16
+    assert interop.convert(lazy, to="numpy", dtype=mx.bool_).dtype == bool
+
+
+LAYOUTS = {
+    "transposed": (lambda a: a.T, {"noncontiguous"}),
+    "reversed": (lambda a: a[::-1, ::-2], {"noncontiguous", "negative_strides"}),
+    "skipping": (lambda a: a[1:, ::2], {"noncontiguous"}),
+    "rows": (lambda a: a[1:], set()),
+    "one": (lambda a: a[1, 2], set()),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "complex64", "bool"])
+def test_layouts(name, layout):
+    """A view of an array is described as it lies, shared by NumPy, and put in order for torch."""
+    view, traits = LAYOUTS[layout]
+    base = array(name)
+    mx.eval(base)
+    value, expected = view(base), view(numbers(name))
+    assert interop.spec(value).traits == traits | {"immutable"}
+    for _ in range(3):
+        result = interop.convert(value, to="numpy", copy=False)
+        assert same(result, expected)
+        assert start(result) == address(value)
+        assert address(base) <= start(result) < address(base) + base.nbytes
+    tensor = interop.convert(value, to="torch")
+    assert interop.plan(value, to="torch").zero_copy is ("negative_strides" not in traits)
+    assert same(interop.convert(tensor, to="numpy"), expected)
+    assert (tensor.data_ptr() == address(value)) is ("negative_strides" not in traits)
+    copied = interop.convert(value, to="mlx", copy=True)
+    assert interop.spec(copied).traits == {"immutable"}
+    assert same(interop.convert(copied, to="numpy"), expected)
+
+
+def test_repeated_memory():
+    """An array that repeats its rows is shared as one that does, and copied for torch."""
+    value = mx.broadcast_to(mx.arange(4), (3, 4))
+    assert interop.spec(value).traits == {"immutable", "noncontiguous", "broadcast"}
+    result = interop.convert(value, to="numpy", copy=False)
+    assert (result.strides, result.tolist()) == ((0, 4), [[0, 1, 2, 3]] * 3)
+    assert interop.convert(value, to="torch").tolist() == [[0, 1, 2, 3]] * 3
+    assert interop.convert(value, to="jax").tolist() == [[0, 1, 2, 3]] * 3
+
+
+# ------------------------------------------------------------------ out of MLX
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_to_numpy(name, shape):
+    """NumPy shares the memory, read-only; a copy is writable and leaves the array alone."""
+    value = array(name, shape)
+    for _ in range(3):  # the third by a shortcut
+        result = interop.convert(value, to="numpy")
+        assert same(result, numbers(name, shape))
+        assert not result.flags.writeable
+        assert start(result) == address(value) or not result.size
+    assert interop.plan(value, to="numpy").zero_copy
+    copied = interop.convert(value, to="numpy", copy=True)
+    assert copied.flags.writeable
+    copied[...] = 0
+    assert same(interop.convert(value, to="numpy"), numbers(name, shape))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_to_torch(name, shape):
+    """torch shares the memory unless that is forbidden."""
+    value = array(name, shape)
+    for _ in range(3):
+        result = interop.convert(value, to="torch")
+        assert (str(result.dtype), tuple(result.shape)) == (f"torch.{name}", shape)
+        assert result.data_ptr() == address(value) or not value.size
+        assert same(interop.convert(result, to="numpy"), numbers(name, shape))
+    assert interop.plan(value, to="torch").effects == {"alias_immutable"}
+    for words in ({"copy": True}, {"forbid": "alias_immutable"}):
+        copied = interop.convert(value, to="torch", **words)
+        assert copied.data_ptr() != address(value) or not value.size
+        copied.zero_()
+    assert same(interop.convert(value, to="numpy"), numbers(name, shape))
+
+
+@pytest.mark.parametrize("name", ["int32", "bfloat16"])
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_what_is_shared_outlives_and_never_changes(target, name):
+    """What MLX does to an array, or to its memory when it is gone, does not reach who shares it."""
+    count = 100_000
+    for change in ("+=", "[]=", "del"):
+        value = mx.zeros(count, dtype=mlx_dtype(name)) + 3
+        result = interop.convert(value, to=target)
+        if change == "+=":
+            value += 1
+        elif change == "[]=":
+            value[:] = 4
+        mx.eval(value)
+        assert float(value[0]) == (3 if change == "del" else 4)
+        del value
+        gc.collect()
+        others = [mx.zeros(count, dtype=mlx_dtype(name)) + n for n in range(5, 9)]
+        mx.eval(others)
+        assert float(result.min()) == float(result.max()) == 3
+
+
+def test_memoryviews_would_change(in_subprocess):
+    """The buffer protocol, which is not used here, lets MLX write to memory that others see."""
+    out = in_subprocess("""
+        import mlx.core as mx, numpy as np
+        value = mx.zeros(100_000, dtype=mx.int32) + 3
+        mx.eval(value)
+        seen = np.asarray(memoryview(value))
+        value += 1
+        mx.eval(value)
+        print(seen[0])
+    """)
+    assert out.strip() == "4"
+
+
+def test_shared_memory_is_released():
+    """MLX gets its memory back when the last who shares it is gone."""
+    mx.clear_cache()
+    before = mx.get_active_memory()
+    value = mx.zeros(1_000_000) + 1
+    shared = [interop.convert(value, to="numpy") for _ in range(3)]
+    shared.append(interop.convert(value, to="torch"))
+    del value
+    gc.collect()
+    assert mx.get_active_memory() - before >= 4_000_000
+    shared.clear()
+    gc.collect()
+    assert mx.get_active_memory() - before < 1_000_000
+
+
+# ------------------------------------------------------------------ into MLX
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_from_numpy(name, shape):
+    """MLX gets a copy of the elements, so that nobody can change its array."""
+    source = numbers(name, shape)
+    result = interop.convert(source, to="mlx")
+    source[...] = 0
+    assert (result.dtype, result.shape) == (mlx_dtype(name), shape)
+    assert same(interop.convert(result, to="numpy"), numbers(name, shape))
+    route = interop.plan(source, to="mlx")
+    assert route.effects == {"copy"}
+    assert not route.aliases
+    with pytest.raises(RefusedError, match="leave out copy=False"):
+        interop.convert(source, to="mlx", copy=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_from_torch(name):
+    """A tensor's elements are copied in order, once if they are in order, whatever graph they are in."""
+    plain = numbers(name)
+    source = interop.convert(plain, to="torch")
+    route = interop.plan(source, to="mlx")
+    assert [step.writes for step in route.steps].count(True) == 1
+    for value, expected in ((source, plain), (source.mT, plain.T), (source[:, ::2], plain[:, ::2])):
+        result = interop.convert(value, to="mlx")
+        assert same(interop.convert(result, to="numpy"), np.ascontiguousarray(expected))
+    if source.is_floating_point():
+        assert interop.convert(source.requires_grad_(), to="mlx").shape == (3, 4)
+
+
+def test_lazy_tensors():
+    """A tensor's conjugation and negation are settled on the way."""
+    conj = torch.tensor([1 + 2j, 3 - 1j]).conj()
+    assert interop.convert(conj, to="mlx").tolist() == [1 - 2j, 3 + 1j]
+    assert interop.convert(conj.imag, to="mlx").tolist() == [-2, 1]
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "int64", "complex64"])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        lambda a: a.T,
+        lambda a: a[::-1, ::-2],
+        lambda a: np.broadcast_to(a[0], a.shape),
+        lambda a: np.frombuffer(a.tobytes(), a.dtype),
+        lambda a: np.frombuffer(b"x" + a.tobytes(), a.dtype, offset=1),
+        lambda a: a[0, 0],
+        lambda a: a.astype(a.dtype.newbyteorder(">")) if a.dtype.isbuiltin == 1 else a,
+    ],
+)
+def test_memory_of_every_kind(odd, name):
+    """Transposed, reversed, repeated, read-only, unaligned and swapped memory arrives in order."""
+    value = odd(np.arange(36).reshape(6, 6).astype(numpy_dtype(name)))
+    result = interop.convert(value, to="mlx")
+    assert result.dtype == mlx_dtype(name)
+    expected = np.ascontiguousarray(value, numpy_dtype(name)).reshape(value.shape)
+    assert same(interop.convert(result, to="numpy"), expected)
+
+
+BITS = {
+    "float16": ("u2", [0x7E01, 0xFC01, 0x0001, 0x8000, 0x7C00]),
+    "bfloat16": ("u2", [0x7FC1, 0xFF81, 0x0001, 0x8000, 0x007F]),
+    "float32": ("u4", [0x7FC00001, 0xFF800001, 0x00000001, 0x80000000]),
+    "complex64": ("u4", [0x7FC00001, 0x80000000, 0x00000001, 0xFF800001]),
+    "float64": ("u8", [0x7FF8000000000001, 0x7FF0000000000001, 1, 2**63]),
+    "int64": ("u8", [2**40 + 7, 2**63, 2**64 - 1]),
+    "uint64": ("u8", [2**40 + 7, 2**63, 2**64 - 1]),
+}
+
+
+@pytest.mark.parametrize("step", [1, 2, -1])
+@pytest.mark.parametrize("name", BITS)
+def test_bits_arrive(name, step):
+    """NaN payloads, signalling NaN, subnormals, minus zero and 64-bit integers keep every bit."""
+    carrier, bits = BITS[name]
+    value = np.array(bits, carrier).view(numpy_dtype(name))[::step]
+    arrived = interop.convert(value, to="mlx")
+    for _ in range(3):
+        back = interop.convert(arrived, to="numpy")
+        assert same(back, np.ascontiguousarray(value))
+    tensor = interop.convert(arrived, to="torch")
+    assert same(interop.convert(tensor, to="numpy"), np.ascontiguousarray(value))
+
+
+def test_masks():
+    """A mask is not lost in silence."""
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(np.ma.array([1.0, 2], dtype="f4", mask=[0, 1]), to="mlx")
+
+
+def test_from_jax_and_lists():
+    """JAX's arrays and Python's numbers become MLX's."""
+    assert interop.convert(jnp.arange(3.0), to="mlx").tolist() == [0, 1, 2]
+    assert interop.convert([[1, 2], [3, 4]], to="mlx").tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("count", [5, 50_000])
+@pytest.mark.parametrize("source", ["numpy", "torch", "mlx"])
+def test_casts(source, count):
+    """A dtype that is asked for is that of the result, as NumPy casts, in one new array."""
+    a = np.arange(count, dtype="f4") % 100
+    value = interop.convert(a, to=source)
+    for dtype in ("int8", "float16", "bfloat16", "uint32", "complex64", "float64", "bool"):
+        result = interop.convert(value, to="mlx", dtype=dtype)
+        assert result.dtype == mlx_dtype(dtype)
+        assert same(interop.convert(result, to="numpy"), a.astype(numpy_dtype(dtype)))
+        # The others are cast faster before.
+        if source != "torch" and dtype not in ("float16", "bfloat16", "complex64"):
+            route = interop.plan(value, to="mlx", dtype=dtype)
+            assert [step.writes for step in route.steps].count(True) == 1
+    assert same(interop.convert(value, to="numpy"), a)
+
+
+def test_casts_are_numpys():
+    """Numbers that a dtype cannot hold become what NumPy makes of them."""
+    value = np.array([300.7, -1.5, 65520.0, np.nan, 1e30], "f4")
+    for dtype in ("uint8", "float16", "bfloat16"):
+        expected = interop.convert(value, to="numpy", dtype=dtype)
+        result = interop.convert(interop.convert(value, to="mlx"), to="mlx", dtype=dtype)
+        assert same(interop.convert(result, to="numpy"), expected)
+    real = interop.convert(np.array([1 + 2j], "c8"), to="mlx", dtype="float32")
+    assert (real.dtype, real.tolist()) == (mx.float32, [1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_copies(name):
+    """``copy=True`` gives another array of the same elements."""
+    value = array(name)
+    result = interop.convert(value, to="mlx", copy=True)
+    assert address(result) != address(value)
+    assert same(interop.convert(result, to="numpy"), numbers(name))
+
+
+# ------------------------------------------------------------------ what MLX lacks
+
+
+@pytest.mark.parametrize(
+    ("name", "narrower", "number"),
+    [("complex128", "complex64", 1e300j), ("longdouble", "float64", 1.5)],
+)
+def test_never_narrowed_in_silence(name, narrower, number):
+    """What MLX lacks is refused unless the loss is permitted or another dtype is asked for."""
+    value = np.array([number], name)
+    with pytest.raises(RefusedError, match=rf"narrow.*dtype='{narrower}'\.$"):
+        interop.convert(value, to="mlx")
+    for words in ({"allow": "narrow"}, {"dtype": narrower}):
+        assert interop.convert(value, to="mlx", **words).dtype == mlx_dtype(narrower)
+
+
+def test_narrow_reals_are_widened():
+    """8-bit reals, which MLX lacks, become a dtype that holds all of them."""
+    for name in ("float8_e4m3fn", "float8_e5m2"):
+        value = np.arange(256, dtype="u1").view(numpy_dtype(name))
+        result = interop.convert(value, to="mlx")
+        back = interop.convert(result, to="numpy").astype("f4")
+        np.testing.assert_array_equal(back, value.astype("f4"))
+
+
+def test_doubles_stay_doubles_on_the_cpu():
+    """float64, of which MLX's own constructor makes float32, arrives in full."""
+    value = np.array([1e300, 1 / 3])
+    assert mx.array(value).dtype == mx.float32
+    for source in (value, torch.from_numpy(value), value.tolist()):
+        result = interop.convert(source, to="mlx")
+        assert (result.dtype, result.tolist()) == (mx.float64, [1e300, 1 / 3])
+
+
+@pytest.fixture
+def on_gpu(monkeypatch):
+    """MLX whose default device is a GPU, as on Apple's machines."""
+    core = ModuleType("mlx.core")
+    vars(core).update(vars(mx))
+    core.default_device = lambda: "gpu"
+    monkeypatch.setitem(sys.modules, "mlx.core", core)
+
+
+def test_doubles_on_a_gpu(on_gpu):
+    """While the default device is a GPU, which has no float64, that is narrow, and said so."""
+    value = np.array([1e300])
+    for _ in range(2):
+        with pytest.raises(RefusedError, match=r"narrow.*dtype='float32'\.$"):
+            interop.convert(value, to="mlx")
+        with pytest.raises(RefusedError, match="default device"):
+            interop.convert(value, to="mlx", dtype="float64")
+        assert interop.convert(value, to="mlx", allow="narrow").dtype == mx.float32
+    with pytest.raises(Declined, match="GPU"):
+        plugin.from_numpy(value)
+
+
+def test_doubles_after_the_device_has_changed(monkeypatch):
+    """A plan of before the default device was changed is not carried out after."""
+    value = np.array([1e300])
+    route = interop.plan(value, to="mlx")
+    assert route(value).dtype == mx.float64
+    core = ModuleType("mlx.core")
+    vars(core).update(vars(mx))
+    core.default_device = lambda: "gpu"
+    monkeypatch.setitem(sys.modules, "mlx.core", core)
+    with pytest.raises(RefusedError, match="narrow"):
+        route(value)
+
+
+def test_before_mlx_is_imported(in_subprocess):
+    """Planning imports nothing, and goes by what MLX's default device is on such a machine."""
+    program = """
+        import sys, interop
+        spec = interop.make_spec("numpy", "float64", shape=(3,))
+        sys.platform = {platform!r}
+        try:
+            print(interop.plan(spec, to="mlx").result.dtype)
+        except interop.errors.RefusedError as error:
+            print("narrow" in str(error))
+        assert "mlx.core" not in sys.modules
+    """
+    assert in_subprocess(program.format(platform="linux")).strip() == "float64"
+    assert in_subprocess(program.format(platform="darwin")).strip() == "True"
+
+
+def test_axes_too_long_for_mlx():
+    """An axis of more elements than MLX can count is refused before anything is copied."""
+    value = np.broadcast_to(np.zeros(1, "u1"), (2**31,))
+    with pytest.raises(RefusedError, match=r"at most 2147483647 elements along an axis"):
+        interop.convert(value, to="mlx")
+
+
+# ------------------------------------------------------------------ computing and tracing
+
+
+def test_lazy_arrays_are_computed():
+    """An array that was not computed is, and no effect is said of it: nobody can tell it apart."""
+    lazy = mx.arange(4) * 2
+    with interop.policy(forbid="materialize"):
+        assert interop.convert(lazy, to="numpy").tolist() == [0, 2, 4, 6]
+    assert interop.plan(mx.arange(4) * 2, to="numpy").effects == set()
+
+
+@pytest.mark.parametrize("transform", ["compile", "vmap", "compiled gradient"])
+def test_inside_traces(transform):
+    """A traced value has no elements to hand over, and is what it is to MLX."""
+    seen = []
+
+    def look(x):
+        for value in (x, x * 2):
+            assert interop.spec(value).traits == {"traced"}
+            for target in ("numpy", "torch", "python", "jax"):
+                with pytest.raises(RefusedError, match=r"inside a trace.*convert outside"):
+                    interop.convert(value, to=target)
+            with pytest.raises(RefusedError, match="inside a trace"):
+                interop.convert(value, to="mlx", copy=True)
+            assert interop.convert(value, to="mlx") is value
+            with interop.policy():
+                assert interop.convert(value, to="mlx") is value
+        arrays = (np.ones(4, "f4"), np.ones(8, "f4")[::2], np.ones(4))
+        seen.extend(interop.convert(a, to="mlx", dtype="float32") for a in arrays)
+        return (x * seen[-1]).sum()
+
+    x = mx.ones((2, 4))
+    for _ in range(3):  # so that shortcuts are known
+        interop.convert(x, to="numpy"), interop.convert(x, to="torch")
+    if transform == "compile":
+        assert mx.compile(look)(x).item() == 8
+    elif transform == "vmap":
+        assert mx.vmap(look)(x).tolist() == [4, 4]
+    else:
+        assert mx.compile(mx.grad(look))(x).tolist() == [[1] * 4] * 2
+    assert len(seen) == 3
+
+
+def test_inside_gradients():
+    """In a gradient MLX has the numbers at hand, and what leaves is a constant, as `tolist` is."""
+
+    def loss(x):
+        y = x * 2
+        for target in ("numpy", "torch"):
+            assert interop.convert(y, to=target).tolist() == y.tolist() == [2, 4]
+        assert interop.convert(y, to="mlx") is y
+        return (y * interop.convert(interop.convert(x, to="numpy"), to="mlx")).sum()
+
+    assert mx.grad(loss)(mx.array([1.0, 2.0])).tolist() == [2, 4]  # of 2 * x * constant
+
+
+def test_arrays_of_other_threads():
+    """A lazy array of another thread, which MLX cannot compute here, is refused with the reason."""
+    made = []
+    thread = threading.Thread(target=lambda: made.append(mx.arange(5) + 1))
+    thread.start()
+    thread.join()
+    assert interop.spec(made[0]).traits == {"uncomputed"}
+    for target in ("numpy", "torch"):
+        with pytest.raises(RefusedError, match=r"the thread that made it.*mlx\.core\.eval"):
+            interop.convert(made[0], to=target)
+    assert interop.convert(made[0], to="mlx") is made[0]
+
+
+def test_computed_arrays_of_other_threads():
+    """An array that its thread has computed is shared, and others' are copied, in any thread."""
+    made, found = [], []
+
+    def make():
+        made.append(mx.array([1.0, 2.0], dtype=mx.bfloat16) + 1)
+        mx.eval(made[0])
+        found.append(interop.convert(np.arange(6.0)[::-2], to="mlx", dtype="bfloat16"))
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    assert interop.convert(made[0], to="torch").tolist() == [2, 3]
+    assert interop.convert(found[0], to="torch").tolist() == [5, 3, 1]
+
+
+def test_failing_computations(monkeypatch):
+    """A computation that fails on the way to NumPy stops the conversion, with what failed.
+
+    MLX would take the array for computed after that. Whether and when it notices a failure in
+    another thread of its own is a race, so that the failure is made up here.
+    """
+    value = mx.ones(2)
+
+    def fail(*_, **__):
+        raise RuntimeError("[Inverse::eval_cpu] LU factorization failed")
+
+    monkeypatch.setattr(np, "from_dlpack", fail)
+    with pytest.raises(
+        HandOffError, match=r"LU factorization.*[Cc]orrect what it is computed from"
+    ):
+        plugin.numpy_shortcut(value)
+    for error, trait in (
+        (RuntimeError("[Inverse::eval_cpu] LU factorization failed"), "uncomputed"),
+        (
+            RuntimeError("[eval] Attempting to eval an array during function transformations"),
+            "traced",
+        ),
+    ):
+        assert plugin._reason(error) == trait
+    spec = interop.make_spec("mlx", "float32", shape=(2,), traits={"uncomputed"})
+    with pytest.raises(RefusedError, match=r"correct what it is computed from\.$"):
+        interop.plan(spec, to="numpy")
+
+
+def test_subclasses():
+    """An array of a subclass becomes one of MLX's own over the same memory."""
+
+    class Special(mx.array):
+        pass
+
+    value = Special([1.0, 2.0])
+    assert interop.spec(value).traits == {"immutable", "subclass"}
+    plain = interop.convert(value, to="mlx")
+    assert type(plain) is mx.array
+    assert address(plain) == address(value)
+    assert interop.convert(value, to="numpy").tolist() == [1, 2]
+
+
+class OnDevice:
+    """What an array of MLX's CUDA build shows of where it is."""
+
+    def __init__(self, kind):
+        self.dtype, self.shape, self.nbytes = mx.float32, (2,), 8
+        self.kind = kind
+
+    def __dlpack_device__(self):
+        return (self.kind, 0)
+
+
+def test_devices():
+    """Apple's unified memory is the host's; memory of a CUDA build is not taken for it."""
+    assert plugin._device(OnDevice(1)) == plugin._device(OnDevice(8)) == "cpu"
+    assert plugin._device(OnDevice(2)) == "cuda:0"
+    spec = interop.make_spec("mlx", "float32", device="cuda:0", shape=(3,), traits={"immutable"})
+    with pytest.raises(RefusedError):
+        interop.plan(spec, to="numpy")
+
+
+def test_memory_is_told():
+    """A receipt says what is shared, also of views that are walked backwards."""
+    base = mx.arange(10)
+    for value in (base, base[::-1], base[2:5], mx.array(3.0)):
+        with interop.trace() as receipts:
+            interop.convert(value, to="numpy")
+            interop.convert(value, to="numpy", copy=True)
+        assert [receipt.aliased for receipt in receipts] == [True, False]
+    low, count = plugin.memory(base[::-1])[0]
+    assert (low, count) == (address(base), 40)

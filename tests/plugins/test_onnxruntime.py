@@ -1,0 +1,605 @@
+"""ONNX Runtime: tensors in and out, who keeps their memory, and what is no tensor."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from types import SimpleNamespace
+
+import ml_dtypes
+import numpy as np
+import onnxruntime as ort
+import pytest
+import torch
+
+import interop
+from interop.errors import HandOffError, RefusedError
+from interop_plugins import onnxruntime as plugin
+
+NAMES = sorted(plugin._DTYPES)
+PLAIN, NARROW, PACKED = sorted(plugin._PLAIN), sorted(plugin._NARROW), sorted(plugin._PACKED)
+SHARED = sorted(plugin._PLAIN | plugin._NARROW)
+SHAPES = [(3, 4), (), (0, 3), (70, 501)]
+TORCH = [name for name in SHARED if hasattr(torch, name)]
+
+
+def numpy_dtype(name):
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def numbers(name, shape=(3, 4)):
+    """Return small numbers that the dtype can hold."""
+    size = int(np.prod(shape))
+    dtype = numpy_dtype(name)
+    if name in PACKED:
+        return (np.arange(size) % 2).astype(np.int8).astype(dtype).reshape(shape)
+    return (2 ** (np.arange(size) % 2)).reshape(shape).astype(dtype)
+
+
+def ort_value(name, shape=(3, 4)):
+    """Return a tensor in memory of ONNX Runtime's, of the bytes that ONNX lays down."""
+    source = numbers(name, shape)
+    codes = source.view("u1" if name in PACKED else f"u{source.itemsize}").ravel()
+    value = ort.OrtValue.ortvalue_from_shape_and_type(list(shape), plugin._NUMBERS[name])
+    if name in PACKED:
+        width = plugin._PACKED_BITS[name]
+        bits = [(int(code) >> n) & 1 for code in codes for n in range(width)]
+        codes = np.packbits(np.array(bits, bool), bitorder="little")
+    if codes.size:
+        memory(value)[:] = codes.view("u1")
+    return value
+
+
+def memory(value):
+    """Return a tensor's bytes."""
+    from ctypes import c_uint8
+
+    count = value.tensor_size_in_bytes()
+    return np.ctypeslib.as_array((c_uint8 * count).from_address(value.data_ptr()))
+
+
+def start(a):
+    return a.__array_interface__["data"][0]
+
+
+def same(a, b):
+    """Tell whether two arrays of NumPy's are of one dtype and shape, and equal bit for bit."""
+    return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+
+
+def labels(route):
+    return [step.label for step in route.steps]
+
+
+# ------------------------------------------------------------------ describing
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_described(name, shape):
+    """The spec says dtype, shape, device and bytes, of packed elements those they take."""
+    value = ort_value(name, shape)
+    spec = interop.spec(value)
+    assert (spec.format, spec.dtype, spec.device) == ("onnxruntime", name, "cpu")
+    assert (spec.shape, spec.traits) == (shape, set())
+    assert spec.nbytes == value.tensor_size_in_bytes()
+
+
+def test_named_targets():
+    """The class names the format, and a value stays itself."""
+    value = interop.convert(np.ones(2), to=ort.OrtValue)
+    assert isinstance(value, ort.OrtValue)
+    assert interop.convert(value, to="onnxruntime") is value
+    assert interop.convert(value, to=ort.OrtValue) is value
+    assert isinstance(interop.convert([1.0], like=value), ort.OrtValue)
+    with interop.policy():
+        assert interop.convert(value, to="onnxruntime") is value
+
+
+# ------------------------------------------------------------------ out
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_to_numpy(name, shape):
+    """NumPy shares the memory, to read and to write; packed elements get a byte each."""
+    value = ort_value(name, shape)
+    before = memory(value).tobytes()
+    for _ in range(3):
+        result = interop.convert(value, to="numpy")
+        assert same(result, numbers(name, shape))
+        assert result.flags.writeable
+        assert (start(result) == value.data_ptr()) is (name not in PACKED) or not result.size
+    assert interop.plan(value, to="numpy").zero_copy is (name not in PACKED)
+    copied = interop.convert(value, to="numpy", copy=True)
+    copied[...] = numpy_dtype(name).type(0)
+    assert memory(value).tobytes() == before
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", TORCH)
+def test_to_torch(name, shape):
+    """torch shares the memory, with the right dtype, also of bool."""
+    value = ort_value(name, shape)
+    for _ in range(3):
+        result = interop.convert(value, to="torch", copy=False)
+        assert (str(result.dtype), tuple(result.shape)) == (f"torch.{name}", shape)
+        assert result.data_ptr() == value.data_ptr() or not result.numel()
+        assert same(interop.convert(result, to="numpy"), numbers(name, shape))
+    copied = interop.convert(value, to="torch", copy=True)
+    assert copied.data_ptr() != value.data_ptr() or not copied.numel()
+
+
+def test_what_is_written_is_seen():
+    """Shared memory is the tensor's own, both ways."""
+    array = np.zeros(3, "f4")
+    value = interop.convert(array, to="onnxruntime")
+    interop.convert(value, to="torch")[1] = 5
+    assert array.tolist() == value.numpy().tolist() == [0, 5, 0]
+    value.update_inplace(np.ones(3, "f4"))
+    assert array.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", PACKED)
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 1000])
+def test_packed_elements(name, count):
+    """Every code of the packed dtypes goes there and back, the first in the lowest bits."""
+    width = plugin._PACKED_BITS[name]
+    codes = (np.arange(count) * 7 % 2**width).astype(np.uint8)
+    if name.startswith("int"):
+        half = 2 ** (width - 1)
+        codes = ((codes ^ half).astype(np.int8) - half).view(np.uint8)
+    source = codes.view(numpy_dtype(name))
+    value = interop.convert(source, to="onnxruntime")
+    assert interop.spec(value).dtype == name
+    expected = sum(
+        (int(code) & (2**width - 1)) << (width * place) for place, code in enumerate(codes)
+    )
+    assert int.from_bytes(memory(value).tobytes(), "little") == expected
+    assert same(interop.convert(value, to="numpy"), source)
+    assert same(interop.convert(value, to="numpy", dtype="float32"), source.astype("f4"))
+
+
+# ------------------------------------------------------------------ in
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", SHARED)
+def test_from_numpy(name, shape):
+    """ONNX Runtime shares the memory of an array in C order, unless a copy is asked for."""
+    source = numbers(name, shape)
+    for _ in range(3):
+        value = interop.convert(source, to="onnxruntime", copy=False)
+        assert value.element_type() == plugin._NUMBERS[name]
+        assert tuple(value.shape()) == shape
+        assert value.data_ptr() == start(source) or not source.size
+        assert same(interop.convert(value, to="numpy"), source)
+    copied = interop.convert(source, to="onnxruntime", copy=True)
+    assert copied.data_ptr() != start(source)
+    memory(copied)[:] = 0 if source.size else []
+    assert same(source, numbers(name, shape))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", TORCH)
+def test_from_torch(name, shape):
+    """ONNX Runtime shares the memory of a contiguous tensor, also of bool and bfloat16."""
+    source = interop.convert(numbers(name, shape), to="torch")
+    value = interop.convert(source, to="onnxruntime", copy=False)
+    assert value.element_type() == plugin._NUMBERS[name]
+    assert value.data_ptr() == source.data_ptr() or not source.numel()
+    assert same(interop.convert(value, to="numpy"), numbers(name, shape))
+    assert interop.plan(source, to="onnxruntime").zero_copy
+
+
+ODD = {
+    "transposed": lambda a: a.T,
+    "reversed": lambda a: a[::-1, ::-2],
+    "repeated": lambda a: np.broadcast_to(a[0], a.shape),
+    "swapped": lambda a: a.astype(a.dtype.newbyteorder(">")),
+    "readonly": lambda a: np.frombuffer(a.tobytes(), a.dtype),
+    "unaligned": lambda a: np.frombuffer(bytearray(b"x" + a.tobytes()), a.dtype, offset=1),
+    "scalar": lambda a: a[0, 0],
+}
+
+
+@pytest.mark.parametrize("name", ["float32", "int64", "bool"])
+@pytest.mark.parametrize("odd", ODD)
+def test_memory_of_every_kind(odd, name):
+    """What ONNX Runtime would misread, or write to although it must not, is copied in order."""
+    value = ODD[odd](np.arange(36).reshape(6, 6).astype(name))
+    result = interop.convert(value, to="onnxruntime")
+    expected = np.ascontiguousarray(value, name).reshape(value.shape)
+    assert same(result.numpy(), expected)
+    harmless = name == "bool" and odd in ("swapped", "unaligned")  # of one byte there is no order
+    shares = np.shares_memory(interop.convert(result, to="numpy"), value)
+    assert shares is harmless
+    if not harmless:
+        with pytest.raises(RefusedError, match=r"copy=False|share_readonly"):
+            interop.convert(value, to="onnxruntime", copy=False)
+
+
+def test_memory_that_is_flagged():
+    """Read-only memory is shared where that is permitted, and an immutable array's by default."""
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    value = interop.convert(array, to="onnxruntime", allow="share_readonly", copy=False)
+    assert value.data_ptr() == start(array)
+    narrow = numbers("bfloat16")
+    narrow.flags.writeable = False
+    value = interop.convert(narrow, to="onnxruntime", allow="share_readonly", copy=False)
+    assert value.data_ptr() == start(narrow)
+    never = interop.convert(array, to="jax", dtype="float32")
+    assert interop.plan(never, to="onnxruntime").effects == {"alias_immutable"}
+    assert interop.convert(never, to="onnxruntime").data_ptr() == never.unsafe_buffer_pointer()
+    copied = interop.convert(never, to="onnxruntime", forbid="alias_immutable")
+    assert copied.data_ptr() != never.unsafe_buffer_pointer()
+
+
+def test_axes_of_one_element():
+    """Strides along axes of one element, which mean nothing, do not hinder sharing."""
+    array = np.lib.stride_tricks.as_strided(np.arange(12.0).reshape(3, 4), (3, 1, 4), (32, 999, 8))
+    value = interop.convert(array, to="onnxruntime", copy=False)
+    assert (value.data_ptr(), value.shape()) == (start(array), [3, 1, 4])
+    tensor = torch.arange(12.0).as_strided((3, 1, 4), (4, 7, 1))
+    value = interop.convert(tensor, to="onnxruntime", copy=False)
+    assert (value.data_ptr(), value.shape()) == (tensor.data_ptr(), [3, 1, 4])
+
+
+def test_masks_graphs_and_lazy_tensors():
+    """A mask is not lost in silence; graphs, conjugation, negation and zeros are settled."""
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(np.ma.array([1.0, 2], mask=[0, 1]), to="onnxruntime")
+    graph = torch.ones(3, requires_grad=True)
+    assert interop.convert(graph, to="onnxruntime").data_ptr() == graph.data_ptr()
+    negative = torch.tensor([1 + 2j, 3 - 1j]).conj().imag
+    assert interop.convert(negative, to="onnxruntime").numpy().tolist() == [-2, 1]
+    zeros = torch._efficientzerotensor((3,))
+    assert interop.convert(zeros, to="onnxruntime").numpy().tolist() == [0, 0, 0]
+
+
+BITS = {
+    "float16": ("u2", [0x7E01, 0xFC01, 0x0001, 0x8000]),
+    "bfloat16": ("u2", [0x7FC1, 0xFF81, 0x0001, 0x8000]),
+    "float32": ("u4", [0x7FC00001, 0xFF800001, 0x00000001, 0x80000000]),
+    "float64": ("u8", [0x7FF8000000000001, 0x7FF0000000000001, 1, 2**63]),
+    "int64": ("u8", [2**40 + 7, 2**63, 2**64 - 1]),
+    "uint64": ("u8", [2**40 + 7, 2**63, 2**64 - 1]),
+    **{name: ("u1", range(256)) for name in NARROW if name.startswith("float8")},
+}
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_bits_arrive(name):
+    """NaN payloads, subnormals, minus zero, 64-bit integers and every 8-bit real keep every bit."""
+    carrier, bits = BITS[name]
+    source = np.array(bits, carrier).view(numpy_dtype(name))
+    for words in ({}, {"copy": True}):
+        value = interop.convert(source, to="onnxruntime", **words)
+        again = interop.convert(value, to="onnxruntime", copy=True)
+        assert again.data_ptr() != value.data_ptr()
+        for each in (value, again):
+            assert same(interop.convert(each, to="numpy"), source)
+
+
+def test_casts():
+    """A dtype that is asked for is that of the result, on either way."""
+    a = np.arange(12, dtype="f4")
+    for dtype in ("int8", "bfloat16", "float8_e4m3fn", "int4", "bool"):
+        value = interop.convert(a % 4, to="onnxruntime", dtype=dtype)
+        assert interop.spec(value).dtype == dtype
+        cast = interop.convert(interop.convert(a % 4, to="onnxruntime"), like=value, dtype=dtype)
+        assert memory(cast).tobytes() == memory(value).tobytes()
+        back = interop.convert(value, to="numpy", dtype="float32")
+        expected = (a % 4).astype(numpy_dtype(dtype)).astype("f4")
+        np.testing.assert_array_equal(back, expected)
+
+
+@pytest.mark.parametrize("name", ["complex64", "complex128", "longdouble"])
+def test_dtypes_that_it_lacks(name):
+    """Complex numbers are refused, what is wider than its dtypes is narrow, and all say so."""
+    match = "no complex tensors" if name.startswith("complex") else "narrow"
+    with pytest.raises(RefusedError, match=match):
+        interop.convert(np.ones(3, name), to="onnxruntime")
+
+
+def test_dtypes_that_are_widened():
+    """What it lacks and can hold in another dtype is widened without a loss."""
+    source = np.array([1, 0, 1]).astype(ml_dtypes.uint1)
+    value = interop.convert(source, to="onnxruntime")
+    assert interop.convert(value, to="numpy", dtype="float32").tolist() == [1, 0, 1]
+
+
+# ------------------------------------------------------------------ lifetime
+
+
+def refer(array):
+    """Return how many references there are to an array, but for those of the call."""
+    return sys.getrefcount(array) - 2
+
+
+@pytest.mark.parametrize("name", ["float32", "bool", "bfloat16", "float8_e5m2"])
+def test_the_source_is_kept_and_released(name):
+    """What a tensor was made of lives as long as the tensor or what shares its memory."""
+    source = numbers(name)
+    expected, before = source.copy(), refer(source)
+    value = interop.convert(source, to="onnxruntime")
+    shared = interop.convert(value, to="numpy")
+    tensor = interop.convert(value, to="torch")
+    for held in ("value", "shared", "tensor"):
+        assert refer(source) > before, held
+        if held == "value":
+            del value
+        elif held == "shared":
+            del shared
+        gc.collect()
+    assert same(interop.convert(tensor, to="numpy"), expected)
+    del tensor
+    gc.collect()
+    assert refer(source) == before
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_onnxruntime_itself_keeps_the_source(name):
+    """What ONNX Runtime's own methods share keeps the array, when value and source are gone."""
+    source = numbers(name, (50_000,))
+    before = refer(source)
+    value = interop.convert(source, to="onnxruntime")
+    result = value.numpy()
+    native = value._get_c_value()
+    del value
+    gc.collect()
+    assert refer(source) > before
+    assert same(result, source)
+    del result, native
+    gc.collect()
+    assert refer(source) == before
+
+
+def test_values_that_keep_less_are_safe(in_subprocess):
+    """What leaves a value of `ortvalue_from_numpy`, whose own view dangles, keeps its source."""
+    in_subprocess("""
+        import gc, numpy as np, onnxruntime as ort, interop
+        for target in ("numpy", "torch", "jax", "mlx"):
+            value = ort.OrtValue.ortvalue_from_numpy(np.full(5_000_000, 3.0, "f4"))
+            result = interop.convert(value, to=target)
+            del value
+            gc.collect()
+            others = [np.full(5_000_000, 9.0, "f4") for _ in range(3)]
+            assert float(result.min()) == float(result.max()) == 3
+        value = ort.OrtValue.ortvalue_from_numpy(np.full(5_000_000, 3.0, "f4"))
+        other = interop.convert(interop.convert(value, to="torch"), to="onnxruntime")
+        del value
+        gc.collect()
+        assert other.numpy().min() == 3
+    """)
+
+
+def test_readonly_arrays_that_it_was_made_of():
+    """A tensor over a read-only array, of which ONNX Runtime takes no notice, is shared locked."""
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    value = ort.OrtValue.ortvalue_from_numpy(array)
+    assert interop.spec(value).traits == {"locked"}
+    shared = interop.convert(value, to="numpy")
+    assert start(shared) == start(array)
+    assert not shared.flags.writeable
+    tensor = interop.convert(value, to="torch")
+    tensor[0] = 7
+    assert array.tolist() == [0, 1, 2]
+    assert interop.convert(value, to="onnxruntime") is value
+    with interop.policy():
+        assert interop.convert(value, to="onnxruntime") is value
+    copied = interop.convert(value, to="onnxruntime", copy=True)
+    assert interop.spec(copied).traits == set()
+    assert copied.numpy().tolist() == [0, 1, 2]
+
+
+def test_values_of_the_c_layer():
+    """What Python's class is not around is a tensor all the same, of bool too."""
+    array = np.array([True, False])
+    outer = ort.OrtValue.ortvalue_from_numpy(array)
+    value = outer._get_c_value()
+    assert interop.spec(value).traits == {"bare"}
+    assert interop.convert(value, to="torch").tolist() == [True, False]
+    wrapped = interop.convert(value, to="onnxruntime")
+    assert isinstance(wrapped, ort.OrtValue)
+    assert wrapped.data_ptr() == start(array)
+
+
+# ------------------------------------------------------------------ sessions, and what is no tensor
+
+
+def field(number, content):
+    """Return a field of a message, as protocol buffers write it."""
+    if isinstance(content, int):
+        return bytes([number << 3, content])
+    content = content.encode() if isinstance(content, str) else content
+    assert len(content) < 128
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def tensor_type(element, *shape):
+    axes = b"".join(field(1, field(1, length)) for length in shape)
+    return field(1, field(1, element) + field(2, axes))
+
+
+def session(kind, input_, output, *attributes):
+    """Return a session of a model of one node, from `x` to `y`."""
+    node = field(1, "x") + field(2, "y") + field(4, kind)
+    node += b"".join(field(5, attribute) for attribute in attributes)
+    graph = field(1, node) + field(2, "g")
+    graph += field(11, field(1, "x") + field(2, input_))
+    graph += field(12, field(1, "y") + field(2, output))
+    options = ort.SessionOptions()
+    model = field(1, 8)
+    length = len(graph)
+    model += bytes([7 << 3 | 2, length & 127 | 128, length >> 7]) + graph
+    model += field(8, field(2, 17))
+    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def outputs(one, feed):
+    """Return what a session gives, as it holds it."""
+    binding = one.io_binding()
+    binding.bind_cpu_input("x", feed)
+    binding.bind_output("y")
+    one.run_with_iobinding(binding)
+    return binding.get_outputs()
+
+
+def test_in_and_out_of_a_session():
+    """A session takes what was converted, and what it gives is shared and outlives it."""
+    one = session("Neg", tensor_type(1, 3, 4), tensor_type(1, 3, 4))
+    source = torch.arange(12.0).reshape(3, 4)
+    (value,) = one.run_with_ort_values(["y"], {"x": interop.convert(source, to="onnxruntime")})
+    address = value.data_ptr()
+    result = interop.convert(value, to="torch")
+    assert result.data_ptr() == address
+    del value, one
+    gc.collect()
+    assert torch.equal(result, -source)
+
+
+def test_bound_inputs_outlive_their_value():
+    """What a session was bound to keeps its memory, although value and array are gone."""
+    one = session("Neg", tensor_type(1, 3, 4), tensor_type(1, 3, 4))
+    binding = one.io_binding()
+    value = interop.convert(np.full((3, 4), 3.0, "f4"), to="onnxruntime")
+    binding.bind_ortvalue_input("x", value)
+    binding.bind_output("y")
+    del value
+    gc.collect()
+    others = [np.full((3, 4), 9.0, "f4") for _ in range(9)]
+    one.run_with_iobinding(binding)
+    assert interop.convert(binding.get_outputs()[0], to="numpy").tolist() == [[-3.0] * 4] * 3
+    assert len(others) == 9
+
+
+def refused(value, trait, match):
+    assert interop.spec(value).traits == trait
+    for target in ("numpy", "torch", "onnxruntime", "python"):
+        with pytest.raises(RefusedError, match=match):
+            interop.convert(value, to=target)
+
+
+def test_strings():
+    """A tensor of strings is refused as one."""
+    to_string = field(1, "to") + field(3, 8) + bytes([20 << 3 & 127 | 128, 1, 2])
+    one = session("Cast", tensor_type(1, 2), tensor_type(8, 2), to_string)
+    (value,) = outputs(one, np.ones(2, "f4"))
+    assert interop.spec(value).dtype == "tensor(string)"
+    for target in ("numpy", "torch", "python"):
+        with pytest.raises(RefusedError, match="not a dtype of numbers"):
+            interop.convert(value, to=target)
+    with pytest.raises(RefusedError, match="not a dtype of numbers"):
+        interop.convert(np.array(["a", "bc"], object), to="onnxruntime")
+
+
+def test_sequences():
+    """A sequence of tensors is refused as one."""
+    sequence = field(4, field(1, tensor_type(1, 2)))
+    one = session("SequenceConstruct", tensor_type(1, 2), sequence)
+    (value,) = outputs(one, np.ones(2, "f4"))
+    refused(value, {"sequence"}, r"sequence of tensors; convert its elements")
+
+
+def test_optionals():
+    """An optional that has no value is refused; one that has is the tensor."""
+    kind = tensor_type(1, 2)
+    one = session("Optional", kind, field(9, field(1, kind)))
+    (value,) = outputs(one, np.ones(2, "f4"))
+    assert interop.convert(value, to="numpy").tolist() == [1, 1]
+    nothing = SimpleNamespace(
+        is_tensor=lambda: True, has_value=lambda: False, data_type=lambda: "optional(tensor(float))"
+    )
+    assert plugin.describe(nothing).traits == {"no_value"}
+
+
+def test_maps():
+    """A map is told from a sequence by its type."""
+    value = SimpleNamespace(
+        is_tensor=lambda: False,
+        has_value=lambda: True,
+        data_type=lambda: "map(int64,tensor(float))",
+    )
+    assert plugin.describe(value).traits == {"map"}
+
+
+def test_sparse_tensors():
+    """Sparse tensors are refused with what to do, whether in an OrtValue or not."""
+    there = ort.OrtDevice.make("cpu", 0)
+    values, indices = np.array([1.0, 2.0], "f4"), np.array([0, 4])
+    sparse = ort.SparseTensor.sparse_coo_from_numpy(np.array([3, 3]), values, indices, there)
+    refused(sparse, {"sparse"}, "sparse tensor of ONNX Runtime's")
+    refused(ort.OrtValue.ort_value_from_sparse_tensor(sparse), {"sparse"}, "ask the model")
+
+
+def test_values_of_no_memory():
+    """A tensor that has elements and no address is refused before anyone reads it."""
+    broken = SimpleNamespace(data_ptr=lambda: 0)
+    with pytest.raises(HandOffError, match="no address"):
+        plugin._interface(broken, (3,), "<f4")
+
+
+# ------------------------------------------------------------------ devices, planned
+
+
+def spec(format_, dtype="float32", device="cuda:1", **facts):
+    return interop.make_spec(format_, dtype, device=device, shape=(64, 64), **facts)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool", "int64"])
+@pytest.mark.parametrize("other", ["torch", "cupy"])
+def test_cuda_memory_is_shared(other, dtype):
+    """On a CUDA device memory is shared with torch and CuPy, both ways, on the same device."""
+    for source, target in (("onnxruntime", other), (other, "onnxruntime")):
+        route = interop.plan(spec(source, dtype), to=target)
+        assert route.zero_copy
+        assert (route.result.device, route.result.dtype) == ("cuda:1", dtype)
+    assert len(interop.plan(spec("torch", "bfloat16"), to="onnxruntime").steps) == 1
+    gaps = interop.plan(spec(other, traits={"noncontiguous"}), to="onnxruntime")
+    assert gaps.effects == {"copy"}
+
+
+def test_moves_are_transfers():
+    """Between the host and a device bytes move once."""
+    down = interop.plan(spec("onnxruntime"), to="numpy")
+    assert down.effects == {"transfer"}
+    up = interop.plan(spec("numpy", device="cpu"), to="onnxruntime", device="cuda:1")
+    assert (labels(up), up.effects, up.result.device) == (["ort_upload"], {"transfer"}, "cuda:1")
+    moved = interop.plan(spec("torch", device="cpu"), to="onnxruntime", device="cuda:0")
+    assert moved.effects == {"transfer"}
+    back = interop.plan(spec("onnxruntime"), to="onnxruntime", device="cpu")
+    assert "transfer" in back.effects
+
+
+class Device:
+    """What a value on a device says of where it is."""
+
+    def __init__(self, name, *place):
+        self._name, self._place = name, place
+
+    def __dlpack_device__(self):
+        if not self._place:
+            raise RuntimeError("WebGPU OrtValues do not expose a DLPack device")
+        return self._place
+
+
+def test_names_of_devices():
+    """Devices have DLPack's names where it has one, and ONNX Runtime's where not."""
+    assert plugin._device(Device("cuda", 2, 1), "cuda") == "cuda:1"
+    assert plugin._device(Device("dml", 99, 0), "dml") == "dml:0"
+    assert plugin._device(Device("webgpu"), "webgpu") == "webgpu:0"
+    with pytest.raises(RefusedError):
+        interop.plan(spec("onnxruntime", device="dml:0"), to="numpy")
+
+
+def test_planning_imports_nothing(in_subprocess):
+    """Routes to and from ONNX Runtime are planned without it in memory."""
+    in_subprocess("""
+        import sys, interop
+        for source, target in (("numpy", "onnxruntime"), ("onnxruntime", "torch")):
+            assert interop.plan(interop.make_spec(source, "float32", shape=(3,)), to=target).zero_copy
+        assert not {"onnxruntime", "torch", "numpy"} & set(sys.modules)
+    """)

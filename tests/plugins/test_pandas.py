@@ -1,0 +1,490 @@
+"""pandas: what is shared, what is copied, and that nulls and numbers are never lost in silence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import torch
+
+import interop
+from interop.errors import RefusedError
+
+NUMBERS = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
+    "complex64 complex128"
+).split()
+NULLABLE = {
+    "boolean": "bool",
+    "Int8": "int8",
+    "UInt16": "uint16",
+    "Int64": "int64",
+    "Float32": "float32",
+    "Float64": "float64",
+}
+ARROW = {
+    "int8[pyarrow]": "int8",
+    "uint64[pyarrow]": "uint64",
+    "halffloat[pyarrow]": "float16",
+    "double[pyarrow]": "float64",
+    "bool[pyarrow]": "bool",
+}
+
+
+def start(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def labels(value: Any, **request: Any) -> list[str]:
+    return [step.label for step in interop.plan(value, **request).steps]
+
+
+def numbers(dtype: str) -> np.ndarray:
+    """Return six distinct numbers; of uint64 and int64, some that float64 does not hold."""
+    array = np.arange(1, 7).astype(dtype)
+    if dtype in ("int64", "uint64"):
+        array[-1] = 2**53 + 1
+    return array % 2 == 1 if dtype == "bool" else array
+
+
+# ------------------------------------------------------------------ out, shared
+
+
+@pytest.mark.parametrize("dtype", [*NUMBERS, "longdouble"])
+def test_series_is_shared_read_only(dtype):
+    """NumPy's numbers in a Series are shared, locked, with their bits and dtype."""
+    array = numbers(dtype)
+    series = pd.Series(array, copy=False, index=list("abcdef"))
+    for _ in range(2):  # the second time, by the shortcut
+        result = interop.convert(series, to="numpy", copy=False)
+        assert result.tobytes() == array.tobytes()
+        assert (result.dtype, result.flags.writeable) == (array.dtype, False)
+        assert start(result) == start(array)
+        result = interop.convert(series, to="numpy")
+        assert start(result) == start(array)
+    copied = interop.convert(series, to="numpy", copy=True)
+    assert copied.flags.writeable
+    assert not np.shares_memory(copied, array)
+    copied[...] = 0
+    assert series.to_numpy().tobytes() == array.tobytes() == numbers(dtype).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("view", "traits"),
+    [
+        (lambda a: a[::2], {"noncontiguous"}),
+        (lambda a: a[::-1], {"noncontiguous", "negative_strides"}),
+        (lambda a: np.broadcast_to(a[0], (4,)), {"noncontiguous", "broadcast", "readonly"}),
+        (lambda a: a.astype(">f8"), {"byteswapped"}),
+        (lambda a: a[:0], set()),
+    ],
+)
+def test_odd_memory_is_described_and_kept(view, traits):
+    """Strides and byte order of the memory are told, and the numbers arrive everywhere."""
+    array = view(np.arange(6.0))
+    series = pd.Series(array, copy=False)
+    assert interop.spec(series).traits == traits
+    result = interop.convert(series, to="numpy")
+    assert result.strides == array.strides
+    assert np.array_equal(result, array)
+    assert interop.convert(series, to="torch").tolist() == array.tolist()
+
+
+def test_locked_memory_is_not_opened():
+    """torch, whose tensors can be written, gets a copy unless the caller permits sharing."""
+    series = pd.Series(np.arange(4.0))
+    tensor = interop.convert(series, to="torch")
+    tensor += 1
+    assert series.tolist() == [0, 1, 2, 3]
+    with pytest.raises(RefusedError, match=r"share_readonly.*allow="):
+        interop.convert(series, to="torch", copy=False)
+    shared = interop.convert(series, to="torch", copy=False, allow="share_readonly")
+    assert shared.data_ptr() == start(series.to_numpy())
+
+
+def test_what_shares_with_pandas_cannot_write_to_it():
+    """A Series that shares its memory with others, until one is written to, stays as it is."""
+    series = pd.Series([1, 2, 3])
+    other = series.copy(deep=False)
+    result = interop.convert(series, to="numpy")
+    with pytest.raises(ValueError, match="read-only"):
+        result[0] = 9
+    series.iloc[0] = 9
+    assert other.tolist() == result.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", NULLABLE)
+def test_nullable_without_nulls(name):
+    """A nullable Series without nulls is shared, locked although pandas would not lock it."""
+    series = pd.Series(numbers(NULLABLE[name]), dtype=name)
+    assert interop.spec(series).dtype == NULLABLE[name]
+    result = interop.convert(series, to="numpy", copy=False)
+    assert result.dtype == NULLABLE[name]
+    assert result.tobytes() == numbers(NULLABLE[name]).tobytes()
+    assert np.shares_memory(result, series.array._data)
+    assert not result.flags.writeable
+    assert series.array._data.flags.writeable
+
+
+@pytest.mark.parametrize("name", ARROW)
+def test_arrow_without_nulls(name):
+    """Arrow's numbers in one chunk are shared; bits, and chunks, are written out once."""
+    dtype = ARROW[name]
+    series = pd.Series(numbers(dtype)).astype(name)
+    result = interop.convert(series, to="numpy")
+    assert result.dtype == dtype
+    assert result.tobytes() == numbers(dtype).tobytes()
+    route = interop.plan(series, to="numpy")
+    assert route.effects == ({"copy"} if dtype == "bool" else set())
+    buffer = series.array.__arrow_array__().chunk(0).buffers()[1]
+    assert (start(result) == buffer.address) is (dtype != "bool")
+    chunks = pa.chunked_array([pa.array(numbers(dtype)[:2]), pa.array(numbers(dtype)[2:])])
+    several = pd.Series(pd.arrays.ArrowExtensionArray(chunks))
+    assert "scattered" in interop.spec(several).traits
+    assert interop.convert(several, to="numpy").tobytes() == numbers(dtype).tobytes()
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(several, to="numpy", copy=False)
+    sliced = pd.Series(pd.arrays.ArrowExtensionArray(pa.array(numbers(dtype))))[3:]
+    assert interop.convert(sliced, to="numpy").tobytes() == numbers(dtype)[3:].tobytes()
+
+
+# ------------------------------------------------------------------ nulls
+
+
+def nulled(name: str, dtype: str) -> pd.Series:
+    series = pd.Series(numbers(dtype)).astype(name)
+    series.iloc[[1, 4]] = pd.NA
+    return series
+
+
+@pytest.mark.parametrize("name", NULLABLE | ARROW)
+@pytest.mark.parametrize("kind", ["series", "index", "array", "dataframe"])
+def test_nulls_are_refused_and_filled_on_request(name, kind):
+    """Nulls are refused; permitted, they become NaN, 0 or False in a copy, all others exact."""
+    dtype = (NULLABLE | ARROW)[name]
+    series = nulled(name, dtype)
+    if kind == "index" and dtype == "float16":
+        pytest.skip("pandas has no Index of float16")
+    value = {
+        "series": lambda: series,
+        "index": lambda: pd.Index(series.array),
+        "array": lambda: series.array,
+        "dataframe": series.to_frame,
+    }[kind]()
+    for target in ("numpy", "torch", "python"):
+        for words in ({}, {"copy": True}, {"dtype": "float64"}, {"allow": "narrow"}):
+            with pytest.raises(RefusedError, match=r"drop_mask.*\n.*pass allow=\{'drop_mask'\}"):
+                interop.convert(value, to=target, **words)
+    result = interop.convert(value, to="numpy", allow={"drop_mask"})
+    expected = numbers(dtype)
+    expected[[1, 4]] = np.nan if dtype.startswith("float") else 0
+    assert result.dtype == dtype
+    assert result.flags.writeable
+    assert result.reshape(-1).tobytes() == expected.tobytes()
+    assert series.isna().sum() == 2
+
+
+def test_nulls_inside_of_arrow_slices():
+    """The nulls of a slice are those at its own places, in bits as well."""
+    for values in ([None, 1, 2, None, 4], [None, True, False, None, True]):
+        whole = pd.Series(pd.arrays.ArrowExtensionArray(pa.array(values)))
+        part = whole[2:]
+        result = interop.convert(part, to="numpy", allow="drop_mask")
+        assert result.tolist() == [values[2], 0, values[4]]
+        assert interop.convert(whole[1:3], to="numpy").tolist() == values[1:3]
+
+
+def test_nan_is_no_null():
+    """NaN among NumPy's numbers is a number like any other."""
+    series = pd.Series([1.0, np.nan])
+    assert np.isnan(interop.convert(series, to="numpy")[1])
+
+
+# ------------------------------------------------------------------ indexes
+
+
+def test_indexes():
+    """The numbers of an Index are shared, locked; those of a range are computed anew."""
+    index = pd.Index([3, 1, 2])
+    result = interop.convert(index, to="numpy", copy=False)
+    assert start(result) == start(index.to_numpy())
+    assert not result.flags.writeable
+    ranged = pd.RangeIndex(2, 20, 6)
+    first, second = (interop.convert(ranged, to="numpy") for _ in range(2))
+    assert (first.tolist(), first.flags.writeable) == ([2, 8, 14], True)
+    assert not np.shares_memory(first, second)
+    assert interop.plan(ranged, to="numpy").effects == {"copy"}
+    with pytest.raises(RefusedError, match="not numbers"):
+        interop.convert(pd.MultiIndex.from_tuples([(1, 2)]), to="numpy")
+
+
+# ------------------------------------------------------------------ DataFrames
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_a_frame_of_one_block_is_shared(dtype, order):
+    """A DataFrame of one block is shared, locked, in whichever order it lies."""
+    array = np.array(numbers(dtype).reshape(2, 3), order=order)
+    frame = pd.DataFrame(array, copy=False, columns=list("xyz"))
+    assert interop.spec(frame).traits == ({"noncontiguous"} if order == "F" else set())
+    for words in ({"copy": False}, {}, {}):  # the last time, by the shortcut
+        result = interop.convert(frame, to="numpy", **words)
+        assert start(result) == start(array)
+        assert (result.dtype, result.strides) == (array.dtype, array.strides)
+        assert result.tobytes() == array.tobytes()
+        assert not result.flags.writeable
+    for other in (pd.DataFrame({"a": ["x"]}), pd.DataFrame({"a": pd.array([None], dtype="Int64")})):
+        with pytest.raises(RefusedError):  # which are of the same type
+            interop.convert(other, to="numpy")
+
+
+def test_columns_that_lie_apart_are_gathered():
+    """Columns of one dtype in several blocks are written side by side once."""
+    frame = pd.DataFrame({"a": [1, 2, 3]})
+    frame["b"] = [4, 5, 2**53 + 1]
+    route = interop.plan(frame, to="numpy")
+    assert ([s.label for s in route.steps], route.effects) == (["gather_dataframe"], {"copy"})
+    result = interop.convert(frame, to="numpy")
+    assert result.tolist() == [[1, 4], [2, 5], [3, 2**53 + 1]]
+    assert result.flags.writeable
+    assert result.flags.f_contiguous
+    with pytest.raises(RefusedError, match="leave out copy=False"):
+        interop.convert(frame, to="numpy", copy=False)
+    tensor = interop.convert(frame, to="torch")
+    assert tensor.tolist() == result.tolist()
+
+
+EXACT = [
+    ({"bool", "int8"}, "int8"),
+    ({"int8", "uint8"}, "int16"),
+    ({"int32", "float64"}, "float64"),
+    ({"float16", "float32"}, "float32"),
+    ({"uint32", "int64"}, "int64"),
+    ({"int16", "float32"}, "float32"),
+    ({"complex64", "float32", "uint8"}, "complex64"),
+]
+LOSING = [
+    {"int64", "float64"},
+    {"int64", "uint64"},
+    {"uint64", "float32"},
+    {"int64", "complex128"},
+]
+
+
+@pytest.mark.parametrize(("dtypes", "common"), EXACT)
+def test_columns_of_several_dtypes_if_one_holds_all(dtypes, common):
+    """Columns are promoted where NumPy's common dtype holds every number of each."""
+    frame = pd.DataFrame({name: numbers(name) for name in sorted(dtypes)})
+    result = interop.convert(frame, to="numpy")
+    assert result.dtype == common
+    for column, name in zip(result.T, sorted(dtypes), strict=True):
+        assert column.tobytes() == numbers(name).astype(common).tobytes()
+
+
+@pytest.mark.parametrize("dtypes", LOSING)
+def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
+    """Where NumPy's common dtype would lose numbers, the caller has to name one."""
+    frame = pd.DataFrame({name: numbers(name) for name in sorted(dtypes)})
+    for words in ({}, {"copy": True}, {"allow": "narrow"}):
+        with pytest.raises(RefusedError, match=r"several dtypes.*with dtype=\.$"):
+            interop.convert(frame, to="numpy", **words)
+    with pytest.raises(RefusedError, match=r"narrow"):
+        interop.convert(frame, to="torch")
+    for dtype in ("complex128", "float32", "int16"):
+        result = interop.convert(frame, to="numpy", dtype=dtype)
+        assert (result.dtype, result.flags.writeable) == (dtype, True)
+        for column, name in zip(result.T, sorted(dtypes), strict=True):
+            number = numbers(name)
+            real = number.real if number.dtype.kind == "c" and dtype != "complex128" else number
+            assert column.tobytes() == real.astype(dtype).tobytes()
+    assert interop.convert(frame, to="pandas.dataframe") is frame
+
+
+def test_nulls_beside_columns_that_have_no_dtype_in_common():
+    """Two objections take two consents."""
+    frame = pd.DataFrame({"a": pd.array([2**60 + 1, None], dtype="Int64"), "b": [0.5, 1.5]})
+    with pytest.raises(RefusedError, match="several dtypes"):
+        interop.convert(frame, to="numpy", allow="drop_mask")
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(frame, to="numpy", dtype="float64")
+    result = interop.convert(frame, to="numpy", dtype="float64", allow="drop_mask")
+    assert np.array_equal(result, [[2.0**60, 0.5], [np.nan, 1.5]], equal_nan=True)
+
+
+def test_frames_without_columns_or_rows():
+    """Empty DataFrames keep their shape."""
+    for frame in (pd.DataFrame(index=range(3)), pd.DataFrame({"a": [], "b": []}, dtype="f4")):
+        assert interop.convert(frame, to="numpy").shape == frame.shape
+
+
+def test_columns_of_one_name():
+    """Columns are told apart by their places, not by their names."""
+    frame = pd.DataFrame([[1, 2.5]], columns=["a", "a"]).astype({"a": "float32"})
+    frame.insert(0, "b", np.int8([7]))
+    assert interop.convert(frame, to="numpy").tolist() == [[7, 1, 2.5]]
+
+
+OTHERS = {
+    "str": ["a", "b"],
+    "object": [object(), 1],
+    "datetime64": pd.to_datetime(["2020", "2021"]),
+    "timedelta64": pd.to_timedelta([1, 2]),
+    "category": pd.Categorical([1, 2]),
+    "period": pd.period_range("2020", periods=2, freq="M"),
+    "interval": pd.interval_range(0, 2),
+    "Sparse": pd.arrays.SparseArray([0.0, 1.0]),
+    "UTC": pd.date_range("2020", periods=2, tz="UTC"),
+    "string": pd.array(["a", None], dtype="string"),
+    "timestamp": pd.array(pd.to_datetime(["2020", "2021"])).astype("timestamp[us][pyarrow]"),
+    "decimal": pd.array([1, 2], dtype=pd.ArrowDtype(pa.decimal128(5, 1))),
+}
+
+
+@pytest.mark.parametrize("word", OTHERS)
+def test_what_are_no_numbers(word):
+    """Texts, times, categories and the like are refused by name, with what to do about it."""
+    series = pd.Series(OTHERS[word])
+    frame = pd.DataFrame({"n": [1, 2], "other": OTHERS[word]})
+    for target in ("numpy", "torch", "python", "polars.series"):
+        with pytest.raises(RefusedError, match=rf"{word}.*in pandas first"):
+            interop.convert(series, to=target)
+    with pytest.raises(RefusedError, match=rf"{word}.*\(column 'other'\).*select_dtypes"):
+        interop.convert(frame, to="numpy")
+    assert interop.convert(series, to="pandas.series") is series
+    assert interop.convert(frame, to="pandas.dataframe") is frame
+
+
+def test_a_strangers_dtype_is_not_taken_for_numbers():
+    """An extension dtype that calls itself float64 is none of pandas' own."""
+
+    class Odd(pd.api.extensions.ExtensionDtype):
+        name = "float64"
+        type = float
+        numpy_dtype = np.dtype("float64")
+
+        @classmethod
+        def construct_array_type(cls) -> type:
+            return OddArray
+
+    class OddArray(pd.api.extensions.ExtensionArray):
+        dtype = Odd()
+
+        def __len__(self) -> int:
+            return 2
+
+        @property
+        def nbytes(self) -> int:
+            return 16
+
+    with pytest.raises(RefusedError, match="extension dtype float64"):
+        interop.convert(OddArray(), to="numpy")
+
+
+# ------------------------------------------------------------------ into pandas
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_into_pandas(dtype):
+    """Arrays become Series and DataFrames over their own memory, and Indexes of a copy."""
+    array = numbers(dtype)
+    series = interop.convert(array, to=pd.Series, copy=False)
+    assert isinstance(series, pd.Series)
+    assert start(series.to_numpy()) == start(array)
+    assert (series.dtype, series.tolist()) == (array.dtype, array.tolist())
+    plane = array.reshape(2, 3)
+    frame = interop.convert(plane, to=pd.DataFrame, copy=False)
+    assert start(frame.to_numpy()) == start(array)
+    assert frame.to_numpy().tobytes() == array.tobytes()
+    for words in ({"to": "pandas.series"}, {"to": "pandas"}):
+        copied = interop.convert(array, **words, copy=True)
+        assert not np.shares_memory(copied.to_numpy(), array)
+        copied.iloc[0] = copied.iloc[1]  # it can be written
+    assert array.tobytes() == numbers(dtype).tobytes()
+    if dtype != "float16":
+        index = interop.convert(array, to="pandas.index")
+        assert not np.shares_memory(index.to_numpy(), array)
+        assert index.tolist() == array.tolist()
+
+
+def test_into_pandas_from_others():
+    """Every framework reaches pandas by way of NumPy; locked memory stays locked."""
+    tensor = torch.arange(6.0)
+    series = interop.convert(tensor, to="pandas.series", copy=False)
+    assert start(series.to_numpy()) == tensor.data_ptr()
+    assert interop.convert(tensor.view(2, 3), to="pandas").shape == (2, 3)
+    assert interop.convert(tensor.bfloat16(), to="pandas.series").dtype == "float32"
+    locked = np.arange(3)
+    locked.flags.writeable = False
+    shared = interop.convert(locked, to="pandas.series", copy=False)
+    with pytest.raises(ValueError, match="read-only"):
+        shared.iloc[0] = 5
+    swapped = interop.convert(np.arange(3, dtype=">i4"), to="pandas.series")
+    assert (swapped.dtype.isnative, swapped.tolist()) == (True, [0, 1, 2])
+
+
+def test_axes():
+    """A Series has one axis and a DataFrame two; what fits instead is named."""
+    with pytest.raises(RefusedError, match=r"1 axis, not of 2; ask for pandas.dataframe"):
+        interop.convert(np.ones((2, 2)), to="pandas.series")
+    with pytest.raises(RefusedError, match="reshape"):
+        interop.convert(np.ones((2, 2, 2)), to="pandas")
+
+
+def test_labels_stay_within_pandas():
+    """From pandas to pandas, copied or cast, labels stay, and nulls with them."""
+    series = pd.Series([1, 2], index=["x", "y"], name="s")
+    copied = interop.convert(series, to="pandas.series", copy=True)
+    assert copied.equals(series)
+    assert (copied.name, list(copied.index)) == ("s", ["x", "y"])
+    assert not np.shares_memory(copied.to_numpy(), series.to_numpy())
+    cast = interop.convert(series, to="pandas.series", dtype="float32")
+    assert (cast.dtype, cast.name, list(cast.index)) == ("float32", "s", ["x", "y"])
+    nulls = nulled("Int64", "int64")
+    again = interop.convert(nulls, to="pandas.series", copy=True)
+    assert again.isna().sum() == 2
+    assert not np.shares_memory(again.array._data, nulls.array._data)
+    frame = pd.DataFrame({"a": [1, 2], "b": [0.5, 1]}, index=["x", "y"])
+    assert interop.convert(frame, to="pandas.dataframe", copy=True).equals(frame)
+    narrow = interop.convert(frame, to="pandas.dataframe", dtype="float32")
+    assert (list(narrow), list(narrow.index)) == (["a", "b"], ["x", "y"])
+    assert (narrow.dtypes == "float32").all()
+    index = pd.Index([1, 2], name="i")
+    assert interop.convert(index, to="pandas.index", copy=True).name == "i"
+
+
+def test_receipts_know_the_memory():
+    """What a trace says of sharing is what the addresses say."""
+    cases = [
+        (pd.Series([1.0, 2.0]), True),
+        (pd.Series([1, 2], dtype="Int64"), True),
+        (pd.Series([1, 2], dtype="int64[pyarrow]"), True),
+        (pd.Series([True], dtype="bool[pyarrow]"), False),
+        (pd.DataFrame(np.ones((2, 3))), True),
+        (pd.DataFrame({"a": [1.0], "b": np.float32([1])}), False),
+        (pd.RangeIndex(4), False),
+        (pd.array([1, 2]), True),
+    ]
+    for value, shared in cases:
+        with interop.trace() as receipts:
+            interop.convert(value, to="numpy")
+        assert receipts[0].aliased is shared
+        assert interop.plan(value, to="numpy").aliases is shared
+
+
+def test_nothing_is_imported_that_the_value_has_not(in_subprocess):
+    """Without Arrow's memory in it, a Series is converted without pyarrow."""
+    in_subprocess(
+        """
+        import sys
+        sys.modules["pyarrow"] = None  # pandas does without; a second attempt would be an error
+        import numpy as np, pandas as pd, interop
+        interop.convert(pd.Series([1.0, 2.0]), to="numpy")
+        interop.convert(pd.DataFrame({"a": [1, 2], "b": [True, False]}), to="numpy")
+        interop.convert(pd.Series([1, None], dtype="Int64"), to="numpy", allow="drop_mask")
+        interop.convert(np.ones(3), to="pandas.series")
+        """
+    )

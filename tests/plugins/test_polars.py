@@ -1,0 +1,372 @@
+"""polars: what is shared, what is copied, and that nulls and numbers are never lost in silence."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+import interop
+from interop.errors import RefusedError, UnknownValueError
+
+NUMBERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
+
+
+def start(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def numbers(dtype: str) -> np.ndarray:
+    """Return six distinct numbers; of uint64 and int64, some that float64 does not hold."""
+    array = np.arange(1, 7).astype(dtype)
+    if dtype in ("int64", "uint64"):
+        array[-1] = 2**53 + 1
+    return array % 2 == 1 if dtype == "bool" else array
+
+
+def nulled(dtype: str) -> pl.Series:
+    places = pl.Series([True, False, True, True, False, True])
+    return pl.Series("s", numbers(dtype)).zip_with(places, pl.Series([None] * 6))
+
+
+# ------------------------------------------------------------------ Series
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+def test_series_is_shared_both_ways(dtype):
+    """Numbers in one chunk are shared with NumPy, locked, and an array's memory with polars."""
+    array = numbers(dtype)
+    series = interop.convert(array, to=pl.Series, copy=False)
+    assert isinstance(series, pl.Series)
+    assert series.to_list() == array.tolist()
+    for part, offset in ((series, 0), (series[2:], 2)):
+        for _ in range(2):  # the second time, by the shortcut
+            result = interop.convert(part, to="numpy")
+            assert start(result) == start(array) + offset * array.itemsize
+            assert (result.dtype, result.flags.writeable) == (array.dtype, False)
+            assert result.tobytes() == array[offset:].tobytes()
+        assert interop.convert(part, to="numpy", copy=False) is not None
+    copied = interop.convert(series, to="numpy", copy=True)
+    copied[...] = 0
+    assert series.to_list() == numbers(dtype).tolist()
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda a: a[::2],
+        lambda a: a[::-1],
+        lambda a: np.broadcast_to(a[0], (4,)),
+        lambda a: a.astype(">f8"),
+        lambda a: a[:0],
+        lambda a: np.frombuffer(b"x" + a.tobytes(), "u1")[1:].view("f8"),
+    ],
+)
+def test_odd_memory_is_copied(view):
+    """What is not one aligned block of native numbers is copied, and said to be."""
+    array = view(np.arange(6.0))
+    route = interop.plan(array, to="polars.series")
+    series = interop.convert(array, to="polars.series")
+    assert series.to_list() == array.tolist()
+    if array.size:
+        assert route.effects == {"copy"}
+        assert not np.shares_memory(series.to_numpy(), array)
+        with pytest.raises(RefusedError, match="copy"):
+            interop.convert(array, to="polars.series", copy=False)
+
+
+def test_locked_memory_is_shared():
+    """polars never writes, so that memory that is locked can be its own."""
+    array = np.arange(4)
+    array.flags.writeable = False
+    series = interop.convert(array, to="polars.series", copy=False)
+    assert start(series.to_numpy()) == start(array)
+
+
+def test_truth_values_are_bits():
+    """Truth values are copied both ways."""
+    array = np.array([True, False, True])
+    series = interop.convert(array, to="polars.series")
+    assert series.dtype == pl.Boolean
+    assert interop.plan(array, to="polars.series").effects == {"copy"}
+    result = interop.convert(series, to="numpy")
+    assert (result.dtype, result.tolist(), result.flags.writeable) == (bool, array.tolist(), True)
+    assert interop.plan(series, to="numpy").effects == {"copy"}
+    with pytest.raises(RefusedError, match="leave out copy=False"):
+        interop.convert(series, to="numpy", copy=False)
+
+
+@pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
+def test_chunks_are_put_together(dtype):
+    """A Series of several chunks is written out once, and is as it was."""
+    array = numbers(dtype)
+    series = pl.concat([pl.Series(array[:2]), pl.Series(array[2:])], rechunk=False)
+    assert "scattered" in interop.spec(series).traits
+    result = interop.convert(series, to="numpy")
+    assert (result.tobytes(), result.dtype) == (array.tobytes(), array.dtype)
+    assert result.flags.writeable
+    assert series.n_chunks() == 2
+    cast = interop.convert(series, to="numpy", dtype="float32")
+    assert cast.tobytes() == array.astype("float32").tobytes()
+
+
+def test_many_elements():
+    """What is written piece by piece is whole."""
+    array = np.arange(600_001)
+    series = pl.concat([pl.Series(array[:500_000]), pl.Series(array[500_000:])], rechunk=False)
+    assert np.array_equal(interop.convert(series, to="numpy"), array)
+    nulls = pl.select(pl.when(pl.lit(series) % 7 != 0).then(pl.lit(series))).to_series()
+    filled = interop.convert(nulls, to="numpy", allow="drop_mask")
+    assert np.array_equal(filled, np.where(array % 7, array, 0))
+
+
+def test_torch_shares_what_never_changes():
+    """Memory that never changes is shared with torch under the effect of that name."""
+    series = pl.Series([1.0, 2.0])
+    assert interop.plan(series, to="torch").effects == {"alias_immutable"}
+    tensor = interop.convert(series, to="torch")
+    assert tensor.data_ptr() == start(series.to_numpy())
+    fresh = interop.convert(series, to="torch", forbid="alias_immutable")
+    fresh += 1
+    assert series.to_list() == [1, 2]
+
+
+# ------------------------------------------------------------------ nulls
+
+
+@pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
+@pytest.mark.parametrize("kind", ["series", "dataframe"])
+def test_nulls_are_refused_and_filled_on_request(dtype, kind):
+    """Nulls are refused; permitted, they become NaN, 0 or False in a copy, all others exact."""
+    series = nulled(dtype)
+    value = series if kind == "series" else series.to_frame()
+    for target in ("numpy", "torch", "python", "pandas"):
+        for words in ({}, {"copy": True}, {"dtype": "float64"}, {"allow": "narrow"}):
+            with pytest.raises(RefusedError, match=r"drop_mask.*\n.*pass allow=\{'drop_mask'\}"):
+                interop.convert(value, to=target, **words)
+    result = interop.convert(value, to="numpy", allow={"drop_mask"})
+    expected = numbers(dtype)
+    expected[[1, 4]] = np.nan if dtype.startswith("float") else 0
+    assert (result.dtype, result.flags.writeable) == (dtype, True)
+    assert result.reshape(-1).tobytes() == expected.tobytes()
+    assert series.null_count() == 2
+    assert interop.convert(value, to=type(value)) is value
+
+
+def test_nan_is_no_null():
+    """NaN is a number like any other; null is not."""
+    assert interop.spec(pl.Series([1.0, float("nan")])).traits == {"immutable"}
+    assert interop.spec(pl.Series([1.0, None])).traits == {"immutable", "masked"}
+
+
+# ------------------------------------------------------------------ arrays in Series
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3, 2), (3, 0), (0, 2)])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+def test_series_of_arrays(dtype, shape):
+    """A Series of fixed-size arrays has their axes, and is shared if it is of numbers."""
+    array = (np.arange(np.prod(shape)).reshape(shape) % 5).astype(dtype)
+    series = pl.Series(array)
+    spec = interop.spec(series)
+    assert (spec.shape, spec.dtype) == (shape, dtype)
+    result = interop.convert(series, to="numpy")
+    assert (result.shape, result.dtype) == (shape, dtype)
+    assert np.array_equal(result, array)
+    if array.size:
+        assert np.shares_memory(result, array) is (dtype != "bool")
+    several = pl.concat([series, series], rechunk=False)
+    assert np.array_equal(interop.convert(several, to="numpy"), np.concatenate([array, array]))
+
+
+def test_nulls_inside_of_arrays():
+    """Nulls of the arrays and nulls in the arrays are both refused and filled."""
+    kind = pl.Array(pl.Int32, 2)
+    for rows in ([[1, None], [3, 4]], [[1, 2], None], [[1, None], None]):
+        series = pl.Series(rows, dtype=kind)
+        with pytest.raises(RefusedError, match="drop_mask"):
+            interop.convert(series, to="numpy")
+        filled = [[n or 0 for n in row or [0, 0]] for row in rows]
+        assert interop.convert(series, to="numpy", allow="drop_mask").tolist() == filled
+
+
+# ------------------------------------------------------------------ DataFrames
+
+
+@pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_frames(dtype, order):
+    """A DataFrame and an array are copies of each other, whichever the order in memory."""
+    array = np.array(numbers(dtype).reshape(2, 3), order=order)
+    frame = interop.convert(array, to=pl.DataFrame)
+    assert isinstance(frame, pl.DataFrame)
+    assert frame.rows() == [tuple(row) for row in array.tolist()]
+    assert interop.plan(array, to="polars.dataframe").effects == {"copy"}
+    assert not any(np.shares_memory(column.to_numpy(), array) for column in frame)
+    result = interop.convert(frame, to="numpy")
+    assert (result.dtype, result.flags.writeable) == (dtype, True)
+    assert result.tobytes() == array.tobytes()
+    assert not any(np.shares_memory(column.to_numpy(), result) for column in frame)
+    with pytest.raises(RefusedError, match="leave out copy=False"):
+        interop.convert(frame, to="numpy", copy=False)
+
+
+def test_one_column_is_copied_like_many():
+    """Whether memory is shared does not depend on the number of columns."""
+    array = np.arange(4.0).reshape(4, 1)
+    frame = interop.convert(array, to="polars.dataframe")
+    assert not np.shares_memory(frame["column_0"].to_numpy(), array)
+    result = interop.convert(frame, to="numpy")
+    assert not np.shares_memory(frame["column_0"].to_numpy(), result)
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "common"),
+    [
+        ({"bool", "int8"}, "int8"),
+        ({"int8", "uint8"}, "int16"),
+        ({"int32", "float64"}, "float64"),
+        ({"uint32", "int64"}, "int64"),
+        ({"float16", "float32"}, "float32"),
+    ],
+)
+def test_columns_of_several_dtypes_if_one_holds_all(dtypes, common):
+    """Columns are promoted where NumPy's common dtype holds every number of each."""
+    frame = pl.DataFrame({name: numbers(name) for name in sorted(dtypes)})
+    result = interop.convert(frame, to="numpy")
+    assert result.dtype == common
+    for column, name in zip(result.T, sorted(dtypes), strict=True):
+        assert column.tobytes() == numbers(name).astype(common).tobytes()
+
+
+@pytest.mark.parametrize("dtypes", [{"int64", "float64"}, {"int64", "uint64"}])
+def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
+    """Where NumPy's common dtype would lose numbers, the caller has to name one."""
+    frame = pl.DataFrame({name: numbers(name) for name in sorted(dtypes)})
+    for words in ({}, {"copy": True}, {"allow": "narrow"}):
+        with pytest.raises(RefusedError, match=r"several dtypes.*with dtype=\.$"):
+            interop.convert(frame, to="numpy", **words)
+    for dtype in ("float64", "float32", "int16"):
+        result = interop.convert(frame, to="numpy", dtype=dtype)
+        for column, name in zip(result.T, sorted(dtypes), strict=True):
+            assert column.tobytes() == numbers(name).astype(dtype).tobytes()
+    nulls = frame.with_columns(n=pl.Series([1, None, 3, 4, 5, 6]))
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(nulls, to="numpy", dtype="float64")
+    both = interop.convert(nulls, to="numpy", dtype="float64", allow="drop_mask")
+    assert np.isnan(both[1, 2])
+    assert not np.isnan(both[:, :2]).any()
+    assert interop.convert(frame, to="polars.dataframe") is frame
+
+
+def test_frames_without_columns_or_rows():
+    """Empty DataFrames keep their shape, both ways."""
+    for shape in ((3, 0), (0, 2)):
+        frame = interop.convert(np.ones(shape), to="polars.dataframe")
+        assert frame.shape == shape
+        assert interop.convert(frame, to="numpy").shape == shape
+
+
+OTHERS = {
+    "String": ["a", "b"],
+    "Date": pl.Series(["2020-01-01"] * 2).str.to_date(),
+    "Datetime": pl.Series(["2020-01-01"] * 2).str.to_datetime("%Y-%m-%d"),
+    "Decimal": [Decimal("1.5"), Decimal(2)],
+    "List": [[1], [2, 3]],
+    "Categorical": pl.Series(["a", "b"], dtype=pl.Categorical),
+    "Enum": pl.Series(["a", "b"], dtype=pl.Enum(["a", "b"])),
+    "Struct": [{"a": 1}, {"a": 2}],
+    "Null": [None, None],
+    "Int128": pl.Series([1, 2], dtype=pl.Int128),
+    "Object": pl.Series([object(), object()]),
+    "Array": pl.Series([["a"], ["b"]], dtype=pl.Array(pl.String, 1)),
+}
+
+
+@pytest.mark.parametrize("word", OTHERS)
+def test_what_are_no_numbers(word):
+    """Texts, times, lists and the like are refused by name, with what to do about it."""
+    series = pl.Series(OTHERS[word])
+    frame = pl.DataFrame({"n": [1, 2], "other": OTHERS[word]})
+    for target in ("numpy", "torch", "python", "pandas"):
+        with pytest.raises(RefusedError, match=rf"{word}.*in polars first"):
+            interop.convert(series, to=target)
+    with pytest.raises(RefusedError, match=rf"{word}.*\(column 'other'\).*select\("):
+        interop.convert(frame, to="numpy")
+    assert interop.convert(series, to="polars.series") is series
+    assert interop.convert(frame, to="polars.dataframe") is frame
+
+
+def test_lazy_frames():
+    """A LazyFrame, whose length is not known, is refused with what to do."""
+    lazy = pl.DataFrame({"a": [1]}).lazy()
+    with pytest.raises(UnknownValueError, match=r"collect\(\)"):
+        interop.convert(lazy, to="numpy")
+    assert interop.convert(lazy.collect(), to="numpy").tolist() == [[1]]
+
+
+# ------------------------------------------------------------------ into polars, and within
+
+
+def test_into_polars():
+    """Targets are chosen by the number of axes; dtypes that polars lacks are widened or refused."""
+    assert interop.convert(np.ones(3), to="polars").dtype == pl.Float64
+    assert interop.convert(torch.ones(2, 3), to="polars").shape == (2, 3)
+    assert interop.convert(torch.ones(3).bfloat16(), to="polars.series").dtype == pl.Float32
+    with pytest.raises(RefusedError, match=r"ask for polars\.dataframe"):
+        interop.convert(np.ones((2, 2)), to="polars.series")
+    with pytest.raises(RefusedError, match="reshape"):
+        interop.convert(np.ones(()), to="polars")
+    with pytest.raises(RefusedError, match=r"does not hold complex64; ask for"):
+        interop.convert(np.ones(2, "c8"), to="polars.series")
+    with pytest.raises(RefusedError, match="narrow"):
+        interop.convert(np.ones((2, 2), "g"), to="polars.dataframe")
+
+
+def test_names_stay_within_polars():
+    """From polars to polars, copied or cast, names stay."""
+    series = pl.Series("s", [1, 2, 300])
+    copied = interop.convert(series, to="polars.series", copy=True)
+    assert (copied.name, copied.to_list()) == ("s", [1, 2, 300])
+    assert not np.shares_memory(copied.to_numpy(), series.to_numpy())
+    cast = interop.convert(series, to="polars.series", dtype="uint8")
+    assert (cast.name, cast.dtype, cast.to_list()) == ("s", pl.UInt8, [1, 2, 44])
+    chunks = pl.concat([series, series], rechunk=False)
+    assert interop.convert(chunks, to="polars.series", dtype="float32").name == "s"
+    frame = pl.DataFrame({"a": [1, 2], "b": [0.5, 1]})
+    cast = interop.convert(frame, to="polars.dataframe", dtype="float32")
+    assert cast.schema == {"a": pl.Float32, "b": pl.Float32}
+
+
+def test_receipts_know_the_memory():
+    """What a trace says of sharing is what the addresses say."""
+    cases = [
+        (pl.Series([1.0, 2.0]), True),
+        (pl.Series([True]), False),
+        (pl.concat([pl.Series([1.0]), pl.Series([2.0])], rechunk=False), False),
+        (pl.Series(np.ones((2, 3))), True),
+        (pl.DataFrame({"a": [1.0], "b": [2.0]}), False),
+    ]
+    for value, shared in cases:
+        with interop.trace() as receipts:
+            interop.convert(value, to="numpy")
+        assert receipts[0].aliased is shared
+        assert interop.plan(value, to="numpy").aliases is shared
+
+
+def test_pyarrow_is_not_imported(in_subprocess):
+    """polars needs no pyarrow, in neither direction."""
+    in_subprocess(
+        """
+        import sys
+        sys.modules["pyarrow"] = None
+        import numpy as np, polars as pl, interop
+        interop.convert(pl.Series([1.0, 2.0]), to="numpy")
+        interop.convert(pl.DataFrame({"a": [1, 2], "b": [True, False]}), to="numpy")
+        interop.convert(pl.Series([1, None]), to="numpy", allow="drop_mask")
+        interop.convert(np.ones((2, 3)), to="polars.dataframe")
+        """
+    )

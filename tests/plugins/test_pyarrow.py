@@ -1,0 +1,738 @@
+"""PyArrow: arrays and their nulls, chunks, tensors, tables; what is shared, and with whom."""
+
+from __future__ import annotations
+
+import gc
+from functools import partial
+
+import jax
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+import interop
+from interop.errors import BadRequestError, RefusedError
+from interop_plugins import _pyarrow_arrays as arrays
+from interop_plugins import _pyarrow_types as types
+
+NUMBERS = sorted(types.NUMBERS)
+DTYPES = sorted(types.DTYPES)
+ARRAYS = (
+    "pyarrow",
+    "pyarrow.chunked_array",
+    "pyarrow.fixed_shape_tensor",
+    "pyarrow.fixed_size_list",
+)
+
+
+def numbers(name, shape=(6,)):
+    """Return small numbers that every dtype can hold, halves and negative ones where there are."""
+    size = int(np.prod(shape))
+    found = np.arange(size).reshape(shape) % 100
+    if name.startswith("float"):
+        found = found / 2 - 1
+    return (found % 3 == 1) if name == "bool" else found.astype(name)
+
+
+def array(name, nulls=False):
+    """Return an array that Arrow itself has made, of every other element null if need be."""
+    a = numbers(name)
+    mask = np.arange(6) % 2 == 1 if nulls else None
+    return pa.array(a, type=types.arrow_type(name), mask=mask)
+
+
+def same(a, b):
+    """Tell whether two arrays are of one dtype and shape, and equal bit for bit."""
+    return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+
+
+def start(a):
+    return a.__array_interface__["data"][0]
+
+
+def data(value):
+    """Return the address of the first element of a flat array."""
+    return value.buffers()[1].address + value.offset * value.type.bit_width // 8
+
+
+def filled(name):
+    """Return the numbers of `array(name, nulls=True)` after the fill rule."""
+    expected = numbers(name)
+    expected[1::2] = np.nan if name.startswith("float") else 0
+    return expected
+
+
+def labels(route):
+    return [step.label for step in route.steps]
+
+
+# ------------------------------------------------------------------ describing
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_described(name):
+    """The spec says dtype, shape, device and bytes, and that the memory never changes."""
+    spec = interop.spec(array(name))
+    assert (spec.format, spec.dtype, spec.device) == ("pyarrow", name, "cpu")
+    assert (spec.shape, spec.traits, spec.nbytes) == ((6,), {"immutable"}, numbers(name).nbytes)
+    assert interop.spec(array(name, nulls=True)).traits == {"immutable", "masked"}
+
+
+def test_nulls_are_those_of_the_slice():
+    """A slice beside the nulls has none, and one of them has, whoever counts them first."""
+    value = pa.array([1, None, 3, 4, None])
+    assert interop.spec(value[2:4]).traits == {"immutable"}
+    assert interop.spec(value[1:3]).traits == {"immutable", "masked"}
+    assert interop.convert(value[2:4], to="numpy").tolist() == [3, 4]
+    unknown = pa.Array.from_buffers(pa.int64(), 3, value.buffers(), -1, 2)
+    assert "masked" in interop.spec(unknown).traits
+    bits_and_no_nulls = pa.Array.from_buffers(
+        pa.int8(), 2, [pa.py_buffer(b"\x03"), pa.py_buffer(bytearray(b"\x05\x06"))], -1
+    )
+    assert interop.spec(bits_and_no_nulls).traits == {"immutable"}
+    assert interop.convert(bits_and_no_nulls, to="numpy").tolist() == [5, 6]
+
+
+def test_memory_that_is_flagged():
+    """Buffers that are flagged read-only, or not aligned, are described as such."""
+    raw = bytes(range(33))
+    locked = pa.Array.from_buffers(pa.uint8(), 3, [None, pa.py_buffer(raw)])
+    assert interop.spec(locked).traits == {"immutable", "readonly"}
+    odd = pa.Array.from_buffers(pa.int32(), 8, [None, pa.py_buffer(bytearray(raw)).slice(1)])
+    assert "unaligned" in interop.spec(odd).traits
+    result = interop.convert(odd, to="numpy", copy=False)
+    assert same(np.array(result), np.frombuffer(raw, "i4", offset=1))
+    assert interop.convert(odd, to="torch").tolist() == result.tolist()
+
+
+def test_names_of_dtypes():
+    """Arrow's types name dtypes, and its classes and its module name formats."""
+    assert interop.convert([1, 2], to="pyarrow", dtype=pa.float32()).type == pa.float32()
+    assert interop.convert(array("int8"), to="torch", dtype=pa.float16()).dtype == torch.float16
+    assert interop.convert([True], to="numpy", dtype=pa.bool8()).dtype == bool
+    for target, type_ in (
+        (pa, pa.DoubleArray),
+        (pa.Array, pa.DoubleArray),
+        (pa.ChunkedArray, pa.ChunkedArray),
+        (pa.Tensor, pa.Tensor),
+    ):
+        assert type(interop.convert(np.ones(2), to=target)) is type_
+    value = array("int8", nulls=True)
+    assert interop.convert(value, to="pyarrow") is value
+    assert type(interop.convert([1.0], like=value)) is pa.DoubleArray
+
+
+# ------------------------------------------------------------------ out of Arrow
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("rows", [slice(None), slice(2, 5), slice(0, 0)])
+def test_to_numpy_is_shared_and_locked(name, rows):
+    """NumPy reads the memory of an array or of a slice of it, and cannot write there."""
+    value, expected = array(name)[rows], numbers(name)[rows]
+    for _ in range(3):  # the third by a shortcut
+        result = interop.convert(value, to="numpy")
+        assert same(result, expected)
+        assert not result.flags.writeable
+        assert start(result) == data(value) or not len(value)
+    assert interop.plan(value, to="numpy").zero_copy
+    copied = interop.convert(value, to="numpy", copy=True)
+    assert copied.flags.writeable
+    copied[...] = 1
+    assert same(value.to_numpy(), expected)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_to_torch_is_shared(name):
+    """torch reads the memory of an array unless that is forbidden, and its copies are its own."""
+    value = array(name)[1:]
+    for _ in range(3):
+        result = interop.convert(value, to="torch")
+        assert result.data_ptr() == data(value)
+        assert same(result.numpy(), numbers(name)[1:])
+    assert interop.plan(value, to="torch").effects == {"alias_immutable"}
+    for words in ({"copy": True}, {"forbid": "alias_immutable"}):
+        copied = interop.convert(value, to="torch", **words)
+        assert copied.data_ptr() != data(value)
+        copied.zero_()
+    assert same(value.to_numpy(), numbers(name)[1:])
+    assert interop.convert(value[:0], to="torch").shape == (0,)
+
+
+def test_what_is_flagged_read_only_is_copied_for_torch(loaded):
+    """Memory that cannot be written does not reach torch, plain or by any shortcut or detour."""
+    plain = array("int32")
+    locked = pa.Array.from_buffers(pa.int32(), 6, [None, pa.py_buffer(numbers("int32").tobytes())])
+    for _ in range(3):
+        loaded.convert(plain, to="torch")  # so that a shortcut is known
+        result = loaded.convert(locked, to="torch")
+        assert result.data_ptr() != data(locked)
+        result.zero_()
+    assert same(locked.to_numpy(), numbers("int32"))
+    assert "copy" in interop.plan(locked, to="torch").effects
+    with pytest.raises(RefusedError, match="share_readonly"):
+        interop.convert(locked, to="torch", copy=False, forbid="materialize")
+    shared = interop.convert(locked, to="torch", allow="share_readonly")
+    assert shared.data_ptr() == data(locked)
+    view = interop.convert(locked, to="numpy", copy=False)
+    assert (start(view), view.flags.writeable) == (data(locked), False)
+    assert "readonly" in interop.spec(view).traits
+
+
+def test_mapped_files(tmp_path, in_subprocess):
+    """A tensor made of a mapped file can be written, which the mapped memory could not be."""
+    in_subprocess(
+        f"""
+        import pyarrow as pa, interop
+        path = {str(tmp_path / "numbers.arrow")!r}
+        batch = pa.record_batch({{"a": pa.array(range(1000))}})
+        with pa.ipc.new_file(path, batch.schema) as file:
+            file.write(batch)
+        column = pa.ipc.open_file(pa.memory_map(path)).get_batch(0).column(0)
+        assert interop.spec(column).traits == {{"immutable", "readonly"}}
+        tensor = interop.convert(column, to="torch")
+        tensor.zero_()
+        assert column[7].as_py() == 7
+        """
+    )
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "jax", "python"])
+def test_bits_become_bytes(target):
+    """Truth values of a bit each get a byte each, from wherever a slice begins."""
+    truth = np.random.default_rng(0).random(77) < 0.5
+    value = pa.array(truth)
+    for rows in (slice(None), slice(3, 40), slice(13, 14), slice(77, None), slice(8, 16)):
+        assert np.asarray(interop.convert(value[rows], to=target)).tolist() == truth[rows].tolist()
+    assert interop.plan(value, to=target).effects >= {"copy"}
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(value, to=target, copy=False)
+    result = interop.convert(value, to="numpy")
+    assert (result.dtype, result.flags.writeable) == (bool, True)
+
+
+def test_truth_values_of_a_byte_each():
+    """Of bool8, whatever is not zero is true, as 1 and nothing else."""
+    storage = pa.array([0, 1, 2, -1, None], pa.int8())
+    value = pa.ExtensionArray.from_storage(pa.bool8(), storage)
+    result = interop.convert(value[1:4], to="numpy")
+    assert (result.dtype, result.tobytes()) == (bool, b"\1\1\1")
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(value, to="numpy")
+    result = interop.convert(value, to="numpy", allow="drop_mask")
+    assert result.tobytes() == b"\0\1\1\1\0"
+
+
+def test_views_outlive_the_array():
+    """What shares the memory of an array keeps it."""
+    for target in ("numpy", "torch"):
+        value = pa.array(np.arange(100_000.0) + 1)
+        result = interop.convert(pa.concat_arrays([value]), to=target, copy=False)
+        del value
+        gc.collect()
+        other = [np.zeros(100_000) for _ in range(5)]
+        assert float(result.sum()) == 5000050000
+        del other
+
+
+# ------------------------------------------------------------------ nulls
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "jax", "python", "pyarrow.tensor"])
+def test_nulls_are_never_lost_in_silence(target):
+    """Nulls are refused, and the refusal ends with the keyword that lets them go."""
+    for value in (
+        array("float32", nulls=True),
+        array("bool", nulls=True),
+        pa.chunked_array([[1], [None]], pa.int32()),
+        pa.scalar(None, pa.int32()),
+        pa.table({"a": [1, None]}, pa.schema([("a", pa.int32())])),
+    ):
+        interop.convert(array("float32"), to="numpy")
+        with pytest.raises(RefusedError, match=r"pass allow=\{'drop_mask'\}\.$"):
+            interop.convert(value, to=target)
+        with pytest.raises(RefusedError):
+            interop.convert(value, to=target, copy=False, allow="drop_mask")
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_nulls_are_filled_by_rule(name):
+    """With ``drop_mask``, nulls become NaN, 0 or False, whatever lies in their places."""
+    value = array(name, nulls=True)
+    garbage = pa.Array.from_buffers(
+        value.type, 6, [value.buffers()[0], pa.py_buffer(b"\xab" * 6 * 8)]
+    )
+    assert garbage.null_count == 3
+    result = interop.convert(garbage, to="numpy", allow="drop_mask")
+    filled_in = result[1::2]
+    assert np.isnan(filled_in).all() if name.startswith("float") else not filled_in.any()
+    for odd in (value, pa.concat_arrays([value[:2], value])[2:]):
+        result = interop.convert(odd, to="numpy", allow="drop_mask")
+        assert same(result, filled(name))
+        assert result.flags.writeable
+        result[...] = 0
+        assert odd.to_pylist()[::2] == numbers(name)[::2].tolist()
+        assert odd.null_count == 3
+    tensor = interop.convert(value, to="torch", allow="drop_mask")
+    assert same(tensor.numpy(), filled(name))
+
+
+def test_nulls_stay_among_arrows_formats():
+    """Copies, casts and chunks keep the nulls."""
+    value = array("int32", nulls=True)[1:]
+    copied = interop.convert(value, to="pyarrow", copy=True)
+    assert copied.equals(value)
+    assert data(copied) != data(value)
+    real = interop.convert(value, to="pyarrow", dtype="float64")
+    assert real.to_pylist() == [None, 2.0, None, 4.0, None]
+    chunks = interop.convert(value, to="pyarrow.chunked_array", copy=False)
+    assert chunks.to_pylist() == value.to_pylist()
+    assert data(chunks.chunk(0)) == data(value)
+    assert interop.convert(chunks, to="pyarrow", copy=False).equals(value)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("step", [1, -1, 2])
+def test_masked_arrays_become_nulls(name, step):
+    """The mask of a NumPy array becomes nulls; numbers in one block stay where they are."""
+    a = numbers(name)
+    value = np.ma.array(a, mask=np.arange(6) % 2 == 1)[::step]
+    result = interop.convert(value, to="pyarrow")
+    assert result.type == types.arrow_type(name)
+    assert result.to_pylist() == value.tolist()
+    assert (data(result) == start(a)) is (step == 1 and name != "bool")
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(value, to="pyarrow", copy=False)
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(value, to="pyarrow.tensor")
+    nothing_masked = np.ma.array(a)
+    assert interop.convert(nothing_masked, to="pyarrow").null_count == 0
+
+
+def test_numbers_of_the_other_byte_order_and_masked():
+    """A masked array of the other byte order arrives in order."""
+    value = np.ma.array(np.arange(4, dtype=">f4"), mask=[0, 0, 1, 0])
+    assert interop.convert(value, to="pyarrow").to_pylist() == [0, 1, None, 3]
+
+
+# ------------------------------------------------------------------ into Arrow
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("source", ["numpy", "torch"])
+def test_into_arrow_is_shared(source, name):
+    """An array or tensor in one block becomes an array over the same memory, and is kept by it."""
+    a = numbers(name)
+    value = a if source == "numpy" else torch.from_numpy(a)
+    for _ in range(3):
+        result = interop.convert(value, to="pyarrow", copy=None)
+        assert result.type == types.arrow_type(name)
+        assert (data(result), result.null_count) == (start(a), 0)
+        result.validate(full=True)
+    copied = interop.convert(value, to="pyarrow", copy=True)
+    assert data(copied) != start(a)
+    address = start(a)
+    del a, value
+    gc.collect()
+    assert data(result) == address
+    assert same(result.to_numpy(), numbers(name))
+    assert same(copied.to_numpy(), numbers(name))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        lambda a: a[::-1],
+        lambda a: a[::2],
+        lambda a: np.broadcast_to(a[1], 4),
+        lambda a: a.astype(">f4"),
+        lambda a: np.frombuffer(b"x" + a.tobytes(), "f4", offset=1),
+        lambda a: np.frombuffer(a.tobytes(), "f4"),
+        lambda a: a[:0],
+        lambda a: a.view(type("Sub", (np.ndarray,), {})),
+    ],
+)
+@pytest.mark.parametrize("target", ["pyarrow", "pyarrow.tensor", "pyarrow.chunked_array"])
+def test_memory_of_every_kind(odd, target):
+    """Reversed, repeated, swapped, read-only and unaligned memory arrives in order."""
+    plain = np.arange(6, dtype="f4")
+    interop.convert(plain, to=target)
+    value = odd(plain)
+    for _ in range(2):
+        result = interop.convert(value, to=target)
+        assert interop.spec(result).traits <= {
+            "immutable",
+            "readonly",
+            "noncontiguous",
+            "broadcast",
+        }
+        assert same(np.array(result.to_numpy(), "f4"), np.array(value, "f4"))
+
+
+@pytest.mark.parametrize("length", [0, 1, 8, 77])
+def test_bools_are_packed(length):
+    """Truth values get a bit each, in a copy, also those walked backwards."""
+    truth = np.random.default_rng(1).random(length) < 0.5
+    for value in (truth, truth[::-1], torch.from_numpy(truth)):
+        result = interop.convert(value, to="pyarrow")
+        assert result.type == pa.bool_()
+        assert result.to_pylist() == value.tolist()
+        result.validate(full=True)
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(truth, to="pyarrow", copy=False)
+
+
+def test_axes_that_an_array_does_not_have():
+    """More axes than one are refused by naming the formats that have them."""
+    for value in (np.ones((2, 3)), torch.ones(2, 3), [[1.0, 2.0]]):
+        with pytest.raises(RefusedError, match=r"1 axis, not of 2; ask for .*pyarrow\.tensor"):
+            interop.convert(value, to="pyarrow")
+    with pytest.raises(RefusedError, match="not of 1"):
+        interop.convert(np.ones(2), to="pyarrow.fixed_shape_tensor")
+    with pytest.raises(RefusedError, match="no axes"):
+        interop.convert(np.ones(2), to="pyarrow.scalar")
+    assert type(interop.convert(np.ones((2, 3)), to=["pyarrow", "pyarrow.tensor"])) is pa.Tensor
+
+
+def test_dtypes_that_arrow_lacks():
+    """What Arrow does not hold is widened where nothing is lost, and refused elsewhere."""
+    half = torch.tensor([1.5, -2.0], dtype=torch.bfloat16)
+    assert interop.convert(half, to="pyarrow").equals(pa.array([1.5, -2.0], pa.float32()))
+    with pytest.raises(RefusedError, match="complex64"):
+        interop.convert(np.ones(2, "c8"), to="pyarrow")
+    with pytest.raises(RefusedError, match="narrow"):
+        interop.convert(np.ones(2, "g"), to="pyarrow")
+
+
+@pytest.mark.parametrize("source", ["float64", "int64", "bool", "float16"])
+@pytest.mark.parametrize("target", DTYPES)
+def test_casts_are_numpys(source, target):
+    """A dtype that is asked for is that of the result, nulls or no nulls, in NumPy's numbers."""
+    expected = numbers(source).astype(target)
+    for to in ("pyarrow", "numpy", "torch"):
+        plain = interop.convert(array(source), to=to, dtype=target)
+        assert same(np.array(interop.convert(plain, to="numpy")), expected)
+    result = interop.convert(array(source, nulls=True), to="pyarrow", dtype=target)
+    assert (result.null_count, result.type) == (3, types.arrow_type(target))
+    assert result.to_pylist()[::2] == pa.array(expected).to_pylist()[::2]
+
+
+def test_jax_and_back():
+    """JAX's arrays, which never change either, are shared with Arrow as what they are."""
+    value = jax.numpy.arange(6.0)
+    result = interop.convert(value, to="pyarrow", copy=False)
+    assert result.to_pylist() == list(range(6))
+    assert (interop.convert(result, to="jax") == value).all()
+
+
+def test_not_written_into():
+    """``out=`` cannot be an array that never changes, and can be a tensor."""
+    with pytest.raises(BadRequestError, match="cannot be written"):
+        interop.convert(np.ones(2), out=array("float64"))
+    memory = np.zeros((2, 2), "f4")
+    out = pa.Tensor.from_numpy(memory)
+    assert interop.convert(torch.ones(2, 2, dtype=torch.float64), out=out) is out
+    assert memory.tolist() == [[1, 1], [1, 1]]
+    memory.flags.writeable = False
+    with pytest.raises(BadRequestError, match="read-only"):
+        interop.convert(np.ones((2, 2)), out=pa.Tensor.from_numpy(memory))
+
+
+# ------------------------------------------------------------------ what is not numbers
+
+NOT_NUMBERS = {
+    "string": lambda: pa.array(["a", "b"]),
+    "string_view": lambda: pa.array(["a"], pa.string_view()),
+    "binary": lambda: pa.array([b"a"]),
+    "null": lambda: pa.nulls(3),
+    "timestamp": lambda: pa.array([1], pa.timestamp("ns")),
+    "date32": lambda: pa.array([1], pa.date32()),
+    "time64": lambda: pa.array([1], pa.time64("us")),
+    "duration": lambda: pa.array([1], pa.duration("s")),
+    "decimal128": lambda: pa.array([1], pa.decimal128(5, 2)),
+    "decimal32": lambda: pa.array([1], pa.decimal32(5, 2)),
+    "dictionary": lambda: pa.array(["a", "b"]).dictionary_encode(),
+    "struct": lambda: pa.array([{"a": 1}]),
+    "list<": lambda: pa.array([[1], [2, 3]]),
+    "large_list<": lambda: pa.array([[1]], pa.large_list(pa.int8())),
+    "map": lambda: pa.array([[(1, 2)]], pa.map_(pa.int8(), pa.int8())),
+    "fixed_size_binary": lambda: pa.array([b"ab"], pa.binary(2)),
+    "fixed_size_list": lambda: pa.array([["a", "b"]], pa.list_(pa.string(), 2)),
+    "run_end_encoded": lambda: pa.RunEndEncodedArray.from_arrays(
+        pa.array([2], pa.int32()), pa.array([1.0])
+    ),
+    "union": lambda: pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]),
+    "uuid": lambda: pa.array([b"0123456789abcdef"], pa.uuid()),
+    "interval": lambda: pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
+}
+
+
+@pytest.mark.parametrize("name", NOT_NUMBERS)
+@pytest.mark.parametrize("target", ["numpy", "torch", "python"])
+def test_what_is_not_numbers_is_refused_by_name(name, target):
+    """Timestamps, decimals, strings, dictionaries, lists and the rest are named and refused."""
+    value = NOT_NUMBERS[name]()
+    assert interop.convert(value, to=interop.spec(value).format) is value
+    whole = interop.spec(value)
+    for each in (value, pa.chunked_array([value]), pa.table({"a": value})):
+        spec = interop.spec(each)
+        assert (spec.dtype, spec.shape[0]) == (whole.dtype, len(value))
+        with pytest.raises(RefusedError, match=f"{name}.* is not a dtype of numbers"):
+            interop.convert(each, to=target, allow="drop_mask")
+    with pytest.raises(RefusedError, match="is not a dtype of numbers"):
+        interop.convert(value[0], to=target, allow="drop_mask")
+
+
+def test_devices_are_named():
+    """An array on another device is planned for as such, and refused with the reason."""
+    spec = interop.make_spec("pyarrow", "float32", device="cuda:1", shape=(3,))
+    with pytest.raises(RefusedError, match="not on cuda:1"):
+        interop.plan(spec, to="torch")
+
+
+# ------------------------------------------------------------------ chunks
+
+
+def test_one_chunk_is_shared():
+    """A chunked array of one chunk is as good as that chunk."""
+    chunk = array("int16")[1:]
+    value = pa.chunked_array([chunk])
+    assert interop.spec(value).traits == {"immutable"}
+    assert start(interop.convert(value, to="numpy", copy=False)) == data(chunk)
+    assert interop.convert(value, to="torch", copy=False).data_ptr() == data(chunk)
+    assert data(interop.convert(value, to="pyarrow", copy=False)) == data(chunk)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_chunks_are_put_together(name):
+    """Several chunks, and none, are copied into one writable block."""
+    a = numbers(name)
+    value = pa.chunked_array([a[:2], a[:0], a[2:5], a[5:]], types.arrow_type(name))
+    assert interop.spec(value).traits == {"immutable", "chunked"}
+    for _ in range(2):
+        result = interop.convert(value, to="numpy")
+        assert same(result, a)
+        assert result.flags.writeable
+    assert same(interop.convert(value, to="torch").numpy(), a)
+    assert interop.convert(value, to="pyarrow").to_pylist() == value.to_pylist()
+    for target in ("numpy", "pyarrow", "torch"):
+        with pytest.raises(RefusedError, match="copy"):
+            interop.convert(value, to=target, copy=False)
+    none = pa.chunked_array([], types.arrow_type(name))
+    assert same(interop.convert(none, to="numpy"), a[:0])
+    assert interop.convert(none, to="pyarrow").type == types.arrow_type(name)
+    masked = pa.chunked_array([array(name, nulls=True)[:3], array(name, nulls=True)[3:]])
+    assert same(interop.convert(masked, to="numpy", allow="drop_mask"), filled(name))
+    assert interop.convert(masked, to="pyarrow").null_count == 3
+
+
+# ------------------------------------------------------------------ tensors
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize(
+    "odd", [lambda a: a, lambda a: a.T, lambda a: a[1:, ::2], lambda a: a[:0], lambda a: a[1, 1]]
+)
+def test_tensors_are_shared_both_ways(odd, name):
+    """A tensor has strides, so that any array that is walked forwards is shared with it."""
+    a = odd(np.array(numbers(name, (3, 4))))
+    value = interop.convert(a, to="pyarrow.tensor", copy=None if a.ndim == 0 else False)
+    assert value.shape == a.shape
+    assert (
+        dict(zip(value.shape, value.strides, strict=True))
+        == dict(zip(a.shape, a.strides, strict=True))
+        or not a.size
+    )
+    back = interop.convert(value, to="numpy", copy=False)
+    assert same(back, a)
+    assert back.flags.writeable
+    assert start(back) == start(a) or not a.size or not a.ndim
+    tensor = interop.convert(value, to="torch", copy=False)
+    assert same(tensor.numpy(), a)
+    copied = interop.convert(value, to="pyarrow.tensor", copy=True)
+    assert same(np.array(copied.to_numpy()), np.array(a))
+    copied.to_numpy()[...] = 0
+    assert same(back, a)
+
+
+def test_tensors_over_locked_memory():
+    """A tensor that is not mutable is read-only for NumPy, and copied for torch."""
+    value = array("float64").to_tensor()
+    assert interop.spec(value).traits == {"readonly"}
+    view = interop.convert(value, to="numpy", copy=False)
+    assert (start(view), view.flags.writeable) == (data(array("float64")) * 0 + start(view), False)
+    tensor = interop.convert(value, to="torch")
+    assert tensor.data_ptr() != start(view)
+    repeated = interop.convert(np.broadcast_to(np.arange(3.0), (2, 3)), to="pyarrow.tensor")
+    assert interop.spec(repeated).traits == {"readonly", "noncontiguous", "broadcast"}
+    assert repeated.to_numpy().tolist() == [[0, 1, 2]] * 2
+
+
+@pytest.mark.parametrize("target", ["pyarrow.fixed_shape_tensor", "pyarrow.fixed_size_list"])
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4), (0, 3), (3, 0), (1, 2, 3, 4)])
+def test_nested_arrays(target, name, shape):
+    """Arrays of tensors and of lists share compact arrays of several axes, both ways."""
+    a = numbers(name, shape)
+    value = interop.convert(a, to=target)
+    value.validate(full=True)
+    assert interop.spec(value) == interop.Spec(
+        target, name, "cpu", shape, frozenset({"immutable"}), a.nbytes
+    )
+    assert value.to_pylist() == a.tolist() or target.endswith("tensor")
+    for each, expected in ((value, a), (value[1:], a[1:])):
+        back = interop.convert(each, to="numpy")
+        assert same(np.ascontiguousarray(back), np.ascontiguousarray(expected))
+        if name == "bool":
+            assert back.flags.writeable
+        else:
+            assert not back.flags.writeable
+            assert start(back) == start(a) + a[0:1].nbytes * (each is not value) or not back.size
+    if target.endswith("tensor") and name != "bool" and a.size:
+        assert (value.to_numpy_ndarray() == a).all()
+    flipped = interop.convert(a[::-1], to=target)
+    assert same(np.ascontiguousarray(interop.convert(flipped, to="numpy")), a[::-1].copy())
+    copied = interop.convert(value, to=target, copy=True)
+    assert copied.equals(value)
+
+
+@pytest.mark.parametrize("name", ["float32", "bool"])
+def test_permuted_tensors(name):
+    """The axes of tensors come in the order that is meant, not in that of their memory."""
+    a = numbers(name, (2, 3, 4, 5))
+    plain = interop.convert(a, to="pyarrow.fixed_shape_tensor")
+    type_ = pa.fixed_shape_tensor(types.arrow_type(name), [3, 4, 5], permutation=[2, 0, 1])
+    value = pa.ExtensionArray.from_storage(type_, plain.storage)
+    spec = interop.spec(value)
+    assert (spec.shape, spec.traits) == ((2, 5, 3, 4), {"immutable", "noncontiguous"})
+    result = interop.convert(value, to="numpy")
+    assert (result == a.transpose(0, 3, 1, 2)).all()
+    assert (start(result) == start(a)) is (name != "bool")
+    chunks = pa.chunked_array([value, value[1:]])
+    assert (interop.convert(chunks, to="numpy")[2] == result[1]).all()
+    assert (interop.convert(pa.chunked_array([value]), to="torch").numpy() == result).all()
+
+
+def test_nulls_of_rows_and_inside_of_them():
+    """A row that is null is filled as a whole, and so is a null inside, whatever lies there."""
+    inner = pa.array([1, 2, None, 4, 5, 6, 7, 8], pa.float32())
+    type_ = pa.list_(pa.float32(), 2)
+    rows = pa.Array.from_buffers(type_, 4, [pa.py_buffer(b"\x0b")], children=[inner])
+    tensors = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float32(), [2]), rows)
+    nan = np.nan
+    expected = np.array([[1, 2], [nan, 4], [nan, nan], [7, 8]], "f4")
+    for value in (rows, tensors, pa.chunked_array([tensors[:1], tensors[1:]])):
+        assert "masked" in interop.spec(value).traits
+        with pytest.raises(RefusedError, match="drop_mask"):
+            interop.convert(value, to="numpy")
+        result = interop.convert(value, to="numpy", allow="drop_mask")
+        np.testing.assert_array_equal(result, expected)
+        np.testing.assert_array_equal(
+            interop.convert(value[1:3], to="numpy", allow="drop_mask"), expected[1:3]
+        )
+    assert interop.spec(rows[3:]).traits == {"immutable"}
+    inside = pa.chunked_array([rows[1:2], rows[3:]])
+    assert inside.null_count == 0
+    assert "masked" in interop.spec(inside).traits
+    assert interop.convert(rows, to="pyarrow.fixed_size_list", copy=True).equals(rows)
+
+
+# ------------------------------------------------------------------ tables
+
+
+@pytest.mark.parametrize("make", [pa.table, pa.record_batch])
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("rows", [5, 0, 9000])
+def test_columns_of_one_type(make, name, rows):
+    """A table or batch whose columns are of one type is an array of rows and columns."""
+    a = numbers(name, (rows, 3))
+    value = make({f"c{i}": pa.array(a[:, i], types.arrow_type(name)) for i in range(3)})
+    spec = interop.spec(value)
+    assert (spec.dtype, spec.shape, spec.nbytes) == (name, (rows, 3), a.nbytes)
+    result = interop.convert(value, to="numpy")
+    assert same(result, a)
+    assert result.flags.writeable
+    assert result.flags.c_contiguous
+    assert same(interop.convert(value, to="torch").numpy(), a)
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(value, to="numpy", copy=False)
+    assert same(interop.convert(value.slice(2), to="numpy"), a[2:])
+
+
+def test_columns_in_chunks_and_with_nulls():
+    """Columns cut in different places are put together, and their nulls filled if permitted."""
+    first = pa.chunked_array([[1.0, None], [3.0]])
+    second = pa.chunked_array([[4.0], [5.0, 6.0]])
+    value = pa.table({"a": first, "b": second})
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(value, to="numpy")
+    result = interop.convert(value, to="numpy", allow="drop_mask")
+    np.testing.assert_array_equal(result, [[1, 4], [np.nan, 5], [3, 6]])
+    truth = pa.table({"a": [True, None, True], "b": [False, True, None]})
+    result = interop.convert(truth, to="numpy", allow="drop_mask")
+    assert result.tolist() == [[True, False], [False, True], [True, False]]
+
+
+@pytest.mark.parametrize("make", [pa.table, pa.record_batch])
+def test_columns_of_several_types(make):
+    """Of columns that differ the refusal says which are of which type, and what to do."""
+    value = make({"a": pa.array([1]), "b": pa.array([2.0]), "c": pa.array([3])})
+    with pytest.raises(RefusedError, match=r"int64 \('a', 'c'\) / double \('b'\)") as caught:
+        interop.convert(value, to="numpy")
+    assert str(caught.value).endswith("select those of one (its method select).")
+    assert interop.convert(value.select(["a", "c"]), to="numpy").tolist() == [[1, 3]]
+    wide = make({f"c{i}": pa.array([i], pa.int8() if i % 2 else pa.int16()) for i in range(20)})
+    with pytest.raises(RefusedError, match="'c4' and 7 more"):
+        interop.convert(wide, to="numpy")
+    with pytest.raises(RefusedError, match="no columns; select at least one"):
+        interop.convert(value.select([]), to="numpy")
+    with pytest.raises(RefusedError, match="no conversion leads there"):
+        interop.convert(np.ones((2, 2)), to=interop.spec(value).format)
+
+
+# ------------------------------------------------------------------ scalars
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_scalars(name):
+    """A scalar is an array of no axes, and the other way round."""
+    a = numbers(name)[4:5].reshape(())
+    value = pa.array(a.reshape(1))[0]
+    assert interop.spec(value).traits == set()
+    assert same(interop.convert(value, to="numpy"), a)
+    assert interop.convert(value, to="torch").item() == a.item()
+    made = interop.convert(a, to="pyarrow.scalar")
+    assert made.equals(value)
+    null = pa.scalar(None, types.arrow_type(name))
+    expected = numbers(name)[:1].reshape(()).copy()
+    expected[...] = np.nan if name.startswith("float") else 0
+    assert same(interop.convert(null, to="numpy", allow="drop_mask"), expected)
+
+
+# ------------------------------------------------------------------ what is called
+
+
+def test_no_array_is_left_out_of_memory():
+    """The addresses of an array's numbers are known, so that sharing can be told."""
+    value = array("int32", nulls=True)[2:4]
+    (bits, one), (numbers_, eight) = arrays.memory(value)
+    assert (numbers_, eight) == (data(value), 8)
+    assert (bits, one) == (value.buffers()[0].address, 1)
+    with interop.trace() as receipts:
+        interop.convert(array("int32"), to="numpy")
+        interop.convert(array("bool"), to="numpy")
+        interop.convert(numbers("int32", (2, 3)), to="pyarrow.fixed_shape_tensor")
+        interop.convert(numbers("int32", (2, 3)), to="pyarrow.tensor")
+    assert [receipt.aliased for receipt in receipts] == [True, False, True, True]
+
+
+@pytest.mark.parametrize("name", ["float32", "bool"])
+def test_threads_share_one_array(name):
+    """Many threads read one array at once and see the same numbers."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    value = pa.array(numbers(name, (1000,)))
+    with ThreadPoolExecutor(8) as pool:
+        for result in pool.map(partial(interop.convert, to="numpy"), [value] * 64):
+            assert same(result, numbers(name, (1000,)))

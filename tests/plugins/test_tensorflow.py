@@ -1,0 +1,953 @@
+"""TensorFlow: tensors, variables and sparse ones, in and out, and what would end the process."""
+
+from __future__ import annotations
+
+import gc
+
+import jax
+import keras
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import tensorflow as tf
+import torch
+
+import interop
+from interop.errors import BadRequestError, Declined, RefusedError
+from interop_plugins import _tensorflow_dense as dense
+from interop_plugins import _tensorflow_describe as known
+from interop_plugins import _tensorflow_sparse as sparse
+
+NAMES = sorted(known.DTYPES)
+SHAREABLE = sorted(known.DLPACK_DTYPES)
+PLAIN = sorted(known.DLPACK_DTYPES - {"bfloat16"})
+SHAPES = [(3, 4), (), (0, 3), (70, 500)]
+
+
+def numpy_dtype(name):
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def numbers(name, shape=(3, 4)):
+    """Return small numbers that every dtype can hold."""
+    size = int(np.prod(shape))
+    return (np.arange(size) % 2).reshape(shape).astype(numpy_dtype(name))
+
+
+def tensor(name, shape=(3, 4)):
+    """Return a tensor that TensorFlow made itself."""
+    return tf.constant(numbers(name, shape))
+
+
+def start(a):
+    return a.__array_interface__["data"][0]
+
+
+def address(value):
+    """Return where TensorFlow says that a tensor lies; of one without axes it says nothing."""
+    return start(tf.reshape(value, [-1]).__array__())
+
+
+def same(a, b):
+    """Tell whether two arrays are of one dtype and shape, and equal bit for bit."""
+    a, b = np.asarray(a), np.asarray(b)
+    return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+
+
+def content(value):
+    """Return a tensor's elements by TensorFlow's own means, and check that they are its own."""
+    assert isinstance(value, tf.Tensor)
+    assert not tf.is_symbolic_tensor(value)
+    assert value.device.endswith("CPU:0")
+    return value.numpy()
+
+
+def labels(route):
+    return [step.label for step in route.steps]
+
+
+# ------------------------------------------------------------------ describing
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_described(name, shape):
+    """The spec says dtype, shape, device and bytes, and that the memory never changes."""
+    spec = interop.spec(tensor(name, shape))
+    assert (spec.format, spec.dtype, spec.device) == ("tensorflow", name, "cpu")
+    assert (spec.shape, spec.traits) == (shape, {"immutable"})
+    assert spec.nbytes == numbers(name, shape).nbytes
+
+
+def test_dtypes_by_their_objects():
+    """TensorFlow's dtypes name dtypes, in every request."""
+    result = interop.convert(np.arange(3.0), to="tensorflow", dtype=tf.bfloat16)
+    assert result.dtype is tf.bfloat16
+    assert interop.convert(np.arange(3.0), to="numpy", dtype=tf.half).dtype == np.float16
+    with pytest.raises(RefusedError, match="'string' is not a dtype"):
+        interop.convert(np.arange(3.0), to="tensorflow", dtype=tf.string)
+
+
+def test_named_targets():
+    """The module and the type of tensors name the dense format."""
+    for target in ("tensorflow", tf, tf.Tensor, type(tf.constant(1))):
+        assert interop.spec(interop.convert(np.ones(2), to=target)).format == "tensorflow"
+    value = tf.ones(3)
+    assert interop.convert(value, to="tensorflow") is value
+    assert interop.spec(interop.convert([1.0], like=value)).format == "tensorflow"
+
+
+# ------------------------------------------------------------------ out of TensorFlow
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_to_numpy(name, shape):
+    """NumPy shares the memory, read-only, of every dtype and shape."""
+    value = tensor(name, shape)
+    for _ in range(3):  # the third by a shortcut
+        result = interop.convert(value, to="numpy")
+        assert isinstance(result, np.ndarray)
+        assert same(result, numbers(name, shape))
+        assert not result.flags.writeable
+        if result.size:
+            assert start(result) == address(value)
+    assert interop.plan(value, to="numpy").zero_copy
+    fresh = interop.convert(value, to="numpy", copy=True)
+    assert fresh.flags.writeable
+    fresh[...] = 1
+    assert same(value.numpy(), numbers(name, shape))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", SHAREABLE)
+def test_to_torch(name, shape):
+    """torch shares the memory unless that is forbidden."""
+    value = tensor(name, shape)
+    for _ in range(3):
+        result = interop.convert(value, to="torch")
+        assert (str(result.dtype), tuple(result.shape)) == (f"torch.{name}", shape)
+        if value.shape.num_elements():
+            assert result.data_ptr() == address(value)
+        assert same(interop.convert(result, to="numpy"), numbers(name, shape))
+    assert interop.plan(value, to="torch").effects == {"alias_immutable"}
+    for words in ({"copy": True}, {"forbid": "alias_immutable"}):
+        copied = interop.convert(value, to="torch", **words)
+        copied.fill_(1)
+        assert same(value.numpy(), numbers(name, shape))
+
+
+@pytest.mark.parametrize("name", sorted(known.NARROW - {"bfloat16"}))
+def test_narrow_dtypes_to_torch(name):
+    """float8 is shared bit for bit, and what torch does not know arrives as a wider dtype."""
+    value = tensor(name)
+    result = interop.convert(value, to="torch")
+    if hasattr(torch, name) and name.startswith("float8"):
+        assert str(result.dtype) == f"torch.{name}"
+        assert result.data_ptr() == address(value)
+    assert (result.float().numpy() == numbers(name).astype("f4")).all()
+
+
+def test_to_others():
+    """JAX and Python get the numbers."""
+    value = tensor("float32")
+    result = interop.convert(value, to="jax")
+    assert isinstance(result, jax.Array)
+    assert same(result, numbers("float32"))
+    assert interop.convert(value, to="python") == numbers("float32").tolist()
+
+
+def test_views_outlive_the_tensor():
+    """What shares the memory of a tensor keeps it, and no operation writes to it."""
+    for target in ("numpy", "torch"):
+        value = tf.constant(np.arange(1000.0))
+        result = interop.convert(value, to=target)
+        variable = tf.Variable(value)  # which shares it too, until it is assigned to
+        del value
+        gc.collect()
+        variable.assign_add(tf.ones(1000, tf.float64))
+        variable.scatter_nd_update([[0]], [7.0])
+        tf.constant(np.zeros(1000))
+        assert result.tolist() == list(range(1000))
+        assert variable[999] == 1000
+
+
+# ------------------------------------------------------------------ into TensorFlow
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (1100, 1000)])
+@pytest.mark.parametrize("name", NAMES)
+def test_from_numpy(name, shape):
+    """TensorFlow gets a copy, however the memory is aligned, so that nobody can change it."""
+    nbytes = numbers(name, shape).nbytes
+    for offset in (0, 16, 48):
+        raw = np.empty(nbytes + 128, "u1")
+        raw = raw[-start(raw) % 64 + offset :]
+        source = raw[:nbytes].view(numpy_dtype(name)).reshape(shape)
+        source[...] = numbers(name, shape)
+        result = interop.convert(source, to="tensorflow")
+        source[...] = 1
+        assert same(content(result), numbers(name, shape))
+        assert interop.spec(result).traits == {"immutable"}
+    with pytest.raises(RefusedError, match="leave out copy=False"):
+        interop.convert(source, to="tensorflow", copy=False)
+
+
+@pytest.mark.parametrize("order", ["=", ">"])
+@pytest.mark.parametrize("name", SHAREABLE)
+def test_copied_once(name, order, monkeypatch):
+    """The copy is the memory that the tensor lies in; TensorFlow does not copy it again."""
+    made = []
+    aligned = dense.aligned
+    monkeypatch.setattr(dense, "aligned", lambda *given: made.append(aligned(*given)) or made[-1])
+    source = numbers(name)
+    if name != "bfloat16":
+        source = source.astype(source.dtype.newbyteorder(order))
+    result = interop.convert(source, to="tensorflow")
+    assert [start(array) for array in made] == [address(result)]
+    assert same(content(result), numbers(name))
+
+
+@pytest.mark.parametrize("size", [6, 1100])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        lambda a: a.T,
+        lambda a: a[::-1, ::-2],
+        lambda a: np.broadcast_to(a[0], a.shape),
+        lambda a: a.astype(">f4"),
+        lambda a: np.frombuffer(a.tobytes(), "f4"),
+        lambda a: np.frombuffer(b"x" + a.tobytes(), "f4", offset=1),
+        lambda a: a[0, 0],
+        lambda a: a.view(np.matrix),
+    ],
+)
+def test_memory_of_every_kind(odd, size):
+    """Transposed, reversed, repeated, swapped, read-only and unaligned memory arrives in order."""
+    value = odd(np.arange(size * size, dtype="f4").reshape(size, size))
+    result = interop.convert(value, to="tensorflow")
+    assert same(content(result), np.ascontiguousarray(value, "f4").reshape(value.shape))
+    assert address(result) % 64 == 0
+    assert (tf.reshape(result, [-1])[1:] + 0).shape.rank == 1  # would abort if it were unaligned
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", SHAREABLE)
+def test_from_torch(name, shape):
+    """TensorFlow gets a copy of a torch tensor's elements, in order."""
+    given = interop.convert(numbers(name, shape), to="torch", copy=True)
+    source = given.mT if len(shape) > 1 else given
+    expected = np.ascontiguousarray(numbers(name, shape).T).reshape(source.shape)
+    result = interop.convert(source, to="tensorflow")
+    given.fill_(1)
+    assert same(content(result), expected)
+
+
+def test_lazy_tensors_and_masks():
+    """A torch tensor's graph and conjugation are settled on the way, and no mask is lost."""
+    assert interop.convert(torch.ones(3, requires_grad=True), to=tf).numpy().tolist() == [1, 1, 1]
+    conj = torch.tensor([1 + 2j, 3 - 1j]).conj()
+    assert interop.convert(conj, to=tf).numpy().tolist() == [1 - 2j, 3 + 1j]
+    assert interop.convert(conj.imag, to=tf).numpy().tolist() == [-2, 1]
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(np.ma.array([1.0, 2], mask=[0, 1]), to=tf)
+
+
+def test_dtypes_that_tensorflow_lacks():
+    """What TensorFlow cannot hold arrives in the nearest dtype that keeps every value."""
+    value = np.array([1.0, 2.0], ml_dtypes.float8_e8m0fnu)
+    result = interop.convert(value, to="tensorflow")
+    assert result.dtype.name == "bfloat16"
+    assert result.numpy().astype("f4").tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("size", [5, 1_500_000])
+@pytest.mark.parametrize("source", ["numpy", "torch", "tensorflow", "variable"])
+def test_casts(source, size):
+    """A dtype that is asked for is that of the result, with the numbers that NumPy makes."""
+    a = np.arange(size, dtype="f4") % 100
+    value = tf.Variable(a) if source == "variable" else interop.convert(a, to=source)
+    for dtype in ("int8", "float16", "bfloat16", "uint32", "float64"):
+        result = interop.convert(value, to="tensorflow", dtype=dtype)
+        assert same(content(result), a.astype(numpy_dtype(dtype)))
+    lost = interop.convert(np.array([1 + 2j, 3 - 1j]), to=tf, dtype="float32")
+    assert same(content(lost), np.array([1, 3], "f4"))
+    wide = interop.convert(np.array([np.nan, 1e300, -1.0]), to=tf, dtype="float8_e4m3fn")
+    with np.errstate(all="ignore"):
+        expected = np.array([np.nan, 1e300, -1.0]).astype(ml_dtypes.float8_e4m3fn)
+    assert same(content(wide), expected)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_copies(name, shape):
+    """``copy=True`` gives another tensor of the same elements."""
+    value = tensor(name, shape)
+    result = interop.convert(value, to="tensorflow", copy=True)
+    assert result is not value
+    if value.shape.num_elements():
+        assert address(result) != address(value)
+    assert same(content(result), value.numpy())
+
+
+# ------------------------------------------------------------------ variables
+
+CHANGES = [
+    lambda v: v.assign([9.0, 9.0, 9.0]),
+    lambda v: v.assign_add([1.0, 1.0, 1.0]),
+    lambda v: v[1:].assign([7.0, 7.0]),
+    lambda v: v.scatter_nd_update([[0]], [5.0]),
+]
+
+
+@pytest.mark.parametrize("history", [None, *CHANGES])
+@pytest.mark.parametrize("target", ["numpy", "torch", "tensorflow", "jax"])
+def test_what_is_made_of_a_variable_is_a_snapshot(target, history):
+    """Later assignments do not change the result, nor writes to the result the variable."""
+    for change in CHANGES:
+        variable = tf.Variable([1.0, 2.0, 3.0])
+        if history:
+            history(variable)
+        before = variable.numpy().tolist()
+        assert interop.spec(variable).traits == {"variable"}
+        route = interop.plan(variable, to=target)
+        assert "copy" in route.effects
+        assert not route.aliases
+        assert "alias_immutable" not in route.effects
+        result = interop.convert(variable, to=target)
+        written = interop.convert(interop.convert(variable, to=target), to="torch")
+        written.fill_(0)  # in the memory of what was made
+        assert variable.numpy().tolist() == before
+        change(variable)
+        assert np.asarray(result).tolist() == before
+        with pytest.raises(RefusedError, match="leave out copy=False"):
+            interop.convert(variable, to=target, copy=False)
+
+
+@pytest.mark.parametrize("name", ["bool", "bfloat16", "int64", "complex128", "float8_e4m3fn"])
+@pytest.mark.parametrize("shape", [(), (2, 3), (0, 3), (1100, 1000)])
+def test_variables_of_every_kind(name, shape):
+    """A variable's dtype, shape and elements arrive, also where its shape is not fixed."""
+    free = tf.TensorShape(None)
+    for variable in (
+        tf.Variable(tensor(name, shape)),
+        tf.Variable(tensor(name, shape), shape=free),
+    ):
+        spec = interop.spec(variable)
+        assert (spec.dtype, spec.shape, spec.nbytes) == (name, shape, numbers(name, shape).nbytes)
+        assert same(interop.convert(variable, to="numpy"), numbers(name, shape))
+        assert same(content(interop.convert(variable, to=tf)), numbers(name, shape))
+
+
+def test_variables_of_keras_and_of_a_strategy():
+    """Variables that hold variables are read like these."""
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        mirrored = tf.Variable([1.0, 2.0])
+    for variable in (keras.Variable(np.array([1.0, 2.0], "f4")), mirrored):
+        assert interop.spec(variable).traits == {"variable"}
+        for target in ("numpy", "torch", "tensorflow"):
+            result = interop.convert(variable, to=target)
+            variable.assign_add([1.0, 1.0])
+            assert np.asarray(result).tolist() == [1, 2]
+            variable.assign([1.0, 2.0])
+
+
+def test_written_into_variables():
+    """``out=`` may be a variable, which keeps its dtype; a tensor may not."""
+    for out in (tf.Variable(tf.zeros(3)), keras.Variable(np.zeros(3, "f4"))):
+        for given in (np.array([1.5, 2, 3]), torch.tensor([1.5, 2, 3]), tf.constant([1.5, 2, 3])):
+            assert interop.convert(given, out=out) is out
+            assert interop.convert(out, to="numpy").tolist() == [1.5, 2, 3]
+            assert interop.spec(out).dtype == "float32"
+    real = interop.convert(np.array([1 + 2j, 3j, -1]), out=tf.Variable(tf.zeros(3)))
+    assert real.numpy().tolist() == [1, 0, -1]
+    source = np.ones(3, "f4")
+    out = interop.convert(source, out=tf.Variable(tf.zeros(3)))
+    source[...] = 5
+    assert out.numpy().tolist() == [1, 1, 1]
+    with pytest.raises(BadRequestError, match="read-only"):
+        interop.convert(source, out=tf.zeros(3))
+
+
+# ------------------------------------------------------------------ traces
+
+
+def test_inside_of_functions():
+    """What a trace stands for is refused with the reason, and is what it is to TensorFlow."""
+    variable, outside = tf.Variable([1.0, 2.0]), tf.constant([3.0, 4.0])
+    out = tf.Variable([0.0, 0.0])
+    for target in ("numpy", "torch"):  # so that shortcuts are known
+        interop.convert(outside, to=target), interop.convert(outside, to=target)
+    seen = []
+
+    def look(x):
+        assert interop.spec(x).traits == {"traced"}
+        assert interop.spec(variable).traits == {"traced", "variable"}
+        for target in ("numpy", "torch", "jax", "python", "tensorflow.sparse"):
+            for value in (x, variable):
+                with pytest.raises(RefusedError, match="inside a trace or a transform"):
+                    interop.convert(value, to=target)
+        with pytest.raises(RefusedError, match="convert outside"):
+            interop.convert(variable, to="tensorflow")
+        with pytest.raises(RefusedError, match="convert outside"):
+            interop.convert(x, to="tensorflow", dtype="int8")
+        with pytest.raises(BadRequestError, match=r"outside of a tf\.function"):
+            interop.convert(np.ones(2, "f4"), out=out)
+        assert interop.convert(x, to="tensorflow") is x
+        assert interop.convert(outside, to="numpy").tolist() == [3, 4]
+        seen.append(interop.convert(outside, to="torch").tolist())
+        return x
+
+    for words in ({"autograph": False}, {"autograph": False, "jit_compile": True}):
+        assert tf.function(look, **words)(tf.ones(2)).numpy().tolist() == [1, 1]
+    assert seen == [[3, 4], [3, 4]]
+    assert out.numpy().tolist() == [0, 0]
+
+
+def test_shapes_that_a_trace_does_not_know():
+    """Axes of no known length, and tensors of no known rank, are described all the same."""
+    seen = []
+
+    @tf.function(autograph=False)
+    def look(x):
+        assert interop.spec(x).traits == {"traced", "unknown_shape"}
+        seen.append(interop.spec(x).shape)
+        assert interop.convert(x, to="tensorflow") is x
+        with pytest.raises(RefusedError, match="inside a trace"):
+            interop.convert(x, to="numpy")
+        return x
+
+    for shape in ((None, 3), None):
+        look.get_concrete_function(tf.TensorSpec(shape))
+    assert seen == [(0, 3), ()]
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "float8_e5m2", "int4"])
+@pytest.mark.parametrize("autograph", [False, True])
+def test_into_functions(name, autograph):
+    """What comes from elsewhere has a value inside of a function too, with or without AutoGraph."""
+    dense_, rows = numbers(name), sp.coo_array(np.eye(3, dtype="f4"))
+    seen = []
+
+    @tf.function(autograph=autograph)
+    def make():
+        seen.append(interop.convert(dense_, to="tensorflow"))
+        seen.append(interop.convert(rows, to="tensorflow.sparse"))
+        seen.append(interop.convert(seen[-1], to="tensorflow"))
+        return tf.identity(seen[0])
+
+    assert same(content(make()), dense_)
+    assert same(content(seen[0]), dense_)
+    assert same(content(seen[1].values), np.ones(3, "f4"))
+    assert same(content(seen[1].dense_shape), np.array([3, 3]))
+    assert same(content(seen[2]), np.eye(3, dtype="f4"))
+
+
+def test_autograph_stays_out(caplog):
+    """AutoGraph does not rewrite what is called of interop inside of a function."""
+    seen = []
+    to_numpy = interop.converter("numpy")
+
+    @tf.function
+    def look(x):
+        for convert in (interop.convert, interop.Interop().convert):
+            try:
+                convert(x, to="numpy")
+            except RefusedError as error:
+                seen.append(error)
+        try:
+            to_numpy(x)
+        except RefusedError as error:
+            seen.append(error)
+        return x
+
+    look(tf.ones(2))
+    assert len(seen) == 3
+    for error in seen:
+        files = {frame.path.name for frame in traceback_of(error)}
+        assert "_engine.py" in files
+        assert not [name for name in files if name.startswith("__autograph_generated")][1:]
+    assert "could not transform" not in caplog.text
+
+
+def traceback_of(error):
+    """Return the entries of the traceback of an error."""
+    return pytest.ExceptionInfo.from_exception(error).traceback
+
+
+def test_without_eager_execution(in_subprocess):
+    """Where TensorFlow has no values at all, none is made."""
+    program = """
+        import numpy as np, tensorflow as tf, interop
+        tf.compat.v1.disable_eager_execution()
+        for given in (np.ones(2), np.ones(2, "i1")):
+            for to in ("tensorflow", "tensorflow.sparse"):
+                try:
+                    interop.convert(given, to=to)
+                except interop.errors.RefusedError as error:
+                    print("eager execution is disabled" in str(error))
+        x = tf.constant(1.0)
+        print(interop.spec(x).traits == {"traced"}, interop.convert(x, to=tf) is x)
+    """
+    assert in_subprocess(program, TF_CPP_MIN_LOG_LEVEL="3").split() == ["True"] * 6
+
+
+def test_gradients_are_not_carried():
+    """A tensor that a tape watches is converted like any other, as a constant."""
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * interop.convert(interop.convert(x, to="numpy"), to="tensorflow")
+    assert interop.spec(x).traits == {"immutable"}
+    assert tape.gradient(y, x).numpy().tolist() == [1, 2]  # not [2, 4]
+
+
+# ------------------------------------------------------------------ bad input
+
+
+def test_strings(in_subprocess):
+    """Strings, whose export ends the process, are refused by every way, and stay what they are."""
+    program = """
+        import tensorflow as tf, interop
+        for target in ("numpy", "torch", "jax", "python"):
+            for _ in range(2):  # so that shortcuts are known
+                interop.convert(tf.ones(2), to=target)
+            for value in (tf.constant(["a", "b"]), tf.constant("a"), tf.Variable(["a"])):
+                try:
+                    interop.convert(value, to=target)
+                except interop.errors.RefusedError as error:
+                    assert "are strings" in str(error) and "tf.strings" in str(error), error
+                else:
+                    raise AssertionError(target)
+        value = tf.constant(["a"])
+        assert interop.convert(value, to="tensorflow") is value
+        pairs = tf.SparseTensor([[0]], ["a"], [1])
+        assert interop.convert(pairs, to="tensorflow.sparse") is pairs
+        try:
+            interop.convert(pairs, to="scipy.coo")
+        except interop.errors.RefusedError as error:
+            assert "are strings" in str(error)
+        else:
+            raise AssertionError(pairs)
+        print("alive")
+    """
+    assert in_subprocess(program, TF_CPP_MIN_LOG_LEVEL="3").split() == ["alive"]
+
+
+def test_memory_that_would_end_the_process(in_subprocess):
+    """Foreign memory at every offset can be worked on, of arrays, tensors and capsules alike."""
+    program = """
+        import numpy as np, tensorflow as tf, torch, interop
+
+        class Stranger:
+            def __init__(self, array):
+                self.array = array
+            def __dlpack__(self, **words):
+                return self.array.__dlpack__(**words)
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+
+        for offset in range(0, 64, 4):
+            raw = np.zeros(1 << 14, "u1")
+            start = -raw.__array_interface__["data"][0] % 64 + offset
+            array = raw[start : start + 4096].view("f4").reshape(32, 32)
+            array[...] = np.arange(1024).reshape(32, 32)
+            for given in (array, torch.from_numpy(array), Stranger(array), memoryview(array)):
+                made = interop.convert(given, to="tensorflow")
+                for part in tf.unstack(made[:, 1:] * 2):
+                    tf.reduce_sum(part[1:])
+                assert np.array_equal(made, array)
+        print("alive")
+    """
+    assert in_subprocess(program, TF_CPP_MIN_LOG_LEVEL="3").split() == ["alive"]
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: tf.ragged.constant([[1.0], [2.0, 3.0]]), "rows differ in length"),
+        (lambda: tf.bitcast(tf.constant([1, 2], tf.int8), tf.qint8), r"tf\.quantization"),
+        (lambda: tf.bitcast(tf.constant([1, 2], tf.int32), tf.qint32), r"tf\.quantization"),
+        (lambda: tf.Variable([1.0]).handle, "no numbers"),
+        (lambda: keras.Input((3,)), "placeholder of a Keras model"),
+        (lambda: keras.Input((3,)) + 1.0, "call the model on data"),
+    ],
+)
+def test_what_has_no_numbers(make, reason):
+    """Ragged, quantized and symbolic tensors, and handles, are refused with the reason."""
+    value = make()
+    for target in ("numpy", "torch"):
+        interop.convert(tf.ones((2, 3), tf.int8), to=target)
+        with pytest.raises(RefusedError, match=reason):
+            interop.convert(value, to=target)
+
+
+def test_only_tensors_are_returned_as_they_are():
+    """A handle or codes are tensors to TensorFlow; rows of several lengths are not."""
+    codes = tf.bitcast(tf.constant([1, 2], tf.int8), tf.qint8)
+    assert interop.convert(codes, to="tensorflow") is codes
+    for value in (tf.ragged.constant([[1.0], [2.0, 3.0]]), keras.Input((3,))):
+        with pytest.raises(RefusedError):
+            interop.convert(value, to="tensorflow")
+
+
+def test_more_axes_than_numpy_has():
+    """A tensor of more than 64 axes is refused, and the number of axes is named."""
+    value = tf.ones((1,) * 65)
+    for target in ("numpy", "torch", "jax"):
+        with pytest.raises(RefusedError, match="65 axes"):
+            interop.convert(value, to=target)
+
+
+def test_places_that_are_not_this_processs():
+    """Devices of plugins and of other processes are not taken for the host's or CUDA's."""
+    local = "/job:localhost/replica:0/task:0/device:"
+    assert known._place(f"{local}CPU:0") == ("cpu", {"immutable"})
+    assert known._place(f"{local}TPU:1") == ("tpu:1", {"immutable"})
+    for name in ("/job:worker/replica:0/task:1/device:CPU:0", f"{local}CUSTOM:0", ""):
+        assert known._place(name) == ("cpu", {"immutable", "elsewhere"})
+    there = interop.make_spec(
+        "tensorflow", "float32", shape=(2,), traits={"immutable", "elsewhere"}
+    )
+    with pytest.raises(RefusedError, match=r"tf\.identity"):
+        interop.plan(there, to="numpy")
+
+
+# ------------------------------------------------------------------ accelerators, planned
+
+
+def spec(format_, dtype="float32", device="cuda:1", **facts):
+    return interop.make_spec(format_, dtype, device=device, shape=(64, 64), **facts)
+
+
+@pytest.mark.parametrize("other", ["torch", "cupy", "jax"])
+def test_accelerators_share_on_the_way_out(other):
+    """On a CUDA device torch, CuPy and JAX share a tensor's memory."""
+    out = interop.plan(spec("tensorflow", traits={"immutable"}), to=other)
+    assert out.zero_copy
+    assert out.result.device == "cuda:1"
+    assert out.effects == (set() if other == "jax" else {"alias_immutable"})
+
+
+@pytest.mark.parametrize("other", ["torch", "cupy", "jax"])
+def test_accelerators_are_not_shared_on_the_way_in(other):
+    """TensorFlow cannot be told of a stream, so that what is on a device goes by the host."""
+    there = spec(other, traits={"immutable"} if other == "jax" else set())
+    with pytest.raises(RefusedError, match="host_round_trip"):
+        interop.plan(there, to="tensorflow")
+    route = interop.plan(there, to="tensorflow", device="cpu")
+    assert route.result.device == "cpu"
+    permitted = interop.plan(there, to="tensorflow", allow="host_round_trip")
+    assert labels(permitted)[-1] in ("upload", "move")
+    assert permitted.result.device == "cuda:1"
+
+
+def test_accelerators_to_and_from_the_host():
+    """Moves are transfers, once; int32, which TensorFlow keeps on the host, is refused."""
+    there = spec("tensorflow", traits={"immutable"})
+    down = interop.plan(there, to="numpy")
+    assert (labels(down), down.effects) == (["download"], {"transfer"})
+    assert down.result.traits == set()
+    up = interop.plan(spec("numpy", device="cpu"), to="tensorflow", device="cuda:1")
+    assert (labels(up), up.effects) == (["upload"], {"transfer"})
+    back = interop.plan(there, to="tensorflow", device="cpu")
+    assert labels(back) == ["move"]
+    with pytest.raises(RefusedError):
+        interop.plan(spec("numpy", "int32", device="cpu"), to="tensorflow", device="cuda")
+    assert labels(interop.plan(there, to="tensorflow", copy=True)) == ["deep_copy"]
+    assert labels(interop.plan(there, to="tensorflow", dtype="float16")) == ["cast"]
+    read = interop.plan(spec("tensorflow", traits={"variable"}), to="numpy")
+    assert (labels(read), read.effects) == (["snapshot"], {"transfer"})
+
+
+def test_steps_of_accelerators_on_the_host():
+    """What is done on devices gives the right numbers, here on the one device there is."""
+    value = tf.constant([[1.5, 2.5], [-3.0, 0.0]])
+    moved = dense.move(value, device="cpu")
+    assert same(content(moved), value.numpy())
+    assert same(content(dense.deep_copy(value)), value.numpy())
+    assert address(dense.deep_copy(value)) != address(value)
+    assert same(content(dense.cast(value, dtype="int8")), np.array([[1, 2], [-3, 0]], "i1"))
+    down = dense.download(value, device="cpu")
+    down[...] = 0
+    assert value[0, 0] == 1.5
+    with pytest.raises(Declined, match="the tensor itself"):
+        dense.cast(value, dtype="float32")
+    given = dense._Ready(value)
+    assert np.array_equal(np.from_dlpack(given), value)
+    assert dense.to_consumer("torch", value).tolist() == value.numpy().tolist()
+    twice = tf.SparseTensor([[1, 0], [0, 1], [1, 0]], [1.0, 2.0, 3.0], (2, 2))
+    assert sparse.to_tensor_there(twice).numpy().tolist() == [[0, 2], [4, 0]]
+
+
+def test_devices_that_are_not_there():
+    """A device that this machine lacks is named."""
+    for device in ("cuda", "rocm:1", "tpu"):
+        with pytest.raises(ImportError, match=f"no device {device}"):
+            interop.convert(np.ones(2, "f4"), to="tensorflow", device=device)
+
+
+# ------------------------------------------------------------------ sparse
+
+DENSE = np.array([[0, 1, 0, 4], [2, 0, 0, 0], [0, 3, 5, 0]], "f4")
+
+
+def sparse_tensor(dtype="float32", array=DENSE):
+    """Return a sparse tensor of TensorFlow's own making."""
+    places = np.argwhere(array)
+    values = tf.constant(array[array != 0].astype(numpy_dtype(dtype)))
+    return tf.SparseTensor(places, values, array.shape)
+
+
+def plain(value):
+    """Return the dense array by the library's own means."""
+    if isinstance(value, torch.Tensor):
+        return (value.to_dense() if value.layout is not torch.strided else value).numpy()
+    if isinstance(value, tf.SparseTensor):
+        return tf.sparse.to_dense(value).numpy()  # which checks that the indices are in order
+    if sp.issparse(value):
+        return value.toarray()
+    return np.asarray(value.todense() if hasattr(value, "todense") else value)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex64", "bfloat16", "int4"])
+def test_sparse_described(dtype):
+    """A sparse tensor in order is described as such, by its values, indices and shape."""
+    value = sparse_tensor(dtype)
+    spec = interop.spec(value)
+    assert (spec.format, spec.dtype, spec.shape) == ("tensorflow.sparse", dtype, (3, 4))
+    assert (spec.nnz, spec.index_dtype, spec.traits) == (5, "int64", {"immutable"})
+    assert spec.nbytes == 5 * (numpy_dtype(dtype).itemsize + 16)
+    assert interop.convert(value, to="tensorflow.sparse") is value
+    assert interop.convert(value, to=tf.SparseTensor) is value
+
+
+SPARSE_TARGETS = (
+    "tensorflow.sparse",
+    "tensorflow",
+    "numpy",
+    "torch",
+    *(f"scipy.{layout}" for layout in ("coo", "csr", "csc")),
+    *(f"torch.sparse_{layout}" for layout in ("coo", "csr")),
+    "sparse.coo",
+    "jax.bcoo",
+)
+
+
+@pytest.mark.parametrize("target", SPARSE_TARGETS)
+def test_sparse_out(target):
+    """A sparse tensor arrives with its numbers, shared as planned, and is not changed."""
+    value = sparse_tensor()
+    route = interop.plan(value, to=target)
+    with interop.trace() as receipts:
+        result = interop.convert(value, to=target)
+    assert receipts[0].aliased is route.aliases
+    assert same(plain(result), DENSE)
+    assert same(plain(interop.convert(value, to=target, copy=True)), DENSE)
+    assert same(plain(value), DENSE)
+    if target not in ("tensorflow", "numpy", "torch"):
+        assert interop.spec(result).nnz == 5
+
+
+def test_sparse_values_are_shared():
+    """SciPy's and torch's coordinate lists have their values in the tensor's memory."""
+    value = sparse_tensor()
+    assert start(interop.convert(value, to="scipy.coo").data) == address(value.values)
+    assert not interop.convert(value, to="scipy.coo").data.flags.writeable
+    other = interop.convert(value, to="torch.sparse_coo")
+    assert other._values().data_ptr() == address(value.values)
+    assert other.is_coalesced()
+    assert other.indices().tolist() == np.argwhere(DENSE).T.tolist()
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "scipy.coo",
+        "scipy.csr",
+        "torch.sparse_coo",
+        "torch.sparse_csr",
+        "jax.bcoo",
+        "numpy",
+        "torch",
+    ],
+)
+def test_sparse_in(source, index):
+    """Sparse arrays of others become TensorFlow's, in order, with memory of their own."""
+    value = interop.convert(DENSE, to=source)
+    if source.startswith("scipy"):
+        value = sp.coo_array(DENSE)
+        value.coords = tuple(each.astype(index) for each in value.coords)
+        value = value.asformat(source[-3:])
+    result = interop.convert(value, to="tensorflow.sparse")
+    assert isinstance(result, tf.SparseTensor)
+    assert same(result.indices.numpy(), np.argwhere(DENSE))
+    assert same(result.values.numpy(), DENSE[DENSE != 0])
+    assert same(result.dense_shape.numpy(), np.array([3, 4]))
+    assert interop.spec(result).traits == {"immutable"}
+    if source == "scipy.coo":
+        value.data[...] = 0
+    assert same(plain(result), DENSE)
+    assert same(interop.convert(result, to="scipy.csr").toarray(), DENSE)
+
+
+@pytest.mark.parametrize("shape", [(5,), (2, 3, 4), (0, 3), (3, 0)])
+@pytest.mark.parametrize("dtype", ["float32", "bool", "bfloat16", "complex128", "int4"])
+def test_sparse_of_any_shape(shape, dtype):
+    """Sparse tensors of one axis, of three, and with nothing in them are made and made dense."""
+    array = numbers(dtype, shape)
+    value = interop.convert(array, to="tensorflow.sparse")
+    assert value.indices.shape == (np.count_nonzero(array), len(shape))
+    for made in (value, interop.convert(tf.constant(array), to="tensorflow.sparse")):
+        assert same(content(interop.convert(made, to="tensorflow")), array)
+        assert same(interop.convert(made, to="numpy"), array)
+
+
+@pytest.mark.parametrize("target", SPARSE_TARGETS[1:])
+def test_duplicates_are_summed(target):
+    """Coordinates out of order or given twice are summed."""
+    places = [[2, 1], [0, 3], [2, 1], [0, 0]]
+    value = tf.SparseTensor(places, [1.0, 2.0, 3.0, 4.0], (3, 4))
+    assert interop.spec(value).traits == {"immutable", "uncoalesced"}
+    expected = np.zeros((3, 4), "f4")
+    expected[[2, 0, 0], [1, 3, 0]] = 4, 2, 4
+    assert same(plain(interop.convert(value, to=target)), expected)
+    result = sparse.canonicalize(value)
+    assert result.indices.numpy().tolist() == [[0, 0], [0, 3], [2, 1]]
+    assert interop.spec(result).traits == {"immutable"}
+    assert same(plain(result), expected)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "float32", "int8", "uint64", "complex64"])
+def test_sums_are_tensorflows(dtype):
+    """Duplicates give, bit for bit, what TensorFlow's own scatter gives."""
+    rng = np.random.default_rng(0)
+    places = rng.integers(0, 5, (60, 2))
+    values = tf.constant((rng.standard_normal(60) * 9).astype(numpy_dtype(dtype)))
+    value = tf.SparseTensor(places, values, (5, 5))
+    expected = tf.scatter_nd(places, values, (5, 5)).numpy()
+    assert same(interop.convert(value, to="numpy"), expected)
+    assert same(content(interop.convert(value, to="tensorflow")), expected)
+    assert same(content(interop.convert(sparse.canonicalize(value), to=tf)), expected)
+
+
+@pytest.mark.parametrize("place", [[0, 4], [-1, 0], [3, 0], [0, 2**40]])
+def test_indices_that_others_would_read_beyond_memory(place):
+    """Indices outside of the shape, which others follow, are refused."""
+    value = tf.SparseTensor([[0, 0], place], [1.0, 2.0], (3, 4))
+    for target in SPARSE_TARGETS[1:]:
+        with pytest.raises(RefusedError, match="outside of its shape"):
+            interop.convert(value, to=target)
+
+
+def test_what_is_known_of_indices_is_not_another_tensors():
+    """What was found of one tensor's indices is forgotten with it, and kept apart by shape."""
+    for _ in range(50):
+        good = tf.SparseTensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
+        assert interop.spec(good).traits == {"immutable"}
+        small = tf.SparseTensor(good.indices, good.values, (1, 1))
+        assert "invalid_indices" in interop.spec(small).traits
+        del good, small
+        bad = tf.SparseTensor([[1, 1], [0, 0]], [1.0, 2.0], (2, 2))
+        assert interop.spec(bad).traits == {"immutable", "uncoalesced"}
+        del bad
+    gc.collect()
+    assert len(sparse._looked_through) < 20
+
+
+def test_sparse_inside_of_functions():
+    """A sparse tensor of a trace is refused with the reason, and is what it is to TensorFlow."""
+
+    @tf.function(autograph=False)
+    def look(x):
+        assert "traced" in interop.spec(x).traits
+        for target in ("numpy", "scipy.coo", "torch.sparse_coo", "tensorflow"):
+            with pytest.raises(RefusedError, match="inside a trace or a transform"):
+                interop.convert(x, to=target)
+        assert interop.convert(x, to="tensorflow.sparse") is x
+        return tf.sparse.to_dense(x)
+
+    assert same(look(sparse_tensor()).numpy(), DENSE)
+
+
+# ------------------------------------------------------------------ indexed slices
+
+
+def slices(dtype="float32", rows=(2, 0, 2), shape=(4, 3), index="int64"):
+    values = (np.arange(9).reshape(3, 3) % 5 + 1).astype(numpy_dtype(dtype))
+    lengths = None if shape is None else tf.constant(shape, tf.int64)
+    return tf.IndexedSlices(tf.constant(values), tf.constant(rows, index), lengths)
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "complex128"])
+@pytest.mark.parametrize("rows", [(2, 0, 2), (0, 1, 3), (3, 1, 0)])
+def test_slices_become_dense(rows, dtype, index):
+    """Slices are put at their rows, those of one row summed, as TensorFlow does it."""
+    value = slices(dtype, rows, index=index)
+    spec = interop.spec(value)
+    assert (spec.format, spec.dtype, spec.shape) == ("tensorflow.indexed_slices", dtype, (4, 3))
+    assert (spec.nnz, spec.index_dtype) == (9, index)
+    expected = tf.math.unsorted_segment_sum(value.values, value.indices, 4).numpy()
+    for target in ("numpy", "tensorflow", "torch"):
+        result = interop.convert(value, to=target)
+        assert same(interop.convert(result, to="numpy"), expected)
+    with pytest.raises(RefusedError, match="densify"):
+        interop.convert(value, to="numpy", forbid="densify")
+
+
+@pytest.mark.parametrize("rows", [(2, 0, 2), (0, 1, 3)])
+@pytest.mark.parametrize("target", ["tensorflow.sparse", "scipy.csr", "torch.sparse_coo"])
+def test_slices_become_sparse(target, rows):
+    """Every element of a slice is stored, and marked where rows are given twice."""
+    value = slices(rows=rows)
+    expected = tf.math.unsorted_segment_sum(value.values, value.indices, 4).numpy()
+    result = interop.convert(value, to=target)
+    if target == "tensorflow.sparse":
+        assert ("uncoalesced" in interop.spec(result).traits) is (rows[0] == 2)
+        assert result.values.shape == (9,)
+    assert same(interop.convert(result, to="numpy"), expected)
+
+
+def test_slices_of_vectors_and_of_planes():
+    """The slices may be single numbers, or have several axes."""
+    for shape in ((3,), (3, 2, 4)):
+        values = np.arange(np.prod(shape), dtype="f4").reshape(shape) + 1
+        whole = tf.constant([5, *shape[1:]], tf.int64)
+        value = tf.IndexedSlices(tf.constant(values), tf.constant([4, 1, 4]), whole)
+        expected = tf.math.unsorted_segment_sum(values, [4, 1, 4], 5).numpy()
+        assert same(interop.convert(value, to="numpy"), expected)
+        made = interop.convert(value, to="tensorflow.sparse")
+        assert same(interop.convert(made, to="numpy"), expected)
+
+
+def test_gradients_of_lookups():
+    """The gradient of a lookup, which is of slices, converts."""
+    table = tf.Variable(tf.ones((4, 2)))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.gather(table, [1, 3, 1]))
+    gradient = tape.gradient(loss, table)
+    assert isinstance(gradient, tf.IndexedSlices)
+    result = interop.convert(gradient, to="torch")
+    assert result.tolist() == [[0, 0], [2, 2], [0, 0], [1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: slices(shape=None), "give it a dense_shape"),
+        (lambda: slices(rows=(0, 4, 1)), "outside of its shape"),
+        (lambda: slices(rows=(0, -1, 1)), "outside of its shape"),
+        (lambda: slices(shape=(4, 5)), "outside of its shape"),
+        (lambda: tf.IndexedSlices(np.ones((1, 3)), tf.constant([0]), tf.constant([4, 3])), "parts"),
+    ],
+)
+def test_slices_that_say_too_little(make, reason):
+    """Slices of no known whole, outside of it, or of other libraries' arrays are refused."""
+    value = make()
+    for target in ("numpy", "tensorflow", "tensorflow.sparse"):
+        with pytest.raises(RefusedError, match=reason):
+            interop.convert(value, to=target)
+    assert interop.convert(value, to="tensorflow.indexed_slices") is value

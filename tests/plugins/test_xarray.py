@@ -1,0 +1,315 @@
+"""xarray: what is inside is handed on whatever it is, and names stay as long as they can."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import sparse
+import torch
+import xarray as xr
+
+import interop
+from interop.errors import RefusedError, UnknownValueError
+
+KINDS = [xr.Variable, xr.DataArray]
+NUMBERS = "bool int8 int64 uint16 float16 float32 float64 complex64 longdouble bfloat16".split()
+
+
+def held(kind: type, array: Any) -> Any:
+    names = ["x", "y", "z"][: np.ndim(array)]
+    return xr.Variable(names, array) if kind is xr.Variable else xr.DataArray(array, dims=names)
+
+
+def sample(dtype: str, shape: tuple[int, ...] = (2, 3)) -> np.ndarray:
+    size = int(np.prod(shape))
+    return (np.arange(size) % 7).reshape(shape).astype(getattr(ml_dtypes, dtype, dtype))
+
+
+# ------------------------------------------------------------------ out
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (4,), (2, 3), (2, 3, 2)])
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_numpy_inside(kind, dtype, shape):
+    """NumPy's array inside comes out as it is, and a copy if one is asked for."""
+    array = sample(dtype, shape)
+    before = array.tobytes()
+    value = held(kind, array)
+    assert interop.convert(value, to="numpy", copy=False) is array
+    assert interop.plan(value, to="numpy").zero_copy
+    copied = interop.convert(value, to="numpy", copy=True)
+    assert (copied.tobytes(), copied.dtype, copied.shape) == (before, array.dtype, shape)
+    copied[...] = 1
+    assert array.tobytes() == before
+    spec = interop.spec(value)
+    assert spec._replace(format="numpy", inside=None) == interop.spec(array)
+    assert spec.format == f"xarray.{kind.__name__.lower()}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_torch_shares(kind):
+    """Other frameworks share the memory of what is inside, if it can be written."""
+    array = sample("float32")
+    tensor = interop.convert(held(kind, array), to="torch", copy=False)
+    assert tensor.data_ptr() == array.ctypes.data
+    array.flags.writeable = False
+    tensor = interop.convert(held(kind, array), to="torch")
+    assert tensor.data_ptr() != array.ctypes.data
+    assert interop.convert(held(kind, array.T[::-1]), to="torch").tolist() == (
+        array.T[::-1].tolist()
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sparse_array_inside(kind):
+    """A sparse array inside stays sparse on the way to other sparse formats."""
+    array = sparse.COO(sample("float64"))
+    value = held(kind, array)
+    assert (interop.spec(value).inside, interop.spec(value).nnz) == ("sparse.coo", 5)
+    assert interop.convert(value, to="sparse.coo") is array
+    result = interop.convert(value, to="scipy.coo", copy=False)
+    assert isinstance(result, scipy.sparse.coo_array)
+    assert np.shares_memory(result.data, array.data)
+    assert interop.plan(value, to="numpy").effects == {"densify"}
+    assert np.array_equal(interop.convert(value, to="numpy"), sample("float64"))
+    with pytest.raises(RefusedError, match=r"pass allow=\{'densify'\}"):
+        interop.convert(value, to="numpy", forbid="densify")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dask_array_inside(kind):
+    """A dask array inside is computed by those that need it, and by nobody else."""
+    computed = []
+
+    def double(block: np.ndarray) -> np.ndarray:
+        computed.append(block.shape)
+        return block * 2
+
+    array = da.from_array(sample("float64"), chunks=(1, 3)).map_blocks(
+        double, meta=np.empty((0, 0))
+    )
+    value = held(kind, array)
+    assert interop.convert(value, to="dask") is array
+    route = interop.plan(value, to="torch")
+    assert "materialize" in route.effects
+    assert interop.convert(value, to=kind) is value
+    assert computed == []
+    assert interop.convert(value, to="torch").tolist() == (sample("float64") * 2).tolist()
+    assert sorted(computed) == [(1, 3)] * 2
+    with pytest.raises(RefusedError, match="materialize"):
+        interop.convert(value, to="numpy", forbid="materialize")
+
+
+def test_a_jax_array_inside():
+    """A JAX array inside is shared like any other."""
+    array = jnp.arange(6.0)
+    value = xr.Variable("x", array)
+    assert interop.convert(value, to="jax") is array
+    result = interop.convert(value, to="numpy", copy=False)
+    assert result.ctypes.data == array.unsafe_buffer_pointer()
+    assert not result.flags.writeable
+
+
+@pytest.mark.parametrize("data", [pd.Series([1, None], dtype="Int64"), pd.array([1.5, None])])
+def test_nulls_inside(data):
+    """A nullable array of pandas' inside is refused like any other with nulls."""
+    value = xr.Variable("x", data)
+    with pytest.raises(RefusedError, match=r"pandas.array, masked.*(\n.*)*allow=\{'drop_mask'\}"):
+        interop.convert(value, to="numpy")
+    filled = interop.convert(value, to="numpy", allow="drop_mask")
+    assert filled.dtype == ("int64" if data.dtype == "Int64" else "float64")
+    assert filled[0] == data[0]
+    assert filled[1] == 0 or np.isnan(filled[1])
+
+
+def test_coordinates():
+    """The labels of an index are shared, locked."""
+    value = xr.DataArray(np.ones(3), coords={"x": [3, 1, 2]}, dims="x")
+    result = interop.convert(value.x, to="numpy")
+    assert (result.tolist(), result.flags.writeable) == ([3, 1, 2], False)
+    tensor = interop.convert(value.x, to="torch")
+    tensor += 1
+    assert value.x.values.tolist() == [3, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "array", [["a", "b"], np.array(["2020"], "M8[ns]"), np.array([1, None]), pd.Categorical(["a"])]
+)
+def test_what_are_no_numbers(array):
+    """Texts, times and objects are refused by name."""
+    value = xr.Variable("x", array)
+    name = str(interop.spec(value).dtype)
+    with pytest.raises(RefusedError, match="numbers") as caught:
+        interop.convert(value, to="numpy")
+    assert name in str(caught.value)
+    assert interop.convert(value, to=xr.Variable) is value
+
+
+def test_several_arrays():
+    """A Dataset or a tree of them is refused with what to do, whatever its variables are called."""
+    array = np.ones(2)
+    dataset = xr.Dataset({"variable": ("x", array), "data": ("x", array)})
+    for value in (dataset, xr.DataTree(dataset)):
+        with pytest.raises(UnknownValueError, match=r"choose one of them \(x\['name'\]\)"):
+            interop.convert(value, to="numpy")
+    assert interop.convert(dataset["data"], to="numpy") is array
+
+
+# ------------------------------------------------------------------ files
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "numbers.nc"
+    xr.Dataset({"a": (("x", "y"), sample("float64"))}).to_netcdf(path, engine="scipy")
+    return path
+
+
+@pytest.mark.parametrize("cache", [True, False])
+@pytest.mark.parametrize("kind", ["variable", "dataarray"])
+def test_files_are_loaded_when_needed(file, cache, kind):
+    """To describe or to plan loads nothing; to convert is the effect ``materialize``."""
+    with xr.open_dataset(file, engine="scipy", cache=cache) as dataset:
+        value = dataset["a"] if kind == "dataarray" else dataset["a"].variable
+        spec = interop.spec(value)
+        assert (spec.dtype, spec.shape) == ("float64", (2, 3))
+        assert "unloaded" in spec.traits
+        assert interop.plan(value, to="torch").effects == {"materialize"}
+        assert interop.convert(value, to=f"xarray.{kind}") is value
+        with pytest.raises(RefusedError, match="materialize"):
+            interop.convert(value, to="numpy", forbid="materialize")
+        assert interop.spec(value) == spec  # still not loaded
+        copied = interop.convert(value, to="numpy", copy=True)
+        copied[...] = 7
+        assert interop.convert(value, to="torch").tolist() == sample("float64").tolist()
+        assert ("unloaded" in interop.spec(value).traits) is not cache
+        named = interop.convert(value, to=f"xarray.{kind}", dtype="float32")
+        assert (named.dims, named.dtype) == (("x", "y"), np.float32)
+
+
+def test_files_in_chunks_are_dasks(file):
+    """What xarray opens in chunks is dask's to compute."""
+    with xr.open_dataset(file, engine="scipy", chunks={"x": 1}) as dataset:
+        assert interop.spec(dataset["a"]).inside == "dask"
+        assert interop.convert(dataset["a"], to="numpy").tolist() == sample("float64").tolist()
+
+
+# ------------------------------------------------------------------ into xarray
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(), (0, 2), (2, 3), (2, 1, 2)])
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float64", "bfloat16", "complex64"])
+def test_into_xarray(kind, dtype, shape):
+    """An array becomes what is inside, as it is; its axes get the names xarray gives."""
+    array = sample(dtype, shape)
+    value = interop.convert(array, to=kind, copy=False)
+    assert type(value) is kind
+    assert value.data is array
+    assert value.dims == tuple(f"dim_{axis}" for axis in range(len(shape)))
+    assert interop.spec(value) == interop.plan(array, to=kind).result
+    copied = interop.convert(array, to=kind, copy=True)
+    assert not np.shares_memory(copied.data, array)
+    assert copied.data.tobytes() == array.tobytes()
+
+
+def test_into_xarray_from_others():
+    """What xarray can hold it holds as it is; all else arrives as NumPy's, sparse as sparse."""
+    tensor = torch.arange(3.0)
+    value = interop.convert(tensor, to=xr.DataArray, copy=False)
+    assert value.data.ctypes.data == tensor.data_ptr()
+    coo = sparse.COO(sample("float64"))
+    assert interop.convert(coo, to=xr.Variable).data is coo
+    lazy = da.ones((2, 2))
+    assert interop.convert(lazy, to="xarray.dataarray").data is lazy
+    assert interop.convert([1, 2], to="xarray.variable").data.tolist() == [1, 2]
+    spec = interop.make_spec("cupy", "float32", device="cuda:0", shape=(2, 2))
+    route = interop.plan(spec, to="xarray.dataarray")
+    assert (route.zero_copy, route.result.inside) == (True, "cupy")
+
+
+# ------------------------------------------------------------------ within xarray
+
+
+def test_names_stay_within_xarray():
+    """From xarray to xarray, copied or cast, names, coordinates and attributes stay."""
+    value = xr.DataArray(
+        sample("float64"), coords={"x": [1, 2]}, dims=("x", "y"), name="n", attrs={"unit": "m"}
+    )
+    for words in ({"copy": True}, {"dtype": "float32"}, {"dtype": "bfloat16"}):
+        result = interop.convert(value, to=xr.DataArray, **words)
+        assert (result.name, result.attrs, result.dims) == ("n", {"unit": "m"}, ("x", "y"))
+        assert result.x.values.tolist() == [1, 2]
+        assert not np.shares_memory(result.data, value.data)
+        assert str(result.dtype) == words.get("dtype", "float64")
+        assert np.array_equal(np.asarray(result, float), sample("float64"))
+    variable = interop.convert(value, to=xr.Variable, copy=False)
+    assert variable.data is value.data
+    again = interop.convert(variable, to=xr.DataArray, copy=False)
+    assert (again.dims, again.data is value.data) == (("x", "y"), True)
+
+
+def test_casts_within_xarray_are_numpys():
+    """Numbers that a dtype cannot hold become what NumPy makes of them; no warning is raised."""
+    value = xr.Variable("x", np.array([1e300, np.nan, 1.5]))
+    result = interop.convert(value, to=xr.Variable, dtype="float32")
+    assert np.array_equal(result.data, np.array([np.inf, np.nan, 1.5], "f4"), equal_nan=True)
+    number = xr.Variable("x", np.array([1 + 2j]))
+    assert interop.convert(number, to=xr.Variable, dtype="float64").data.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        xr.Variable("x", jnp.ones(3)),
+        xr.Variable(("x", "y"), da.ones((2, 2))),
+        xr.DataArray([1, 2], coords={"x": [1, 2]}, dims="x").x,
+    ],
+)
+def test_what_is_not_numpys_is_not_copied_within(value):
+    """A copy of what xarray holds for others is refused with the line to write instead."""
+    with pytest.raises(RefusedError, match=r"convert x\.data"):
+        interop.convert(value, to=type(value), copy=True)
+    assert interop.convert(value, to="numpy", copy=True).flags.writeable
+
+
+def test_receipts_know_the_memory():
+    """What a trace says of sharing is what the addresses say."""
+    array = sample("float64")
+    for words, shared in (({}, True), ({"copy": True}, False)):
+        with interop.trace() as receipts:
+            interop.convert(xr.DataArray(array), to="torch", **words)
+        assert receipts[0].aliased is shared
+
+
+def test_out():
+    """``out=`` takes the numbers of what is inside."""
+    out = np.zeros((2, 3))
+    interop.convert(xr.DataArray(sparse.COO(sample("float64"))), out=out)
+    assert out.tolist() == sample("float64").tolist()
+
+
+def test_nothing_more_is_imported(in_subprocess):
+    """No framework is imported that xarray has not imported by itself."""
+    in_subprocess(
+        """
+        import sys, numpy as np, xarray as xr
+        value = xr.DataArray(np.ones((2, 3)))
+        value.variable.data  # it looks for dask, sparse and CuPy by itself
+        before = set(sys.modules)
+        import interop
+        interop.convert(value, to="numpy")
+        interop.convert(np.ones(2), to="xarray.dataarray")
+        new = {name.partition(".")[0] for name in set(sys.modules) - before}
+        assert not new & {"dask", "sparse", "cupy", "torch", "jax", "pyarrow", "polars"}, new
+        """
+    )

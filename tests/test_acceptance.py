@@ -1,0 +1,289 @@
+"""Functions written for one framework, called with the arrays of another, and differentiated."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse
+import sparse
+import torch
+
+import interop
+from interop.errors import BadRequestError, RefusedError
+
+
+@interop.accepts("numpy")
+def centred(x: np.ndarray, *, scale: Any = 1) -> np.ndarray:
+    """Return `x` less its mean, scaled."""
+    assert isinstance(x, np.ndarray)
+    return (x - x.mean()) * scale
+
+
+@pytest.mark.parametrize("make", [np.array, torch.tensor, jnp.array], ids=["numpy", "torch", "jax"])
+def test_the_caller_gets_back_what_it_gave(make: Any) -> None:
+    """The result is of the first array's framework and device."""
+    result = centred(make([1.0, 2.0, 3.0]), scale=2)
+    assert interop.spec(result).format == interop.spec(make([1.0])).format
+    assert np.asarray(result).tolist() == [-2.0, 0.0, 2.0]
+
+
+def test_it_keeps_its_name_and_docstring() -> None:
+    """The decorated function looks like the one that was decorated."""
+    assert (centred.__name__, centred.__doc__) == ("centred", "Return `x` less its mean, scaled.")
+
+
+def test_arrays_are_found_in_keywords_and_containers() -> None:
+    """Arrays among keywords, and inside dicts, lists and tuples, are converted as well."""
+
+    @interop.accepts("numpy")
+    def add(pair: Any, *, more: Any) -> Any:
+        assert all(isinstance(one, np.ndarray) for one in (*pair, more["c"]))
+        return {"sum": sum(pair) + more["c"], "n": 3}
+
+    result = add((torch.ones(2), np.ones(2)), more={"c": jnp.ones(2)})
+    assert isinstance(result["sum"], torch.Tensor)
+    assert (result["sum"].tolist(), result["n"]) == ([3.0, 3.0], 3)
+
+
+def test_objects_pass_as_they_are() -> None:
+    """An object that holds arrays, such as `self`, is the caller's own, and not a copy of it."""
+
+    @dataclasses.dataclass
+    class Model:
+        weight: Any
+        calls: int = 0
+
+        @interop.accepts("numpy")
+        def __call__(self, x: np.ndarray) -> np.ndarray:
+            self.calls += 1
+            assert isinstance(self.weight, torch.Tensor)
+            return x * 2
+
+    model = Model(torch.ones(1))
+    assert model(torch.ones(2)).tolist() == [2.0, 2.0]
+    assert model.calls == 1
+
+
+def test_without_arrays_it_is_just_called() -> None:
+    """Numbers and lists of numbers pass as they are, and so does what comes of them."""
+    assert centred.__wrapped__ is not None
+    seen = interop.accepts("numpy")(lambda x: x)
+    given = [1.0, 2.0]
+    assert seen(given) is given
+
+
+def test_memory_is_shared_with_the_caller_unless_copied() -> None:
+    """The function is given the caller's memory, and with copy=True its own."""
+    tensor = torch.zeros(2)
+
+    @interop.accepts("numpy")
+    def shared(x: np.ndarray) -> np.ndarray:
+        assert x.ctypes.data == tensor.data_ptr()
+        return x
+
+    @interop.accepts("numpy", copy=True)
+    def owned(x: np.ndarray) -> np.ndarray:
+        x += 1
+        return x
+
+    assert shared(tensor).data_ptr() == tensor.data_ptr()
+    assert owned(tensor).tolist() == [1.0, 1.0]
+    assert tensor.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")  # torch announces it once
+def test_sparse_results_come_back_in_the_same_layout() -> None:
+    """A function over SciPy gives a torch caller torch's tensor of the same layout."""
+
+    @interop.accepts("scipy.csr")
+    def twice(x: Any) -> Any:
+        assert isinstance(x, scipy.sparse.csr_array)
+        return x * 2, x.sum(axis=0)
+
+    sparse, sums = twice(torch.eye(2).to_sparse_csr())
+    assert sparse.layout is torch.sparse_csr
+    assert sparse.to_dense().tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    assert (sums.layout, sums.tolist()) == (torch.strided, [1.0, 1.0])
+
+
+def test_sparse_callers_get_dense_results_of_their_components() -> None:
+    """To a caller with SciPy arrays a dense result is NumPy's."""
+    result = centred(scipy.sparse.csr_array(np.eye(2)))
+    assert isinstance(result, np.ndarray)
+    assert result.tolist() == [[0.5, -0.5], [-0.5, 0.5]]
+
+
+def test_a_layout_that_the_caller_does_not_have_is_dense() -> None:
+    """A sparse result of a layout that the caller's framework has not comes back dense."""
+
+    @interop.accepts("numpy")
+    def made(x: np.ndarray) -> Any:
+        return sparse.DOK.from_numpy(x)
+
+    result = made(torch.eye(2))
+    assert (result.layout, result.tolist()) == (torch.strided, [[1.0, 0.0], [0.0, 1.0]])
+
+
+def test_keywords_are_those_of_convert() -> None:
+    """dtype= casts on the way in; a refusal names the argument."""
+    typed = interop.accepts("torch", dtype="float16")(lambda x: x.dtype)
+    assert typed(np.ones(2)) is torch.float16
+    strict = interop.accepts("torch", copy=False)(lambda x, y: x)
+    with pytest.raises(RefusedError, match=r"^0/1: "):
+        strict(np.ones(2), np.ones(2)[::-1])
+
+
+def test_what_gives_its_results_later_is_refused() -> None:
+    """Coroutines and generators are refused when they are decorated."""
+
+    async def later(x: Any) -> Any:
+        return x
+
+    def each(x: Any) -> Any:
+        yield x
+
+    for function in (later, each):
+        with pytest.raises(BadRequestError, match="gives its results later"):
+            interop.accepts("numpy")(function)
+
+
+def test_history_is_dropped_unless_asked_for() -> None:
+    """Without grad=True the result of a JAX function has no history in torch."""
+    sine = interop.accepts("jax")(jnp.sin)
+    result = sine(torch.ones(2, requires_grad=True))
+    assert result.requires_grad is False
+
+
+# ---------------------------------------------------------------------- differentiation
+
+
+@interop.accepts("jax", grad=True)
+def smooth(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A function of JAX's with two results."""
+    return jnp.sin(x) * y, (x**2).sum(axis=0)
+
+
+@pytest.fixture
+def wide() -> Any:
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.usefixtures("wide")
+def test_gradcheck_of_a_jax_function_in_torch() -> None:
+    """torch's own check agrees with the gradients of a JAX function."""
+    x = torch.linspace(0.1, 2, 6, dtype=torch.float64).reshape(3, 2).requires_grad_()
+    y = torch.linspace(-1, 1, 2, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(smooth, (x, y))
+
+
+@pytest.mark.usefixtures("wide")
+def test_gradcheck_of_a_complex_jax_function_in_torch() -> None:
+    """Complex gradients come in torch's convention."""
+    holomorphic = interop.accepts("jax", grad=True)(lambda z: jnp.exp(z) * (1 + 2j) + jnp.conj(z))
+    z = torch.tensor([0.3 + 0.5j, -1.0 + 0.2j], dtype=torch.complex128, requires_grad=True)
+    assert torch.autograd.gradcheck(holomorphic, (z,))
+
+
+@pytest.mark.usefixtures("wide")
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_gradients_of_a_torch_function_in_jax(dtype: str) -> None:
+    """JAX's gradients of a torch function are those of the same function in JAX."""
+    mixed = interop.accepts("torch", grad=True)(lambda x: (torch.sin(x) * x).abs().sum())
+
+    def same(x: jax.Array) -> jax.Array:
+        return jnp.abs(jnp.sin(x) * x).sum()
+
+    x = jnp.asarray([0.1, 2.0, -1.5], dtype)
+    x = x * (1 + 0.5j) if dtype == "complex128" else x
+    value, gradient = jax.value_and_grad(mixed)(x)
+    expected, slope = jax.value_and_grad(same)(x)
+    assert isinstance(gradient, jax.Array)
+    assert gradient.dtype == dtype
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("wide")
+def test_gradients_go_through_what_is_around() -> None:
+    """The function is one node of a larger graph, on both of its sides."""
+    x = torch.tensor([0.5, 1.5], dtype=torch.float64, requires_grad=True)
+    first, second = smooth(x * 3, torch.ones(2, dtype=torch.float64))
+    (torch.exp(first).sum() + second).backward()
+    a = x.detach() * 3
+    expected = torch.exp(torch.sin(a)) * torch.cos(a) * 3 + 2 * a * 3
+    assert torch.allclose(x.grad, expected)
+
+
+def test_what_needs_no_gradient_gets_none() -> None:
+    """Integers and results that are not used have no gradient, and constants stay constants."""
+
+    @interop.accepts("jax", grad=True)
+    def pick(x: jax.Array, index: jax.Array, weight: Any) -> Any:
+        return x[index] * weight, index + 1, x * 2
+
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    index = torch.tensor([2, 0], dtype=torch.int32)
+    picked, following, _ = pick(x, index, np.float32([10, 20]))
+    assert following.requires_grad is False
+    assert following.tolist() == [3, 1]
+    picked.sum().backward()
+    assert x.grad.tolist() == [20.0, 0.0, 10.0]
+
+
+def test_without_gradients_nothing_is_differentiated() -> None:
+    """Under no_grad, or of tensors without history, the result has none."""
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        assert smooth(x, x)[0].requires_grad is False
+    assert smooth(torch.ones(2), torch.ones(2))[0].requires_grad is False
+
+
+def test_the_second_derivative_is_refused() -> None:
+    """To differentiate the backward pass is an error, and not a zero."""
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RefusedError, match="differentiated once; leave out create_graph=True"):
+        torch.autograd.grad(smooth(x, x)[0].sum(), x, create_graph=True)
+
+
+def test_under_jit_it_is_refused() -> None:
+    """A torch function cannot be traced by JAX, and the refusal says so."""
+    sine = interop.accepts("torch", grad=True)(torch.sin)
+    with pytest.raises(RefusedError, match="trace"):
+        jax.jit(jax.grad(lambda x: sine(x).sum()))(jnp.ones(2))
+
+
+def test_a_framework_that_is_not_differentiated_is_refused() -> None:
+    """grad=True with a NumPy function is refused, and names what works."""
+    sine = interop.accepts("numpy", grad=True)(np.sin)
+    with pytest.raises(BadRequestError, match="functions of numpy; grad=True works with .*torch"):
+        sine(torch.ones(2, requires_grad=True))
+
+
+def test_a_history_that_would_be_lost_is_refused() -> None:
+    """A sparse tensor with history beside a dense first argument is refused with its place."""
+    weight = torch.eye(2).to_sparse_coo().requires_grad_()
+    product = interop.accepts("jax", grad=True)(lambda x, w: x @ w)
+    with pytest.raises(BadRequestError, match=r"^0/1: .*history that grad=True would lose"):
+        product(torch.ones(2, requires_grad=True), weight)
+
+
+def test_the_same_framework_is_differentiated_by_itself() -> None:
+    """A torch function called with tensors is in torch's own graph, and twice differentiable."""
+    cube = interop.accepts("torch", grad=True)(lambda x: x**3)
+    x = torch.tensor(2.0, requires_grad=True)
+    (slope,) = torch.autograd.grad(cube(x), x, create_graph=True)
+    slope.backward()
+    assert x.grad.item() == 12.0
+
+
+def test_callers_without_gradients_are_served() -> None:
+    """A NumPy caller of a function with grad=True gets NumPy arrays."""
+    first, _ = smooth(np.ones(2, "float32"), np.ones(2, "float32"))
+    assert isinstance(first, np.ndarray)
+    assert first == pytest.approx(np.sin(1), abs=1e-6)

@@ -1,0 +1,98 @@
+"""Notation: what a word on the command line says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import interop
+from interop import Interop, make_spec
+from interop._notation import Words, read, read_spec
+from interop.errors import BadRequestError, UnknownValueError
+from tests.toys import toy
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("torch", Words("torch")),
+        ("torch:cuda", Words("torch", "cuda")),
+        ("torch:cuda:1", Words("torch", "cuda:1")),
+        ("torch:cuda:1:7", Words("torch", "cuda:1", None, (7,))),
+        ("torch:float32:7", Words("torch", None, "float32", (7,))),
+        ("torch:scalar", Words("torch", None, None, ())),
+        (
+            "torch:cuda:float32:4096x4096:grad:noncontiguous",
+            Words("torch", "cuda", "float32", (4096, 4096), frozenset({"grad", "noncontiguous"})),
+        ),
+        ("torch:0x3:bfloat16", Words("torch", None, "bfloat16", (0, 3))),
+    ],
+)
+def test_words_stand_for_device_dtype_shape_and_traits(text: str, words: Words) -> None:
+    """Each word is told by what it is, and a number behind a device is the device's."""
+    assert read(interop.default, text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("torch:floot32", BadRequestError, "did you mean 'float32'?"),
+        ("torch:zzz", BadRequestError, "write format:device:dtype:4096x4096:trait"),
+        ("torch:3:4", BadRequestError, "names two shapes; name one"),
+        ("torch:float32:float64", BadRequestError, "names two dtypes"),
+        ("torch:cuda:cpu", BadRequestError, "names two devices"),
+        ("torhc", UnknownValueError, "did you mean 'torch'?"),
+        ("scipy", UnknownValueError, "has no dense format; name one of scipy."),
+        ("zzz", UnknownValueError, "'interop formats' lists those there are"),
+        ("numpy:cuda", BadRequestError, "numpy does not live on cuda; it lives on cpu"),
+        ("numpy:bfloat16:3:torch", BadRequestError, "is no device, dtype, shape or trait"),
+        ("torch.mkldnn:int64", BadRequestError, "torch.mkldnn does not hold int64 on cpu; it"),
+    ],
+)
+def test_what_is_no_word_is_told_with_the_next_move(
+    text: str, error: type[Exception], said: str
+) -> None:
+    """Whatever cannot be meant is an error that says what can be."""
+    with pytest.raises(error) as caught:
+        read_spec(interop.default, text)
+    assert said in str(caught.value)
+
+
+def _csr() -> Any:
+    return scipy.sparse.random_array((1024, 1024), density=0.01, format="csr", dtype="f4", rng=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "make"),
+    [
+        ("numpy:float64:3x5", lambda: np.zeros((3, 5))),
+        ("numpy:float32", lambda: np.zeros((1024, 1024), "f4")),
+        ("scipy.csr", _csr),
+        ("scipy.coo", lambda: _csr().tocoo()),
+        ("torch.sparse_coo", lambda: interop.convert(_csr(), to="torch.sparse_coo")),
+    ],
+)
+def test_a_spec_is_that_of_a_real_value(text: str, make: Any) -> None:
+    """What is read from a text is what is known of such a value, byte for byte."""
+    assert read_spec(interop.default, text) == interop.spec(make())
+
+
+def test_a_sparse_array_stores_the_share_that_is_said() -> None:
+    """Elements and bytes follow from the density."""
+    sparse = read_spec(interop.default, "scipy.csr:float64:100x50", density=0.5)
+    assert (sparse.nnz, sparse.nbytes) == (2500, 2500 * (8 + 4) + 101 * 4)
+
+
+def test_what_is_left_out_is_what_the_format_can_be(empty: Interop) -> None:
+    """Device, dtype and number of axes are the format's own where nothing is said."""
+    empty.register(
+        toy("a", devices=("gpu",), dtypes=frozenset({"int64"}), ndims=frozenset({1})),
+        toy("b", ndims=frozenset({3})),
+    )
+    assert read_spec(empty, "a") == make_spec("a", "int64", device="gpu", shape=(2**20,))
+    assert read_spec(empty, "b").shape == (102, 102, 102)
+    with pytest.raises(BadRequestError, match="a does not have 2 axes"):
+        read_spec(empty, "a:3x3")

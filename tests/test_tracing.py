@@ -1,0 +1,181 @@
+"""Inside compilers and transforms a conversion is traced, breaks the graph or refuses; it never lies."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+import torch
+
+import interop
+from interop.errors import RefusedError
+
+# What torch says when a graph breaks at a tensor with a history, whoever breaks it.
+pytestmark = pytest.mark.filterwarnings(r"ignore:The \.grad attribute of a Tensor that is not a leaf")
+
+
+def _to_numpy(x: torch.Tensor) -> torch.Tensor:
+    return torch.as_tensor(interop.convert(x.detach() * 2, to="numpy").copy()) + 1
+
+
+def _to_torch(x: torch.Tensor) -> torch.Tensor:
+    return interop.convert(x * 2, to="torch") + 1
+
+
+def _cast(x: torch.Tensor) -> torch.Tensor:
+    return interop.convert(x * 2, to="torch", dtype="complex128").sum()
+
+
+def _through_jax(x: torch.Tensor) -> torch.Tensor:
+    return interop.convert(interop.convert(x * 2, to="jax"), to="torch") + x
+
+
+_converter = interop.converter("torch", dtype="complex64")
+
+
+def _through_converter(x: torch.Tensor) -> torch.Tensor:
+    return _converter(x * 2) + 1
+
+
+def _through_tree(x: torch.Tensor) -> torch.Tensor:
+    return interop.convert_tree({"a": [x * 2]}, to="torch", dtype="complex64")["a"][0] + 1
+
+
+VALUES: dict[str, Callable[[], torch.Tensor]] = {
+    "plain": lambda: torch.arange(4.0),
+    "grad": lambda: torch.arange(4.0, requires_grad=True),
+    "conj": lambda: torch.tensor([1 + 2j, 3j]).conj(),
+    "bfloat16": lambda: torch.arange(4, dtype=torch.bfloat16),
+    "transposed": lambda: torch.ones(2, 3).t(),
+    "sparse": lambda: torch.eye(3).to_sparse(),
+}
+CASES = [
+    *((function, value) for function in (_to_torch, _cast, _through_jax) for value in VALUES),
+    *((function, "grad") for function in (_to_numpy, _through_converter, _through_tree)),
+]
+
+
+@pytest.mark.parametrize(("function", "value"), CASES)
+def test_compiled_functions_give_what_they_give_eagerly(function: Any, value: str) -> None:
+    """Under torch.compile the result has the numbers, the dtype and the history it has without."""
+    torch._dynamo.reset()
+    x = VALUES[value]()
+    expected = function(x)
+    compiled = torch.compile(function, backend="aot_eager")
+    for _ in range(2):
+        result = compiled(x)
+        assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+        assert result.requires_grad == expected.requires_grad
+        assert torch.equal(
+            result.to_dense() if result.is_sparse else result,
+            expected.to_dense() if expected.is_sparse else expected,
+        )
+
+
+def test_the_graph_is_broken_cleanly() -> None:
+    """What stands around a conversion is compiled: one break, one graph before it, one after."""
+    torch._dynamo.reset()
+    found = torch._dynamo.explain(_to_torch)(torch.ones(2))
+    assert (found.graph_break_count, found.graph_count) == (1, 2)
+    assert "interop chooses its steps by the value at hand" in str(found.break_reasons[0].reason)
+
+
+def test_a_full_graph_is_refused_with_the_reason() -> None:
+    """With fullgraph=True torch says which function it cannot trace, and why."""
+    torch._dynamo.reset()
+    compiled = torch.compile(_to_torch, backend="aot_eager", fullgraph=True)
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="interop chooses its steps"):
+        compiled(torch.ones(2))
+
+
+def test_the_first_conversion_of_a_process_may_be_a_compiled_one() -> None:
+    """Plugins that are loaded inside a compiled function serve it like any other."""
+    code = (
+        "import torch, interop\n"
+        "def f(x): return interop.convert(interop.convert(x * 2, to='jax'), to='torch') + x\n"
+        "print(torch.compile(f, backend='aot_eager')(torch.arange(3.0)).tolist())"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == "[0.0, 3.0, 6.0]\n"
+
+
+def test_torch_may_be_imported_after_the_plugins_are_loaded() -> None:
+    """Functions that were marked before there was torch break its graphs all the same."""
+    code = (
+        "import interop\n"
+        "interop.convert([1], to='numpy')\n"
+        "to_torch = interop.converter('torch')\n"
+        "import torch\n"
+        "interop.spec(torch.ones(1))\n"
+        "found = torch._dynamo.explain(lambda x: to_torch(x * 2) + 1)(torch.ones(2))\n"
+        "print(found.graph_break_count, found.graph_count)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == "1 2\n"
+
+
+TRANSFORMS: dict[str, Callable[[Any], Any]] = {
+    "vmap": lambda f: torch.vmap(f)(torch.ones(3, 2)),
+    "grad": lambda f: torch.func.grad(lambda x: f(x).sum())(torch.ones(2)),
+    "jvp": lambda f: torch.func.jvp(f, (torch.ones(2),), (torch.ones(2),)),
+    "vjp": lambda f: torch.func.vjp(f, torch.ones(2)),
+    "functionalize": lambda f: torch.func.functionalize(f)(torch.ones(2)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # torch's own jvp uses it
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_torchs_transforms_are_refused_elsewhere(transform: str) -> None:
+    """A value inside a transform of torch.func has no memory to hand over, and the text says so."""
+    with pytest.raises(RefusedError, match="trace or a transform"):
+        TRANSFORMS[transform](lambda x: torch.as_tensor(interop.convert(x * 2, to="numpy")))
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_torchs_transforms_go_through_what_stays_in_torch(transform: str) -> None:
+    """Converted to torch it is the value itself, and the transform sees through."""
+    got = TRANSFORMS[transform](lambda x: interop.convert(x * 3, to="torch"))
+    expected = TRANSFORMS[transform](lambda x: x * 3)
+    while isinstance(got, tuple):
+        got, expected = got[0], expected[0]
+    assert torch.equal(got, expected)
+
+
+JAX: dict[str, Callable[[Any], Any]] = {
+    "jit": lambda f: jax.jit(f)(jnp.ones(2)),
+    "vmap": lambda f: jax.vmap(f)(jnp.ones((3, 2))),
+    "grad": lambda f: jax.grad(lambda x: f(x).sum())(jnp.ones(2)),
+    "jvp": lambda f: jax.jvp(f, (jnp.ones(2),), (jnp.ones(2),)),
+    "checkpoint": lambda f: jax.grad(lambda x: jax.checkpoint(f)(x).sum())(jnp.ones(2)),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "python", "jax.bcoo"])
+@pytest.mark.parametrize("transform", JAX)
+def test_jaxs_transforms_are_refused_elsewhere(transform: str, target: str) -> None:
+    """A tracer of JAX's is refused with the reason, whatever the target."""
+    with pytest.raises(RefusedError, match="trace"):
+        JAX[transform](lambda x: interop.convert(x * 2, to=target))
+
+
+@pytest.mark.parametrize("transform", JAX)
+def test_jaxs_transforms_go_through_what_stays_in_jax(transform: str) -> None:
+    """Converted to JAX a tracer is the value itself."""
+    got = JAX[transform](lambda x: interop.convert(x * 3, to="jax"))
+    expected = JAX[transform](lambda x: x * 3)
+    for one, other in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+        assert (one == other).all()
+
+
+def test_inside_jit_a_dtype_is_refused_rather_than_ignored() -> None:
+    """A cast of a tracer is refused: only JAX itself can trace it."""
+    with pytest.raises(RefusedError, match="trace"):
+        jax.jit(lambda x: interop.convert(x, to="jax", dtype="float16"))(jnp.ones(2))

@@ -1,0 +1,385 @@
+"""Nested containers: what is opened, what stays tied, what a failure says, and what is left."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import subprocess
+import sys
+import weakref
+from collections import OrderedDict, UserDict, defaultdict, deque
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optree
+import pytest
+import scipy.sparse
+import torch
+
+import interop
+from interop import _leaves
+from interop.errors import (
+    BadRequestError,
+    ConversionError,
+    NotInstalledError,
+    RefusedError,
+    UnknownValueError,
+)
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+class Rows(list):
+    """A list of a type of its own, with an attribute."""
+
+    name = "rows"
+
+
+class Table(dict):
+    """A dict of a type of its own."""
+
+
+@dataclasses.dataclass
+class State:
+    weight: Any
+    step: int
+    cache: Any = dataclasses.field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.weight, torch.Tensor), "it is initialised with tensors only"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Frozen:
+    weight: Any
+    rate: float = 0.1
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class Registered:
+    """A class that only JAX knows how to open."""
+
+    def __init__(self, weight: Any, name: str) -> None:
+        self.weight, self.name = weight, name
+
+    def tree_flatten_with_keys(self) -> Any:
+        return (((jax.tree_util.GetAttrKey("weight"), self.weight),), self.name)
+
+    @classmethod
+    def tree_unflatten(cls, name: str, children: Any) -> Registered:
+        return cls(*children, name)
+
+
+def _tensor() -> torch.Tensor:
+    return torch.arange(3.0, requires_grad=True)
+
+
+def _check(result: Any, kind: Any = np.ndarray) -> None:
+    assert type(result) is kind
+    assert str(result.dtype).endswith("float32")
+    assert [float(n) for n in result] == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("tree", "get"),
+    [
+        ({"b": _tensor(), "a": 1}, lambda t: t["b"]),
+        ([_tensor()], lambda t: t[0]),
+        ((_tensor(), "text"), lambda t: t[0]),
+        (Point(1, _tensor()), lambda t: t.y),
+        (OrderedDict(z=_tensor(), a=None), lambda t: t["z"]),
+        (defaultdict(list, z=_tensor()), lambda t: t["z"]),
+        (deque([_tensor()], maxlen=2), lambda t: t[0]),
+        (Rows([_tensor()]), lambda t: t[0]),
+        (Table(z=_tensor(), a=1), lambda t: t["z"]),
+        (UserDict(z=_tensor()), lambda t: t["z"]),
+        (State(_tensor(), 3), lambda t: t.weight),
+        (Frozen(_tensor()), lambda t: t.weight),
+        (Registered(_tensor(), "name"), lambda t: t.weight),
+        ({1: {None: [(_tensor(),)]}}, lambda t: t[1][None][0][0]),
+        (_tensor(), lambda t: t),
+    ],
+    ids=lambda v: type(v).__name__ if not callable(v) else "",
+)
+def test_containers_are_opened_and_made_anew(tree: Any, get: Any) -> None:
+    """A container comes back as a new one of its kind, around arrays that share their memory."""
+    source = get(tree)
+    result = interop.convert_tree(tree, to="numpy")
+    assert type(result) is (np.ndarray if tree is source else type(tree))
+    assert result is not tree
+    _check(get(result))
+    assert get(result).ctypes.data == source.data_ptr()
+    assert get(tree) is source
+    if isinstance(tree, (dict, UserDict)):
+        assert list(result) == list(tree), "in the order of the keys"
+
+
+def test_what_is_no_array_passes_through() -> None:
+    """Numbers, strings, bytes, types and unknown objects come back as they are."""
+    thing = object()
+    tree = {"a": 1, "b": "text", "c": b"bytes", "d": None, "e": thing, "f": np.float32, "g": {1, 2}}
+    result = interop.convert_tree({**tree, "torch": torch.float32, "z": torch.ones(1)}, to="numpy")
+    assert all(result[name] is tree[name] for name in tree)
+    assert result["torch"] is torch.float32
+
+
+def test_array_scalars_are_arrays() -> None:
+    """An array scalar is converted, as it is outside of trees."""
+    result = interop.convert_tree([np.float32(2), 2.0], to="torch")
+    assert (result[0].dtype, result[0].shape, result[0].item()) == (torch.float32, (), 2.0)
+    assert result[1] == 2.0
+    assert isinstance(result[1], float)
+
+
+def test_an_attribute_of_a_state_dict_stays() -> None:
+    """The versions that torch keeps beside the tensors of a state dict are still there."""
+    state = torch.nn.BatchNorm1d(2).state_dict()
+    result = interop.convert_tree(state, to="numpy")
+    assert result._metadata == state._metadata
+    assert list(result) == list(state)
+    back = interop.convert_tree(result, to="torch")
+    torch.nn.BatchNorm1d(2).load_state_dict(back)
+
+
+@pytest.mark.parametrize("copy", [None, True])
+def test_tied_weights_stay_tied(copy: bool | None) -> None:
+    """Tensors that a state dict makes of one weight are one array in the result."""
+    model = torch.nn.ModuleDict({"a": torch.nn.Linear(3, 3), "b": torch.nn.Linear(3, 3)})
+    model["b"].weight = model["a"].weight
+    state = model.state_dict()
+    assert state["a.weight"] is not state["b.weight"]
+    result = interop.convert_tree(state, to="numpy", copy=copy)
+    assert result["a.weight"] is result["b.weight"]
+    assert not np.shares_memory(result["a.bias"], result["b.bias"])
+    shared = result["a.weight"].ctypes.data == model["a"].weight.data_ptr()
+    assert shared is (copy is None)
+
+
+def test_one_object_at_two_places_is_one_result() -> None:
+    """An array that occurs twice is converted once, whatever its layout."""
+    tensor = torch.arange(6.0).reshape(2, 3).t()
+    sparse = scipy.sparse.csr_array(np.eye(2))
+    first, second = interop.convert_tree([[tensor, sparse], (tensor, sparse)], to="numpy", copy=True)
+    assert first[0] is second[0]
+    assert first[1] is second[1]
+
+
+def test_views_that_differ_are_not_tied() -> None:
+    """Views of one memory that differ in shape, dtype, order or length stay different arrays."""
+    base = torch.arange(16.0, dtype=torch.float32).reshape(4, 4)
+    views = [base, base.t(), base.reshape(2, 8), base.view(torch.int32), base[:2], base.T.flip(0)]
+    results = interop.convert_tree(views, to="numpy", copy=True)
+    for view, result in zip(views, results, strict=True):
+        assert np.array_equal(result, view.numpy())
+    assert len({id(result) for result in results}) == len(views)
+
+
+def test_what_differs_in_the_result_is_not_tied() -> None:
+    """A parameter and its detached twin share memory, and only one of them keeps its history."""
+    weight = torch.nn.Parameter(torch.ones(2))
+    kept, plain = interop.convert_tree([weight, weight.detach()], to="torch")
+    assert kept is weight
+    assert plain.requires_grad is False
+    tied = interop.convert_tree([weight, weight.detach()], to="numpy", copy=True)
+    assert tied[0] is tied[1]
+
+
+def test_lazy_conjugates_are_not_tied_to_what_they_conjugate() -> None:
+    """A lazy conjugate lies in the memory of its source and has other numbers."""
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    plain, conjugate = interop.convert_tree([z, z.conj()], to="numpy", copy=True)
+    assert plain.tolist() == [1 + 2j, 3 - 1j]
+    assert conjugate.tolist() == [1 - 2j, 3 + 1j]
+
+
+def test_empty_arrays_are_not_tied() -> None:
+    """Arrays without elements have no memory that could be the same."""
+    a, b = interop.convert_tree([torch.empty(0), torch.empty(0)], to="numpy", copy=True)
+    assert a is not b
+
+
+def test_a_refusal_names_the_path() -> None:
+    """The message begins with the path of the leaf, and the error keeps it."""
+    tree = {"model": {"layers": [0, 1, 2, {"weight": np.ma.array([1, 2], mask=[0, 1])}]}}
+    with pytest.raises(RefusedError, match=r"(?s)^model/layers/3/weight: .*drop_mask") as caught:
+        interop.convert_tree(tree, to="torch")
+    assert caught.value.where == "model/layers/3/weight"
+    assert caught.value.effects == {"drop_mask"}
+
+
+def test_a_refusal_comes_before_the_first_conversion() -> None:
+    """Where one leaf is refused none is converted, and the tree is whole even if to be consumed."""
+    mine, seen = interop.Interop(), []
+    mine.register(interop.Format("box", named_by=(), dtypes=frozenset({"float64"})))
+    mine.conversion("numpy", "box")(seen.append)
+    tree = [np.ones(2), np.ones(2, "complex64")]
+    with pytest.raises(RefusedError, match=r"^1: "):
+        mine.convert_tree(tree, to="box", consume=True)
+    assert (seen, len(tree)) == ([], 2)
+
+
+def test_a_failure_names_the_path_and_the_step() -> None:
+    """An error of a conversion's own keeps its type and says where it came up."""
+    mine = interop.Interop()
+
+    def break_down(value: Any) -> Any:
+        raise KeyError(value.shape)
+
+    mine.register(interop.Format("box", dtypes=frozenset({"float64"})))
+    mine.conversion("numpy", "box")(break_down)
+    with pytest.raises(ConversionError, match=r"^a/0: .*break_down") as caught:
+        mine.convert_tree({"a": (np.ones(2),)}, to="box")
+    assert caught.value.where == "a/0"
+
+
+def test_a_missing_framework_is_named_with_the_path() -> None:
+    """The install line of a framework that is missing survives."""
+    mine = interop.Interop()
+    missing = {"requires": "no_such_module", "install": "pip install such"}
+    mine.register(interop.Format("box", dtypes=frozenset({"float64"}), **missing))
+    mine.conversion("numpy", "box")(lambda value: value)
+    with pytest.raises(NotInstalledError, match=r"^x: box needs no_such_module.*pip install such"):
+        mine.convert_tree({"x": np.ones(1)}, to="box")
+
+
+@pytest.mark.parametrize("leaf", [3, "text", object()])
+def test_strict_refuses_what_is_no_array(leaf: object) -> None:
+    """With strict=True a leaf that is no array is refused by its path; None is none."""
+    with pytest.raises(UnknownValueError, match=r"^b/1: .*leave out strict=True"):
+        interop.convert_tree({"a": None, "b": [np.ones(1), leaf]}, to="torch", strict=True)
+    assert interop.convert_tree([None, np.ones(1)], to="torch", strict=True)[0] is None
+
+
+def test_a_tree_that_holds_itself_is_refused() -> None:
+    """A cycle is an error with both paths, and one container at two places is none."""
+    tree: dict[str, Any] = {"a": []}
+    tree["a"].append(tree)
+    with pytest.raises(BadRequestError, match="a/0 is the root"):
+        interop.convert_tree(tree, to="numpy")
+    inner = [torch.ones(1)]
+    first, second = interop.convert_tree([inner, inner], to="numpy")
+    assert first[0] is second[0]
+
+
+def test_arrays_that_are_pytrees_are_arrays() -> None:
+    """A sparse array of JAX's is converted whole, although JAX opens it."""
+    from jax.experimental import sparse
+
+    value = sparse.BCOO.fromdense(jnp.eye(2))
+    (result,) = interop.convert_tree([value], to="numpy")
+    assert np.array_equal(result, np.eye(2))
+
+
+def test_model_outputs_of_transformers() -> None:
+    """A ModelOutput keeps its class, its attributes and what it leaves out."""
+    from transformers.modeling_outputs import BaseModelOutput
+
+    output = BaseModelOutput(last_hidden_state=_tensor(), hidden_states=(_tensor(), _tensor()))
+    result = interop.convert_tree(output, to="numpy")
+    assert type(result) is BaseModelOutput
+    _check(result.last_hidden_state)
+    _check(result["last_hidden_state"])
+    _check(result.hidden_states[1])
+    assert result.attentions is None
+    assert list(result) == ["last_hidden_state", "hidden_states"]
+    assert isinstance(output.last_hidden_state, torch.Tensor)
+
+
+def test_what_a_user_registers_with_optree_is_opened() -> None:
+    """optree's own registry counts."""
+
+    class Pair:
+        def __init__(self, *both: Any) -> None:
+            self.both = both
+
+    everywhere = optree.registry.__GLOBAL_NAMESPACE
+    optree.register_pytree_node(
+        Pair, lambda p: (p.both, None), lambda _, both: Pair(*both), namespace=everywhere
+    )
+    result = interop.convert_tree([Pair(_tensor(), 1)], to="numpy")
+    _check(result[0].both[0])
+
+
+def test_keywords_are_those_of_convert() -> None:
+    """dtype=, like= and copy= hold for every leaf."""
+    like = torch.ones(1)
+    result = interop.convert_tree({"a": np.ones(2)}, like=like, dtype="float16")
+    assert (type(result["a"]), result["a"].dtype) == (torch.Tensor, torch.float16)
+    with pytest.raises(RefusedError, match=r"^a: "):
+        interop.convert_tree({"a": np.ones(2)}, to="torch", dtype="float16", copy=False)
+
+
+class Big:
+    """Counts how many arrays of a private format are alive."""
+
+    alive = 0
+    most = 0
+
+    def __init__(self) -> None:
+        Big.alive += 1
+        Big.most = max(Big.most, Big.alive)
+        weakref.finalize(self, self._gone)
+
+    @staticmethod
+    def _gone() -> None:
+        Big.alive -= 1
+
+
+@pytest.mark.parametrize(("consume", "most"), [(False, 16), (True, 9)])
+def test_memory_stays_at_source_and_result(
+    consume: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No more than source and result are alive at once; consumed, each source goes in its turn."""
+    mine = interop.Interop()
+    spec = interop.make_spec("big", "float64", shape=(1,))
+    home = ModuleType("big_arrays")
+    home.Big = Big
+    monkeypatch.setitem(sys.modules, "big_arrays", home)
+    types, float64 = ("big_arrays:Big",), frozenset({"float64"})
+    mine.register(interop.Format("big", types, lambda _: spec, float64))
+    mine.conversion("big", "big", effects={"copy"})(lambda value: Big())
+    tree = {"a": [Big() for _ in range(4)], "b": deque(Big() for _ in range(4))}
+    Big.most = Big.alive
+    result = mine.convert_tree(tree, to="big", copy=True, consume=consume)
+    gc.collect()
+    assert Big.most == most
+    assert [len(result["a"]), len(result["b"])] == [4, 4]
+    assert tree == {} if consume else len(tree["b"]) == 4
+    del result, tree
+    gc.collect()
+    assert Big.alive == 0
+
+
+def test_progress_is_shown_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """A bar of the bytes that are done stands on standard error, and nothing on standard output."""
+    interop.convert_tree([np.ones(2**18)] * 2, to="torch", copy=True, progress=True)
+    shown = capsys.readouterr()
+    assert "2.0/2.0 MiB" in shown.err.replace("2.1/2.1 MB", "2.0/2.0 MiB")
+    assert shown.out == ""
+
+
+@pytest.mark.parametrize("missing", ["optree", "rich"])
+def test_without_its_libraries_it_says_how_to_get_them(missing: str) -> None:
+    """Where optree or rich is missing, one sentence gives the line that installs it."""
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "import interop, numpy as np\n"
+        "try: interop.convert_tree([np.ones(1)], to='numpy', progress=True)\n"
+        "except interop.errors.NotInstalledError as error: print(error.name, error)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith(f"{missing} ")
+    assert "pip install 'array-interop[tree]'" in ran.stdout
+
+
+def test_the_spec_of_a_leaf_is_asked_without_importing_frameworks() -> None:
+    """What Python itself provides is never an array inside a tree."""
+    registry = interop.default._registry
+    builtin = (1, 1.0, "a", b"a", bytearray(b"a"), memoryview(b"a"), range(3), None, [1], {1})
+    assert [_leaves.array_spec(registry, value) for value in builtin] == [None] * len(builtin)

@@ -1,0 +1,198 @@
+"""The tutorial on plugins, from its empty folder to its wheel: every file is written, every line run.
+
+Files are the blocks with a caption. What follows a ``$`` is run by a shell, and what follows a
+``>>>`` by Python, in an environment in which the distributions that the page begins with are there.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import stat
+import subprocess
+import sys
+import sysconfig
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.test_docs import timeless
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "tutorial" / "write-and-publish-a-plugin.md"
+TEMPLATE = ROOT / "examples" / "interop-example"
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+CONTINUED = ", continued"
+
+#: What to do with the blocks of each language that are no files.
+SHOWN_ONLY, RUN_BY_SHELL, RUN_BY_PYTHON = "sh", "console", "pycon"
+
+
+class Block(NamedTuple):
+    """A block of the page: a file, or something to be run."""
+
+    line: int
+    language: str
+    caption: str
+    text: str
+
+
+def blocks() -> list[Block]:
+    """Return the blocks of the page in order."""
+    page = PAGE.read_text("utf-8")
+    fenced = re.finditer(
+        r"^```(?:\{code-block\} )?(\w+)\n(?::caption: \"([^\n]+)\"\n\n)?(.*?)^```$",
+        page,
+        re.DOTALL | re.MULTILINE,
+    )
+    return [
+        Block(page.count("\n", 0, one.start()) + 1, one[1], one[2] or "", one[3]) for one in fenced
+    ]
+
+
+def files() -> dict[str, str]:
+    """Return the files of the page as they are in the end."""
+    texts: dict[str, str] = {}
+    for block in blocks():
+        if block.caption:
+            _append(texts, block)
+    return texts
+
+
+def _append(texts: dict[str, str], block: Block) -> str:
+    """Add a block to the texts of files, and return the name of its file."""
+    name = block.caption.removesuffix(CONTINUED).strip("`")
+    assert (name in texts) == block.caption.endswith(CONTINUED), block.caption
+    texts[name] = f"{texts[name]}\n\n{block.text}" if name in texts else block.text
+    return name
+
+
+def test_every_block_is_a_file_or_is_run() -> None:
+    """There is no block that nobody looks at; fences that are not understood are none."""
+    page = PAGE.read_text("utf-8")
+    found = blocks()
+    assert 2 * len(found) == len(re.findall(r"^```", page, re.MULTILINE))
+    run = {block.language for block in found if not block.caption}
+    assert run == {SHOWN_ONLY, RUN_BY_SHELL, RUN_BY_PYTHON}
+
+
+def test_the_template_is_what_the_tutorial_ends_with() -> None:
+    """Every file of the page but the README is in the template, and the other way round."""
+    known = {name: text for name, text in files().items() if name != "README.md"}
+    built = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "."],
+        cwd=TEMPLATE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    listed = set(built.stdout.split()) if built.returncode == 0 else set(known)
+    assert listed - {"README.md", "src/interop_example/py.typed"} == set(known)
+    for name, text in known.items():
+        assert (TEMPLATE / name).read_text("utf-8") == text, name
+
+
+def test_what_the_tutorial_begins_with_is_here() -> None:
+    """The distributions that its first block installs are those that the rest is run with."""
+    first = next(block for block in blocks() if block.language == SHOWN_ONLY)
+    (line,) = re.findall(r"^pip install (.+)$", first.text, re.MULTILINE)
+    names = [word.strip("'").partition("[")[0] for word in line.split()]
+    assert names == ["array-interop", "torch", "hatchling", "pytest"]
+    assert all(version(name) for name in names)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """An environment as of the page's first block, in which nothing can be downloaded.
+
+    It is fresh, and sees what is installed where the tests run.
+    """
+    where = tmp_path / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(where)], check=True)
+    (site,) = where.glob("lib/python*/site-packages")
+    parent = sysconfig.get_path("purelib")
+    (site / "parent.pth").write_text(f"import site; site.addsitedir({parent!r})\n")
+    for command, program in {
+        "pip": "from pip._internal.cli.main import main",
+        "interop": "from interop._cli import main",
+    }.items():
+        script = where / "bin" / command
+        script.write_text(f"#!{where}/bin/python\nimport sys\n{program}\nsys.exit(main())\n")
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    clean = {key: text for key, text in os.environ.items() if not key.startswith(("PYTHON", "PIP"))}
+    return {
+        **clean,
+        "PATH": f"{where}/bin{os.pathsep}{os.environ['PATH']}",
+        "VIRTUAL_ENV": str(where),
+        "PYTHONIOENCODING": "utf-8",
+        "PYTHONDONTWRITEBYTECODE": "1",  # a source can change twice within the same second
+        "PIP_NO_INDEX": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "COLUMNS": "200",
+    }
+
+
+def test_the_tutorial_runs(tmp_path: Path, environment: dict[str, str]) -> None:
+    """From its first block to its last everything that the page shows is what happens."""
+    folder = tmp_path / "interop-example"
+    folder.mkdir()
+    texts: dict[str, str] = {}
+    count = 0
+    for block in blocks():
+        if block.caption:
+            name = _append(texts, block)
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(texts[name], "utf-8")
+        elif block.language == RUN_BY_SHELL:
+            for command, printed in _commands(block):
+                _judge(block, command, printed, _shell(command, folder, environment))
+                count += 1
+        elif block.language == RUN_BY_PYTHON:
+            (folder / "session.txt").write_text(block.text, "utf-8")
+            done = _shell(
+                "python -m doctest -o ELLIPSIS -o NORMALIZE_WHITESPACE session.txt",
+                folder,
+                environment,
+            )
+            assert done == "", f"{PAGE.name}, line {block.line}\n{done}"
+            (folder / "session.txt").unlink()
+            count += 1
+    assert count > 15
+    assert {
+        path.name
+        for path in (tmp_path / ".venv").glob("lib/python*/site-packages/interop_example*/*.py")
+    } == {"__init__.py", "ring.py", "plugin.py"}
+
+
+def _commands(block: Block) -> list[tuple[str, str]]:
+    """Return the commands of a block, each with what the page says it prints."""
+    head, *parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
+    assert head == "", f"line {block.line} begins with no command"
+    return [(command, printed) for command, _, printed in (part.partition("\n") for part in parts)]
+
+
+def _shell(command: str, folder: Path, environment: dict[str, str]) -> str:
+    """Run a command, and return its output behind its exit code, if that is not zero."""
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )
+    if not done.returncode:
+        return done.stdout
+    return f"[{done.returncode}] {done.stdout or done.stderr}"
+
+
+def _judge(block: Block, command: str, printed: str, got: str) -> None:
+    checker = doctest.OutputChecker()
+    same = checker.check_output(timeless(printed), timeless(got), FLAGS)
+    assert same, f"{PAGE.name}, line {block.line}: $ {command}\n{got}\nnot\n{printed}"

@@ -1,0 +1,21 @@
+"""Says that it takes a thousandth of the time that it takes."""
+
+from __future__ import annotations
+
+from interop.plugin import Conversion, Cost, Format, hookimpl
+from tests.zoo.cage import changed, format_
+
+#: Who lies, in which check, and how that is said.
+LIE = ("grid → grid: cast", "cost", "times as long as its declared cost")
+
+
+@hookimpl
+def interop_formats() -> list[Format]:
+    """Return the one format."""
+    return [format_()]
+
+
+@hookimpl
+def interop_conversions() -> list[Conversion]:
+    """Return the conversions."""
+    return changed("cast", cost=Cost(1e-9, 5e12))

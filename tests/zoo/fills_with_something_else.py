@@ -1,0 +1,26 @@
+"""Writes other numbers than it was given into out=."""
+
+from __future__ import annotations
+
+from interop.plugin import Conversion, Format, hookimpl
+from tests.zoo.cage import Grid, conversions, format_
+
+#: Who lies, in which check, and how that is said.
+LIE = ("format grid", "fill", "writes other numbers")
+
+
+def lie(out: Grid, grid: Grid) -> None:
+    """Write the numbers of a grid into another, backwards."""
+    out.numbers[...] = grid.numbers[::-1]
+
+
+@hookimpl
+def interop_formats() -> list[Format]:
+    """Return the one format."""
+    return [format_(fill=lie)]
+
+
+@hookimpl
+def interop_conversions() -> list[Conversion]:
+    """Return the conversions."""
+    return conversions()

@@ -1,0 +1,36 @@
+"""Gives an array over memory that nobody keeps alive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interop.plugin import Conversion, Format, hookimpl
+from tests.zoo.cage import Grid, changed, format_
+
+#: Who lies, in which check, and how that is said.
+LIE = ("grid → numpy: grid_to_numpy", "lifetime", "changes when its source is gone")
+
+
+def lie(grid: Grid) -> Any:
+    """Return an array that knows the address of the numbers, and not their owner."""
+    import numpy as np
+
+    class Memory:
+        """Memory at an address."""
+
+        def __init__(self, interface: dict[str, Any]) -> None:
+            self.__array_interface__ = interface
+
+    return np.asarray(Memory(dict(grid.numbers.__array_interface__)))
+
+
+@hookimpl
+def interop_formats() -> list[Format]:
+    """Return the one format."""
+    return [format_()]
+
+
+@hookimpl
+def interop_conversions() -> list[Conversion]:
+    """Return the conversions."""
+    return changed("grid_to_numpy", function=lie)

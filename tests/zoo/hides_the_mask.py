@@ -1,0 +1,27 @@
+"""Does not say that a grid is masked."""
+
+from __future__ import annotations
+
+from interop.plugin import Conversion, Format, Spec, hookimpl
+from tests.zoo.cage import Grid, conversions, describe, format_
+
+#: Who lies, in which check, and how that is said.
+LIE = ("format grid", "variants", "does not say that a value is 'masked'")
+
+
+def lie(grid: Grid) -> Spec:
+    """Return the spec of a grid, without a word about a mask."""
+    spec = describe(grid)
+    return spec._replace(traits=spec.traits - {"masked"})
+
+
+@hookimpl
+def interop_formats() -> list[Format]:
+    """Return the one format."""
+    return [format_(describe=lie)]
+
+
+@hookimpl
+def interop_conversions() -> list[Conversion]:
+    """Return the conversions."""
+    return conversions()

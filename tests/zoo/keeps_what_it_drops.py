@@ -1,0 +1,26 @@
+"""Says that the graph is gone, and keeps it."""
+
+from __future__ import annotations
+
+from interop.plugin import Conversion, Format, hookimpl
+from tests.zoo.cage import Grid, changed, format_
+
+#: Who lies, in which check, and how that is said.
+LIE = ("grid → grid: detach if grad", "traits", "is 'grad', and says that it drops that")
+
+
+def lie(grid: Grid) -> Grid:
+    """Return a grid with the graph behind it that the other had."""
+    return Grid(grid.numbers, grid.mask, grad=True)
+
+
+@hookimpl
+def interop_formats() -> list[Format]:
+    """Return the one format."""
+    return [format_()]
+
+
+@hookimpl
+def interop_conversions() -> list[Conversion]:
+    """Return the conversions."""
+    return changed("detach", function=lie)

@@ -1,0 +1,38 @@
+"""Lets read-only memory be written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interop.plugin import Conversion, Format, hookimpl
+from tests.zoo.cage import Grid, changed, format_
+
+#: Who lies, in which check, and how that is said.
+LIE = ("grid → numpy: grid_to_numpy", "readonly", "opens read-only memory to writing")
+
+
+def lie(grid: Grid) -> Any:
+    """Return the array inside, unlocked."""
+    import numpy as np
+
+    class Memory:
+        """The same memory, writable."""
+
+        def __init__(self) -> None:
+            interface = grid.numbers.__array_interface__
+            self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+            self.owner = grid
+
+    return np.asarray(Memory())
+
+
+@hookimpl
+def interop_formats() -> list[Format]:
+    """Return the one format."""
+    return [format_()]
+
+
+@hookimpl
+def interop_conversions() -> list[Conversion]:
+    """Return the conversions."""
+    return changed("grid_to_numpy", function=lie)

@@ -1,0 +1,32 @@
+"""Fails on arrays with no elements."""
+
+from __future__ import annotations
+
+from interop.plugin import Conversion, Format, hookimpl
+from tests.zoo.cage import Grid, changed, format_
+
+#: Who lies, in which check, and how that is said.
+LIE = ("grid → grid: copy", "values", "fails on grid")
+
+
+class GridError(Exception):
+    """An exception that nobody outside knows."""
+
+
+def lie(grid: Grid) -> Grid:
+    """Return a copy of a grid that has elements."""
+    if not grid.numbers.size:
+        raise GridError
+    return Grid(grid.numbers.copy(order="C"))
+
+
+@hookimpl
+def interop_formats() -> list[Format]:
+    """Return the one format."""
+    return [format_()]
+
+
+@hookimpl
+def interop_conversions() -> list[Conversion]:
+    """Return the conversions."""
+    return changed("copy", function=lie)

@@ -1,0 +1,28 @@
+"""Gives rows for columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interop.plugin import Conversion, Format, hookimpl
+from tests.zoo.cage import Grid, changed, format_
+
+#: Who lies, in which check, and how that is said.
+LIE = ("grid → numpy: grid_to_numpy", "shape", "gives the shape")
+
+
+def lie(grid: Grid) -> Any:
+    """Return the array inside, the other way round."""
+    return grid.numbers.T
+
+
+@hookimpl
+def interop_formats() -> list[Format]:
+    """Return the one format."""
+    return [format_()]
+
+
+@hookimpl
+def interop_conversions() -> list[Conversion]:
+    """Return the conversions."""
+    return changed("grid_to_numpy", function=lie)

@@ -1,0 +1,26 @@
+"""Writes results into memory that is there already, in the wrong order."""
+
+from __future__ import annotations
+
+from interop.plugin import Conversion, Format, hookimpl
+from tests.zoo.cage import Grid, changed, format_
+
+#: Who lies, in which check, and how that is said.
+LIE = ("grid → grid: copy", "into", "writes other numbers")
+
+
+def lie(out: Grid, grid: Grid) -> None:
+    """Write the numbers of a grid into another, backwards."""
+    out.numbers[...] = grid.numbers[::-1]
+
+
+@hookimpl
+def interop_formats() -> list[Format]:
+    """Return the one format."""
+    return [format_()]
+
+
+@hookimpl
+def interop_conversions() -> list[Conversion]:
+    """Return the conversions."""
+    return changed("copy", into=lie)
