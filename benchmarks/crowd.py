@@ -53,5 +53,5 @@ def forget(mine: Interop) -> None:
 
 def kept_routes(mine: Interop) -> int:
     """Return how many routes an instance has in its cache."""
-    requests = {id(one): one for one in mine._requests._known.values()}
+    requests = {id(one): one for one in mine._requests._known().values()}
     return sum(len(one.routes) for one in requests.values())

@@ -8,8 +8,12 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 import interop
 import interop.testing
+from interop._network import network, routes
+from interop._page import page
 from interop.plugin import DTYPES
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -21,7 +25,7 @@ copyright = "the authors of interop"  # noqa: A001 - Sphinx's name for it
 version = release = interop.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
-exclude_patterns = ["_build", "**/_benchmarks.md"]  # the latter is included by its page
+exclude_patterns = ["_build", "**/_benchmarks.md", "**/_pairs.md"]  # included by their pages
 html_theme = "pydata_sphinx_theme"
 html_title = "interop"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
@@ -34,6 +38,19 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+
+
+def setup(app: Sphinx) -> None:
+    """Let the page of the graph be written beside the others."""
+    app.connect("build-finished", write_graph)
+
+
+def write_graph(app: Sphinx, error: Exception | None) -> None:
+    """Write what ``interop graph -o graph.html`` would, for the page that shows it in a frame."""
+    if error is None and app.builder.format == "html":
+        shown = network(interop.default)
+        text = page(shown, routes(interop.default, shown))
+        (Path(app.outdir) / "formats-graph.html").write_text(text, "utf-8")
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -116,13 +133,15 @@ def frameworks_table() -> str:
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
     pinned, lowest = _versions(extras["test"]), _versions(extras["floor"])
-    rows = [("`numpy`", "`numpy`", lowest["numpy"], pinned["numpy"])]
+    needed = _versions(project["project"]["dependencies"])["numpy"]
+    rows = [("`numpy`", "`numpy`", needed, lowest["numpy"], pinned["numpy"])]
     for plugin in interop.plugins():
         if plugin.name in extras:
             ((name, floor),) = _versions(extras[plugin.name]).items()
             tested = pinned.get(name) or pinned[f"{name}-cpu"]
-            rows.append((f"`{plugin.name}`", f"`{name}`", floor, tested))
-    return table(("plugin", "distribution", "floor", "in CI"), rows)
+            oldest = lowest.get(name, tested)
+            rows.append((f"`{plugin.name}`", f"`{name}`", floor, oldest, tested))
+    return table(("plugin", "distribution", "needs", "oldest in CI", "newest in CI"), rows)
 
 
 def _versions(requirements: Iterable[str]) -> dict[str, str]:

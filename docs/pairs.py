@@ -125,8 +125,10 @@ def available() -> list[Format]:
 def rendered(found: list[Pair]) -> str:
     """Return the pairs as Markdown: a table for each source, with a row for targets of one kind."""
     lines = ["<!-- Written by `python -m docs.pairs --store`. -->", ""]
+    reached = {pair.target for pair in found if pair.effects != "refused"}
+    found = [pair for pair in found if pair.target in reached]
     for source, group in groupby(found, key=lambda pair: pair.source):
-        lines += [f"### From {source}", "", "| to | effects | memory | and back |"]
+        lines += [f"## From {source}", "", "| to | effects | memory | and back |"]
         lines += ["| --- | --- | --- | --- |"]
         kinds: dict[tuple[str, str, str], list[str]] = {}
         for pair in group:

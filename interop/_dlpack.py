@@ -7,6 +7,7 @@ Nothing here ever calls a deleter: a capsule that nobody consumed frees itself.
 
 from __future__ import annotations
 
+import os
 import struct
 import sys
 from collections.abc import Container, Mapping
@@ -18,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from .errors import HandOffError
 
-__all__ = ["DLPACK_DTYPES", "CheckedProducer", "Export", "checked_export", "export"]
+__all__ = ["ADDRESSES", "DLPACK_DTYPES", "CheckedProducer", "Export", "checked_export", "export"]
 
 #: The newest version of the standard whose every code is known here.
 MAX_VERSION = (1, 3)
@@ -37,7 +38,18 @@ _READ_ONLY, _COPIED, _PADDED = 1, 2, 4
 # NumPy and torch stop at 64 axes; a larger number is not a number of axes.
 _MAX_AXES = 64
 _MAX_BYTES = 2**63 - 1
-_ADDRESSES = 2 ** (8 * struct.calcsize("P"))
+
+
+def _addresses() -> int:
+    """Return the number of addresses that a process can have."""
+    machine = os.uname().machine if hasattr(os, "uname") else sys.version
+    # What is beyond is the kernel's, or nobody's. Elsewhere the upper bits may be tags.
+    wide = struct.calcsize("P") == 8 and any(name in machine for name in ("x86_64", "AMD64"))
+    return 2**56 if wide else int(2 ** (8 * struct.calcsize("P")))
+
+
+#: The number of addresses that a process can have.
+ADDRESSES: int = _addresses()
 _PAGE = 4096
 
 # Windows on memory at an address: nothing is read but what the struct asks for.
@@ -404,14 +416,14 @@ def _read(capsule: Any, value: Any) -> tuple[Any, ...]:
         _refuse_version(value, header)
     _, _, _, _, flags, data, device_type, index, ndim, dtype, shape_at, strides_at, offset = header
     name, alignment, itemsize = _DTYPES.get(dtype) or _narrow_dtype(value, dtype, flags)
-    if not 0 <= ndim <= _MAX_AXES or (ndim and not shape_at):
+    if not 0 <= ndim <= _MAX_AXES or (ndim and not _PAGE <= shape_at < ADDRESSES):
         _refuse(value, f"has {ndim} axes", "report it to the producer")
     shape = _AXES[ndim](_axes_at(shape_at)) if ndim else ()
     strides = _AXES[ndim](_axes_at(strides_at)) if ndim and strides_at else None
     low, high, problem, *layout = _span(shape, strides, itemsize)
     data = data + offset if data else offset
     # An offset from NULL is no address either: no system maps its first page.
-    if problem or (high and (data < _PAGE or data + low < 0 or data + high > _ADDRESSES)):
+    if problem or (high and (data < _PAGE or data + low < 0 or data + high > ADDRESSES)):
         _refuse_memory(value, data, shape, strides, problem)
     device = _devices.get((device_type, index)) or _device(device_type, index)
     found = (name, shape, strides, device, bool(flags & _READ_ONLY), bool(flags & _COPIED))

@@ -84,8 +84,8 @@ class Engine:
                 error = refusal(self._planner, spec, request, nearest)
                 _log.debug("refused: %s", error)
                 raise error
-        steps = tuple(found[1])
-        runner = request.routes[key] = Runner(steps, advice(self._planner, one, request, steps))
+            steps = tuple(found[1])
+            runner = request.routes[key] = Runner(steps, advice(self._planner, one, request, steps))
         _log.debug("planned %s → %s: %s", spec, request, _Names(steps))
         return runner
 

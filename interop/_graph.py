@@ -76,7 +76,8 @@ class Graph:
 
     def refresh(self) -> bool:
         """Take notice of what is registered now; tell whether anything changed."""
-        if self._version == self._registry.version:
+        version = self._registry.version  # asked first: what comes later is found the next time
+        if self._version == version:
             return False
         self._outlooks.clear()
         self._edges = self._sorted_edges()
@@ -87,7 +88,7 @@ class Graph:
             if one.layout and components is not None and components.is_dense:
                 self._layouts.setdefault(one.layout, []).append(one)
         self._connect()
-        self._version = self._registry.version
+        self._version = version
         return True
 
     def _sorted_edges(self) -> dict[str, list[Edge]]:

@@ -20,6 +20,7 @@ from ._route import Route
 from ._runner import Runner
 from ._shortcuts import Shortcut, Shortcuts
 from ._spec import Spec, spec_class
+from ._step import Step
 from ._trace import shares_memory
 from .errors import BadRequestError, UnknownValueError
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["Interop"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+#: Types that are remembered for one target; a program that makes classes as it goes starts over.
+_MOST_TYPES = 4096
 
 #: The methods through which values enter.
 _ENTRANCES = ("convert", "convert_tree", "plan", "spec", "_run")
@@ -396,11 +400,11 @@ class Interop:
                 "interop.plugins() for those that failed and why, and interop.formats()."
             )
             raise UnknownValueError(msg)
-        runner = self._engine.route(spec, request, installed=False)
+        steps = self._drawn_up(spec, request)
         return Route(
             spec,
             request,
-            self._planner.replayed(spec, request, runner.steps),
+            steps,
             lambda value: self._run(value, self._requests.current(request), stream),
             lambda: refused_ways(self._planner, spec, request),
         )
@@ -520,7 +524,11 @@ class Interop:
                 if self._load:
                     from ._plugins import load
 
-                    self._plugins = load(self._registry)
+                    try:
+                        self._plugins = load(self._registry)
+                    except BaseException:  # interrupted: the next call begins anew
+                        self._registry.forget()
+                        raise
                     entrances: list[Any] = [getattr(Interop, name) for name in _ENTRANCES]
                     for function in (self.convert, *entrances):
                         self._registry.shield(function)
@@ -549,13 +557,27 @@ class Interop:
         runner = request.routes.get(spec_class(spec)) or self._engine.route(spec, request)
         return self._engine.run(x, spec, request, runner, stream)
 
+    def _drawn_up(self, spec: Spec, request: Request) -> tuple[Step, ...]:
+        """Return the steps of a route as they are for `spec`."""
+        while True:
+            runner = self._engine.route(spec, request, installed=False)
+            steps = self._planner.replayed(spec, request, runner.steps)
+            if steps is not None:
+                return steps
+            # Another thread has registered something meanwhile.
+            request = Request(*request.key)
+
     def _learn(self, to: Any, x: Any, spec: Spec, runner: Runner, version: int) -> None:
         """Take up the shortcut for values of the very type of `x`, if its route has one."""
         source, steps = self._registry.formats[spec.format], runner.steps
         if not runner.advice and self._registry.is_plain(type(x), source):
             found = self._planner.shortcut(steps) if steps else source.identity
-            if found is not None and self._registry.version == version:
-                self._shortcuts.learn(to, type(x), None if found is itself else found)
+            if found is not None:
+                shortcut = None if found is itself else found
+                registry = self._registry
+                self._shortcuts.learn(
+                    to, type(x), shortcut, lambda: registry.version == version
+                )
 
     def _fill(
         self,
@@ -639,19 +661,25 @@ def _planned(
     """
     seen: set[tuple[type, Runner]] = set()
     registry, requests, engine = face._registry, face._requests, face._engine
-    version = registry.version
+    # One thing, so that no thread ever sees one half of it without the other.
+    held = -1, request
 
     def planned(x: Any, /) -> Any:
-        nonlocal version, request
+        nonlocal held
+        version, request = held
         if registry.version != version:
             seen.clear()
-            request, version = requests.current(request), registry.version
+            version = registry.version
+            request = requests.current(request)
+            held = version, request
         if watch.blocks:
             return face._run(x, requests.current(request) if fixed else requests.get(to), None)
         spec = registry.describe(x)
         runner = request.routes.get(spec_class(spec)) or engine.route(spec, request)
         result = engine.carry_out(x, spec, request, runner, None)
         if (type(x), runner) not in seen:  # the first route of a type may have no shortcut
+            if len(seen) >= _MOST_TYPES:
+                seen.clear()
             seen.add((type(x), runner))
             face._learn(to, x, spec, runner, version)
         return result

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count, product
@@ -112,6 +113,8 @@ class Planner:
         self._registry = registry
         self.graph = Graph(registry, available)
         self.composites = Composites(registry, self)
+        # What is known of the graph is not to change under a search.
+        self._lock = threading.RLock()
 
     def format(self, name: str) -> Format:
         """Return a format by its name."""
@@ -167,8 +170,19 @@ class Planner:
         -------
         tuple of Label and list of Step, or None
         """
-        if self.graph.refresh():
-            self.composites.forget()
+        with self._lock:
+            return self._route(spec, request, without, relaxed=relaxed, dense=dense)
+
+    def _route(
+        self,
+        spec: Spec,
+        request: Request,
+        without: frozenset[object],
+        *,
+        relaxed: bool,
+        dense: bool,
+    ) -> tuple[Label, list[Step]] | None:
+        self._refresh()
         goals = self.goals(spec, request)
         if not goals:
             return None
@@ -193,17 +207,36 @@ class Planner:
         own = frozenset(one.name for one in self.formats(source.framework))
         return outlook._replace(near=own & (outlook.near | {spec.format}))
 
-    def replayed(self, spec: Spec, request: Request, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-        """Return the steps of a route as they are for another spec of its class."""
+    def replayed(
+        self, spec: Spec, request: Request, steps: tuple[Step, ...]
+    ) -> tuple[Step, ...] | None:
+        """Return the steps of a route as they are for another spec of its class.
+
+        None if they were found before something else was registered.
+        """
+        with self._lock:
+            self._refresh()
+            return self._replayed(spec, request, steps)
+
+    def _refresh(self) -> None:
+        if self.graph.refresh():
+            self.composites.forget()
+
+    def _replayed(
+        self, spec: Spec, request: Request, steps: tuple[Step, ...]
+    ) -> tuple[Step, ...] | None:
         wants = _wants(request, self.goals(spec, request))
         near = frozenset(step.after.format for step in steps)
         state, done = State(spec), []
         for chosen in steps:
-            step = next(
+            same = (
                 step
                 for step in self.steps(state.spec, wants, request, near)
                 if step.place == chosen.place and _alike(step.after, chosen.after)
             )
+            step = next(same, None)
+            if step is None:
+                return None
             state, step = _advanced(state, step)
             done.append(step)
         return tuple(done)

@@ -111,16 +111,27 @@ class Requests:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._known: dict[tuple[Any, ...], Request] = {}
+        #: The version of the registry they are good for, and the requests.
+        self._held: tuple[int, dict[tuple[Any, ...], Request]] = (-1, {})
 
     def clear(self) -> None:
         """Forget all requests, and with them their routes."""
-        # Whoever is at one of them at this moment puts it back among the old ones.
-        self._known = {}
+        self._held = (-1, {})
+
+    def _known(self) -> dict[tuple[Any, ...], Request]:
+        """Return the requests that hold routes of what is registered now.
+
+        Whoever is still at an older one puts it back among the older ones, where nobody looks.
+        """
+        version, requests = self._held
+        if version != self._registry.version:
+            version, requests = self._registry.version, {}
+            self._held = (version, requests)
+        return requests
 
     def current(self, request: Request) -> Request:
         """Return the request of the same key that holds routes of what is registered now."""
-        requests = self._known
+        requests = self._known()
         known = requests.get(request.key)
         # A forgotten request may hold stale routes, so that a new one takes its place.
         return known or requests.setdefault(request.key, self._fresh(request))
@@ -145,7 +156,7 @@ class Requests:
         forbid: str | Iterable[str] = (),
     ) -> Request:
         """Return the request that the words of a call make under the current policy."""
-        policy, requests = current_policy(), self._known
+        policy, requests = current_policy(), self._known()
         words: tuple[Any, ...] = (to, dtype, device, copy, allow, forbid, policy)
         try:
             known = requests.get(words)

@@ -9,6 +9,9 @@ from ._policy import watch
 
 __all__ = ["Shortcut", "Shortcuts"]
 
+#: Shortcuts kept. A program that makes classes as it goes does without, after so many.
+_MOST = 4096
+
 #: Answers `NotImplemented` for a value that is not plain. None stands for the value itself.
 Shortcut = Callable[[Any], Any] | None
 
@@ -34,10 +37,17 @@ class Shortcuts:
         """Return the table of a target, which is filled and emptied in place."""
         return self.tables.setdefault(target, {})
 
-    def learn(self, target: Any, kind: type, shortcut: Shortcut) -> None:
-        """Take up a shortcut; of formats that share a type, the first that has one counts."""
+    def learn(
+        self, target: Any, kind: type, shortcut: Shortcut, holds: Callable[[], bool]
+    ) -> None:
+        """Take up a shortcut; of formats that share a type, the first that has one counts.
+
+        None is taken up if what it was learned from does not hold any more.
+        """
         table = self.table(target)
         with watch.lock:
+            if not holds() or len(self._learned) >= _MOST:
+                return
             found = self._learned.setdefault((target, kind), shortcut)
             if not watch.blocks:
                 table[kind] = found

@@ -31,7 +31,7 @@ import pluggy
 from ._autodiff import Autodiff
 from ._container import Branch, Container
 from ._conversion import Conversion, Cost
-from ._dlpack import CheckedProducer, Export, checked_export, export
+from ._dlpack import ADDRESSES, CheckedProducer, Export, checked_export, export
 from ._dtype import DTYPES, itemsize, preserves
 from ._format import DtypeFamily, Format, Parts, itself
 from ._policy import EFFECTS, Effect
@@ -42,6 +42,7 @@ from ._trouble import Trouble
 from .errors import Declined
 
 __all__ = [
+    "ADDRESSES",
     "API_VERSION",
     "DTYPES",
     "EFFECTS",

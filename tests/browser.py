@@ -96,6 +96,11 @@ class Browser:
         url = path.resolve().as_uri() + (f"#{fragment}" if fragment else "")
         self._ask("POST", f"{self._session}/url", {"url": url})
 
+    def enter(self, selector: str) -> None:
+        """Go into a frame of the page."""
+        frame = {"id": {_ELEMENT: self.find(selector)}}
+        self._ask("POST", f"{self._session}/frame", frame)
+
     def run(self, script: str, *words: Any) -> Any:
         """Run a script in the page and return what it returns."""
         body = {"script": script, "args": list(words)}

@@ -218,8 +218,12 @@ def to_numpy(value: Any) -> Array:
 
     dtype = _numpy_dtype(_ELEMENT_TYPES[value.element_type()])
     bits = dtype if dtype.isbuiltin == 1 else np.dtype(f"u{dtype.itemsize}")
-    interface = _interface(value, tuple(value.shape()), bits.str)
-    array: Array = np.asarray(_Memory(interface, value)).view(dtype)
+    shape = tuple(value.shape())
+    if 0 in shape:  # of which the address may be 0
+        return np.empty(shape, dtype)
+    memory = _Memory(_interface(value, shape or (1,), bits.str), value)
+    # NumPy 2.1 takes an object without axes for a number.
+    array: Array = np.asarray(memory).reshape(shape).view(dtype)
     return array
 
 
@@ -244,6 +248,8 @@ def unpack(value: Any) -> Array:
 
     name, shape = _ELEMENT_TYPES[value.element_type()], tuple(value.shape())
     width, count = _PACKED_BITS[name], prod(shape)
+    if not count:  # of which the address may be 0
+        return np.empty(shape, _numpy_dtype(name))
     per_byte = 8 // width
     packed = np.asarray(_Memory(_interface(value, (-(-count // per_byte),), "|u1"), value))
     codes = np.empty(len(packed) * per_byte, np.uint8)
@@ -330,9 +336,9 @@ def _writable(value: Array) -> Array:
 
     if value.flags.writeable:
         return value
-    interface = dict(value.__array_interface__)
+    interface = dict(np.atleast_1d(value).__array_interface__)
     interface["data"] = (interface["data"][0], False)
-    return np.asarray(_Memory(interface, value))
+    return np.asarray(_Memory(interface, value)).reshape(value.shape)
 
 
 def from_narrow_numpy(value: Array) -> Any:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from interop.errors import HandOffError
 from interop.plugin import (
+    ADDRESSES,
     DTYPES,
     MEMORY_TRAITS,
     Conversion,
@@ -62,7 +63,6 @@ _CODES = {
 _TYPESTR = re.compile(r"([<>|=])([biufc])(\d+)")
 _MAX_BYTES = 2**63 - 1
 _MAX_AXES = 64
-_ADDRESSES = 2**64
 _PAGE = 4096
 _FOREIGN_ORDER = ">!" if sys.byteorder == "little" else "<"
 
@@ -271,7 +271,7 @@ def _pointer(value: Any, data: Any, low: int, high: int) -> tuple[int, bool]:
     if said is None or len(said) != 2:
         _refuse(value, f"gives data={data!r}, which is not (address, readonly)")
     address, readonly = said
-    if high and (address < _PAGE or address + low < 0 or address + high > _ADDRESSES):
+    if high and (address < _PAGE or address + low < 0 or address + high > ADDRESSES):
         _refuse(value, f"lies at {address:#x}, where no memory can be")
     return address, bool(readonly)
 

@@ -189,7 +189,8 @@ class Reference:
             if self._takes(one, way.spec):
                 for spec in self._results(one, way.spec):
                     after, effects = self._taken(one, way, spec)
-                    if effects <= self.permitted:
+                    # What changes nothing is worth a step only for memory of one's own.
+                    if (spec != way.spec or self.copy) and effects <= self.permitted:
                         yield after
 
     def _takes(self, one: Conversion, spec: Spec) -> bool:

@@ -1,0 +1,92 @@
+"""The documentation as it was built: led through with a browser, and its links followed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from tests.browser import Browser, missing
+
+SITE = os.environ.get("INTEROP_SITE", "")
+pytestmark = pytest.mark.skipif(not SITE, reason="INTEROP_SITE names no documentation to look at")
+
+
+class Page(HTMLParser):
+    """What a page links to, and the places in it that can be linked to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("href", "src") and value:
+                self.links.append(value)
+            if name in ("id", "name") and value:
+                self.anchors.add(value)
+
+
+def test_every_link_inside_leads_somewhere() -> None:
+    """Each link to a page, a file or a heading of the site's own is to one that there is."""
+    site = Path(SITE).resolve()
+    pages = {p: Page(p) for p in site.rglob("*.html") if "_static" not in p.parts}
+    assert len(pages) > 30
+    broken = []
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or link.startswith("//") or path.name == "formats-graph.html":
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            target = target / "index.html" if target.is_dir() else target
+            there = target.exists() and (
+                not parts.fragment
+                or target not in pages
+                or unquote(parts.fragment) in pages[target].anchors
+            )
+            if not there:
+                broken.append(f"{path.relative_to(site)}: {link}")
+    assert broken == []
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser, or a skip that says which program is missing."""
+    lacking = missing()
+    if lacking:
+        pytest.skip(f"{lacking} is not installed")
+    opened = Browser(tmp_path_factory.mktemp("browser"))
+    yield opened
+    opened.close()
+
+
+def test_the_graph_can_be_clicked_through_inside_its_page(browser: Browser, tmp_path: Path) -> None:
+    """In the page of the documentation, two clicks show the route from torch to NumPy."""
+    browser.open(Path(SITE) / "reference" / "graph.html")
+    browser.enter("iframe")
+    browser.click('.format[data-format="torch"]')
+    browser.click('.format[data-format="scipy.csr"]')
+    said = browser.text("#panel")
+    assert "torch → scipy.csr" in said
+    assert re.search(r"µs|ms", said)
+    assert browser.run("return document.querySelectorAll('.hop').length") > 0
+    picture = tmp_path / "graph.png"
+    picture.write_bytes(browser.screenshot())
+    assert picture.stat().st_size > 20_000
+
+
+def test_the_first_page_has_no_complaints(browser: Browser) -> None:
+    """The front page opens without an error in the console."""
+    browser.complaints()
+    browser.open(Path(SITE) / "index.html")
+    assert "interop" in browser.text("h1")
+    said = [one for one in browser.complaints() if "[PST]" not in one]  # the theme's own chatter
+    assert said == []
