@@ -88,7 +88,7 @@ def _back(value: Any, result: Any, source: str) -> str:
 
 
 def made(one: Format, axes: int) -> Any:
-    """Return a small value of a format: float32 where it can, with zeros where those are left out."""
+    """Return a small value of a format, with zeros where those are left out."""
     held = one.holds("cpu")
     dtype = "float32" if "float32" in held else min(held)
     shape = {0: (), 1: (12,), 2: (3, 4)}.get(axes, (1,) * (axes - 2) + (3, 4))

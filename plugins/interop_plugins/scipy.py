@@ -270,9 +270,6 @@ def _blank(layout: str, canonical: bool) -> tuple[Any, tuple[str, ...], tuple[An
 
 def assemble_coo(parts: Parts) -> Any:
     """Return a coo array over given arrays."""
-    if not parts.shape:
-        msg = "a number with no axes has no coordinates"
-        raise Declined(msg)
     coords = tuple(parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape)))
     value = _type("coo")((parts.arrays["values"], coords), shape=parts.shape)
     return _flagged(value, bool(parts.facts.get("canonical")))

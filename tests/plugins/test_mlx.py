@@ -603,3 +603,13 @@ def test_memory_is_told():
         assert [receipt.aliased for receipt in receipts] == [True, False]
     low, count = plugin.memory(base[::-1])[0]
     assert (low, count) == (address(base), 40)
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 6), (0, 3)])
+def test_an_axis_of_one_element_may_go_backwards(shape: tuple[int, ...]) -> None:
+    """A stride that is never taken does not count, though MLX itself would refuse it."""
+    array = np.arange(np.prod(shape), dtype="float32").reshape(shape)[::-1]
+    result = interop.convert(array, "mlx")
+    assert isinstance(result, mx.array)
+    assert np.array(result).tobytes() == array.tobytes()
+    assert result.shape == shape

@@ -18,6 +18,7 @@ import pytest
 
 import interop
 from interop.errors import HandOffError, RefusedError
+from interop.plugin import ADDRESSES
 from interop_plugins import protocols
 
 
@@ -195,6 +196,11 @@ LIES = {
     "backwards_out_of_buffer": {"data": bytes(48), "strides": (-24, 8)},
     "buffer_with_gaps": {"data": memoryview(bytes(96))[::2]},
 }
+
+
+if ADDRESSES < 2**64:
+    LIES["address_of_nobody"] = {"data": (ADDRESSES, False)}
+    LIES["address_of_the_kernel"] = {"data": (2**63 + 2**40, False)}
 
 
 @pytest.mark.parametrize("lie", LIES)

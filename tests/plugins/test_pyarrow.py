@@ -736,3 +736,14 @@ def test_threads_share_one_array(name):
     with ThreadPoolExecutor(8) as pool:
         for result in pool.map(partial(interop.convert, to="numpy"), [value] * 64):
             assert same(result, numbers(name, (1000,)))
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 6), (1, 0, 2)])
+def test_an_axis_of_one_element_may_go_backwards_in_a_tensor(shape: tuple[int, ...]) -> None:
+    """A stride that is never taken does not count: the tensor shares the memory."""
+    array = np.arange(np.prod(shape), dtype="float32").reshape(shape)[::-1]
+    result = interop.convert(array, "pyarrow.tensor", copy=False)
+    assert result.to_numpy().tobytes() == array.tobytes()
+    assert result.shape == shape
+    if array.size:
+        assert result.to_numpy().ctypes.data == array.ctypes.data

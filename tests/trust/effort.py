@@ -26,5 +26,6 @@ def cases(usual: int) -> settings:
         deadline=None,
         derandomize=not TIMES,
         database=None,
+        report_multiple_bugs=False,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )

@@ -417,7 +417,9 @@ def _conversion(rng: Random, names: Sequence[str], number: int, lossy: float) ->
         bits=bits,
         effects=frozenset(effects),
         # Of what is changed nothing is shared; what a plugin copies may be shared all the same.
-        shares=rng.choice((None, None, None, True)) if effects == {"copy"} and not changes else None,
+        shares=rng.choice((None, None, None, True))
+        if effects == {"copy"} and not changes
+        else None,
         cost=Cost(rng.choice(_LATENCIES), rng.choice(_SPEEDS), None),
         name=f"step{number}",
     )

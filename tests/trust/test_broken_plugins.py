@@ -48,8 +48,13 @@ BROKEN = {
         "OSError: gone",
     ),
     "attribute_raises": (
-        "class Odd:\n    @property\n    def interop_impl(self): raise ZeroDivisionError\n"
-        "    def __call__(self): pass\nformats(Format('bad', describe=Odd(), devices=None))",
+        """
+        class Odd:
+            @property
+            def interop_impl(self): raise ZeroDivisionError
+            def __call__(self): pass
+        formats(Format('bad', describe=Odd(), devices=None))
+        """,
         "devices=None",
     ),
     "version_cannot_be_compared": (
@@ -86,8 +91,10 @@ BROKEN = {
     "fresh_without_bytes": ("conversions(view(shares=False))", "shares=False"),
     "shortcut_is_text": ("conversions(view(shortcut='x'))", "shortcut='x'"),
     "numpys_own_copy": (
-        "import interop_plugins.numpy as own\n"
-        "conversions(next(iter(own.interop_conversions()))._replace(function=print))",
+        """
+        import interop_plugins.numpy as own
+        conversions(next(iter(own.interop_conversions()))._replace(function=print))
+        """,
         "declared by",
     ),
     "shield_raises": ("@hookimpl\ndef interop_shields(): return [lambda f: 1 / 0]", "ZeroDivision"),

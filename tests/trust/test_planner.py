@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 from hypothesis import given, note
 from hypothesis import strategies as st
 
+from interop import Conversion, Cost, Format, make_spec
 from interop.errors import RefusedError
 from tests.trust.effort import SEED, cases, count
 from tests.trust.reference import Reference, World, moves_of, world
@@ -63,6 +65,29 @@ def test_the_route_is_the_best_in_large_worlds() -> None:
             error.add_note(f"seed {seed}: {world(Random(seed))}")
             raise
     assert found > tried / 5
+
+
+def test_a_loss_need_not_take_long() -> None:
+    """Where a loss is ahead that writes no bytes, no time for writing them is reckoned with."""
+    graph = frozenset({"grad"})
+    take: dict[str, Any] = {"takes": graph, "cost": Cost(1e-6)}
+    detach = {"drops": graph, "effects": frozenset({"detach"})}
+    dense = {"effects": frozenset({"densify"}), "cost": Cost(1e-6, 1e6)}
+    one = World(
+        tuple(Format(n, dtypes=frozenset({"float32"}), carries=graph - {n}) for n in "sacg"),
+        (
+            Conversion("s", "a", print, name="s_a", **take),
+            Conversion("a", "g", print, name="a_g", **take, **detach),
+            Conversion("s", "c", print, name="s_c", **{**take, **detach, "cost": Cost(1e-4)}),
+            Conversion("c", "g", print, name="c_g", **take),
+            Conversion("c", "a", print, name="c_a", **{**take, **dense}),
+        ),
+        make_spec("s", "float32", shape=(2**18,), traits=graph),
+        ("g",),
+        {"forbid": ()},
+    )
+    assert [move.name for move in moves_of(one.plan())] == ["s_a", "a_g"]
+    assert check(one)
 
 
 @cases(200)

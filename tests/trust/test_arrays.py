@@ -1,0 +1,296 @@
+"""Arrays drawn at random, over every pair of installed formats: every bit arrives, or an error."""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import interop
+from interop._dtype import preserves
+from interop._trace import shares_memory
+from interop.errors import InteropError
+from tests.trust.effort import cases
+
+#: Protocols are how strangers show themselves; nothing is converted to them.
+FORMATS = [
+    one.name
+    for one in interop.formats()
+    if one.state != "missing" and "cpu" in one.format.devices and not one.format.protocol
+]
+FACE = interop.default
+KNOWN = {one.name: one.format for one in interop.formats()}
+FRAMEWORKS = sorted({name.partition(".")[0] for name in FORMATS})
+DTYPES = (
+    "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 "
+    "complex64 complex128 float8_e4m3fn float8_e5m2"
+).split()
+
+
+def dtype_of(name: str) -> np.dtype:
+    """Return NumPy's or ml_dtypes' dtype of a name."""
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def array(rng: Random, source: str) -> np.ndarray:
+    """Return an array of any dtype, shape and strides, of bits at random and of extremes."""
+    one = KNOWN[source]
+    dtype = dtype_of(rng.choice(sorted(one.dtypes & set(DTYPES)) or DTYPES))
+    ndim = rng.choice(sorted((one.ndims or frozenset(range(4))) & set(range(5))))
+    shape = tuple(rng.choice((0, 1, 1, 2, 3, 4)) for _ in range(ndim))
+    size = int(np.prod(shape, initial=1))
+    flat: np.ndarray = np.frombuffer(rng.randbytes(size * dtype.itemsize), dtype).copy()
+    if dtype.kind == "b":
+        flat = np.frombuffer(rng.randbytes(size), "u1") < 128
+    for place in range(size):
+        if rng.random() < 0.4:
+            flat[place] = rng.choice(_extremes(dtype))
+    found = flat.reshape(shape)
+    if rng.random() < 0.3 and found.ndim:
+        found = found.transpose(rng.sample(range(found.ndim), found.ndim))
+    if rng.random() < 0.2 and found.ndim:
+        found = found[:: rng.choice((-1, 2, -2))]
+    if rng.random() < 0.1 and found.ndim and dtype.kind in "fiuc":
+        found = found.astype(dtype.newbyteorder())
+    if rng.random() < 0.2:
+        found = found.view()
+        found.flags.writeable = False
+    return found
+
+
+def _extremes(dtype: np.dtype) -> list[Any]:
+    if dtype.kind == "b":
+        return [True, False]
+    if dtype.kind in "iu":
+        return [0, 1, np.iinfo(dtype).max, np.iinfo(dtype).min]
+    info = ml_dtypes.finfo(dtype)
+    most = float(info.max) if dtype.kind != "c" else complex(float(info.max), -0.0)
+    return [0.0, -0.0, float("nan"), most, float(info.smallest_subnormal), 1.0]
+
+
+def _of(value: Any) -> np.ndarray:
+    return np.asarray(value)
+
+
+def _torch(value: Any) -> np.ndarray:
+    import torch
+
+    value = value.dequantize() if value.is_quantized else value
+    value = value.detach().resolve_conj().resolve_neg()
+    if value.layout is torch.sparse_coo:
+        found = np.zeros(value.shape, dtype_of(str(value.dtype).removeprefix("torch.")))
+        values = _torch(value._values())
+        for place, number in zip(value._indices().numpy().T.tolist(), values, strict=True):
+            found[tuple(place)] = number
+        return found
+    if value.layout is not torch.strided:
+        return _compressed(value)
+    name = str(value.dtype).removeprefix("torch.")
+    value = value.contiguous()
+    bits = value.view(getattr(torch, f"uint{8 * value.element_size()}")) if _odd(name) else value
+    return bits.numpy().view(dtype_of(name))
+
+
+def _compressed(value: Any) -> np.ndarray:
+    import torch
+
+    by_rows = value.layout in (torch.sparse_csr, torch.sparse_bsr)
+    pointers = value.crow_indices() if by_rows else value.ccol_indices()
+    others = (value.col_indices() if by_rows else value.row_indices()).numpy()
+    values = _torch(value.values())
+    block = values.shape[1:] or (1, 1)
+    found = np.zeros(value.shape, values.dtype)
+    for major in range(len(pointers) - 1):
+        for at in range(int(pointers[major]), int(pointers[major + 1])):
+            row, column = (major, others[at]) if by_rows else (others[at], major)
+            rows, columns = row * block[0], column * block[1]
+            found[rows : rows + block[0], columns : columns + block[1]] = values[at]
+    return found
+
+
+def _odd(name: str) -> bool:
+    return name == "bfloat16" or name.startswith("float8")
+
+
+def _mlx(value: Any) -> np.ndarray:
+    import mlx.core
+
+    odd = value.dtype == mlx.core.bfloat16
+    bits = np.array(value.view(mlx.core.uint16) if odd else value)
+    return bits.view(ml_dtypes.bfloat16) if odd else bits
+
+
+def _jax(value: Any) -> np.ndarray:
+    if not hasattr(value, "todense"):
+        return np.asarray(value)
+    if value.dtype == bool:  # which JAX cannot add up
+        numbers = (value.data.astype("int8"), *_places(value))
+        return np.asarray(type(value)(numbers, shape=value.shape).todense()).astype(bool)
+    return np.asarray(value.todense())
+
+
+def _places(value: Any) -> tuple[Any, ...]:
+    return (value.indices, value.indptr) if hasattr(value, "indptr") else (value.indices,)
+
+
+def _sparse(value: Any) -> np.ndarray:
+    return np.asarray(value.todense())
+
+
+def _pyarrow(value: Any) -> np.ndarray:
+    kind = type(value).__name__
+    if kind.startswith("Sparse"):
+        return np.asarray(value.to_tensor().to_numpy())
+    if kind == "Tensor":
+        return np.asarray(value.to_numpy())
+    if kind.startswith("FixedShape"):
+        flat = value.storage.flatten().to_numpy(zero_copy_only=False)
+        stored = np.asarray(flat).reshape(len(value), *value.type.shape)
+        order = value.type.permutation
+        return stored.transpose(0, *(1 + n for n in order)) if order else stored
+    if kind.startswith("FixedSizeList"):
+        shape = [len(value)]
+        while hasattr(value.type, "list_size"):
+            shape.append(value.type.list_size)
+            value = value.flatten()
+        return np.asarray(value.to_numpy(zero_copy_only=False)).reshape(shape)
+    if kind.endswith("Scalar"):
+        return np.array(value.as_py(), object)
+    return np.asarray(value.to_numpy(zero_copy_only=False))
+
+
+def _tensorflow(value: Any) -> np.ndarray:
+    import tensorflow as tf
+
+    if not isinstance(value, tf.SparseTensor):
+        return np.asarray(value.numpy())
+    values = value.values.numpy()
+    found = np.zeros(value.shape, values.dtype)
+    found[tuple(value.indices.numpy().T)] = values
+    return found
+
+
+def _onnxruntime(value: Any) -> np.ndarray:
+    shape, dtype = value.shape(), dtype_of(interop.spec(value).dtype or "")
+    nbytes = int(np.prod(shape, initial=1)) * dtype.itemsize
+    bits = ctypes.string_at(value.data_ptr(), nbytes) if nbytes else b""
+    return np.frombuffer(bits, dtype).reshape(shape)
+
+
+def _dask(value: Any) -> np.ndarray:
+    return read(value.compute())
+
+
+def _scipy(value: Any) -> np.ndarray:
+    return np.asarray(value.toarray() if hasattr(value, "toarray") else value.todense())
+
+
+#: How each framework itself shows the numbers of its values. Others are read as by NumPy.
+READERS: dict[str, Callable[[Any], np.ndarray]] = {
+    "torch": _torch,
+    "mlx": _mlx,
+    "jax": _jax,
+    "scipy": _scipy,
+    "sparse": _sparse,
+    "pyarrow": _pyarrow,
+    "tensorflow": _tensorflow,
+    "polars": lambda value: np.asarray(value.to_numpy()),
+    "pandas": lambda value: np.asarray(value.to_numpy()),
+    "xarray": lambda value: np.asarray(value.values),
+    "dask": _dask,
+    "onnxruntime": _onnxruntime,
+    "python": lambda value: np.array(value, object),
+    "quantized": lambda value: interop.convert(value, to="numpy"),
+    "torchao": lambda value: _torch(value.dequantize()),
+}
+
+
+def read(value: Any) -> np.ndarray:
+    """Return the numbers of a value, as its own framework shows them."""
+    return READERS.get(interop.spec(value).format.partition(".")[0], _of)(value)
+
+
+def same(found: np.ndarray, wanted: np.ndarray, *, zeros: bool) -> bool:
+    """Compare all bits. Of NaN only that it is one; of zeros the sign only if told."""
+    if not wanted.size and found.size == wanted.size:
+        return True  # of what is empty, frames and lists forget dtype or lengths
+    if found.dtype == object:
+        if found.size != wanted.size:
+            return False
+        found = found.reshape(wanted.shape).astype(wanted.dtype)
+    wanted = wanted.astype(found.dtype) if wanted.dtype == object else wanted
+    if found.shape != wanted.shape or not preserves(wanted.dtype.name, found.dtype.name):
+        return False
+    with np.errstate(all="ignore"):
+        expected = wanted.astype(found.dtype)
+    if found.dtype.kind == "c":
+        half = f"f{found.dtype.itemsize // 2}"
+        found, expected = (np.ascontiguousarray(x).view(half) for x in (found, expected))
+    if found.dtype.kind in "fV":
+        wide = [np.asarray(x, "f8") for x in (found, expected)]
+        nan = [np.isnan(x) for x in wide]
+        signs = zeros or np.array_equal(np.signbit(wide[0])[~nan[0]], np.signbit(wide[1])[~nan[0]])
+        return np.array_equal(*nan) and np.array_equal(*(x[~nan[0]] for x in wide)) and signs
+    return np.array_equal(found, expected)
+
+
+def check(rng: Random, source: str, target: str) -> str:
+    """Convert one array from a format to another, and tell what has become of it."""
+    one = array(rng, source)
+    before = one.copy()
+    note(f"{source} → {target}: {one.dtype} {one.shape} {one.strides}\n{one!r}")
+    zeros = any("." in name for name in (source, target))  # sparse arrays do not store them
+    try:
+        value = interop.convert(one, to=source)
+    except InteropError:
+        return "no value"
+    given = read(value).copy()
+    assert same(given, before, zeros=zeros), f"numpy → {source}: {given!r}"
+    copy = rng.choice((None, None, True, False))
+    try:
+        result = interop.convert(value, to=target, copy=copy)
+    except InteropError:
+        return "refused"
+    finally:
+        assert one.tobytes() == before.tobytes()
+        assert repr(read(value)) == repr(given), "the source has changed"
+    found = read(result)
+    assert same(found, given, zeros=zeros), f"{given!r} became {found!r}"
+    shared = shares_memory(FACE._registry, value, result)
+    if copy is True:
+        assert not shared
+        assert "readonly" not in interop.spec(result).traits
+    if copy is False and one.size and shared is not None and result is not value:
+        assert shared
+    return "right"
+
+
+@pytest.fixture(autouse=True)
+def calm() -> Any:
+    """Let frameworks say what they like about being old."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_bit_arrives_or_an_error(framework: str) -> None:
+    """From every format of a framework to every format there is: exact or refused, sources as before."""
+    sources = [name for name in FORMATS if name.partition(".")[0] == framework]
+    outcomes = []
+
+    @cases(20 if framework == "dask" else 60)
+    @given(st.randoms(use_true_random=False), st.sampled_from(sources), st.sampled_from(FORMATS))
+    def tried(rng: Random, source: str, target: str) -> None:
+        outcomes.append(check(rng, source, target))
+
+    tried()
+    assert "right" in outcomes or framework in ("torchao", "quantized")

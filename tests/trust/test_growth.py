@@ -1,0 +1,137 @@
+"""A million conversions, and as much of everything else: no memory is kept."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tests.trust.effort import count
+
+HEAD = """
+    import gc, tracemalloc
+    import numpy as np
+    import interop
+
+    def resident():
+        gc.collect()
+        with open("/proc/self/statm") as said:
+            return int(said.read().split()[1]) * 4096
+
+    def check(work, times, most=2 * 2**20):
+        work(times // 20 + 1)
+        objects, before = len(gc.get_objects()), resident()
+        work(times)
+        grown, more = resident() - before, len(gc.get_objects()) - objects
+        assert more < 500, f"{more} objects more"
+        assert grown < most, f"{grown} bytes more"
+        tracemalloc.start()
+        work(times // 50 + 1)
+        gc.collect()
+        first = tracemalloc.get_traced_memory()[0]
+        work(times // 50 + 1)
+        gc.collect()
+        traced = tracemalloc.get_traced_memory()[0] - first
+        tracemalloc.stop()
+        assert traced < 20_000, f"{traced} bytes traced"
+
+    a = np.arange(8.0)
+"""
+
+WORK = {
+    "a_million_conversions": """
+        import torch
+        t, convert = torch.ones(8), interop.converter("numpy")
+        def work(times):
+            for _ in range(times):
+                convert(t)
+        check(work, {times} * 50)
+    """,
+    "conversions_by_routes": """
+        def work(times):
+            for _ in range(times):
+                interop.convert(a, to="numpy", dtype="float32")
+                interop.convert(memoryview(a), to="numpy", copy=True)
+        check(work, {times})
+    """,
+    "sparse_conversions": """
+        csr = interop.convert(np.eye(4), to="scipy.csr")
+        def work(times):
+            for _ in range(times):
+                interop.convert(csr, to="scipy.csc", copy=True)
+                interop.convert(csr, to="numpy")
+        check(work, {times} // 10)
+    """,
+    "many_shapes_and_requests": """
+        memory, made = np.zeros(2**16), []
+        def work(times):
+            for n in range(times):
+                made.append(None)
+                x = memory[: len(made) % 60000 or 1]
+                interop.convert(x.reshape(1, -1) if n % 2 else x, to="numpy", dtype="float32")
+                interop.convert(a, to="numpy", allow={{"narrow"}} if n % 2 else ("narrow",))
+            made.append(None)
+        check(work, {times} // 4)
+    """,
+    "refusals_and_errors": """
+        locked = np.arange(8.0)
+        locked.flags.writeable = False
+        class Liar:
+            __array_interface__ = {{"shape": (3,), "typestr": "<f8", "data": (0, False)}}
+        def work(times):
+            for _ in range(times):
+                for x, words in ((a, {{"dtype": "int8", "copy": False}}), (Liar(), {{}}), (object(), {{}})):
+                    try:
+                        interop.convert(x, to="numpy", **words)
+                    except interop.errors.InteropError:
+                        pass
+        check(work, {times} // 20)
+    """,
+    "plans_traces_and_policies": """
+        def work(times):
+            for _ in range(times):
+                str(interop.plan(a, to="scipy.csr"))
+                with interop.policy(forbid="densify"), interop.trace():
+                    interop.convert(a, to="numpy", copy=True)
+        check(work, {times} // 40)
+    """,
+    "capsules": """
+        class Stranger:
+            def __dlpack__(self, **words):
+                return a.__dlpack__(**words)
+            def __dlpack_device__(self):
+                return (1, 0)
+        def work(times):
+            for _ in range(times):
+                interop.convert(Stranger(), to="numpy")
+        check(work, {times} // 2)
+    """,
+    "classes_made_on_the_way": """
+        def work(times):
+            for n in range(times):
+                made = type("Own", (np.ndarray,), {{}})
+                interop.convert(a.view(made), to="numpy")
+        work(5000)
+        before = sum(isinstance(one, type) for one in gc.get_objects())
+        work(6000)
+        gc.collect()
+        kept = sum(isinstance(one, type) for one in gc.get_objects())
+        assert kept < before + 4500, kept - before
+    """,
+    "instances_and_registrations": """
+        def work(times):
+            for n in range(times):
+                own = interop.Interop(plugins=False)
+                own.register(interop.Format("a", dtypes=frozenset({{"float32"}})))
+                own.plan(interop.make_spec("a", "float32", shape=(3,)), to="a")
+        check(work, {times} // 100)
+    """,
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@pytest.mark.parametrize("name", WORK)
+def test_no_memory_is_kept(in_subprocess: Callable[..., str], name: str) -> None:
+    """After a run-in, neither the process nor the number of objects grows."""
+    in_subprocess(HEAD + WORK[name].format(times=count(20_000)).replace("\n    ", "\n"))
