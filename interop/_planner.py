@@ -151,6 +151,7 @@ class Planner:
         *,
         relaxed: bool = False,
         dense: bool = False,
+        nearby: bool = False,
     ) -> tuple[Label, list[Step]] | None:
         """Return the preferred route for a spec and a request, or None if there is none.
 
@@ -165,13 +166,15 @@ class Planner:
             one of those that are permitted.
         dense : bool
             Whether to stay among dense formats, as the arrays of a composite value do.
+        nearby : bool
+            Whether to leave it at that if there is none of nearly as few hand-offs as can be.
 
         Returns
         -------
         tuple of Label and list of Step, or None
         """
         with self._lock:
-            return self._route(spec, request, without, relaxed=relaxed, dense=dense)
+            return self._route(spec, request, without, relaxed=relaxed, dense=dense, nearby=nearby)
 
     def _route(
         self,
@@ -181,6 +184,7 @@ class Planner:
         *,
         relaxed: bool,
         dense: bool,
+        nearby: bool,
     ) -> tuple[Label, list[Step]] | None:
         self._refresh()
         goals = self.goals(spec, request)
@@ -188,7 +192,7 @@ class Planner:
             return None
         places = ("cpu", spec.device, *(goal.device for goal in goals.values()))
         devices = frozenset(map(device_type, places))
-        for everywhere in (False, True):
+        for everywhere in (False,) if nearby else (False, True):
             outlook = self.graph.outlook(
                 spec.inside or spec.format, goals, devices, everywhere=everywhere, dense=dense
             )

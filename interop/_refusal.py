@@ -32,6 +32,8 @@ def alternatives(
     request: Request,
     without: frozenset[object] = frozenset(),
     most: int = 3,
+    *,
+    nearby: bool = False,
 ) -> Iterator[tuple[list[Step], frozenset[str]]]:
     """Yield the nearest routes that are refused, with the effects that stop each.
 
@@ -39,7 +41,7 @@ def alternatives(
     """
     seen: set[str] = set()
     for _ in range(2 * most):
-        found = planner.route(spec, request, without, relaxed=True)
+        found = planner.route(spec, request, without, relaxed=True, nearby=nearby)
         if found is None:
             return
         _, steps = found
@@ -68,7 +70,8 @@ def described(nearest: list[tuple[list[Step], frozenset[str]]], request: Request
 
 def refused_ways(planner: Planner, spec: Spec, request: Request) -> str:
     """Return the nearest refused routes as text."""
-    lines = described(list(alternatives(planner, spec, request)), request)
+    # Beside a route that was taken, one by a long way round is no alternative.
+    lines = described(list(alternatives(planner, spec, request, nearby=True)), request)
     if not lines:
         return "No other route was refused."
     return "\n".join(["Refused:", *(f"  - {line}" for line in lines)])

@@ -31,20 +31,20 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Run the command in this process, with a measurement that takes no time."""
     from typer.testing import CliRunner
 
-    from interop import _cli, _commands
+    from interop._command import cli, commands
 
     def measure(face: Interop, progress: Any, *, budget: float) -> Calibration:
         progress(0, 1, "numpy float32")
         return Calibration({"a → b": Cost(1e-6, 1e9)}, {"c → d": "there was no time left"}, 1.5)
 
-    monkeypatch.setattr(_commands, "measure", measure)
-    return lambda *words: CliRunner().invoke(_cli._app(), [*words], prog_name="interop")
+    monkeypatch.setattr(commands, "measure", measure)
+    return lambda *words: CliRunner().invoke(cli._app(), [*words], prog_name="interop")
 
 
 def test_the_entry_point_is_declared() -> None:
     """The distribution installs the command, and the extra holds what it needs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["scripts"] == {"interop": "interop._cli:main"}
+    assert project["scripts"] == {"interop": "interop._command.cli:main"}
     needs = {line.partition(">")[0] for line in project["optional-dependencies"]["cli"]}
     assert needs == {"typer", "rich", "platformdirs", "packaging"}
 
@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_written_is_found_out_before_measuring(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Nobody waits for a measurement whose result has no place."""
-    from interop import _commands
+    from interop._command import commands
 
     def never(*_: Any, **__: Any) -> Calibration:
         raise AssertionError("it has measured")
@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_written_is_found_out_before_measuring(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_commands, "measure", never)
+    monkeypatch.setattr(commands, "measure", never)
     monkeypatch.setattr(kept, "write", full)
     done = run("calibrate", "--file", str(tmp_path / "x"))
     assert (done.exit_code, "No space left on device" in done.stderr) == (1, True)
@@ -133,7 +133,7 @@ def test_help_names_the_commands(run: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("missing", ["typer", "rich", "platformdirs", "packaging"])
 def test_without_the_extra_one_line_says_how_to_get_it(missing: str) -> None:
     """What is not installed is named with the line that installs it, and the code is 2."""
-    program = f"import sys; sys.modules[{missing!r}] = None; from interop._cli import main; main()"
+    program = f"import sys; sys.modules[{missing!r}] = None; from interop._command.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
     )
@@ -149,7 +149,7 @@ def test_the_command_works_in_a_pipe(tmp_path: Path) -> None:
     path = tmp_path / "costs.json"
     words = ["calibrate", "--file", str(path), "--seconds", "6"]
     done = subprocess.run(
-        [sys.executable, "-m", "interop._cli", *words],
+        [sys.executable, "-m", "interop._command.cli", *words],
         capture_output=True,
         text=True,
         check=False,
@@ -263,14 +263,14 @@ def test_a_plugin_that_failed_is_code_1(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The list is shown all the same, with the reason."""
-    from interop import _listings
+    from interop._command import listings
     from interop._plugins import Plugin
 
     class Face:
         def plugins(self) -> tuple[Plugin, ...]:
             return (Plugin("odd", "interop-odd", "2.0", "failed", "ValueError: spoilt"),)
 
-    monkeypatch.setattr(_listings, "_face", Face)
+    monkeypatch.setattr(listings, "_face", Face)
     done = run("plugins")
     assert done.exit_code == 1
     assert "ValueError: spoilt" in done.stdout
@@ -305,11 +305,11 @@ def test_the_graph_is_a_page_with_routes(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As HTML the routes of all pairs are in the file."""
-    from interop import _listings
+    from interop._command import listings
 
     face = interop.Interop(plugins=False)
     face.register(toy("a"), toy("b"), view("a", "b"))
-    monkeypatch.setattr(_listings, "_face", lambda: face)
+    monkeypatch.setattr(listings, "_face", lambda: face)
     path = tmp_path / "graph.html"
     assert run("graph", "-o", str(path)).exit_code == 0
     data = re.search(r'id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)
@@ -326,10 +326,10 @@ def test_the_graph_is_a_page_with_routes(
 @pytest.fixture
 def ill(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which a framework is broken, and two conversions are."""
-    from interop import _doctor
-    from interop._diagnosis import Diagnosis, Driver, Finding, Framework
+    from interop._command import doctor
+    from interop._command.diagnosis import Diagnosis, Driver, Finding, Framework
+    from interop._command.trial import Lane, Trial, Tried
     from interop._plugins import Plugin
-    from interop._trial import Lane, Trial, Tried
 
     a, b, c = Lane("a", "cpu"), Lane("b", "cpu"), Lane("b.csr", "cuda")
     broken = Framework("odd", "odd", "odd", "1.5", "broken", None, "pip install odd", ("odd",))
@@ -362,8 +362,8 @@ def ill(monkeypatch: pytest.MonkeyPatch) -> None:
         progress(1, 1, "a → b")
         return trial
 
-    monkeypatch.setattr(_doctor, "diagnose", no_diagnosis)
-    monkeypatch.setattr(_doctor, "try_all", no_trial)
+    monkeypatch.setattr(doctor, "diagnose", no_diagnosis)
+    monkeypatch.setattr(doctor, "try_all", no_trial)
 
 
 @pytest.mark.usefixtures("ill")
@@ -424,7 +424,7 @@ def test_the_doctors_findings_are_json(run: Callable[..., Any]) -> None:
 
 def _program(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "interop._cli", *words],
+        [sys.executable, "-m", "interop._command.cli", *words],
         capture_output=True,
         text=True,
         check=False,
@@ -491,12 +491,12 @@ def test_an_interruption_has_a_code_of_its_own(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Ctrl-C ends with 130."""
-    from interop import _commands
+    from interop._command import commands
 
     def interrupted(*_: Any, **__: Any) -> Calibration:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_commands, "measure", interrupted)
+    monkeypatch.setattr(commands, "measure", interrupted)
     assert run("calibrate", "--file", str(tmp_path / "x")).exit_code == 130
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from interop import Interop, _diagnosis
-from interop._diagnosis import Diagnosis, Finding, diagnose
-from interop._probe import how_it_ended
+from interop import Interop
+from interop._command import diagnosis
+from interop._command.diagnosis import Diagnosis, Finding, diagnose
+from interop._command.probe import how_it_ended
 from tests.strange import FRAMEWORK, install
 
 
@@ -119,7 +120,7 @@ def test_a_missing_framework_is_not_wrong(odd: Any, tmp_path: Path) -> None:
     for one in (tmp_path / "odd-1.5.dist-info").iterdir():
         one.unlink()
     (tmp_path / "odd-1.5.dist-info").rmdir()
-    _diagnosis.importable.__globals__["_found"].clear()
+    diagnosis.importable.__globals__["_found"].clear()
     found = diagnose(Interop(costs={}))
     assert _of(found, "odd")[2:] == ("", "", "missing", None, "pip install odd", ("odd",))
     assert found.findings == ()
@@ -140,17 +141,17 @@ def test_the_driver_is_asked(
     tool.write_text(f"#!/bin/sh\n{script}\n")
     tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    driver = _diagnosis._driver()
+    driver = diagnosis._driver()
     assert driver.state == state
     assert said in (driver.devices[0] if driver.devices else driver.reason)
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
-    assert _diagnosis._driver().state == "absent"
+    assert diagnosis._driver().state == "absent"
 
 
 def test_a_failing_driver_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has a line of its own that says what to do."""
-    failed = _diagnosis.Driver("nvidia-smi", "failed", reason="nvidia-smi ended with 9: gone")
-    monkeypatch.setattr(_diagnosis, "_driver", lambda: failed)
+    failed = diagnosis.Driver("nvidia-smi", "failed", reason="nvidia-smi ended with 9: gone")
+    monkeypatch.setattr(diagnosis, "_driver", lambda: failed)
     found = diagnose(Interop(plugins=False))
     fix = "load the driver again, or reinstall it and restart the machine"
     assert found.findings == (Finding("nvidia-smi", "nvidia-smi ended with 9: gone", fix),)

@@ -19,7 +19,8 @@ import interop.testing
 
 ROOT = Path(__file__).parent.parent
 TESTING = sorted((ROOT / "interop" / "testing").glob("*.py"))
-CORE = [*sorted((ROOT / "interop").glob("*.py")), *TESTING]
+COMMAND = sorted((ROOT / "interop" / "_command").glob("*.py"))
+CORE = [*sorted((ROOT / "interop").glob("*.py")), *COMMAND, *TESTING]
 PLUGINS = sorted((ROOT / "plugins" / "interop_plugins").glob("*.py"))
 FRAMEWORKS = (
     "numpy torch cupy cupyx scipy sparse jax tensorflow mlx pyarrow pandas polars xarray dask "

@@ -16,7 +16,9 @@ import interop
 from interop.errors import RefusedError
 
 # What torch says when a graph breaks at a tensor with a history, whoever breaks it.
-pytestmark = pytest.mark.filterwarnings(r"ignore:The \.grad attribute of a Tensor that is not a leaf")
+pytestmark = pytest.mark.filterwarnings(
+    r"ignore:The \.grad attribute of a Tensor that is not a leaf"
+)
 
 
 def _to_numpy(x: torch.Tensor) -> torch.Tensor:

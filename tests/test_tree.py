@@ -165,7 +165,9 @@ def test_one_object_at_two_places_is_one_result() -> None:
     """An array that occurs twice is converted once, whatever its layout."""
     tensor = torch.arange(6.0).reshape(2, 3).t()
     sparse = scipy.sparse.csr_array(np.eye(2))
-    first, second = interop.convert_tree([[tensor, sparse], (tensor, sparse)], to="numpy", copy=True)
+    first, second = interop.convert_tree(
+        [[tensor, sparse], (tensor, sparse)], to="numpy", copy=True
+    )
     assert first[0] is second[0]
     assert first[1] is second[1]
 

@@ -232,11 +232,14 @@ def canonicalize(value: Any) -> Any:
 
 def _summable(value: Any) -> Any:
     """Return a sparse array that JAX can add up, which it cannot if it is bool."""
-    if value.dtype != bool:
-        return value
+    return value if value.dtype != bool else _with_data(value, value.data.astype("int32"))
+
+
+def _with_data(value: Any, data: Any) -> Any:
+    """Return a sparse array like another, with other data in its places."""
     indices = (value.indices, value.indptr) if hasattr(value, "indptr") else (value.indices,)
     flags = {"indices_sorted": value.indices_sorted, "unique_indices": value.unique_indices}
-    return type(value)((value.data.astype("int32"), *indices), shape=value.shape, **flags)
+    return type(value)((data, *indices), shape=value.shape, **flags)
 
 
 def _as_it_was(array: Any, value: Any) -> Any:
@@ -246,7 +249,19 @@ def _as_it_was(array: Any, value: Any) -> Any:
 
 def to_dense(value: Any) -> Any:
     """Return the dense array; duplicates are summed, and what is outside of the shape left out."""
-    return _as_it_was(_summable(value).todense(), value)
+    import jax.numpy as jnp
+    from jax import lax
+
+    if not (value.unique_indices and jnp.issubdtype(value.dtype, jnp.inexact)):
+        return _as_it_was(_summable(value).todense(), value)
+    if jnp.issubdtype(value.dtype, jnp.complexfloating):
+        real, imag = (
+            to_dense(_with_data(value, part(value.data))) for part in (jnp.real, jnp.imag)
+        )
+        return lax.complex(real, imag)
+    # XLA takes numbers below the normal ones for zeros when it adds. Bits it leaves as they are.
+    bits = lax.bitcast_convert_type(value.data, f"uint{8 * value.dtype.itemsize}")
+    return lax.bitcast_convert_type(_with_data(value, bits).todense(), value.dtype)
 
 
 def from_dense(value: Any) -> Any:

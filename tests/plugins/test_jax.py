@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -699,3 +700,16 @@ def test_powers_of_two_are_not_added_to_zeros() -> None:
     except RefusedError:
         return
     assert found.astype("float32").tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("to", ["jax", "numpy"])
+@pytest.mark.parametrize("source", ["jax.bcoo", "jax.bcsr"])
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, "float32", "float16", "complex64"])
+def test_numbers_below_the_normal_ones_survive_being_made_dense(
+    dtype: Any, source: str, to: str
+) -> None:
+    """XLA would add them up as zeros; they arrive with all their bits."""
+    array = np.array([[0, 1, 0], [1, 0, 1]], dtype)
+    array[1] *= ml_dtypes.finfo(dtype).smallest_subnormal
+    value = interop.convert(array, source)
+    assert np.asarray(interop.convert(value, to)).tobytes() == array.tobytes()

@@ -131,14 +131,15 @@ def _mlx(value: Any) -> np.ndarray:
 def _jax(value: Any) -> np.ndarray:
     if not hasattr(value, "todense"):
         return np.asarray(value)
-    if value.dtype == bool:  # which JAX cannot add up
-        numbers = (value.data.astype("int8"), *_places(value))
-        return np.asarray(type(value)(numbers, shape=value.shape).todense()).astype(bool)
-    return np.asarray(value.todense())
-
-
-def _places(value: Any) -> tuple[Any, ...]:
-    return (value.indices, value.indptr) if hasattr(value, "indptr") else (value.indices,)
+    # Not by JAX's own todense, which takes the smallest numbers for zeros.
+    data, places = np.asarray(value.data), np.asarray(value.indices)
+    if hasattr(value, "indptr"):
+        rows = np.repeat(np.arange(value.shape[0]), np.diff(np.asarray(value.indptr)))
+        places = np.stack([rows, places[: len(rows)]], axis=1)
+    found = np.zeros(value.shape, data.dtype)
+    for place, number in zip(places.tolist(), data, strict=False):
+        found[tuple(place)] = number
+    return found
 
 
 def _sparse(value: Any) -> np.ndarray:
@@ -265,7 +266,7 @@ def check(rng: Random, source: str, target: str) -> str:
     found = read(result)
     assert same(found, given, zeros=zeros), f"{given!r} became {found!r}"
     shared = shares_memory(FACE._registry, value, result)
-    if copy is True:
+    if copy is True and interop.spec(result).format != "python":  # one True is all Trues
         assert not shared
         assert "readonly" not in interop.spec(result).traits
     if copy is False and one.size and shared is not None and result is not value:

@@ -18,14 +18,15 @@ from math import prod
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._calibration import REFUSALS, preferred
-from ._format import common_axes
-from ._probe import MARK, how_it_ended
-from ._sample import NoSample, Numbers, Wanted, sample
-from .errors import RefusedError
+from interop._calibration import REFUSALS, preferred
+from interop._format import common_axes
+from interop._sample import NoSample, Numbers, Wanted, sample
+from interop.errors import RefusedError
+
+from .probe import MARK, how_it_ended
 
 if TYPE_CHECKING:
-    from ._interop import Interop
+    from interop._interop import Interop
 
 __all__ = ["OUTCOMES", "Lane", "Trial", "Tried", "try_all"]
 
@@ -364,7 +365,7 @@ def _said(error: BaseException) -> str:
 
 
 def _main() -> None:
-    from ._interop import Interop
+    from interop._interop import Interop
 
     jobs = json.loads(sys.stdin.read())
     bench = _Bench(Interop())

@@ -10,12 +10,13 @@ from typing import Annotated
 
 import typer
 
-from . import _costs
-from ._calibration import Calibration
-from ._calibration import calibrate as measure
-from ._interop import Interop
-from ._output import JSON, bar, fail, line, show_json, told
-from ._version import __version__
+from interop import _costs
+from interop._calibration import Calibration
+from interop._calibration import calibrate as measure
+from interop._interop import Interop
+from interop._version import __version__
+
+from .output import JSON, bar, fail, line, show_json, told
 
 __all__ = ["calibrate"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import NamedTuple
 
-from ._network import KINDS, Group, Link, Network
+from .network import KINDS, Group, Link, Network
 
 __all__ = ["Card", "cards", "dot", "mermaid", "svg"]
 

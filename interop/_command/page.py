@@ -6,9 +6,10 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from ._drawing import svg
-from ._network import Network
-from ._version import __version__
+from interop._version import __version__
+
+from .drawing import svg
+from .network import Network
 
 __all__ = ["page"]
 
@@ -20,9 +21,9 @@ def page(shown: Network, routes: dict[str, dict[str, Any] | None]) -> str:
     ----------
     shown : Network
     routes : dict of str to dict or None
-        The route of each ordered pair of formats, as of `interop._network.routes`.
+        The route of each ordered pair of formats, as of `interop._command.network.routes`.
     """
-    template = files(__package__).joinpath("_page.html").read_text("utf-8")
+    template = files(__package__).joinpath("page.html").read_text("utf-8")
     data = {"formats": [node._asdict() for node in shown.nodes], "routes": _packed(routes)}
     # What ends the script element, or begins a comment in it, must not stand in it.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

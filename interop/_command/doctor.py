@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from ._default import default
-from ._diagnosis import Diagnosis, Finding, diagnose
-from ._output import FOUND, JSON, bar, line, show_json, show_table, told
-from ._route import duration
-from ._trial import OUTCOMES, Lane, Trial, try_all
+from interop._default import default
+from interop._route import duration
+
+from .diagnosis import Diagnosis, Finding, diagnose
+from .output import FOUND, JSON, bar, line, show_json, show_table, told
+from .trial import OUTCOMES, Lane, Trial, try_all
 
 __all__ = ["check", "doctor"]
 
@@ -184,7 +185,7 @@ def check(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Try everything that a plugin promises against reality."""
-    from .testing import check as try_promises
+    from interop.testing import check as try_promises
 
     with bar("checking", hidden=as_json) as progress:
         report = try_promises(name, progress=progress)

@@ -11,15 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._engine import importable
-from ._probe import Probed, probe
-from ._registry import DeclaredFormat, Provenance
-from ._trouble import Trouble
-from ._version import __version__
+from interop._engine import importable
+from interop._registry import DeclaredFormat, Provenance
+from interop._trouble import Trouble
+from interop._version import __version__
+
+from .probe import Probed, probe
 
 if TYPE_CHECKING:
-    from ._interop import Interop
-    from ._plugins import Plugin
+    from interop._interop import Interop
+    from interop._plugins import Plugin
 
 __all__ = ["Diagnosis", "Driver", "Finding", "Framework", "diagnose"]
 

@@ -36,9 +36,9 @@ def _app() -> Typer:
     import rich  # noqa: F401
     import typer
 
-    from ._commands import calibrate
-    from ._doctor import check, doctor
-    from ._listings import conversions, formats, graph, plan, plugins
+    from .commands import calibrate
+    from .doctor import check, doctor
+    from .listings import conversions, formats, graph, plan, plugins
 
     app = typer.Typer(
         add_completion=False,

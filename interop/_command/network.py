@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._format import Format, common_axes
-from ._notation import plain_shape, read_spec
-from ._policy import LOSING
-from ._spec import Spec
+from interop._format import Format, common_axes
+from interop._policy import LOSING
+from interop._spec import Spec
+
+from .notation import plain_shape, read_spec
 
 if TYPE_CHECKING:
-    from ._interop import Interop
+    from interop._interop import Interop
 
 __all__ = ["KINDS", "Group", "Link", "Network", "Node", "network", "routes"]
 

@@ -18,8 +18,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from ._route import table as plain_table
-from .errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
+from interop._route import table as plain_table
+from interop.errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
 
 __all__ = [
     "FOUND",

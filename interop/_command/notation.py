@@ -12,14 +12,14 @@ from difflib import get_close_matches
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._calibration import preferred
-from ._dtype import DTYPES, itemsize
-from ._format import Format, common_axes
-from ._spec import TRAITS, Spec
-from .errors import BadRequestError, UnknownValueError
+from interop._calibration import preferred
+from interop._dtype import DTYPES, itemsize
+from interop._format import Format, common_axes
+from interop._spec import TRAITS, Spec
+from interop.errors import BadRequestError, UnknownValueError
 
 if TYPE_CHECKING:
-    from ._interop import Interop
+    from interop._interop import Interop
 
 __all__ = ["Words", "plain_shape", "read", "read_spec"]
 

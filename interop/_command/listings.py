@@ -8,15 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from . import _drawing
-from ._conversion import Conversion
-from ._interop import Interop
-from ._network import network, routes
-from ._notation import read, read_spec
-from ._output import FOUND, JSON, bar, fail, line, misused, show_json, show_table, told
-from ._page import page
-from ._route import HEADS, duration
-from .errors import RefusedError
+from interop._conversion import Conversion
+from interop._interop import Interop
+from interop._route import HEADS, duration
+from interop.errors import RefusedError
+
+from . import drawing
+from .network import network, routes
+from .notation import read, read_spec
+from .output import FOUND, JSON, bar, fail, line, misused, show_json, show_table, told
+from .page import page
 
 __all__ = ["conversions", "formats", "graph", "plan", "plugins"]
 
@@ -262,7 +263,7 @@ def _drawn(wanted: str, *, quiet: bool) -> str:
             return page(shown, routes(face, shown, progress))
     if wanted == "json":
         return json.dumps(shown.as_dict(), indent=1, ensure_ascii=False)
-    return {"svg": _drawing.svg, "mermaid": _drawing.mermaid, "dot": _drawing.dot}[wanted](shown)
+    return {"svg": drawing.svg, "mermaid": drawing.mermaid, "dot": drawing.dot}[wanted](shown)
 
 
 def _within(name: str, wanted: str) -> bool:
@@ -270,6 +271,6 @@ def _within(name: str, wanted: str) -> bool:
 
 
 def _face() -> Interop:
-    from ._default import default
+    from interop._default import default
 
     return default

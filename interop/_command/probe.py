@@ -16,7 +16,7 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from ._trouble import Trouble
+from interop._trouble import Trouble
 
 __all__ = ["MARK", "Probed", "how_it_ended", "probe"]
 
@@ -149,7 +149,7 @@ def _import_if_there(name: str) -> None:
 
 
 def _troubles(distribution: str, plugin: str) -> list[Trouble]:
-    from ._plugins import troubles
+    from interop._plugins import troubles
 
     return troubles(distribution, plugin)
 
