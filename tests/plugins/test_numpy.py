@@ -16,7 +16,9 @@ from interop.errors import BadRequestError, RefusedError
 from interop.plugin import DTYPES
 from interop_plugins import numpy as plugin
 
-NAMES = sorted(set(DTYPES) - {"complex32"})
+#: Those of a single bit came with ml_dtypes 0.6.
+LATER = {name for name in ("int1", "uint1") if not hasattr(ml_dtypes, name)}
+NAMES = sorted(set(DTYPES) - {"complex32"} - LATER)
 #: Dtypes that NumPy can store in the other byte order.
 SWAPPABLE = [n for n in NAMES if DTYPES[n].bits > 8 and not hasattr(ml_dtypes, n)]
 
