@@ -345,7 +345,7 @@ def _numpy() -> Iterable[Conversion]:
             dense.copy_into_torch,
             takes=_SHAREABLE - _GAPS,
             effects=_COPY,
-            cost=Cost(3e-6, 1.9e10),
+            cost=Cost(4e-6, 1.9e10, 1.2e11),
         ),
         Conversion(
             "torch",
