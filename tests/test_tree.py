@@ -182,9 +182,18 @@ def test_views_that_differ_are_not_tied() -> None:
     assert len({id(result) for result in results}) == len(views)
 
 
+def test_views_with_the_same_ends_are_not_tied() -> None:
+    """Two orders of the axes of one cube have one address, length, dtype and shape, and differ."""
+    cube = torch.arange(8.0).reshape(2, 2, 2)
+    views = [cube.permute(2, 1, 0), cube.permute(1, 0, 2)]
+    results = interop.convert_tree(views, to="numpy", copy=True)
+    for view, result in zip(views, results, strict=True):
+        assert np.array_equal(result, view.numpy())
+
+
 def test_what_differs_in_the_result_is_not_tied() -> None:
-    """A parameter and its detached twin share memory, and only one of them keeps its history."""
-    weight = torch.nn.Parameter(torch.ones(2))
+    """A tensor and its detached twin share memory, and only one of them keeps its history."""
+    weight = torch.ones(2, requires_grad=True)
     kept, plain = interop.convert_tree([weight, weight.detach()], to="torch")
     assert kept is weight
     assert plain.requires_grad is False
