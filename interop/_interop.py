@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._conversion import Conversion, Cost
 from ._engine import Engine, framework_state, importable
 from ._format import DtypeFamily, Format, itself
+from ._front import fixed_front, front
 from ._planner import Planner
 from ._policy import watch
 from ._refusal import refused_ways
@@ -18,7 +18,7 @@ from ._registry import HERE, Declared, DeclaredFormat, Registry
 from ._request import Request, Requests
 from ._route import Route
 from ._runner import Runner
-from ._shortcuts import Shortcut, Shortcuts
+from ._shortcuts import Shortcuts
 from ._spec import Spec, spec_class
 from ._step import Step
 from ._trace import shares_memory
@@ -75,7 +75,7 @@ class Interop:
         self._targets: dict[Any, Callable[[Any], Any]] = {}
         self._shortcuts = Shortcuts()
         if not TYPE_CHECKING:
-            self.convert = _quick(self.convert, self._targets, self._shortcuts.tables)
+            self.convert = front(self.convert, self._targets, self._shortcuts.tables)
 
     # ------------------------------------------------------------------ converting
 
@@ -194,20 +194,8 @@ class Interop:
         if stream is not None or like is not None or not request.is_default or not _hashable(to):
             current = self._requests.current
             return self._registry.shield(lambda x, /: self._run(x, current(request), stream))
-        shortcuts = self._shortcuts.table(to)
         planned = _planned(self, request, to, fixed=True)
-
-        def converted(x: Any, /) -> Any:
-            try:
-                shortcut = shortcuts[type(x)]
-            except KeyError:
-                return planned(x)
-            if shortcut is None:
-                return x
-            result = shortcut(x)
-            return planned(x) if result is NotImplemented else result
-
-        return self._registry.shield(converted)
+        return self._registry.shield(fixed_front(planned, self._shortcuts.table(to)))
 
     def convert_tree(
         self,
@@ -573,8 +561,9 @@ class Interop:
         if not runner.advice and self._registry.is_plain(type(x), source):
             found = self._planner.shortcut(steps) if steps else source.identity
             if found is not None:
-                shortcut = None if found is itself else found
                 registry = self._registry
+                # The front may be compiled, and then hides nothing that is called from it.
+                shortcut = None if found is itself else registry.shield(found)
                 self._shortcuts.learn(to, type(x), shortcut, lambda: registry.version == version)
 
     def _fill(
@@ -607,40 +596,6 @@ class Interop:
             request = self._request(into.format, dtype=dtype, copy=copy, **words)
             target.fill(out, self._run(x, request, stream))
         return out
-
-
-def _quick(
-    full: Callable[..., Any],
-    targets: dict[Any, Callable[[Any], Any]],
-    shortcuts: dict[Any, dict[type, Shortcut]],
-) -> Callable[..., Any]:
-    """Return `full`, with a front that costs less to call.
-
-    To fill in ten keywords takes longer than some conversions do, and state in cells is what is
-    cheapest to reach.
-    """
-
-    @wraps(full)
-    def convert(x: Any, /, to: Any = None, **words: Any) -> Any:
-        if not words:
-            try:
-                shortcut = shortcuts[to][type(x)]
-                if shortcut is None:
-                    return x
-                result = shortcut(x)
-                if result is not NotImplemented:
-                    return result
-            except (KeyError, TypeError):
-                pass  # none is known, or the targets are a list
-            try:
-                target = targets[to]
-            except (KeyError, TypeError):
-                pass  # called below, so that no KeyError stands in the traceback of what follows
-            else:
-                return target(x)
-        return full(x, to, **words)
-
-    return convert
 
 
 def _planned(

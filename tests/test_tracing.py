@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,10 @@ import pytest
 import torch
 
 import interop
+from interop import Conversion, Interop
+from interop._front import COMPILED
 from interop.errors import RefusedError
+from tests.toys import Box, toy
 
 # What torch says when a graph breaks at a tensor with a history, whoever breaks it.
 pytestmark = pytest.mark.filterwarnings(
@@ -35,6 +39,14 @@ def _cast(x: torch.Tensor) -> torch.Tensor:
 
 def _through_jax(x: torch.Tensor) -> torch.Tensor:
     return interop.convert(interop.convert(x * 2, to="jax"), to="torch") + x
+
+
+#: Of a compiled front torch knows that much by itself.
+_REASON = (
+    "does not know how to trace .*cython_function"
+    if COMPILED
+    else "interop chooses its steps by the value at hand"
+)
 
 
 _converter = interop.converter("torch", dtype="complex64")
@@ -84,15 +96,39 @@ def test_the_graph_is_broken_cleanly() -> None:
     torch._dynamo.reset()
     found = torch._dynamo.explain(_to_torch)(torch.ones(2))
     assert (found.graph_break_count, found.graph_count) == (1, 2)
-    assert "interop chooses its steps by the value at hand" in str(found.break_reasons[0].reason)
+    assert re.search(_REASON, str(found.break_reasons[0].reason))
 
 
 def test_a_full_graph_is_refused_with_the_reason() -> None:
     """With fullgraph=True torch says which function it cannot trace, and why."""
     torch._dynamo.reset()
     compiled = torch.compile(_to_torch, backend="aot_eager", fullgraph=True)
-    with pytest.raises(torch._dynamo.exc.Unsupported, match="interop chooses its steps"):
+    with pytest.raises(torch._dynamo.exc.Unsupported, match=_REASON):
         compiled(torch.ones(2))
+
+
+def test_nothing_behind_the_front_is_compiled() -> None:
+    """A shortcut that runs between two graphs is called as it is, also from a compiled front."""
+
+    def shortcut(x: torch.Tensor) -> Box:
+        return Box("boxed", (x * 3).tolist())
+
+    mine = Interop()
+    mine.register(toy("boxed"))
+    copies = frozenset({"copy"})
+    mine.register(Conversion("torch", "boxed", shortcut, effects=copies, shortcut=shortcut))
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x + sum(mine.convert(x * 2, to="boxed").numbers)
+
+    mine.convert(torch.ones(2), to="boxed")
+    assert mine._shortcuts.table("boxed") == {torch.Tensor: shortcut}
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend="aot_eager")
+    assert compiled(torch.ones(2)).tolist() == [13.0, 13.0]
+    entries = torch._dynamo.eval_frame._debug_get_cache_entry_list
+    assert entries(function.__code__)
+    assert not entries(shortcut.__code__)
 
 
 def test_the_first_conversion_of_a_process_may_be_a_compiled_one() -> None:

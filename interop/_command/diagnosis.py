@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, req
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop._engine import importable
+from interop._front import COMPILED
 from interop._registry import DeclaredFormat, Provenance
 from interop._trouble import Trouble
 from interop._version import __version__
@@ -182,6 +183,7 @@ def diagnose(face: Interop, progress: Progress | None = None, *, timeout: float 
 def _machine() -> dict[str, str]:
     return {
         "interop": __version__,
+        "front": "compiled" if COMPILED else "not compiled",
         "python": platform.python_version(),
         "system": platform.platform(),
         "executable": sys.executable,

@@ -60,7 +60,8 @@ def doctor(
 
 def _show_diagnosis(found: Diagnosis) -> None:
     machine = found.machine
-    line(f"interop {machine['interop']} on Python {machine['python']}, {machine['system']}", "bold")
+    made = f"interop {machine['interop']} ({machine['front']})"
+    line(f"{made} on Python {machine['python']}, {machine['system']}", "bold")
     driver = found.driver
     if driver.state == "ready":
         for device in driver.devices:

@@ -19,7 +19,13 @@ _waiting: list[Any] = []
 
 
 def shield(function: Any) -> None:
-    """Mark a function for torch's tracer, which also is not to start anew inside of it."""
+    """Mark a function for torch's tracer, which also is not to start anew inside of it.
+
+    A compiled function is opaque to the tracer anyway, and says so in torch's words.
+    """
+    function = getattr(function, "func", function)  # of a partial one
+    if not hasattr(function, "__code__"):  # a built-in one
+        return
     function._torchdynamo_disable = True
     function._torchdynamo_disable_msg = _REASON
     _waiting.append(function.__code__)
