@@ -30,6 +30,13 @@ _PAIRS = (
     ("torch.sparse_coo", "numpy"),
     ("torch.sparse_csr", "torch.sparse_coo"),
 )
+#: Pairs whose routes lead through what is sparse and foreign, which takes longest to plan.
+_FAR = (
+    ("sparse.coo", "numpy"),
+    ("jax.bcoo", "torch"),
+    ("torch.sparse_csr", "jax"),
+    ("scipy.coo", "scipy.csr"),
+)
 _THREADS = 16
 
 
@@ -107,7 +114,7 @@ def formats(rounds: int = 21) -> Listing:
     fresh = Interop()
     fresh.formats()
     first = _seconds(lambda: fresh.plan(bundled_spec("torch"), to="numpy"))
-    for source, to in _PAIRS:
+    for source, to in (*_PAIRS, *_FAR):
         pairs = [(bundled_spec(source), to)] * rounds
         rows.append(_row(f"bundled plugins, {source} → {to}", fresh, pairs, first)[0])
         first = 0.0

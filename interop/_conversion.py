@@ -40,13 +40,16 @@ class Cost(NamedTuple):
 
     def seconds(self, before: Spec, after: Spec) -> float:
         """Return the seconds expected for a step from `before` to `after`."""
+        return self.latency + self.moving(before.nbytes + after.nbytes)
+
+    def moving(self, nbytes: int) -> float:
+        """Return the part of the seconds that is due to bytes, read and written."""
         if self.bandwidth is None:
-            return self.latency
-        nbytes = before.nbytes + after.nbytes
+            return 0.0
         if self.cached is None:
-            return self.latency + nbytes / self.bandwidth
+            return nbytes / self.bandwidth
         few = min(nbytes, CACHED)
-        return self.latency + few / self.cached + (nbytes - few) / self.bandwidth
+        return few / self.cached + (nbytes - few) / self.bandwidth
 
     @property
     def fastest(self) -> float:
@@ -90,7 +93,9 @@ class Conversion(NamedTuple):
         Traits the result no longer has. A step that writes fresh memory drops the traits of memory
         without saying so.
     adds : frozenset of str
-        Traits the result has although the value may not.
+        Traits the result has although the value may not. A step within a format that changes the
+        dtype alone and adds what it requires is a cast that keeps something, such as the order of
+        elements. It is no copy: the dtype of its result is always another.
     changes : frozenset of str
         ``"dtype"`` or ``"device"``: what of the spec it can change to what is asked for.
     to_dtypes : frozenset of str or None

@@ -12,7 +12,16 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-__all__ = ["DTYPES", "Dtype", "bit_carrier", "itemsize", "narrowed", "preserves", "promoted"]
+__all__ = [
+    "CARRIERS",
+    "DTYPES",
+    "Dtype",
+    "bit_carrier",
+    "itemsize",
+    "narrowed",
+    "preserves",
+    "promoted",
+]
 
 
 class Dtype(NamedTuple):
@@ -71,6 +80,10 @@ DTYPES: dict[str, Dtype] = {
 }
 
 _CARRIERS = {8: "uint8", 16: "uint16"}
+
+#: What may carry the bits of another dtype.
+CARRIERS = frozenset(_CARRIERS.values())
+
 _WIDENING = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
 
 

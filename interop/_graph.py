@@ -1,53 +1,25 @@
-"""The graph of formats: which conversions start where, and what a way must cost at least."""
+"""The graph of formats: which conversions start where, and which formats lie on the way."""
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 
 from ._format import Format
-from ._policy import LOSING
+from ._links import Links, distances, grouped
+from ._outlook import Outlook
 from ._registry import Registry
-from ._step import Edge
+from ._spec import Spec
+from ._step import Edge, Step, opening
 
-__all__ = ["SLACK", "Graph", "Outlook"]
+__all__ = ["SLACK", "Graph"]
 
 #: How many hand-offs longer than the shortest a route may be.
 SLACK = 2
 
-
-class Outlook(NamedTuple):
-    """What is known beforehand of the ways from one format to some goals.
-
-    Parameters
-    ----------
-    near : frozenset of str
-        The formats on ways at most `SLACK` hand-offs longer than the shortest.
-    hops : mapping of str to int
-        For each format, the hand-offs that are left at least.
-    lossless, uncopied, shared : frozenset of str
-        The formats from which a way leads on without a loss, without writing bytes, or sharing
-        some memory.
-    latency : float
-        Seconds of the quickest hand-off there is.
-    rate, losing_rate : float
-        Bytes per second of the fastest step that writes, and of the fastest that leads to where no
-        further loss is needed (by which what is sparse becomes dense).
-    parting : bool
-        Whether there is a step that writes bytes and shares memory all the same.
-    """
-
-    near: frozenset[str]
-    hops: Mapping[str, int]
-    lossless: frozenset[str]
-    uncopied: frozenset[str]
-    shared: frozenset[str]
-    latency: float
-    rate: float
-    losing_rate: float
-    parting: bool
+#: What memory is flagged with when it is shared.
+_SHARED = frozenset({"readonly", "immutable"})
 
 
 class Graph:
@@ -70,9 +42,10 @@ class Graph:
         self._outlooks: dict[tuple[object, ...], Outlook] = {}
         self._forward: dict[str, set[str]] = {}
         self._reverse: dict[str, set[str]] = {}
-        self._reverse_lossless: dict[str, set[str]] = {}
-        self._reverse_uncopied: dict[str, set[str]] = {}
-        self._reverse_shared: dict[str, set[str]] = {}
+        self._links: dict[frozenset[str], Links] = {}
+        self._parting: list[Edge] = []
+        #: The traits that a value may have at the end of a step, though not at the start.
+        self.added = _SHARED
 
     def refresh(self) -> bool:
         """Take notice of what is registered now; tell whether anything changed."""
@@ -110,27 +83,36 @@ class Graph:
         return edges
 
     def _connect(self) -> None:
-        links = [
-            (e.source.name, e.target.name, bool(e.effects & LOSING), e.writes, e.aliases)
-            for edges in self._edges.values()
-            for e in edges
-        ]
-        links += [
-            (one.name, other.name, False, False, True)
-            for alike in self._layouts.values()
-            for one in alike
-            for other in alike
-        ]
-        links = [link for link in links if link[0] != link[1]]
-        self._forward = _grouped((a, b) for a, b, *_ in links)
-        self._reverse = _grouped((b, a) for a, b, *_ in links)
-        self._reverse_lossless = _grouped((b, a) for a, b, loses, _, _ in links if not loses)
-        self._reverse_uncopied = _grouped((b, a) for a, b, _, writes, _ in links if not writes)
-        self._reverse_shared = _grouped((b, a) for a, b, _, _, shares in links if shares)
+        edges = [edge for some in self._edges.values() for edge in some]
+        links = {(edge.source.name, edge.target.name) for edge in edges}
+        links |= {(one.name, other.name) for one, other in self._alike()}
+        links = {(source, target) for source, target in links if source != target}
+        self._forward = grouped(links)
+        self._reverse = grouped((target, source) for source, target in links)
+        self._links = {}
+        self._parting = [edge for edge in edges if edge.writes and edge.aliases]
+        self.added = _SHARED.union(*(edge.conversion.adds for edge in edges))
+
+    def _alike(self) -> Iterator[tuple[Format, Format]]:
+        return (pair for alike in self._layouts.values() for pair in product(alike, alike))
+
+    def _links_on(self, devices: frozenset[str]) -> Links:
+        """Return the links of which a route may be made that touches devices of some types."""
+        found = self._links.get(devices)
+        if found is None:
+            edges = (edge for some in self._edges.values() for edge in some)
+            found = self._links[devices] = Links(edges, self._alike(), devices)
+        return found
 
     def edges(self, name: str) -> list[Edge]:
         """Return the declared conversions that start at a format."""
         return self._edges.get(name, [])
+
+    def openings(self, spec: Spec, near: frozenset[str]) -> Iterator[Step]:
+        """Yield the step that opens a holder."""
+        if spec.inside in near:
+            holder = self._registry.formats[spec.format]
+            yield opening(spec, holder, self._registry.provenance[holder.name])
 
     def alike(self, one: Format) -> list[Format]:
         """Return the formats of the same layout, itself among them."""
@@ -163,22 +145,27 @@ class Graph:
         found = self._outlooks.get(key)
         if found is None:
             near, hops = self._near(start, tuple(goals), everywhere, dense)
-            lossless = frozenset(_distances(goals, self._reverse_lossless))
+            links = self._links_on(devices)
+            parting = [edge for edge in self._parting if self._is_open(edge, near, devices)]
+            opening = (name for name in near if self._registry.formats[name].inside is not None)
             found = self._outlooks[key] = Outlook(
                 near,
                 hops,
-                lossless,
-                frozenset(_distances(goals, self._reverse_uncopied)),
-                frozenset(_distances(goals, self._reverse_shared)),
-                *self._speeds(near, devices, lossless),
+                frozenset(distances(goals, links.uncopied, near)),
+                frozenset(distances(goals, links.shared, near)),
+                bool(parting),
+                any("materialize" in edge.effects for edge in parting),
+                (*goals, *opening),
+                links,
+                {},
             )
         return found
 
     def _near(
         self, start: str, goals: tuple[str, ...], everywhere: bool, dense: bool
     ) -> tuple[frozenset[str], dict[str, int]]:
-        hops = _distances(goals, self._reverse)
-        there = _distances((start,), self._forward)
+        hops = distances(goals, self._reverse)
+        there = distances((start,), self._forward)
         limit = min((there[name] for name in goals if name in there), default=0) + SLACK
         third = self.third(there, (start, *goals))
         near = {
@@ -200,27 +187,10 @@ class Graph:
         one = self._registry.formats[name]
         return not one.lazy and (everywhere or one.passable)
 
-    def _speeds(
-        self, near: frozenset[str], devices: frozenset[str], lossless: frozenset[str]
-    ) -> tuple[float, float, float, bool]:
-        """Return the last four items of the outlook, of the steps that a route may have."""
-        edges = [
-            edge
-            for name in near
-            for edge in self._edges.get(name, ())
-            if edge.target.name in near and (edge.devices is None or edge.devices & devices)
-        ]
-        # Whoever cannot go on without a loss takes one of these, which need not write.
-        crossing = [e for e in edges if e.source.name not in lossless and e.target.name in lossless]
-        # Components are handed over, and holders opened, by steps that nobody declares.
-        formats = (self._registry.formats[name] for name in near)
-        undeclared = [one.handling for one in formats if one.layout or one.inside is not None]
-        return (
-            min((*undeclared, *(edge.conversion.cost.latency for edge in edges)), default=0.0),
-            _fastest(edge for edge in edges if edge.writes),
-            _fastest(crossing) if all(edge.writes for edge in crossing) else math.inf,
-            any(edge.writes and edge.aliases for edge in edges),
-        )
+    def _is_open(self, edge: Edge, near: frozenset[str], devices: frozenset[str]) -> bool:
+        """Tell whether a route that stays near may have a step of a conversion."""
+        ends = edge.source.name in near and edge.target.name in near
+        return ends and (edge.devices is None or bool(edge.devices & devices))
 
     def foreign(self, names: Iterable[str], asked_for: Iterable[str]) -> frozenset[str]:
         """Return those of some formats whose framework nobody asked for and is not imported."""
@@ -243,26 +213,3 @@ class Graph:
         """
         one = self._registry.formats[name]
         return not one.forgets and (not one.requires or self._available(one.requires))
-
-
-def _fastest(edges: Iterable[Edge]) -> float:
-    return max((e.conversion.cost.fastest for e in edges), default=math.inf)
-
-
-def _grouped(links: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    grouped: dict[str, set[str]] = {}
-    for one, other in links:
-        grouped.setdefault(one, set()).add(other)
-    return grouped
-
-
-def _distances(start: Iterable[str], links: Mapping[str, set[str]]) -> dict[str, int]:
-    """Return the least number of links to every name that can be reached."""
-    found = dict.fromkeys(start, 0)
-    rim, distance = set(found), 0
-    while rim:
-        distance += 1
-        reached: set[str] = set().union(*(links[name] for name in rim if name in links))
-        rim = reached - found.keys()
-        found.update(dict.fromkeys(rim, distance))
-    return found

@@ -127,7 +127,7 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     if not planner.goals(spec, request):
         return _unreachable_goal(planner, spec, request)
     outlook = planner.graph.outlook(spec.inside or spec.format, request.formats)
-    for step in planner.openings(spec, outlook.near):
+    for step in planner.graph.openings(spec, outlook.near):
         spec = step.after
     near = [edge for edge in planner.graph.edges(spec.format) if edge.target.name in outlook.near]
     near.sort(key=lambda edge: outlook.hops.get(edge.target.name, 0))

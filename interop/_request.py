@@ -62,7 +62,17 @@ class Request:
         The effects permitted by the block and the keywords around the call.
     """
 
-    __slots__ = ("copy", "device", "dtype", "formats", "permitted", "policy", "refusals", "routes")
+    __slots__ = (
+        "copy",
+        "device",
+        "dtype",
+        "formats",
+        "is_default",
+        "permitted",
+        "policy",
+        "refusals",
+        "routes",
+    )
 
     def __init__(
         self,
@@ -78,6 +88,8 @@ class Request:
         self.copy = copy
         self.policy = policy or Policy()
         self.permitted = self.policy.permitted - (COPYING if copy is False else frozenset())
+        #: Whether nothing but formats was asked for.
+        self.is_default = self.key[1:] == (None, None, None, Policy())
         #: Routes already found for this request, by class of spec.
         self.routes: dict[tuple[object, ...], Runner] = {}
         #: For the classes that have none, the nearest routes that are refused.
@@ -87,11 +99,6 @@ class Request:
     def key(self) -> tuple[tuple[str, ...], str | None, str | None, bool | None, Policy]:
         """What makes two requests the same: the arguments it was made with."""
         return (self.formats, self.dtype, self.device, self.copy, self.policy)
-
-    @property
-    def is_default(self) -> bool:
-        """Whether nothing but formats was asked for."""
-        return self.key[1:] == (None, None, None, Policy())
 
     def __str__(self) -> str:
         words = [" or ".join(self.formats)]

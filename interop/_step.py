@@ -90,6 +90,7 @@ class Edge:
         "devices",
         "dtypes",
         "effects",
+        "keeps",
         "losses",
         "ndims",
         "provenance",
@@ -120,6 +121,9 @@ class Edge:
         self.aliases = conversion.aliases
         self.writes = bool(conversion.effects & WRITING)
         self.bits = conversion.bits
+        # A cast that keeps what it requires, such as an order, is no copy: copies are in C order.
+        casts = source is target and conversion.changes == {"dtype"}
+        self.keeps = casts and bool(conversion.requires & conversion.adds)
 
     def takes_value(self, spec: Spec) -> bool:
         """Tell whether the conversion takes a value of `spec`."""
@@ -182,12 +186,12 @@ class Edge:
             if spec.carrier and spec.dtype in self.target.dtypes:
                 yield spec.dtype, None
         elif "dtype" not in self.conversion.changes or spec.carrier:
-            if (spec.carrier or spec.dtype) in self.target.dtypes:
+            if (spec.carrier or spec.dtype) in self.target.dtypes and not self.keeps:
                 yield spec.dtype, spec.carrier
         else:
             castable = self.conversion.to_dtypes or self.target.dtypes
             for dtype in dict.fromkeys((spec.dtype, *wants.dtypes)):
-                if dtype in castable:
+                if dtype in castable and not (self.keeps and dtype == spec.dtype):
                     yield dtype, None
 
     def _step(

@@ -8,7 +8,9 @@ import pytest
 
 import interop
 from interop import Conversion, Cost, Interop, make_spec
-from interop._planner import _EACH, Label, Planner
+from interop._links import EACH
+from interop._planner import Planner
+from interop._search import Label
 from interop.errors import RefusedError
 from tests.toys import copy, toy, view
 
@@ -342,16 +344,53 @@ def test_a_framework_nobody_asked_for_is_imported_only_for_a_reason(empty: Inter
 
 
 def test_the_label_is_the_documented_order() -> None:
-    """Refusals, losses, copying, imports, time, steps and names count in this order."""
+    """Refusals, losses, copying, sharing, imports, turning, time, steps and names, in this order."""
     ordered = [
-        Label(0, 0, False, 0, 9.0, 9, ("z",)),
-        Label(0, 0, False, 1, 1.0, 1, ("a",)),
-        Label(0, 0, True, 0, 1.0, 1, ("a",)),
-        Label(0, 1, False, 0, 0.0, 0, ()),
-        Label(1, 0, False, 0, 0.0, 0, ()),
+        Label(0, 0, False, 0, 0, 0, 1.0, 2, ("a", "b")),
+        Label(0, 0, False, 0, 0, 0, 1.0, 2, ("a", "c")),
+        Label(0, 0, False, 0, 0, 0, 1.0, 3, ("a",)),
+        Label(0, 0, False, 0, 0, 0, 9.0, 1, ("a",)),
+        Label(0, 0, False, 0, 0, 1, 1.0, 1, ("a",)),
+        Label(0, 0, False, 0, 1, 0, 1.0, 1, ("a",)),
+        Label(0, 0, False, 1, 0, 0, 1.0, 1, ("a",)),
+        Label(0, 0, True, 0, 0, 0, 1.0, 1, ("a",)),
+        Label(0, 1, False, 0, 0, 0, 0.0, 0, ()),
+        Label(1, 0, False, 0, 0, 0, 0.0, 0, ()),
     ]
     assert sorted(ordered) == ordered
-    assert Label(0, 0, False, 0, 1.0, 2, ("a", "b")) < Label(0, 0, False, 0, 1.0, 2, ("a", "c"))
+
+
+GAPS = frozenset({"noncontiguous"})
+CAST = {"takes": GAPS, "changes": frozenset({"dtype"})}
+KEPT = {"name": "cast_in_order", "requires": GAPS, "adds": GAPS, "cost": Cost(1e-3)}
+
+
+@pytest.mark.parametrize("dear", ["cast", "cast_in_order"])
+def test_an_order_is_kept_whatever_it_costs(empty: Interop, dear: str) -> None:
+    """Where a format has strides, a cast keeps the order; where it has none, it does not."""
+    strided = toy("a", carries=GAPS, dtypes=frozenset({"float32", "float64"}))
+    empty.register(strided, toy("b", dtypes=frozenset({"float32", "float64"})))
+    costs = {"cast": Cost(1e-9), "cast_in_order": Cost(1e-9), dear: Cost(1e-3)}
+    empty.register(
+        copy("a", "a", name="cast", **{**CAST, "cost": costs["cast"]}),
+        copy("a", "a", **{**CAST, **KEPT, "cost": costs["cast_in_order"]}),
+        view("a", "b"),
+    )
+    for traits, kept in ((GAPS, "cast_in_order"), (frozenset(), "cast")):
+        spec = make_spec("a", "float32", shape=(3, 4), traits=traits)
+        assert labels(empty.plan(spec, to="a", dtype="float64")) == [kept]
+        assert labels(empty.plan(spec, to="b", dtype="float64")) == ["cast", "a_to_b"]
+
+
+def test_a_cast_that_keeps_the_order_is_no_copy(empty: Interop) -> None:
+    """Asked for memory of its own and no other dtype, a value is copied and not cast in order."""
+    empty.register(toy("a", carries=GAPS))
+    empty.register(
+        copy("a", "a", name="copy", takes=GAPS, cost=Cost(1e-3)),
+        copy("a", "a", **{**CAST, **KEPT, "cost": Cost(1e-9)}),
+    )
+    spec = make_spec("a", "float32", shape=(3, 4), traits=GAPS)
+    assert labels(empty.plan(spec, to="a", copy=True)) == ["copy"]
 
 
 def test_planning_agrees_with_brute_force(empty: Interop) -> None:
@@ -402,7 +441,7 @@ def _brute_force(edges: list[Conversion]) -> tuple[str, ...] | None:
     def key(way: list[Conversion]) -> tuple[object, ...]:
         seconds = sum(e.cost.seconds(spec, spec) for e in way)
         names = tuple(e.name for e in way)
-        seconds += _EACH * len(way)
+        seconds += EACH * len(way)
         return any("copy" in e.effects for e in way), round(seconds, 12), len(way), names
 
     return tuple(e.name for e in min(near, key=key))

@@ -632,8 +632,8 @@ def _layout_changes() -> Iterable[Conversion]:
 def _densifying() -> Iterable[Conversion]:
     for layout, function, cost in (
         ("coo", to_dense, Cost(5e-6, 7.5e9)),
-        ("gcxs.csr", rows_to_dense, Cost(1.2e-5, 9e9)),
-        ("gcxs.csc", rows_to_dense, Cost(1.2e-5, 8e9)),
+        ("gcxs.csr", rows_to_dense, Cost(1.2e-5, 1.3e10)),
+        ("gcxs.csc", rows_to_dense, Cost(1.2e-5, 1.3e10)),
         ("gcxs.nd", nd_to_dense, Cost(4.6e-4, 6e9)),
         ("dok", dok_to_dense, Cost(5e-5, 1e9)),
     ):

@@ -73,6 +73,7 @@ class Way(NamedTuple):
     lost: int = 0
     parted: bool = False
     imports: int = 0
+    turned: int = 0
     seconds: float = 0.0
     moves: tuple[Move, ...] = ()
 
@@ -83,7 +84,8 @@ class Way(NamedTuple):
         names = tuple(move.name for move in self.moves)
         parted = 2 if by_the_way else int(self.parted)
         seconds = round(self.seconds, 12)
-        return (self.lost, self.copied, parted, self.imports, seconds, len(names), names)
+        first = (self.lost, self.copied, parted, self.imports, self.turned)
+        return (*first, seconds, len(names), names)
 
 
 class Reference:
@@ -217,6 +219,8 @@ class Reference:
             dtypes = {(spec.dtype, None)} if spec.carrier else set()
         elif "dtype" in one.changes and not spec.carrier:
             dtypes = {(dtype, None) for dtype in {spec.dtype, *self.dtypes}}
+        if one.source == one.target and one.changes == {"dtype"} and one.requires & one.adds:
+            dtypes = {(dtype, carrier) for dtype, carrier in dtypes if dtype != spec.dtype}
         aliases = not one.effects & COPYING if one.shares is None else one.shares
         for device in devices:
             for dtype, carrier in dtypes:
@@ -271,6 +275,7 @@ class Reference:
             way.lost + len(effects & LOSING),
             way.parted or not aliases,
             way.imports + bool(foreign),
+            way.turned + bool(effects & COPYING and "noncontiguous" in before.traits - spec.traits),
             way.seconds + _seconds(one.cost, before.nbytes + spec.nbytes) + EACH,
             (*way.moves, Move(name, spec.format, str(spec.dtype), spec.device, spec.carrier)),
         )
