@@ -335,10 +335,7 @@ def ill(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = Framework("odd", "odd", "odd", "1.5", "broken", None, "pip install odd", ("odd",))
     finding = Finding("odd", "odd cannot be imported", "pip install odd", ("d: odd → a: x",) * 20)
     found = Diagnosis(
-        {
-            **{"interop": "0", "front": "compiled", "python": "3"},
-            **{"system": "here", "executable": "python"},
-        },
+        dict.fromkeys(("interop", "front", "python", "system", "executable"), "0"),
         (broken, broken._replace(module="lost", state="missing", version="", distribution="")),
         (Plugin("odd", "interop-odd", "2", "blocked", "named in a variable"),),
         Driver("nvidia-smi", "ready", ("X1, 580.1, 8192 MiB",)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ def three_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let there be three cores and no limit."""
     monkeypatch.setattr(_threads.os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
     monkeypatch.setattr(_threads, "_limits", [])
+    monkeypatch.setattr(_threads, "_idle_cores", lambda: 3)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
 
 
@@ -47,6 +49,19 @@ def test_large_work_is_done_side_by_side() -> None:
     spread(lambda start, stop: together.wait() and None, 3, LARGE)
 
 
+@pytest.mark.parametrize(("cores", "several"), [(3, False), (4, True)])
+def test_fresh_memory_is_touched_by_one_or_by_many(
+    monkeypatch: pytest.MonkeyPatch, cores: int, several: bool
+) -> None:
+    """Work that is little more than page faults is cut up only among four threads or more."""
+    monkeypatch.setattr(_threads, "threads", lambda: cores)
+    monkeypatch.setattr(_threads, "_idle_cores", lambda: cores)
+    parts: list[tuple[int, int]] = []
+    spread(lambda start, stop: parts.append((start, stop)), 100, LARGE, touching=True)
+    assert (len(parts) > 1) == several
+    assert sum(stop - start for start, stop in parts) == 100
+
+
 @pytest.mark.parametrize(("told", "expected"), [("2", 2), ("2,4", 2), ("9", 3), ("", 3), ("x", 3)])
 def test_the_environment_limits_threads(
     monkeypatch: pytest.MonkeyPatch, told: str, expected: int
@@ -62,6 +77,34 @@ def test_frameworks_limit_threads() -> None:
     assert _threads.threads() == 3
     heed(lambda: 1)
     assert _threads.threads() == 1
+
+
+@pytest.mark.parametrize(
+    ("load", "expected"),
+    [("0.1 0.2 0.3 1/95 7", 4), ("0.1 0.2 0.3 3/95 7", 2), ("9 9 9 12/95 7", 1), ("", 8), ("?", 8)],
+)
+def test_busy_cores_are_left_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, load: str, expected: int
+) -> None:
+    """No thread is started for a core that another program uses; what is not told is no limit."""
+    monkeypatch.undo()
+    (tmp_path / "loadavg").write_text(load)
+    monkeypatch.setattr(_threads, "_LOAD", str(tmp_path / "loadavg"))
+    monkeypatch.setattr(_threads, "threads", lambda: 8)
+    monkeypatch.setattr(_threads.os, "cpu_count", lambda: 4)
+    started: list[object] = []
+    monkeypatch.setattr(_threads, "start_new_thread", lambda *one: started.append(one))
+    spread(lambda start, stop: None, 100, LARGE)
+    assert len(started) == expected - 1
+
+
+def test_where_the_load_is_not_told_it_is_no_limit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """On a system without the file, work is cut up as if all cores were idle."""
+    monkeypatch.undo()
+    monkeypatch.setattr(_threads, "_LOAD", str(tmp_path / "none"))
+    assert _threads._idle_cores() == _threads._MOST
 
 
 def test_an_error_in_any_part_is_raised() -> None:
@@ -80,14 +123,45 @@ def test_an_error_in_any_part_is_raised() -> None:
 def test_work_is_done_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the system gives no thread, all of the work is done here."""
 
-    def refuse(self: threading.Thread) -> None:
+    def refuse(*_: object) -> None:
         msg = "can't start new thread"
         raise RuntimeError(msg)
 
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(_threads, "start_new_thread", refuse)
     done: list[int] = []
     spread(lambda start, stop: done.extend(range(start, stop)), 10, LARGE)
     assert done == list(range(10))
+
+
+def test_nobody_waits_for_a_helper_that_comes_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that gets no core before the work is done is not waited for, and then does none."""
+    late: list[Callable[[], None]] = []
+    monkeypatch.setattr(
+        _threads, "start_new_thread", lambda help_, args: late.append(lambda: help_(*args))
+    )
+    done: list[int] = []
+    spread(lambda start, stop: done.extend(range(start, stop)), 100, LARGE)
+    assert done == list(range(100))
+    assert len(late) == 2
+    for helper in late:
+        helper()
+    assert done == list(range(100))
+
+
+def test_whoever_is_at_work_is_waited_for() -> None:
+    """The call returns when the last part is done, whoever has taken it."""
+    mine, begun, done = threading.get_ident(), threading.Event(), []
+
+    def work(start: int, stop: int) -> None:
+        if threading.get_ident() == mine:
+            begun.wait(20)  # until somebody else has taken a part
+        else:
+            begun.set()
+            threading.Event().wait(0.05)
+        done.append(start)
+
+    spread(work, 3, LARGE)
+    assert sorted(done) == [0, 1, 2]
 
 
 def test_a_forked_child_and_an_exiting_interpreter_copy(

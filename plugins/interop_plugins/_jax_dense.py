@@ -276,7 +276,7 @@ def _narrow_numpy_shortcut(value: Any) -> Any:
         array = np.asarray(value)
     except _REFUSALS:
         return NotImplemented
-    return NotImplemented if array.base is None else array
+    return NotImplemented if array.flags.owndata else array
 
 
 def _learn_carrier(dtype: Any) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from interop.plugin import DTYPES, spread
 
@@ -20,36 +20,51 @@ _FEW = 2**16
 #: Bytes of a block, which the second cache has to hold; elements along a side; and elements by
 #: which the rows of a block are set apart, because rows at a power of two share their cache lines.
 _BLOCK, _SIDE, _GAP = 2**18, 256, 16
+#: Elements that are looked up at a time: NumPy makes indices of eight bytes of them.
+_LOOKED_UP = 2**18
 #: Elements of an innermost loop that takes longer to enter than to run.
 _SHORT = 8
 #: Bytes between neighbours from which on a row touches a cache line for every element.
 _FAR = 256
 
 
-def written(value: Array, dtype: np.dtype[Any]) -> Array:
-    """Return a C-ordered, writable copy of `value`, cast to `dtype` without a warning."""
+def written(value: Array, dtype: np.dtype[Any], order: Literal["C", "K"] = "C") -> Array:
+    """Return a writable copy of `value`, cast to `dtype` without a warning.
+
+    Parameters
+    ----------
+    value : numpy.ndarray
+    dtype : numpy.dtype
+    order : {"C", "K"}
+        Of the elements in memory: by their indices, or as they lie in that of `value`.
+    """
     import numpy as np
 
     if value.size < _FEW:
         if value.dtype is dtype:
-            return value.copy()
+            return value.copy(order)
         with np.errstate(all="ignore"):
-            return _castable(value, dtype).astype(dtype, order="C")
-    out = np.empty(value.shape, dtype)
-    write(out, value)
+            return _castable(value, dtype).astype(dtype, order=order)
+    out = np.empty_like(value, dtype, order, subok=False)
+    write(out, value, fresh=True)
     return out
 
 
-def write(out: Array, value: Array) -> None:
+def write(out: Array, value: Array, *, fresh: bool = False) -> None:
     """Write `value` into `out`, cast on the way, without a warning.
 
     Parameters
     ----------
     out, value : numpy.ndarray
         Of one shape, each of any strides.
+    fresh : bool
+        Whether nobody has written to `out` so far.
     """
     import numpy as np
 
+    # Where it lies in memory as it is indexed, what is cut off first is far from the rest.
+    axes = sorted(range(out.ndim), key=lambda axis: -abs(out.strides[axis]))
+    out, value = out.transpose(axes), value.transpose(axes)
     boxes, copy = _cut(out, value)
 
     def work(start: int, stop: int) -> None:
@@ -58,7 +73,13 @@ def write(out: Array, value: Array) -> None:
             for box in boxes[start:stop]:
                 copy(out[box], value[box])
 
-    spread(work, len(boxes), out.nbytes)
+    easy = isinstance(boxes, _Slabs) and _is_easy(out.dtype) and _is_easy(value.dtype)
+    spread(work, len(boxes), out.nbytes, touching=fresh and easy)
+
+
+def _is_easy(dtype: np.dtype[Any]) -> bool:
+    """Tell whether NumPy casts a dtype as fast as memory can be read."""
+    return dtype.isbuiltin == 1 and dtype.char != "e"
 
 
 def _cut(out: Array, value: Array) -> tuple[Any, Callable[[Array, Array], None]]:
@@ -107,9 +128,10 @@ def _look_up(out: Array, value: Array) -> None:
     numbers = np.arange(256, dtype=np.uint8).view(value.dtype)
     table = np.empty(256, out.dtype)
     np.copyto(table, _castable(numbers, out.dtype), casting="unsafe")
-    codes, step = value.view(np.uint8), max(1, 2**14 * len(value) // value.size)
+    codes, step = value.view(np.uint8), max(1, _LOOKED_UP * len(value) // value.size)
     for start in range(0, len(value), step):
-        out[start : start + step] = table[codes[start : start + step]]
+        part = slice(start, start + step)
+        np.take(table, codes[part], out=out[part], mode="wrap")  # the other modes take longer
 
 
 def _castable(value: Array, wanted: np.dtype[Any]) -> Array:

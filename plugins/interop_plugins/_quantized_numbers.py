@@ -35,7 +35,7 @@ _HALVES = frozenset({"float16", "bfloat16"})
 
 #: Elements that are dequantized at a time: of NumPy what the caches hold twice. torch divides each
 #: operation among threads, whose meeting at its end has to be worth while.
-_PIECE, _THREADED_PIECE, _DEVICE_PIECE = 2**16, 2**22, 2**26
+_PIECE, _THREADED_PIECE, _DEVICE_PIECE = 2**18, 2**22, 2**26
 
 #: What the codes of float4_e2m1fn are, in order.
 _FLOAT4 = tuple(sign * n for sign in (1.0, -1.0) for n in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0))
@@ -237,8 +237,8 @@ def _arithmetic(value: QuantizedArray) -> _Arithmetic:
         return _Arithmetic(value.dtype, working, working)
     if value.axis is None and codes > 2:  # codes of 32 bits have more digits than float32
         return _Arithmetic("float64", working, working)
-    if value.axis is not None and codes == 1 and whole and dtype_name(value.scale) == "float64":
-        return _Arithmetic("float64", "float64", working)  # no difference needs to be rounded
+    if value.axis is not None and dtype_name(value.scale) == "float64":
+        return _Arithmetic(working, "float64", working)
     return _Arithmetic(working, working, working)
 
 
@@ -295,12 +295,13 @@ def _write(  # noqa: PLR0917 - made in one place
     wide[...] = codes
     if own.zero_point is not None:
         wide -= own.zero_point
-    if rounding.product == rounding.difference:
-        wide *= own.scale
+    if rounding.product != rounding.difference:
+        exact = reals if rounding.product == working else xp.empty(part.shape, rounding.product)
+        exact[...] = wide
+        wide = exact
+    wide *= own.scale
     if wide is not reals:
         reals[...] = wide
-    if rounding.product != rounding.difference:
-        reals *= own.scale
     if own.bias is not None:
         reals += own.bias
     if dtype not in (working, dtype_name(part)):

@@ -20,6 +20,9 @@ __all__ = ["dok_to_coo", "to_dense", "to_dense_into"]
 #: The layouts of which a row, or a diagonal, can be added by itself.
 _DIVISIBLE = frozenset({"csr", "csc", "lil", "dia"})
 
+#: Zeros for each stored element from which on it is the zeros that take the time.
+_FEW = 8
+
 
 def to_dense(value: Any) -> Array:
     """Return the dense array; duplicates are summed, in the order in which they are stored."""
@@ -29,7 +32,7 @@ def to_dense(value: Any) -> Array:
         dense: Array = _as_coo(value).toarray(order="C")
         return dense
     out = np.zeros(value.shape, value.dtype)
-    _add(out, value)
+    _add(out, value, fresh=True)
     return out
 
 
@@ -59,7 +62,7 @@ def _as_coo(value: Any) -> Any:
     return dok_to_coo(value) if value.format == "dok" else value.tocoo(copy=False)
 
 
-def _add(out: Array, value: Any) -> None:
+def _add(out: Array, value: Any, *, fresh: bool = False) -> None:
     """Add a matrix to zeros, by diagonals or by rows, of which each thread takes some."""
     if value.format == "dia":
         _add_diagonals(out, value)
@@ -72,7 +75,7 @@ def _add(out: Array, value: Any) -> None:
         rows = pointers[start : stop + 1]
         kernel(stop - start, columns, rows, value.indices, value.data, out[start:stop])
 
-    spread(work, len(out), out.nbytes)
+    spread(work, len(out), out.nbytes, touching=fresh and value.nnz * _FEW < out.size)
 
 
 @cache

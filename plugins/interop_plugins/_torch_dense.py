@@ -30,6 +30,7 @@ __all__ = [
     "bits_to_torch",
     "cast",
     "cast_as_numpy",
+    "cast_in_order",
     "clone",
     "copy_into_torch",
     "detach",
@@ -77,6 +78,10 @@ _REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, AssertionError, A
 _run = 0
 _LONG_RUN = 64
 _LOOK_AGAIN = -4096
+#: For how many tensors more the shortcut asks first whether torch would refuse them.
+_wary = 0
+#: torch.strided, once it was needed.
+_strided: list[torch.layout] = []
 
 _lock = Lock()
 _said: set[str] = set()
@@ -164,13 +169,7 @@ def resolve(value: torch.Tensor) -> torch.Tensor:
 
 def resolve_in_order(value: torch.Tensor) -> torch.Tensor:
     """Return the same of a strided tensor, its elements in the order in which they lie there."""
-    if not _large(value):
-        return value.resolve_conj().resolve_neg()
-    steps = value.stride()
-    order = sorted(range(len(steps)), key=lambda axis: -steps[axis])
-    block = fresh([value.shape[axis] for axis in order], dtype_name(value.dtype))[1]
-    back = sorted(range(len(order)), key=order.__getitem__)
-    return block.permute(back).copy_(value)
+    return refill_in_order(value) if _large(value) else value.resolve_conj().resolve_neg()
 
 
 def clone(value: torch.Tensor) -> torch.Tensor:
@@ -182,6 +181,17 @@ def clone(value: torch.Tensor) -> torch.Tensor:
 
 def cast(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
     """Return a C-ordered copy of another dtype, part of the same graph."""
+    return _cast(value, dtype, refill, "contiguous_format")
+
+
+def cast_in_order(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
+    """Return what `cast` does, its elements in the order in which they lie in memory."""
+    return _cast(value, dtype, refill_in_order, "preserve_format")
+
+
+def _cast(
+    value: torch.Tensor, dtype: str, refilled: Callable[..., torch.Tensor], order: str
+) -> torch.Tensor:
     import torch
 
     wanted = torch_dtype(dtype)
@@ -190,8 +200,8 @@ def cast(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
             _HALF, lambda: torch.zeros(1, dtype=torch.complex32, device="cpu").to(torch.complex64)
         )
     elif _large(value):
-        return refill(value, dtype=dtype)
-    return value.to(wanted, copy=True, memory_format=torch.contiguous_format)
+        return refilled(value, dtype=dtype)
+    return value.to(wanted, copy=True, memory_format=getattr(torch, order))
 
 
 def cast_as_numpy(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
@@ -253,18 +263,35 @@ def _check_present(torch: Any, device: str) -> None:
 def fresh(shape: Sequence[int], dtype: str, *, zero: bool = False) -> tuple[Array, torch.Tensor]:
     """Return a new array in huge pages where it is large, and a tensor over the same memory."""
     import numpy as np
-    import torch
 
     array = (np.zeros if zero else np.empty)(tuple(shape), numpy_dtype(dtype))
+    return array, _over(array, dtype)
+
+
+def _over(array: Array, dtype: str) -> torch.Tensor:
+    """Return a tensor over the memory of a new array."""
+    import torch
+
     if dtype not in BIT_DTYPES:
-        return array, torch.from_numpy(array)
+        return torch.from_numpy(array)
     bits = array.view(f"u{array.itemsize}")
-    return array, torch.from_numpy(bits).view(torch_dtype(dtype))
+    return torch.from_numpy(bits).view(torch_dtype(dtype))
 
 
 def refill(value: torch.Tensor, *, dtype: str | None = None) -> torch.Tensor:
     """Return a C-ordered copy, cast on the way, part of the same graph, in memory of NumPy's."""
     return fresh(value.shape, dtype or dtype_name(value.dtype))[1].copy_(value)
+
+
+def refill_in_order(value: torch.Tensor, *, dtype: str | None = None) -> torch.Tensor:
+    """Return what `refill` does, its elements in the order in which they lie in memory."""
+    import numpy as np
+    from numpy.lib.stride_tricks import as_strided
+
+    name = dtype or dtype_name(value.dtype)
+    # One element stands for all: NumPy looks at shape and strides alone.
+    like = as_strided(np.empty(1, numpy_dtype(name)), tuple(value.shape), value.stride())
+    return _over(np.empty_like(like, subok=False), name).copy_(value)
 
 
 def download(value: torch.Tensor, *, device: str) -> Array:
@@ -372,10 +399,15 @@ def numpy_shortcut(value: torch.Tensor) -> Any:
 
     torch's own check refuses what is not plain, but takes ten times as long to refuse as to share.
     So it serves as the guard only after a long run of plain tensors, or of tensors in graphs; else
-    what is common is told apart before. Of a tensor without memory torch makes an array that owns
-    garbage.
+    what is common is told apart before, and after a refusal for a while also what is rare. Of a
+    tensor without memory torch makes an array that owns garbage.
     """
-    global _run  # noqa: PLW0603 - a guess about the next tensor; a lost update does no harm
+    global _run, _wary  # noqa: PLW0603 - guesses about the next; a lost update does no harm
+    if _wary:
+        _wary -= 1
+        if value.is_conj() or value.is_neg() or not value.is_cpu or value.layout is not _strided[0]:
+            _wary = _LONG_RUN
+            return NotImplemented
     try:
         if _run >= _LONG_RUN:
             array = value.numpy()
@@ -393,6 +425,9 @@ def numpy_shortcut(value: torch.Tensor) -> Any:
             _run = _run + 1 if _run >= 0 else 1
             array = value.numpy()
     except (TypeError, RuntimeError):
+        if not _strided:
+            _strided.append(sys.modules["torch"].strided)
+        _wary = _LONG_RUN
         if -_LONG_RUN < _run < _LONG_RUN:
             return NotImplemented
         _run = 0

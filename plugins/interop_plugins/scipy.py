@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any
 
-from interop.plugin import Conversion, Cost, Declined, Format, Parts, Spec, hookimpl
+from interop.plugin import Conversion, Cost, Declined, Format, Parts, Spec, hookimpl, spread
 
 from ._scipy_dense import dok_to_coo, to_dense, to_dense_into
 from ._scipy_samples import VARIANTS
@@ -51,6 +51,8 @@ _PLAIN_CODES = "?bhilqBfdFD"
 #: Those of the index dtypes, and the lengths below which indices may be of the shorter one.
 _INDEX_CODES = "ilq"
 _SHORT = 2**31
+#: Elements that are searched for nonzero ones at a time: what is noted of them stays in a cache.
+_PIECE = 2**20
 
 _CANONICAL = {"canonical": True}
 
@@ -427,13 +429,12 @@ def dense_to_csr(value: Any) -> Any:
     """Return the nonzero elements of a matrix as csr."""
     import numpy as np
 
-    stored = value != 0
-    places = np.flatnonzero(stored)
+    places = _places(value)
     index = np.int32 if value.size < 2**31 else np.int64
-    pointers = np.zeros(value.shape[0] + 1, index)
-    np.cumsum(np.count_nonzero(stored, axis=1), out=pointers[1:])
-    indices = (places % max(value.shape[1], 1)).astype(index)
-    given = (_picked(value, stored, places), indices, pointers)
+    rows, columns = value.shape
+    pointers = np.searchsorted(places, np.arange(rows + 1) * columns).astype(index)
+    indices = (places % max(columns, 1)).astype(index)
+    given = (_picked(value, places), indices, pointers)
     return _flagged(_type("csr")(given, shape=value.shape), canonical=True)
 
 
@@ -446,17 +447,38 @@ def dense_to_coo(value: Any) -> Any:
     """Return the nonzero elements of an array as coo."""
     import numpy as np
 
-    stored = value != 0
-    places = np.flatnonzero(stored)
+    places = _places(value)
     index = np.int32 if max(value.shape) < 2**31 else np.int64
     coords = tuple(each.astype(index) for each in np.unravel_index(places, value.shape))
-    given = (_picked(value, stored, places), coords)
+    given = (_picked(value, places), coords)
     return _flagged(_type("coo")(given, shape=value.shape), canonical=True)
 
 
-def _picked(value: Any, stored: Any, places: Any) -> Any:
-    # By place is faster than by mask, but needs the elements in one row.
-    return value.reshape(-1)[places] if value.flags.c_contiguous else value[stored]
+def _places(value: Any) -> Any:
+    """Return where the nonzero elements of an array are, counted through it in C order."""
+    import numpy as np
+
+    if value.size <= _PIECE:
+        return np.flatnonzero(value != 0)
+    width = value.size // len(value)
+    rows = max(1, _PIECE // width)
+    found: list[Any] = [None] * -(-len(value) // rows)
+
+    def work(start: int, stop: int) -> None:
+        for part in range(start, stop):
+            first = part * rows
+            found[part] = np.flatnonzero(value[first : first + rows] != 0) + first * width
+
+    spread(work, len(found), value.nbytes)
+    return np.concatenate(found)
+
+
+def _picked(value: Any, places: Any) -> Any:
+    import numpy as np
+
+    if value.flags.c_contiguous:  # to find a place by coordinates takes longer
+        return value.reshape(-1)[places]
+    return value[np.unravel_index(places, value.shape)]
 
 
 def memory(value: Any) -> tuple[tuple[int, int], ...]:

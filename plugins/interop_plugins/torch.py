@@ -309,6 +309,11 @@ def _casts() -> Iterable[Conversion]:
         # torch walks what is strided one by one.
         cost, taken = Cost(2e-6, min(speed, 3e9)), _LAYOUT | _GRAD
         yield _cast(f"{name}_strided", cost=cost, takes=taken, requires=_GAPS, **pairs)
+        # Where any order will do, it is that of the tensor; elements that repeat have none.
+        taken -= {"broadcast"}
+        kept: dict[str, Any] = {"takes": taken, "requires": _GAPS, "adds": _GAPS, **pairs}
+        cost = Cost(2e-6, speed)
+        yield _cast(f"{name}_in_order", dense.cast_in_order, cost=cost, **kept)
     yield from _casts_as_numpy()
     there = partial(_cast, devices=_ACCELERATORS, takes=_LAYOUT | _GRAD, cost=Cost(1e-5, 1e12))
     yield there("cast_there", dtypes=_REAL, to_dtypes=DTYPE_NAMES)

@@ -63,6 +63,35 @@ def test_a_large_copy_is_numpys(name: str, dtype: Any) -> None:
     assert found.tobytes() == expected.tobytes()
 
 
+#: Those that have no order to keep, and those of which NumPy knows not all casts.
+REORDERED = {"broadcast", "broadcast columns", "complex", "float8"}
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i2", BF16], ids=str)
+@pytest.mark.parametrize("name", [name for name in ARRAYS if name not in REORDERED])
+def test_a_large_cast_keeps_the_order(name: str, dtype: Any) -> None:
+    """A cast within and between NumPy and torch has the strides and numbers of NumPy's astype."""
+    array = ARRAYS[name]()
+    dtype = np.dtype(dtype)
+    expected = array.astype(dtype)
+    values = [array]
+    if array.dtype.isnative and min(array.strides) > 0 and array.flags.aligned:
+        values.append(interop.convert(array, "torch"))
+    for value, to in [(value, to) for value in values for to in ("numpy", "torch")]:
+        found = interop.convert(interop.convert(value, to, dtype=dtype), "numpy")
+        assert found.strides == expected.strides
+        assert found.tobytes() == expected.tobytes()
+
+
+def test_a_large_cast_in_a_graph_keeps_the_order() -> None:
+    """A transposed tensor that requires grad is cast into a transposed one of the same graph."""
+    value = torch.rand(700, 513).requires_grad_()
+    found = interop.convert(value.t(), "torch", dtype="float64")
+    assert found.stride() == (1, 513)
+    found.sum().backward()
+    assert torch.equal(value.grad, torch.ones(700, 513))
+
+
 @pytest.mark.parametrize("name", ARRAYS)
 def test_a_large_write_heeds_the_strides_of_out(name: str) -> None:
     """An out= that is strided itself gets every element, and nothing around it is touched."""
@@ -145,3 +174,31 @@ def test_dense_to_blocks(layout: str, shape: tuple[int, int]) -> None:
     found = interop.convert(dense, f"torch.{layout}")
     assert found.layout is getattr(torch, layout)
     assert torch.equal(found.to_dense(), dense)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "touching"),
+    [
+        *(("plain", "f4", True), ("plain", "f8", True), ("columns", "f4", True)),
+        *(("transposed", "f4", False), ("float16", "f4", False), ("float8", "f4", False)),
+        ("plain", "f2", False),
+    ],
+)
+def test_what_is_little_more_than_page_faults_says_so(
+    name: str, dtype: str, touching: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cast that NumPy makes as fast as memory is read is told apart, into fresh memory alone."""
+    told: list[bool] = []
+
+    def spread(
+        work: Callable[[int, int], None], count: int, nbytes: int, *, touching: bool
+    ) -> None:
+        told.append(touching)
+        work(0, count)
+
+    monkeypatch.setattr(copies, "spread", spread)
+    array = ARRAYS[name]()
+    found = copies.written(array, np.dtype(dtype))
+    copies.write(found, array)
+    assert told == [touching, False]
+    assert np.array_equal(found, array.astype(dtype))

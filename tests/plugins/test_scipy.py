@@ -392,6 +392,21 @@ def test_from_dense(name, layout):
             assert truly_canonical(result)
 
 
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+def test_from_dense_in_pieces(layout, monkeypatch):
+    """Searched piece by piece and by several threads, a large array has the same elements."""
+    monkeypatch.setattr(plugin, "_PIECE", 700)
+    dense = np.arange(3000 * 1000.0).reshape(3000, 1000)
+    dense[dense % 97 != 5] = 0
+    dense[:40] = 0
+    for odd in (dense, dense.T, dense[:7, :3], dense[::-1, ::2]):
+        result = interop.convert(odd, to=f"scipy.{layout}")
+        expected = getattr(sp, f"{layout}_array")(odd)
+        for mine, theirs in zip(components(result), components(expected), strict=True):
+            assert (mine == theirs).all()
+        assert truly_canonical(result)
+
+
 def test_from_dense_special_numbers():
     """NaN and infinities are stored, and dtypes that SciPy lacks are widened."""
     value = interop.convert(np.array([[np.nan, 0], [0, -np.inf]]), to="scipy.csr")
