@@ -1,16 +1,20 @@
 """The planner's choice of an order of steps, against each fixed one.
 
 A fixed order is what a ladder of ``isinstance`` has: one for all values, sizes and machines. Each
-is carried out by interop as well, in two requests, so that only the order differs.
+is there twice: in the libraries' own calls, as such a ladder is written, and carried out by interop
+in two requests, with the kernels and the memory that it would choose, so that only the order
+differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from timeit import Timer
 from typing import Any, NamedTuple
 
+import ml_dtypes
+import numpy as np
 import scipy.sparse
 import torch
 
@@ -21,6 +25,8 @@ from .timing import Row, against, interleaved
 __all__ = ["Choice", "choices", "rows"]
 
 Words = dict[str, Any]
+#: One stage of a fixed order: what is asked of `convert`, or a library's own call.
+Stage = Words | Callable[[Any], Any]
 
 
 class Choice(NamedTuple):
@@ -32,96 +38,201 @@ class Choice(NamedTuple):
     value : object
     words : dict
         What is asked of `convert`.
-    orders : dict of str to tuple of dict
-        For each fixed order, the requests that make it.
+    orders : dict of str to tuple of Stage
+        The stages of each fixed order.
     """
 
     name: str
     value: Any
     words: Words
-    orders: dict[str, tuple[Words, ...]]
+    orders: dict[str, tuple[Stage, ...]]
 
 
 #: What the fixed orders have in common, over all rows.
 WORK_FIRST, WORK_LAST = "work, then hand over", "hand over, then work"
+#: The same, by interop.
+FIRST_BY_US, LAST_BY_US = f"{WORK_FIRST}, by interop", f"{WORK_LAST}, by interop"
+
+_BITS = {torch.bfloat16: (torch.uint16, ml_dtypes.bfloat16)}
 
 
 def choices(side: int) -> Iterator[Choice]:
     """Yield conversions of values of `side` by `side`."""
     dense = torch.rand(side, side)
-    yield from _dense(dense)
-    yield from _sparse(side)
+    yield from _out_of_torch(dense)
+    yield from _into_torch(dense.numpy())
+    csr = scipy.sparse.random_array((side, side), density=0.02, format="csr", rng=0, dtype="f4")
+    yield from _densified(csr)
+    yield from _cast(csr)
     if torch.cuda.is_available():
         yield from _device(dense.cuda())
 
 
-def _dense(dense: torch.Tensor) -> Iterator[Choice]:
+def _out_of_torch(dense: torch.Tensor) -> Iterator[Choice]:
+    """Yield casts by torch before the hand-over, or by NumPy after it."""
     for name, value, dtype in (
         ("torch bf16 → numpy f32", dense.bfloat16(), "float32"),
         ("torch f16 → numpy f32", dense.half(), "float32"),
         ("torch f32 → numpy f64", dense, "float64"),
         ("torch f64 → numpy f32", dense.double(), "float32"),
-        ("torch f32 → numpy bf16", dense, "bfloat16"),
+        ("torch f32 → numpy f16", dense, "float16"),
         ("torch f32.T → numpy f64", dense.t(), "float64"),
     ):
-        yield _either(name, value, "torch", "numpy", {"dtype": dtype})
-    array = dense.numpy()
-    for name, other, words in (
-        ("numpy f32 → torch, fresh", array, {"copy": True}),
-        ("numpy f32.T → torch, fresh", array.T, {"copy": True}),
-        ("numpy f32.T → torch f64", array.T, {"dtype": "float64"}),
-        ("numpy f32 → torch bf16", array, {"dtype": "bfloat16"}),
-        ("numpy f16 → torch f32", array.astype("f2"), {"dtype": "float32"}),
+        orders: dict[str, tuple[Stage, ...]] = {
+            WORK_FIRST: (partial(torch.Tensor.to, dtype=getattr(torch, dtype)), _to_numpy),
+            WORK_LAST: (_to_numpy, partial(np.ndarray.astype, dtype=dtype)),
+            FIRST_BY_US: ({"to": "torch", "dtype": dtype}, {"to": "numpy"}),
+            LAST_BY_US: ({"to": "numpy"}, {"to": "numpy", "dtype": dtype}),
+        }
+        yield Choice(name, value, {"to": "numpy", "dtype": dtype}, orders)
+
+
+def _into_torch(array: np.ndarray[Any, Any]) -> Iterator[Choice]:
+    """Yield casts and copies by NumPy before the hand-over, or by torch after it."""
+    for name, value, dtype in (
+        ("numpy f32 → torch f64", array, "float64"),
+        ("numpy f64 → torch f32", array.astype("f8"), "float32"),
+        ("numpy f16 → torch f32", array.astype("f2"), "float32"),
+        ("numpy f32 → torch f16", array, "float16"),
+        ("numpy f32.T → torch f64", array.T, "float64"),
     ):
-        yield _either(name, other, "numpy", "torch", words)
-
-
-def _either(name: str, value: Any, source: str, target: str, words: Words) -> Choice:
-    """Return the choice between a library that works before the hand-over and one after it."""
-    first = ({"to": source, **words}, {"to": target})
-    last = ({"to": target}, {"to": target, **words})
-    return Choice(name, value, {"to": target, **words}, {WORK_FIRST: first, WORK_LAST: last})
-
-
-def _sparse(side: int) -> Iterator[Choice]:
-    csr = scipy.sparse.random_array((side, side), density=0.02, format="csr", rng=0, dtype="f4")
-    tensor = torch.sparse_csr_tensor(csr.indptr, csr.indices, csr.data, csr.shape)
-    for name, value, inside, target, hand_over in (
-        ("torch CSR → numpy", tensor, "torch", "numpy", "scipy.csr"),
-        ("torch COO → numpy", tensor.to_sparse_coo(), "torch", "numpy", "scipy.coo"),
-        ("scipy CSR → torch", csr, "numpy", "torch", "torch.sparse_csr"),
-        ("scipy COO → torch", csr.tocoo(), "numpy", "torch", "torch.sparse_coo"),
+        words = {"dtype": dtype}
+        cast = partial(torch.Tensor.to, dtype=getattr(torch, dtype))
+        by_hand = (partial(np.ndarray.astype, dtype=dtype), torch.from_numpy)
+        yield Choice(name, value, {"to": "torch", **words}, _in_torch(by_hand, cast, words))
+    for name, value in (
+        ("numpy f32 → torch, fresh", array),
+        ("numpy f32.T → torch, fresh", array.T),
     ):
+        fresh = partial(torch.clone, memory_format=torch.contiguous_format)
+        by_hand = (np.ndarray.copy, torch.from_numpy)
+        words = {"copy": True}
+        yield Choice(name, value, {"to": "torch", **words}, _in_torch(by_hand, fresh, words))
+
+
+def _in_torch(first: tuple[Stage, ...], last: Stage, words: Words) -> dict[str, tuple[Stage, ...]]:
+    return {
+        WORK_FIRST: first,
+        WORK_LAST: (torch.from_numpy, last),
+        FIRST_BY_US: ({"to": "numpy", **words}, {"to": "torch"}),
+        LAST_BY_US: ({"to": "torch"}, {"to": "torch", **words}),
+    }
+
+
+def _densified(csr: scipy.sparse.csr_array) -> Iterator[Choice]:
+    """Yield sparse values that become dense in the library they are in, or in the other."""
+    tensor = _shared(csr)
+    coo = tensor.to_sparse_coo()
+    for name, value, last in (
+        ("torch CSR → numpy", tensor, _csr_to_scipy),
+        ("torch COO → numpy", coo, _coo_to_scipy),
+    ):
+        layout = name.partition(" → ")[0].partition(" ")[2].lower()
+        orders: dict[str, tuple[Stage, ...]] = {
+            WORK_FIRST: (torch.Tensor.to_dense, _to_numpy),
+            WORK_LAST: (last, _to_array),
+            FIRST_BY_US: ({"to": "torch"}, {"to": "numpy"}),
+            LAST_BY_US: ({"to": f"scipy.{layout}"}, {"to": "numpy"}),
+        }
+        yield Choice(name, value, {"to": "numpy"}, orders)
+    for name, other, hand_over in (
+        ("scipy CSR → torch", csr, _shared),
+        ("scipy COO → torch", csr.tocoo(), _coo_to_torch),
+    ):
+        layout = name.partition(" → ")[0].partition(" ")[2].lower()
         orders = {
-            WORK_FIRST: ({"to": inside}, {"to": target}),
-            WORK_LAST: ({"to": hand_over}, {"to": target}),
+            WORK_FIRST: (_to_array, torch.from_numpy),
+            WORK_LAST: (hand_over, torch.Tensor.to_dense),
+            FIRST_BY_US: ({"to": "numpy"}, {"to": "torch"}),
+            LAST_BY_US: ({"to": f"torch.sparse_{layout}"}, {"to": "torch"}),
         }
-        yield Choice(name, value, {"to": target}, orders)
-    wide: Words = {"to": "numpy", "dtype": "float64"}
-    narrow: Words = {"to": "numpy", "dtype": "float32"}
-    for name, value, words in (
-        ("scipy CSR f32 → numpy f64", csr, wide),
-        ("scipy CSR f64 → numpy f32", csr.astype("f8"), narrow),
+        yield Choice(name, other, {"to": "torch"}, orders)
+
+
+def _cast(csr: scipy.sparse.csr_array) -> Iterator[Choice]:
+    """Yield casts before or after a change between sparse and dense, which is the hand-over."""
+    for name, value, dtype in (
+        ("scipy CSR f32 → numpy f64", csr, "float64"),
+        ("scipy CSR f64 → numpy f32", csr.astype("f8"), "float32"),
     ):
-        orders = {  # the work that comes first or last is the cast
-            WORK_FIRST: ({**words, "to": "scipy.csr"}, {"to": "numpy"}),
-            WORK_LAST: ({"to": "numpy"}, words),
-        }
-        yield Choice(name, value, words, orders)
+        yield _either(name, value, ("scipy.csr", "numpy"), dtype, _to_array)
+    dense = csr.toarray()
+    for name, other, dtype in (
+        ("numpy f32 → scipy CSR f64", dense, "float64"),
+        ("numpy f64 → scipy CSR f32", dense.astype("f8"), "float32"),
+    ):
+        yield _either(name, other, ("numpy", "scipy.csr"), dtype, scipy.sparse.csr_array)
+
+
+def _either(name: str, value: Any, ends: tuple[str, str], dtype: str, hand_over: Stage) -> Choice:
+    (source, target), words = ends, {"dtype": dtype}
+    cast = partial(_astype, dtype=dtype)
+    orders: dict[str, tuple[Stage, ...]] = {
+        WORK_FIRST: (cast, hand_over),
+        WORK_LAST: (hand_over, cast),
+        FIRST_BY_US: ({"to": source, **words}, {"to": target}),
+        LAST_BY_US: ({"to": target}, {"to": target, **words}),
+    }
+    return Choice(name, value, {"to": target, **words}, orders)
+
+
+def _astype(value: Any, dtype: str) -> Any:
+    return value.astype(dtype)
+
+
+def _to_numpy(value: torch.Tensor) -> Any:
+    """Return the array of a tensor, with the bits that NumPy has no dtype for."""
+    bits = _BITS.get(value.dtype)
+    return value.cpu().numpy() if bits is None else value.view(bits[0]).numpy().view(bits[1])
+
+
+def _to_array(value: Any) -> Any:
+    return value.toarray()
+
+
+def _shared(csr: Any) -> torch.Tensor:
+    """Return the tensor over a compressed array of SciPy's."""
+    parts = (torch.from_numpy(part) for part in (csr.indptr, csr.indices, csr.data))
+    return torch.sparse_csr_tensor(*parts, size=csr.shape, check_invariants=False)
+
+
+def _csr_to_scipy(tensor: torch.Tensor) -> Any:
+    parts = (tensor.values(), tensor.col_indices(), tensor.crow_indices())
+    return scipy.sparse.csr_array(tuple(part.numpy() for part in parts), shape=tuple(tensor.shape))
+
+
+def _coo_to_scipy(tensor: torch.Tensor) -> Any:
+    found = tensor.coalesce()
+    values, indices = found.values().numpy(), found.indices().numpy()
+    return scipy.sparse.coo_array((values, tuple(indices)), shape=tuple(tensor.shape))
+
+
+def _coo_to_torch(coo: Any) -> torch.Tensor:
+    indices = torch.from_numpy(np.stack(coo.coords))
+    return torch.sparse_coo_tensor(
+        indices, torch.from_numpy(coo.data), coo.shape, check_invariants=False
+    )
 
 
 def _device(dense: torch.Tensor) -> Iterator[Choice]:
+    """Yield casts on the device before the transfer, or on the host after it."""
     for name, value, dtype in (
         ("cuda f32 → numpy f16", dense, "float16"),
         ("cuda f16 → numpy f32", dense.half(), "float32"),
-        ("cuda f32.T → numpy f32", dense.t(), "float32"),
     ):
-        yield _either(name, value, "torch", "numpy", {"dtype": dtype})
+        wanted = getattr(torch, dtype)
+        orders: dict[str, tuple[Stage, ...]] = {
+            WORK_FIRST: (partial(torch.Tensor.to, dtype=wanted), _to_numpy),
+            WORK_LAST: (torch.Tensor.cpu, partial(torch.Tensor.to, dtype=wanted), _to_numpy),
+            FIRST_BY_US: ({"to": "torch", "dtype": dtype}, {"to": "numpy"}),
+            LAST_BY_US: ({"to": "numpy"}, {"to": "numpy", "dtype": dtype}),
+        }
+        yield Choice(name, value, {"to": "numpy", "dtype": dtype}, orders)
 
 
-def _carried_out(face: Interop, value: Any, requests: tuple[Words, ...]) -> Any:
-    for words in requests:
-        value = face.convert(value, **words)
+def _carried_out(face: Interop, value: Any, stages: tuple[Stage, ...]) -> Any:
+    for stage in stages:
+        value = stage(value) if callable(stage) else face.convert(value, **stage)
     return value
 
 
@@ -138,8 +249,8 @@ def rows(costs: Mapping[str, Cost] | None = None, side: int = 2900) -> dict[str,
     found: dict[str, list[Row]] = {}
     for choice in choices(side):
         timers = {"ours": Timer(partial(face.convert, choice.value, **choice.words))}
-        for order, requests in choice.orders.items():
-            timers[order] = Timer(partial(_carried_out, face, choice.value, requests))
+        for order, stages in choice.orders.items():
+            timers[order] = Timer(partial(_carried_out, face, choice.value, stages))
         times = interleaved(timers, rounds=9, budget=0)
         for order in choice.orders:
             found.setdefault(order, []).append(against(choice.name, times["ours"], times[order]))

@@ -107,11 +107,7 @@ def _casts(f4: torch.Tensor) -> Iterator[Case]:
     words = {**_NUMPY, "dtype": "float32"}
     yield "bfloat16 transposed → numpy float32", half, words, lambda x: x.float().numpy()
     images = (f4.view(-1, 512, 512, 4)[..., :3] * 255).byte().permute(0, 3, 1, 2)
-    yield "uint8 NHWC as NCHW → numpy float32", images, words, _images
-
-
-def _images(x: torch.Tensor) -> Any:
-    return x.float().contiguous().numpy()
+    yield "uint8 NHWC as NCHW → numpy float32", images, words, lambda x: x.float().numpy()
 
 
 def _lazy(f4: torch.Tensor) -> Iterator[Case]:
