@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from interop import Interop
+from interop import Cost, Interop
 from interop._calibration import calibrate
 from interop._costs import stored
 
@@ -110,11 +111,17 @@ def _unnamed(name: str, cases: Any) -> tuple[str, str, str, None]:
     return f"copies.{what}", title, what.replace("_", " "), None
 
 
+@cache
+def _measured() -> Mapping[str, Cost]:
+    """Return what steps cost here: as it is stored, or measured now."""
+    return stored() or calibrate(Interop(costs={})).costs
+
+
 def _choices(module: ModuleType) -> Iterator[Table]:
     """Yield a table for the declared costs and one for those measured here, at each size."""
     note = "The time of the planner's choice divided by that of each fixed order of the steps."
-    for kind, costs in (("declared", {}), ("calibrated", stored())):
-        for side in (500, 2900) if costs is not None and (costs or kind == "declared") else ():
+    for kind, costs in (("declared", {}), ("calibrated", _measured())):
+        for side in (500, 2900):
             found = module.rows(dict(costs), side)
             title = f"the planner's choice against fixed orders, {kind} costs, {side}×{side}"
             key, short = f"choices.{kind}_{side}", f"{kind}, {side}×{side}"
@@ -134,9 +141,8 @@ def _side_by_side(found: Mapping[str, list[Row]]) -> tuple[Line, ...]:
 
 def _predictions(module: ModuleType, most: int = 100) -> Listing:
     """Return how well costs predict times, on fewer routes than the module's own report."""
-    measured = stored() or calibrate(Interop(costs={})).costs
     rows = []
-    for kind, costs in (("declared", {}), ("measured on this machine", measured)):
+    for kind, costs in (("declared", {}), ("measured on this machine", _measured())):
         found = module.summary(module.rows(dict(costs), most))
         numbers = (f"{found.rank_correlation:.3f}", f"{found.median_ratio:.1f}")
         worst = f"{found.worst_ratio:.0f} ({found.worst})"

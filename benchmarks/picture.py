@@ -155,12 +155,19 @@ def _panels(tables: Iterable[Result]) -> list[_Panel]:
     panels = []
     for module, found in groupby(shown, key=lambda one: module_of(one.key)):
         group = list(found)
-        series = [one for table in group for one in _series(table, len(group) > 1)]
-        drawn = {name for one in series for name in one.points}
-        rows = dict.fromkeys(line.name for table in group for line in table.lines)
-        title = _TITLES.get(module, group[0].title)
-        panels.append(_Panel(title, [name for name in rows if name in drawn], series))
+        together = _panel(group, _TITLES.get(module, group[0].title))
+        if len(together.series) <= len(_STYLES):
+            panels.append(together)
+        else:  # more than can be told apart
+            panels += [_panel([table], table.title) for table in group]
     return panels
+
+
+def _panel(group: list[Table], title: str) -> _Panel:
+    series = [one for table in group for one in _series(table, len(group) > 1)]
+    drawn = {name for one in series for name in one.points}
+    rows = dict.fromkeys(line.name for table in group for line in table.lines)
+    return _Panel(title, [name for name in rows if name in drawn], series)
 
 
 def _series(table: Table, several: bool) -> list[_Series]:

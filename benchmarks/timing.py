@@ -6,7 +6,6 @@ take. Large ones may use several threads, and are timed by the clock on the wall
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import math
 import statistics
@@ -15,7 +14,15 @@ from time import thread_time
 from timeit import Timer
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from interop._memory import give_back
+
 __all__ = ["Row", "against", "compare", "interleaved", "small"]
+
+
+#: Bytes of memory that a statement and its alternative may take at a time.
+_TAKEN = 2**29
 
 
 class Row(NamedTuple):
@@ -71,22 +78,28 @@ def interleaved(
     timers: Mapping[str, Timer], *, rounds: int = 21, budget: float = 0.01, fresh: bool = False
 ) -> dict[str, list[float]]:
     """Return the seconds of each statement in each round, in which all take their turn."""
-    numbers = {name: _number(timer, budget) for name, timer in timers.items()}
+    # Of several calls in a row only the first would find the memory given back.
+    numbers = {name: 1 if fresh else _number(timer, budget) for name, timer in timers.items()}
     times: dict[str, list[float]] = {name: [] for name in timers}
+    if fresh:
+        _back_memory()
     for _ in range(rounds):
         gc.collect(0)
         for name, timer in timers.items():
             if fresh:
-                _trim()
+                give_back()
             times[name].append(timer.timeit(numbers[name]) / numbers[name])
     return times
 
 
-def _trim() -> None:
-    """Give the C library's free memory back to the system, where the library can."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+def _back_memory() -> None:
+    """Touch as much memory as any statement takes, and give it back.
+
+    To a guest that has freed large blocks its host may give them anew, page by page, which takes
+    ten times as long as to clear them. Who meets that is chance, and nobody's merit.
+    """
+    np.ones(_TAKEN, np.uint8)
+    give_back()
 
 
 def against(name: str, ours: Sequence[float], theirs: Sequence[float]) -> Row:

@@ -22,6 +22,7 @@ from ._conversion import CACHED, Cost
 from ._dtype import bit_carrier, itemsize
 from ._engine import importable
 from ._format import Format
+from ._memory import give_back
 from ._registry import Declared, Registry
 from ._sample import NoSample, Wanted, sample
 from ._spec import Spec
@@ -46,7 +47,7 @@ _DENSITY = 0.05  # of sparse values; small ones must have elements at all, and h
 _RECYCLED = 2**25
 
 #: Seconds for all rounds of one conversion on one sample, and the most rounds.
-_BUDGET, _ROUNDS = 0.08, 20
+_BUDGET, _ROUNDS = 0.05, 20
 #: Seconds for one call beyond which a conversion is not tried on a larger sample.
 _TOO_LONG = 0.12
 
@@ -304,7 +305,10 @@ class _Bench:
             except NoSample as reason:
                 self._skip(alike, str(reason))
             else:
-                self._skip(alike, "there was no time left") if late else self._time(value, alike)
+                if late:
+                    self._skip(alike, "there was no time left")
+                else:
+                    self._time(value, alike, fresh=side == _LARGE)
 
     def _skip(self, cases: Iterable[_Case], reason: str) -> None:
         for case in cases:
@@ -320,7 +324,7 @@ class _Bench:
             return False
         return side == _MIDDLE or points[-1].seconds * (_LARGE / _MIDDLE) ** 2 < _TOO_LONG
 
-    def _time(self, value: Any, cases: list[_Case]) -> None:
+    def _time(self, value: Any, cases: list[_Case], *, fresh: bool) -> None:
         """Time several conversions of one value in turn."""
         spec = self._face.spec(value)
         timers: dict[_Case, tuple[Step, Timer, int]] = {}
@@ -335,10 +339,10 @@ class _Bench:
                 self._skip([case], f"it refused {spec}: {reason}".partition("\n")[0])
             else:
                 call = _warm(step, value, protocol=bool(case.edge.source.protocol))
-                timers[case] = step, Timer(call), _number(once)
+                timers[case] = step, Timer(call), 1 if fresh else _number(once)
         # Who comes last is to have time left.
         share = (self._deadline - perf_counter()) / (self._left + len(cases))
-        for case, seconds in _in_turn(timers, min(_BUDGET, share)).items():
+        for case, seconds in _in_turn(timers, min(_BUDGET, share), fresh=fresh).items():
             nbytes = spec.nbytes + timers[case][0].after.nbytes
             self._points[case].append(_Measured(nbytes, seconds))
 
@@ -377,10 +381,13 @@ def _number(once: float) -> int:
     return max(1, min(1000, int(1e-3 / max(once, 1e-7))))
 
 
-def _in_turn(timers: dict[_Case, tuple[Step, Timer, int]], budget: float) -> dict[_Case, float]:
+def _in_turn(
+    timers: dict[_Case, tuple[Step, Timer, int]], budget: float, *, fresh: bool
+) -> dict[_Case, float]:
     """Return the least time of each, over rounds in which all take their turn.
 
-    There are rounds while there is time, `budget` seconds for each.
+    There are rounds while there is time, `budget` seconds for each. With `fresh` no result lies in
+    memory that an earlier one has left in the allocator.
     """
     taken: dict[_Case, list[float]] = {case: [] for case in timers}
     gc.collect(0)
@@ -388,6 +395,8 @@ def _in_turn(timers: dict[_Case, tuple[Step, Timer, int]], budget: float) -> dic
     for turn in range(_ROUNDS):
         for case, (_, timer, number) in timers.items():
             if not _settled(taken[case]):
+                if fresh:
+                    give_back()
                 taken[case].append(timer.timeit(number) / number)
         if turn and perf_counter() - start > budget * len(timers):
             break

@@ -38,6 +38,8 @@ _DEPRECATED = "torch.quantize_per_tensor, torch.quantize_per_channel and other q
 
 #: The real dtypes that every framework with sparse matrices can hold.
 _PLAIN = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"})
+#: Elements of a row from which on it is quicker to search for its end than to count them all.
+_SEARCHED = 128
 _QUANTIZED = {"uint8": "quint8", "int8": "qint8", "int32": "qint32"}
 
 
@@ -259,13 +261,16 @@ def _in_one_block(value: torch.Tensor) -> torch.Tensor:
 
 
 def _compressed(value: torch.Tensor) -> torch.Tensor:
-    """Return a coalesced COO matrix as CSR, without reading more than some of its indices."""
+    """Return a coalesced COO matrix as CSR; where rows are long, most indices are not read."""
     import numpy as np
     import torch
 
     values, (rows, columns) = components(value)
-    # NumPy's search is faster than torch's, which starts threads for it.
-    pointers = torch.from_numpy(np.searchsorted(rows.numpy(), np.arange(value.shape[0] + 1)))
+    height = value.shape[0]
+    if len(rows) < _SEARCHED * height:
+        pointers = torch._convert_indices_from_coo_to_csr(rows, height, out_int32=False)
+    else:
+        pointers = torch.from_numpy(np.searchsorted(rows.numpy(), np.arange(height + 1)))
     arrays = {"values": values, "indices": columns, "pointers": pointers}
     return assemble_compressed("sparse_csr", Parts(tuple(value.shape), arrays))
 
