@@ -20,7 +20,7 @@ import torch
 
 from interop import Cost, Interop
 
-from .timing import Row, against, interleaved
+from .timing import Row, against, back_memory, interleaved
 
 __all__ = ["Choice", "choices", "rows"]
 
@@ -247,6 +247,7 @@ def rows(costs: Mapping[str, Cost] | None = None, side: int = 2900) -> dict[str,
     """
     face = Interop(costs=costs)
     found: dict[str, list[Row]] = {}
+    back_memory()
     for choice in choices(side):
         timers = {"ours": Timer(partial(face.convert, choice.value, **choice.words))}
         for order, stages in choice.orders.items():

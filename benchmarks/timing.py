@@ -18,7 +18,7 @@ import numpy as np
 
 from interop._memory import give_back
 
-__all__ = ["Row", "against", "compare", "interleaved", "small"]
+__all__ = ["Row", "against", "back_memory", "compare", "interleaved", "small"]
 
 
 #: Bytes of memory that a statement and its alternative may take at a time.
@@ -82,7 +82,7 @@ def interleaved(
     numbers = {name: 1 if fresh else _number(timer, budget) for name, timer in timers.items()}
     times: dict[str, list[float]] = {name: [] for name in timers}
     if fresh:
-        _back_memory()
+        back_memory()
     for _ in range(rounds):
         gc.collect(0)
         for name, timer in timers.items():
@@ -92,7 +92,7 @@ def interleaved(
     return times
 
 
-def _back_memory() -> None:
+def back_memory() -> None:
     """Touch as much memory as any statement takes, and give it back.
 
     To a guest that has freed large blocks its host may give them anew, page by page, which takes
