@@ -6,6 +6,7 @@ import json
 import logging
 import random
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop import Conversion, Cost, Interop, make_spec
+from interop import Conversion, Cost, Interop, _calibration, make_spec
 from interop import _costs as kept
 from interop._calibration import calibrate
 from interop._conversion import CACHED
@@ -278,6 +279,35 @@ def test_what_is_measured_is_the_call(loaded: Interop) -> None:
     assert 1e8 < copy.bandwidth < 2e11
     assert copy.latency < 1e-3
     assert kept.decoded(kept.encoded(found.costs)) == found.costs
+
+
+def test_large_results_are_measured_in_fresh_memory(
+    loaded: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each timed call on a large sample, and no other, free memory goes back to the system."""
+    events: list[int | str] = []
+
+    def copies(value: Any) -> Any:
+        events.append(value.nbytes)
+        return value.copy()
+
+    monkeypatch.setattr(_calibration, "give_back", lambda: events.append("back"))
+    mine = Interop(plugins=False)
+    wanted = {("array_interface", "numpy"), ("numpy", "numpy")}
+    known = (d.conversion for d in loaded.conversions())
+    mine.register(
+        *(f.format for f in loaded.formats() if f.name in ("numpy", "array_interface")),
+        *(c for c in known if (c.source, c.target) in wanted and not c.changes),
+        Conversion("numpy", "numpy", copies, effects=frozenset({"copy"}), cost=Cost(1e-6, 1e9)),
+    )
+    calibrate(mine, budget=30)
+    sizes = [event for event in events if isinstance(event, int)]
+    largest = max(sizes)
+    assert largest >= 2**25
+    after = [b for a, b in pairwise(events) if a == "back" and b != "back"]
+    assert set(after) == {largest}
+    assert len(after) >= 2
+    assert events.count(largest) - len(after) == 1  # the call by which it is judged
 
 
 def test_no_time_is_no_measurement() -> None:

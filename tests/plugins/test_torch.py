@@ -761,6 +761,20 @@ def test_layouts_change(source: str, target: str) -> None:
     assert torch.equal(result.to_dense(), MATRIX)
 
 
+@pytest.mark.parametrize("shape", [(3, 900), (900, 3), (1, 900), (900, 1), (2, 0), (0, 2)])
+def test_rows_are_counted_or_searched_alike(shape: tuple[int, int]) -> None:
+    """Rows of many elements and of few become CSR as with torch, the last ones empty or not."""
+    dense = (torch.arange(float(shape[0] * shape[1])) % 7).reshape(shape)
+    dense[shape[0] // 2 :, : shape[1] // 2] = 0
+    tensor = dense.to_sparse_coo()
+    result, expected = interop.convert(tensor, to="torch.sparse_csr"), tensor.to_sparse_csr()
+    for name in ("values", "col_indices", "crow_indices"):
+        found, right = getattr(result, name)(), getattr(expected, name)()
+        assert found.dtype == right.dtype
+        assert torch.equal(found, right)
+    assert result.shape == shape
+
+
 @pytest.mark.parametrize(
     ("source", "target"), [pair for pair in PAIRS if pair not in (("bsr", "csr"), ("bsc", "csc"))]
 )
