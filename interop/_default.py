@@ -38,3 +38,7 @@ plan = default.plan
 plugins = default.plugins
 register = default.register
 spec = default.spec
+
+# What worker processes are to call is pickled by the name under which they find it.
+for _name, _place in (("__module__", __package__), ("__qualname__", "convert")):
+    setattr(convert, _name, _place)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import pickle
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -143,3 +145,10 @@ def test_an_error_of_a_converter_comes_alone(made: ModuleType) -> None:
     with pytest.raises(KeyError) as caught:
         made.fixed_front(fails, {})(1)
     assert caught.value.__context__ is None
+
+
+def test_convert_goes_to_other_processes() -> None:
+    """It is pickled by its name, also as part of a partial function."""
+    assert pickle.loads(pickle.dumps(interop.convert)) is interop.convert
+    sent = pickle.loads(pickle.dumps(partial(interop.convert, to="numpy")))
+    assert sent([1.0, 2.0]).tolist() == [1.0, 2.0]
