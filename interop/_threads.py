@@ -115,6 +115,7 @@ class _Crew:
     def __init__(self, work: Callable[[int, int], None], parts: Iterator[tuple[int, int]]) -> None:
         self._work = work
         self._parts = parts
+        self._taking = Lock()
         self._failed: list[BaseException] = []
         self._helpers: list[Lock] = []
 
@@ -134,12 +135,14 @@ class _Crew:
     def take_turns(self) -> None:
         """Do part after part, until none is left or one has failed."""
         try:
-            for start, stop in self._parts:
-                if self._failed:
-                    return
-                self._work(start, stop)
+            while not self._failed and (part := self._next_part()) is not None:
+                self._work(*part)
         except BaseException as error:  # noqa: BLE001 - raised by `leave`, once all have ended
             self._failed.append(error)
+
+    def _next_part(self) -> tuple[int, int] | None:
+        with self._taking:  # where Python has no lock of its own, an iterator gives one part to two
+            return next(self._parts, None)
 
     def leave(self) -> None:
         """Wait until nobody is at work, and raise what has failed."""
