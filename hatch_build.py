@@ -26,7 +26,9 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
         self._made = tempfile.TemporaryDirectory()
         compiled = _compiled(Path(self.root), Path(self._made.name))
         if compiled is None:
-            self.app.display_warning("no C compiler: interop is installed as Python alone")
+            self.app.display_warning(
+                f"{_SOURCE} could not be compiled: interop is installed as Python alone"
+            )
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
@@ -48,14 +50,13 @@ def _compiled(root: Path, into: Path) -> Path | None:
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    # Its failure is reported by setuptools and leaves no file.
-    extension = Extension("interop._front", [str(root / _SOURCE)], optional=True)
+    extension = Extension("interop._front", [str(root / _SOURCE)])
     # It holds no state, so that it asks nothing of Python's lock.
     directives = {"language_level": 3, "freethreading_compatible": True}
     (made,) = cythonize(
         [extension], build_dir=str(into / "c"), compiler_directives=directives, quiet=True
     )
-    made.optional = True
+    made.optional = True  # a failure is reported, and leaves no file
     command = build_ext(Distribution({"name": "interop", "ext_modules": [made]}))
     command.build_lib, command.build_temp = str(into / "lib"), str(into / "temp")
     command.ensure_finalized()

@@ -125,8 +125,10 @@ class Registry:
 
     def shield(self, function: _Function) -> _Function:
         """Keep the frameworks' compilers from tracing into a function, which is returned."""
-        for one in self.shields:
-            one(function)
+        inner = getattr(function, "func", function)  # of a partial one
+        if hasattr(inner, "__code__"):  # there is nothing to trace into in a built-in one
+            for one in self.shields:
+                one(inner)
         return function
 
     def price(self, costs: Mapping[str, Cost]) -> None:

@@ -20,8 +20,8 @@ _MOST = 8
 #: Parts for each thread: enough that little is left to wait for when another program has taken the
 #: core from one of them.
 _TURNS = 8
-#: Threads from which on fresh memory is touched sooner by several. Two are no faster than one where
-#: the system has to find and clear the pages, and far slower where a core gets them from a host.
+#: Threads from which on fresh memory is touched by several. Two are little faster than one where
+#: the system has to find and clear the pages, and far slower where a core has to wait for them.
 _CROWD = 4
 
 #: Where Linux says how many threads are running, on all cores. To ask takes 10 µs.

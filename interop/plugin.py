@@ -151,7 +151,8 @@ def interop_autodiffs() -> Iterable[Autodiff]:
 def interop_shields() -> Iterable[Callable[[Any], None]]:
     """Return what keeps this plugin's framework from tracing into a function.
 
-    Each is called with every function through which values enter a conversion, and marks it for
-    the framework's compiler, if it has one. It must not import the framework.
+    Each is called with every function through which values enter a conversion, and with every
+    shortcut that has code, and marks it for the framework's compiler, if it has one. It must not
+    import the framework.
     """
     raise NotImplementedError

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,23 @@ def test_a_type_whose_first_value_was_odd_gets_its_shortcut_later() -> None:
     assert mine._shortcuts.tables == {}
     mine.convert(plain, to="there")
     assert list(mine._shortcuts.table("there")) == [Box]
+
+
+def test_a_shortcut_may_be_built_in_or_partial() -> None:
+    """What has no code to be shielded, and what hides it, serve as shortcuts like any other."""
+    for shortcut in (partial(_same, Box), memoryview.tobytes, itemgetter(0)):
+        mine = Interop()
+        seen: list[Any] = []
+        mine._loaded().shields.append(seen.append)
+        mine.register(toy("here"), toy("there", types=()))
+        mine.register(view("here", "there", shortcut=shortcut))
+        mine.convert(Box("here", [1.0]), to="there")
+        assert mine._shortcuts.table("there") == {Box: shortcut}
+        assert (_same in seen) == isinstance(shortcut, partial)
+
+
+def _same(kind: type, value: Any) -> Any:
+    return value if isinstance(value, kind) else NotImplemented
 
 
 def test_tables_are_empty_while_a_block_is_open() -> None:

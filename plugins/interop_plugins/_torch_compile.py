@@ -23,9 +23,6 @@ def shield(function: Any) -> None:
 
     A compiled function is opaque to the tracer anyway, and says so in torch's words.
     """
-    function = getattr(function, "func", function)  # of a partial one
-    if not hasattr(function, "__code__"):  # a built-in one
-        return
     function._torchdynamo_disable = True
     function._torchdynamo_disable_msg = _REASON
     _waiting.append(function.__code__)
