@@ -24,7 +24,7 @@ from ._engine import importable
 from ._format import Format
 from ._memory import give_back
 from ._registry import Declared, Registry
-from ._sample import NoSample, Wanted, sample
+from ._sample import NoSample, Wanted, fitted, sample
 from ._spec import Spec
 from ._step import Edge, Step, Wants
 from .errors import InteropError
@@ -94,17 +94,14 @@ class _Case(NamedTuple):
 
     def at(self, side: int) -> Wanted:
         """Return the sample wanted, of axes of a length."""
-        both = (self.edge.ndims, self.edge.source.ndims)
-        known = [ndims for ndims in both if ndims is not None]
-        axes = 2 if all(2 in ndims for ndims in known) else min(min(ndims) for ndims in known)
-        shape = (side, side) if axes == 2 else (side * side,) + (1,) * (axes - 1)
-        if side == _LARGE and self.edge.target.is_dense:
+        shape = fitted((side, side), self.edge)
+        if shape and side == _LARGE and self.edge.target.is_dense:
             # So large that the result of this very dtype cannot lie in memory used before.
             width = itemsize(self.dtype or self.wanted.dtype)
             longer = max(1, -(-_RECYCLED // (side * side * width)))
             shape = (shape[0] * longer, *shape[1:])
         density = 0.5 if side == _SMALL and self.wanted.density < 1 else self.wanted.density
-        return self.wanted._replace(shape=shape if axes else (), density=density)
+        return self.wanted._replace(shape=shape, density=density)
 
     def step(self, spec: Spec) -> Step | None:
         """Return the conversion as a step on a sample of some spec."""

@@ -22,8 +22,9 @@ from .errors import Declined, InteropError
 
 if TYPE_CHECKING:
     from ._interop import Interop
+    from ._step import Edge
 
-__all__ = ["NoSample", "Numbers", "Wanted", "sample"]
+__all__ = ["NoSample", "Numbers", "Wanted", "axes_of", "fitted", "sample"]
 
 #: Numbers that most dtypes hold, and powers of two among them for those that hold no others.
 _REALS = (0.5, 1.0, 2.0, 4.0, -0.5, -1.0, -2.0, 1.5, -1.5, 3.0)
@@ -67,6 +68,34 @@ class Wanted(NamedTuple):
     code_dtype: str = "uint8"
     seed: int = 0
     full: bool = False
+
+
+def axes_of(edge: Edge) -> frozenset[int] | None:
+    """Return the numbers of axes that a conversion and both its formats allow; None if any.
+
+    What a format allows is what can be made of it. Values of more axes may exist.
+    """
+    limits = [one for one in (edge.ndims, edge.source.ndims) if one is not None]
+    return frozenset.intersection(*limits) if limits else None
+
+
+def fitted(shape: tuple[int, ...], edge: Edge) -> tuple[int, ...]:
+    """Return a shape of as many elements with the nearest number of axes that a conversion takes.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    edge : Edge
+        If it takes arrays of no axes alone, one element must do.
+    """
+    own, ndims = len(shape), axes_of(edge)
+    if ndims is None or own in ndims:
+        return shape
+    # Of two as near, the one with more axes: there is more that can go wrong, and that takes time.
+    axes = min(ndims, key=lambda axes: (abs(axes - own), -axes))
+    if axes > own:
+        return shape + (1,) * (axes - own)
+    return (prod(shape[: own - axes + 1]), *shape[own - axes + 1 :]) if axes else ()
 
 
 class Numbers:

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import interop
-from interop import Format, Interop
-from interop._sample import NoSample, Numbers, Wanted, sample
+from interop import Conversion, Format, Interop
+from interop._sample import NoSample, Numbers, Wanted, fitted, sample
+from interop._step import Edge
 
 HOST = [
     one.name
@@ -131,6 +132,27 @@ def test_the_density_is_that_of_the_elements() -> None:
     """About so many elements are not zero, and some are."""
     value = sample(interop.default, Wanted("scipy.csr", "float32", (200, 200), density=0.05))
     assert 0.03 < value.nnz / 40_000 < 0.07
+
+
+@pytest.mark.parametrize(
+    ("axes", "shape"),
+    [(None, (3, 4)), ({1, 2}, (3, 4)), ({1}, (12,)), ({0, 1, 3, 4}, (3, 4, 1)), ({0}, ())],
+)
+def test_a_shape_is_fitted_to_what_a_conversion_takes(
+    axes: set[int] | None, shape: tuple[int, ...]
+) -> None:
+    """Of the numbers of axes that a conversion and both its formats allow, the nearest is taken."""
+    ndims = None if axes is None else frozenset(axes)
+    mine = Interop(plugins=False)
+    mine.register(
+        *(Format(name, ndims=ndims if name == "b" else None) for name in "abc"),
+        Conversion("a", "c", list, ndims=ndims),
+        *(Conversion(*pair, list) for pair in ("bc", "cb")),
+    )
+    registry = mine._loaded()
+    for declared in registry.conversions:
+        edge = Edge(declared, *(registry.formats[name] for name in declared.conversion[:2]))
+        assert fitted((3, 4), edge) == shape
 
 
 @pytest.mark.parametrize(

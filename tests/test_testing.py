@@ -7,17 +7,21 @@ import json
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from math import prod
 from pathlib import Path
-from types import ModuleType
+from time import sleep
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 import interop.testing
 from interop._interop import Interop
+from interop._sample import axes_of
 from interop.errors import PluginError
-from interop.testing import CHECKS, Finding, PluginTests, Report, check
+from interop.testing import CHECKS, Finding, PluginTests, Report, _pace, check
 from interop.testing._session import Session
 from interop.testing._subject import Bench, found
+from interop.testing._trial import main_trial
 
 ZOO = Path(__file__).parent / "zoo"
 ANIMALS = sorted(p.stem for p in ZOO.glob("*.py") if p.stem not in ("cage", "honest"))
@@ -115,6 +119,34 @@ def test_a_bundled_plugin_keeps_its_promises(name: str, session: Session) -> Non
 
 
 # ---------------------------------------------------------------------- what to check
+
+
+def test_what_is_tried_has_elements() -> None:
+    """The main trial of every bundled conversion is of many elements, unless there is but one."""
+    for name in OWN:
+        for promise in Bench(found(name)[0]).promises():
+            trial = promise.edge and main_trial(promise.edge)
+            if trial and axes_of(promise.edge) != {0}:
+                assert prod(trial.wanted.shape) > 1, promise.name
+
+
+def test_costs_are_judged_in_fresh_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Free memory goes back to the system before each round, and not between its calls."""
+    events: list[str] = []
+    monkeypatch.setattr(_pace, "give_back", lambda: events.append("back"))
+
+    def call(value: int) -> None:
+        events.append("call")
+        sleep(1e-5 * value)
+
+    step = SimpleNamespace(call=call, seconds=1.0, aliases=False, writes=True, before="a value")
+    said = _pace.judged_cost("copy", lambda shape: (shape[0], step))
+    assert "copy takes a" in said
+    assert "of its declared cost" in said
+    rounds = "".join(event[0] for event in events).split("b")[1:]
+    assert len(rounds) > _pace._ROUNDS
+    assert all(rounds)
+    assert {len(one) for one in rounds[:2]} == {1}
 
 
 def test_a_plugin_is_named_in_four_ways() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from math import prod
 from time import process_time
 from typing import Any
 
 from interop._policy import COPYING, EFFECTS
-from interop._sample import NoSample
+from interop._sample import NoSample, fitted
 from interop._step import Edge, Step
 from interop.errors import Declined, InteropError, RefusedError
 
@@ -20,7 +19,7 @@ from ._notes import Notes
 from ._pace import judged_cost
 from ._subject import Bench, Promise
 from ._threads import problem_of_threads
-from ._trial import Trial, axes, foreign_traits, main_trial, obstacle, sampled, trials
+from ._trial import Trial, foreign_traits, main_trial, obstacle, sampled, trials
 from ._truth import REFUSALS, expected, same
 
 __all__ = ["try_conversion"]
@@ -110,12 +109,8 @@ class _Conversion:
         return self._main
 
     def _at(self, shape: tuple[int, ...], seed: int = 0) -> Trial:
-        """Return the main trial at another shape, if it takes that, or with other numbers."""
-        ndims = axes(self._edge)
-        wanted = self._main.wanted._replace(seed=seed)
-        if ndims and len(shape) not in ndims:
-            shape = (prod(shape),) + (1,) * (min(ndims) - 1) if min(ndims) else ()
-        wanted = wanted._replace(shape=shape)
+        """Return the main trial at a shape, or what is nearest to it, or with other numbers."""
+        wanted = self._main.wanted._replace(shape=fitted(shape, self._edge), seed=seed)
         return self._main._replace(wanted=wanted)
 
     # ------------------------------------------------------------------ lifetime

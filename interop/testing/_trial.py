@@ -12,7 +12,7 @@ from interop._dtype import DTYPES, bit_carrier, preserves
 from interop._engine import importable
 from interop._format import Format
 from interop._registry import Registry
-from interop._sample import NoSample, Wanted, sample
+from interop._sample import NoSample, Wanted, axes_of, sample
 from interop._spec import MEMORY_TRAITS, Spec
 from interop._step import Edge, Step, Wants
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Trial",
-    "axes",
     "foreign_traits",
     "made",
     "main_trial",
@@ -35,15 +34,16 @@ __all__ = [
 
 #: Dtypes that people have, the first being those tried with every layout and trait.
 _PREFERRED = ("float32", "float64", "int64", "complex64", "bfloat16", "uint8", "uint16", "bool")
+#: The first that a conversion takes is that of all other trials, too.
 _SHAPES: tuple[tuple[int, ...], ...] = (
     (3, 4),
+    (2, 3, 4),
+    (5,),
     (),
     (0,),
     (1,),
-    (5,),
     (1, 4),
     (5, 0, 2),
-    (2, 3, 4),
     (4, 6),
 )
 #: Layouts that no trait tells of: they are seen in views only.
@@ -181,15 +181,8 @@ def _in_order(dtypes: Iterable[str]) -> list[str]:
     return sorted(dtypes, key=lambda dtype: (rank.get(dtype, len(rank)), dtype))
 
 
-def axes(edge: Edge) -> frozenset[int] | None:
-    """Return the numbers of axes that a conversion and both its formats allow; None if any."""
-    limits = (edge.conversion.ndims, edge.source.ndims, edge.target.ndims)
-    known = [ndims for ndims in limits if ndims is not None]
-    return frozenset.intersection(*known) if known else None
-
-
 def _shapes(edge: Edge) -> list[tuple[int, ...]]:
-    ndims = axes(edge)
+    ndims = axes_of(edge)
     shapes: list[tuple[int, ...]] = [
         shape for shape in _SHAPES if ndims is None or len(shape) in ndims
     ]

@@ -59,10 +59,13 @@ class Reading(NamedTuple):
         A copy.
     by : tuple of str
         The conversions that were needed, if any.
+    effects : frozenset of str
+        Theirs.
     """
 
     array: Array
     by: tuple[str, ...] = ()
+    effects: frozenset[str] = frozenset()
 
 
 def dtype_of(name: str) -> Any:
@@ -197,7 +200,8 @@ class Truth:
             array = _plain(route(value))
         except REFUSALS:
             return None
-        return Reading(array, tuple(step.label for step in route.steps))
+        effects = frozenset[str]().union(*(step.effects for step in route.steps))
+        return Reading(array, tuple(step.label for step in route.steps), effects)
 
     def _by_parts(self, one: Format, value: Any, spec: Spec) -> Array | None:
         """Put a composite value together from its components, by the definition of its layout."""
