@@ -320,6 +320,7 @@ def _sparse_steps() -> Iterable[Conversion]:
     plane: dict[str, Any] = {"ndims": frozenset({2}), "cost": Cost(2e-3, 1e9), **written}
     plane["shares"] = True  # the values stay
     yield make("jax.bcoo", "jax.bcsr", sparse.to_bcsr, takes=_IMMUTABLE, **plane)
+    plane["cost"] = Cost(6e-5, 1e10)
     yield make("jax.bcsr", "jax.bcoo", sparse.to_bcoo, takes=loose, **plane)
     yield make(
         "jax",
@@ -327,6 +328,6 @@ def _sparse_steps() -> Iterable[Conversion]:
         sparse.from_dense,
         takes=_IMMUTABLE | _GAPS,
         index_dtype="int32",
-        cost=compiled,
+        cost=Cost(7e-5, 2.5e9),
         **written,
     )

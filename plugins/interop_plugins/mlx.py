@@ -64,6 +64,8 @@ _PLAIN_CODES = "?bBhHiIlLqQefF"
 
 #: MLX counts along an axis in 32 bits.
 _LONGEST = 2**31 - 1
+#: Elements that NumPy casts, and MLX copies, sooner than MLX has memory to cast them into.
+_FEW = 2**18
 
 _OBSTACLES = {
     "uncomputed": "MLX could not compute it here: a lazy array is computed by the thread that made "
@@ -277,10 +279,12 @@ def from_numpy(value: Array, *, dtype: str | None = None) -> Any:
     # An axis of one element may be said to go backwards, which MLX takes at its word.
     if value.dtype == wanted and min(value.strides, default=0) >= 0:
         return mx.array(value, dtype=kind)
-    # Nobody has seen the new array, so that its memory may still be written.
-    out = mx.empty(value.shape, dtype=kind)
-    mx.eval(out)
     with np.errstate(all="ignore"):
+        if value.size <= _FEW:
+            return mx.array(value.astype(wanted, order="C"), dtype=kind)
+        # Nobody has seen the new array, so that its memory may still be written.
+        out = mx.empty(value.shape, dtype=kind)
+        mx.eval(out)
         np.copyto(_over(out, readonly=False), value, casting="unsafe")
     return out
 
@@ -395,7 +399,7 @@ def interop_conversions() -> Iterable[Conversion]:
             takes=taken,
             adds=_IMMUTABLE,
             effects=_COPY,
-            cost=Cost(5e-6, 4.8e9),
+            cost=Cost(5e-6, 7e9),
         ),
         Conversion(
             "mlx",
@@ -421,12 +425,12 @@ def _into() -> Iterable[Conversion]:
         name="mlx_from_numpy",
         dtypes=_DTYPES,
         effects=_COPY,
-        cost=Cost(5e-6, 5e9),
+        cost=Cost(5e-6, 7.5e9),
         shortcut=mlx_shortcut,
     )
     # What is written costs the most, and into bytes little is.
     for name, source, target, speed in (
-        ("mlx_from_numpy_cast", whole, whole - _BYTES, 4.8e9),
+        ("mlx_from_numpy_cast", whole, whole - _BYTES, 7.2e9),
         ("mlx_from_numpy_cast_to_bytes", whole - _BYTES, _BYTES, 2.5e10),
     ):
         yield make(
@@ -435,5 +439,5 @@ def _into() -> Iterable[Conversion]:
             to_dtypes=target,
             changes=frozenset({"dtype"}),
             effects=_COPY,
-            cost=Cost(8e-6, speed),
+            cost=Cost(5e-6, speed),
         )

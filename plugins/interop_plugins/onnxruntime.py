@@ -485,7 +485,7 @@ def _out() -> Iterable[Conversion]:
         takes=_LOCKED,
         drops=_LOCKED,
         effects=_COPY,
-        cost=Cost(2e-5, 4e8),
+        cost=Cost(8e-6, 2e9),
     )
 
 
@@ -511,7 +511,7 @@ def _into() -> Iterable[Conversion]:
         dtypes=_PACKED,
         takes=_FLAGS,
         effects=_COPY,
-        cost=Cost(2e-5, 4e8),
+        cost=Cost(8e-6, 2e9),
     )
 
 

@@ -46,6 +46,8 @@ _TAKEN = MEMORY_TRAITS - {"byteswapped", "unaligned", "pinned"}
 
 #: Of what is written once: no way out begins by a cast within pandas.
 _GATHER = Cost(3e-5, 1e10)
+#: Between those of few long columns and of many short ones.
+_COLUMNS = Cost(3e-5, 3e9)
 
 _OBSTACLES = {
     "not_numbers": "these are not numbers of an array; choose columns that are "
@@ -344,7 +346,7 @@ def _into() -> Iterable[Conversion]:
             function,
             takes=_TAKEN,
             effects=_COPY,
-            cost=Cost(5e-5, 5e9),  # `to="pandas"` is to mean the others
+            cost=Cost(2.5e-5, 1.8e10),  # `to="pandas"` is to mean the others
         )
 
 
@@ -362,7 +364,7 @@ def _within() -> Iterable[Conversion]:
         yield make(function, takes=kept, adds=adds, cost=Cost(5e-6, 2e10))
         if cast:
             rest: dict[str, Any] = {"changes": _DTYPE, "to_dtypes": _REAL | _COMPLEX, "adds": adds}
-            rest["cost"] = _GATHER
+            rest["cost"] = _COLUMNS if name == "dataframe" else _GATHER
             yield make(cast, takes=arrays.LAYOUT, **rest)
             yield make(cast, takes=arrays.LAYOUT, requires=_SCATTERED, drops=_SCATTERED, **rest)
             if name == "dataframe":

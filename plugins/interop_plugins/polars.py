@@ -55,8 +55,8 @@ _NAMES = {"Boolean": "bool"} | {
 #: Elements that are written at a time.
 _PIECE = 2**18
 _GATHER = Cost(2e-5, 8e9)
-#: polars takes 20 µs to make a column.
-_COLUMNS = Cost(4e-4, 4e9)
+#: Between those of few long columns and of many short ones, each of which polars has to make.
+_COLUMNS = Cost(3e-5, 2e9)
 
 #: The one dtype that has a place for the numbers of columns that have no dtype in common. No array
 #: is made of it: it says what would be lost.
@@ -368,7 +368,7 @@ def _series() -> Iterable[Conversion]:
 
 def _frames() -> Iterable[Conversion]:
     make = partial(
-        Conversion, "polars.dataframe", "numpy", takes=_IMMUTABLE, adds=_GAPS, cost=_GATHER
+        Conversion, "polars.dataframe", "numpy", takes=_IMMUTABLE, adds=_GAPS, cost=_COLUMNS
     )
     cast: dict[str, Any] = {"changes": _DTYPE, "to_dtypes": _DTYPES, "effects": _COPY}
     yield make(gather_frame, name="gather_dataframe", **cast)
@@ -399,7 +399,7 @@ def _into() -> Iterable[Conversion]:
     yield make("polars.series", to_series, dtypes=_SHARED, takes=locked, cost=Cost(1.1e-5))
     copied: dict[str, Any] = {"takes": MEMORY_TRAITS - {"byteswapped"}, "effects": _COPY}
     bits = partial(make, "polars.series", to_series, adds=_IMMUTABLE | _SCATTERED)
-    yield bits(name="to_bits", dtypes=_BOOL, cost=Cost(1.5e-5, 1e9), **copied)
+    yield bits(name="to_bits", dtypes=_BOOL, cost=Cost(5e-6, 2e10), **copied)
     yield make("polars.dataframe", to_frame, dtypes=_DTYPES, cost=_COLUMNS, **copied)
 
 

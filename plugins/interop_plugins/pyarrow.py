@@ -196,7 +196,8 @@ def _out() -> Iterable[Conversion]:
     yield _out_of("pyarrow.scalar", arrays.scalar_to_numpy, effects=_COPY, cost=Cost(1e-6))
     yield _filling("pyarrow.scalar", arrays.scalar_to_numpy)
     for source in ("pyarrow.table", "pyarrow.record_batch"):
-        cost = Cost(1e-5, 1e10)
+        # Between those of few long columns and of many short ones.
+        cost = Cost(2e-5, 2.5e9)
         yield _out_of(source, tensors.stacked, takes=_IMMUTABLE, effects=_COPY, cost=cost)
         yield _filling(source, tensors.stacked, takes=_IMMUTABLE)
 

@@ -569,12 +569,12 @@ def _tidying() -> Iterable[Conversion]:
             takes=_CARRIES | _MIXED,
             requires=_MATRIX,
             drops=_MATRIX,
-            cost=Cost(1e-5),
+            cost=Cost(3e-5 if layout == "dia" else 1e-5),  # looks at every diagonal's place
         )
     for layout in ("coo", *_COMPRESSED):
         yield _copying(layout, layout, to_native, 8e9, takes=_CARRIES, requires=_SWAPPED)
         yield _unifying(layout)
-        yield _canonicalizing(layout, 0.25e9 if layout == "coo" else 1e9)
+        yield _canonicalizing(layout)
 
 
 def _unifying(layout: str) -> Conversion:
@@ -591,12 +591,13 @@ def _unifying(layout: str) -> Conversion:
     )
 
 
-def _canonicalizing(layout: str, bandwidth: float) -> Conversion:
-    return _copying(
+def _canonicalizing(layout: str) -> Conversion:
+    return _step(
         layout,
         layout,
         canonicalize,
-        bandwidth,
+        effects=_COPY,
+        cost=Cost(6e-5, 1.5e9) if layout == "coo" else Cost(1e-5, 1e9),
         takes=_VIEWABLE,
         requires=_UNCOALESCED,
         drops=_UNCOALESCED,

@@ -610,7 +610,7 @@ def _tidying() -> Iterable[Conversion]:
         **loose,
     )
     yield _copying("gcxs.nd", "gcxs.nd", copy_nd, Cost(3e-5, 2e10), takes=taken)
-    yield _copying("dok", "dok", copy_dok, Cost(1e-5, 5e8), takes=_FILL)
+    yield _copying("dok", "dok", copy_dok, Cost(5e-6, 2.4e9), takes=_FILL)
 
 
 def _layout_changes() -> Iterable[Conversion]:
@@ -620,7 +620,7 @@ def _layout_changes() -> Iterable[Conversion]:
     return [
         _copying("coo", "gcxs.csr", coo_to_csr, Cost(1.9e-4, 1.5e10), shares=True, **plane),
         _copying("coo", "gcxs.csc", coo_to_csc, Cost(1.9e-4, 7e8), **plane),
-        _copying("gcxs.csr", "coo", rows_to_coo, Cost(3.5e-5, 4e10), takes=loose, shares=True),
+        _copying("gcxs.csr", "coo", rows_to_coo, Cost(1.5e-5, 6e9), takes=loose, shares=True),
         _copying("gcxs.csc", "coo", rows_to_coo, Cost(4e-5, 5.5e8), takes=loose),
         _copying("coo", "gcxs.nd", coo_to_nd, Cost(3.6e-4, 8e8), **rest),
         _copying("gcxs.nd", "coo", nd_to_coo, Cost(4.7e-4, 6e8), takes=taken),
@@ -634,7 +634,7 @@ def _densifying() -> Iterable[Conversion]:
         ("coo", to_dense, Cost(5e-6, 7.5e9)),
         ("gcxs.csr", rows_to_dense, Cost(1.2e-5, 1.3e10)),
         ("gcxs.csc", rows_to_dense, Cost(1.2e-5, 1.3e10)),
-        ("gcxs.nd", nd_to_dense, Cost(4.6e-4, 6e9)),
+        ("gcxs.nd", nd_to_dense, Cost(2e-4, 1.5e9)),
         ("dok", dok_to_dense, Cost(5e-5, 1e9)),
     ):
         yield Conversion(

@@ -271,7 +271,7 @@ def _sparse_steps() -> Iterable[Conversion]:
     name = "tensorflow.sparse"
     loose = _IMMUTABLE | _UNCOALESCED
     dropped: dict[str, Any] = {"takes": loose, "drops": _UNCOALESCED, "effects": _DENSIFY}
-    scattered = Cost(5e-5, 1.5e9)
+    scattered = Cost(1.5e-5, 8e9)
     yield Conversion(name, "numpy", sparse.to_array, ndims=_AXES, cost=scattered, **dropped)
     dropped["adds"] = _IMMUTABLE
     yield Conversion(name, "tensorflow", sparse.to_tensor, ndims=_AXES, cost=scattered, **dropped)
@@ -315,7 +315,7 @@ def _slices_steps() -> Iterable[Conversion]:
             drops=_UNCOALESCED,
             adds=adds,
             effects=_DENSIFY,
-            cost=Cost(5e-5, 2e9),
+            cost=Cost(2e-5, 1e10),
         )
     yield make(
         "tensorflow.sparse",

@@ -415,7 +415,7 @@ def _sparse_steps() -> Iterable[Conversion]:
         )
         yield from _moves(keep, dense.move, _SHAPED | _GRAD, frozenset(_DEVICES))
         tidy: dict[str, Any] = {"requires": _GAPS, "drops": _GAPS, "effects": _COPY}
-        cost = Cost(1e-5, 2.6e9)
+        cost = Cost(8e-6, 1.2e10)
         yield keep("compact", composite.compact, takes=_SHAPED, shares=True, cost=cost, **tidy)
     # In a graph torch has to do it, which leaves the indices in an order of its own.
     for graph, gaps in ((_NONE, _NONE), (_GRAD, _GAPS)):
@@ -482,15 +482,15 @@ def _layout_changes() -> Iterable[Conversion]:
     for source, target, speed, shares in (
         ("", "sparse_coo", 3.7e9, False),
         ("", "sparse_csr", 2.4e9, False),
-        ("", "sparse_csc", 0.37e9, False),
+        ("", "sparse_csc", 1e9, False),
         ("sparse_coo", "sparse_csr", 1e11, True),
         ("sparse_coo", "sparse_csc", 0.55e9, False),
         ("sparse_csr", "sparse_coo", 2e10, True),
         ("sparse_csc", "sparse_coo", 2e10, True),
         ("sparse_csr", "sparse_csc", 0.85e9, False),
         ("sparse_csc", "sparse_csr", 0.85e9, False),
-        ("sparse_bsr", "sparse_coo", 0.5e9, True),
-        ("sparse_bsc", "sparse_coo", 0.5e9, True),
+        ("sparse_bsr", "sparse_coo", 2e9, True),
+        ("sparse_bsc", "sparse_coo", 2e9, True),
     ):
         to_coo = target == "sparse_coo"
         yield _sparse(
@@ -536,7 +536,7 @@ def _opaque() -> Iterable[Conversion]:
             composite.densify,
             takes=_GRAD,
             effects=_COPY,
-            cost=Cost(5e-6, 5e9),
+            cost=Cost(8e-6, 2e10),
         ),
         _sparse(
             "quantized",
