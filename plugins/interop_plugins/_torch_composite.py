@@ -39,7 +39,7 @@ _DEPRECATED = "torch.quantize_per_tensor, torch.quantize_per_channel and other q
 #: The real dtypes that every framework with sparse matrices can hold.
 _PLAIN = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"})
 #: Elements of a row from which on it is quicker to search for its end than to count them all.
-_SEARCHED = 128
+_SEARCHED = 512
 _QUANTIZED = {"uint8": "quint8", "int8": "qint8", "int32": "qint32"}
 
 
