@@ -25,7 +25,16 @@ __all__ = [
     "spec",
 ]
 
-default = Interop()
+
+
+class _Default(Interop):
+    """The one instance of which there is the like in every process."""
+
+    def __reduce__(self) -> str:
+        return "default"  # found by this name where it is loaded
+
+
+default = _Default()
 
 accepts = default.accepts
 conversion = default.conversion

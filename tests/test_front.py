@@ -147,8 +147,11 @@ def test_an_error_of_a_converter_comes_alone(made: ModuleType) -> None:
     assert caught.value.__context__ is None
 
 
-def test_convert_goes_to_other_processes() -> None:
-    """It is pickled by its name, also as part of a partial function."""
+def test_the_functions_go_to_other_processes() -> None:
+    """They are pickled by name, also as part of a partial function."""
     assert pickle.loads(pickle.dumps(interop.convert)) is interop.convert
+    for name in ("plan", "spec", "convert_tree", "converter"):
+        function = getattr(interop, name)
+        assert pickle.loads(pickle.dumps(function)) == function
     sent = pickle.loads(pickle.dumps(partial(interop.convert, to="numpy")))
     assert sent([1.0, 2.0]).tolist() == [1.0, 2.0]
