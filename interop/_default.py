@@ -26,7 +26,6 @@ __all__ = [
 ]
 
 
-
 class _Default(Interop):
     """The one instance of which there is the like in every process."""
 
