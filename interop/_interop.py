@@ -192,8 +192,7 @@ class Interop:
             to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
         )
         if stream is not None or like is not None or not request.is_default or not _hashable(to):
-            current = self._requests.current
-            return self._registry.shield(lambda x, /: self._run(x, current(request), stream))
+            return _planned(self, request, fixed=True, stream=stream)
         planned = _planned(self, request, to, fixed=True)
         return self._registry.shield(fixed_front(planned, self._shortcuts.table(to)))
 
@@ -599,18 +598,20 @@ class Interop:
 
 
 def _planned(
-    face: Interop, request: Request, to: Any, *, fixed: bool = False
+    face: Interop, request: Request, to: Any = None, *, fixed: bool = False, stream: Any = None
 ) -> Callable[[Any], Any]:
-    """Return a function that converts under the default request by its planned routes.
+    """Return a function that converts under one request by its planned routes.
 
     Parameters
     ----------
     face : Interop
     request : Request
-    to : str, type or module
-        The target, for which a shortcut is taken up once a route is known.
+    to : str, type or module, optional
+        The target, for which a shortcut is taken up once a route is known. None: no shortcut
+        serves the request.
     fixed : bool
         Whether the request keeps its own policy, whichever is in force.
+    stream : int, optional
     """
     seen: set[tuple[type, Runner]] = set()
     registry, requests, engine = face._registry, face._requests, face._engine
@@ -626,11 +627,11 @@ def _planned(
             request = requests.current(request)
             held = version, request
         if watch.blocks:
-            return face._run(x, requests.current(request) if fixed else requests.get(to), None)
+            return face._run(x, requests.current(request) if fixed else requests.get(to), stream)
         spec = registry.describe(x)
         runner = request.routes.get(spec_class(spec)) or engine.route(spec, request)
-        result = engine.carry_out(x, spec, request, runner, None)
-        if (type(x), runner) not in seen:  # the first route of a type may have no shortcut
+        result = engine.carry_out(x, spec, request, runner, stream)
+        if to is not None and (type(x), runner) not in seen:  # the first route of a type may have no shortcut
             if len(seen) >= _MOST_TYPES:
                 seen.clear()
             seen.add((type(x), runner))

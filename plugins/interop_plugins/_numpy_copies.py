@@ -17,6 +17,8 @@ __all__ = ["write", "written"]
 
 #: Elements that are not worth a thought, as they are copied in some microseconds.
 _FEW = 2**16
+#: Bytes for which `spread` takes one thread.
+_ALONE = 2**23
 #: Bytes of a block, which the second cache has to hold; elements along a side; and elements by
 #: which the rows of a block are set apart, because rows at a power of two share their cache lines.
 _BLOCK, _SIDE, _GAP = 2**18, 256, 16
@@ -40,7 +42,7 @@ def written(value: Array, dtype: np.dtype[Any], order: Literal["C", "K"] = "C") 
     """
     import numpy as np
 
-    if value.size < _FEW:
+    if value.size < _FEW or _is_straight(value, dtype, order):
         if value.dtype is dtype:
             return value.copy(order)
         with np.errstate(all="ignore"):
@@ -48,6 +50,18 @@ def written(value: Array, dtype: np.dtype[Any], order: Literal["C", "K"] = "C") 
     out = np.empty_like(value, dtype, order, subok=False)
     write(out, value, fresh=True)
     return out
+
+
+def _is_straight(value: Array, dtype: np.dtype[Any], order: str) -> bool:
+    """Tell whether elements are written one after the other as they lie, by one thread.
+
+    NumPy needs no help with them, and to find that out block by block takes longer than to write.
+    """
+    return (
+        value.size * dtype.itemsize < _ALONE
+        and (order == "K" or value.flags.c_contiguous)
+        and dtype.isbuiltin == value.dtype.isbuiltin == 1
+    )
 
 
 def write(out: Array, value: Array, *, fresh: bool = False) -> None:
