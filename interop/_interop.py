@@ -631,7 +631,8 @@ def _planned(
         spec = registry.describe(x)
         runner = request.routes.get(spec_class(spec)) or engine.route(spec, request)
         result = engine.carry_out(x, spec, request, runner, stream)
-        if to is not None and (type(x), runner) not in seen:  # the first route of a type may have no shortcut
+        # The first route of a type may have no shortcut.
+        if to is not None and (type(x), runner) not in seen:
             if len(seen) >= _MOST_TYPES:
                 seen.clear()
             seen.add((type(x), runner))
