@@ -26,6 +26,9 @@ _BLOCK, _SIDE, _GAP = 2**18, 256, 16
 _LOOKED_UP = 2**18
 #: Elements of an innermost loop that takes longer to enter than to run.
 _SHORT = 8
+#: Elements from which on rows that cross columns are copied in blocks, and bytes at multiples of
+#: which the lines of a column push each other out of a cache, so that few are copied so, too.
+_MANY, _CLASH = 2**20, 512
 #: Bytes between neighbours from which on a row touches a cache line for every element.
 _FAR = 256
 
@@ -104,6 +107,8 @@ def _cut(out: Array, value: Array) -> tuple[Any, Callable[[Array, Array], None]]
     if out.shape[axes[1]] <= _SHORT:
         across = {axes[1]: out.shape[axes[1]]}
         return list(_blocks(out.shape, across, out.itemsize)), _copy_by_one
+    if out.size < _MANY and value.strides[axes[1]] % _CLASH:
+        return _Slabs(out.shape), _copy  # the second cache holds the lines until they are needed again
     sides = {axis: min(out.shape[axis], _SIDE) for axis in axes}
     return list(_blocks(out.shape, sides, value.itemsize)), _turn
 
