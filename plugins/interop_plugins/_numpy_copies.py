@@ -108,7 +108,8 @@ def _cut(out: Array, value: Array) -> tuple[Any, Callable[[Array, Array], None]]
         across = {axes[1]: out.shape[axes[1]]}
         return list(_blocks(out.shape, across, out.itemsize)), _copy_by_one
     if out.size < _MANY and value.strides[axes[1]] % _CLASH:
-        return _Slabs(out.shape), _copy  # the second cache holds the lines until they are needed again
+        # A cache holds the lines until they are needed again.
+        return _Slabs(out.shape), _copy
     sides = {axis: min(out.shape[axis], _SIDE) for axis in axes}
     return list(_blocks(out.shape, sides, value.itemsize)), _turn
 

@@ -23,6 +23,7 @@ __all__ = [
     "densify",
     "densify_into",
     "dequantize",
+    "dequantize_into",
     "glance_quantized",
     "glance_rows",
     "regroup",
@@ -40,6 +41,9 @@ _DEPRECATED = "torch.quantize_per_tensor, torch.quantize_per_channel and other q
 _PLAIN = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"})
 #: Elements of a row from which on it is quicker to search for its end than to count them all.
 _SEARCHED = 512
+#: Elements from which on torch would dequantize into small pages that the system has to find anew,
+#: rows from which on it is done by rows, and elements that are done at a time.
+_MANY, _ROWS, _PIECE = 2**23, 8, 2**19
 _QUANTIZED = {"uint8": "quint8", "int8": "qint8", "int32": "qint32"}
 
 
@@ -407,10 +411,37 @@ def _affine(torch: Any, dtype: Any, scale: Any, zero_point: Any, axis: int | Non
 
 def dequantize(value: torch.Tensor) -> torch.Tensor:
     """Return the real numbers that the codes stand for."""
+    if value.is_cpu and value.numel() >= _MANY and len(value) >= _ROWS:
+        out = fresh(value.shape, "float32")[1]
+        dequantize_into(out, value)
+        return out
+    _check_zero_points(value)
+    return value.dequantize()
+
+
+def dequantize_into(out: torch.Tensor, value: torch.Tensor) -> None:
+    """Write the real numbers into a tensor, some rows of them at a time."""
+    _check_zero_points(value)
+    if value.numel() < _PIECE or value.dtype not in _affine_tools().blanks:
+        out.copy_(value.dequantize())
+        return
+    parts = take_apart_quantized(value)
+    # Each row has a scale of its own if that is where the channels are.
+    by_row = parts.arrays.keys() if parts.facts["axis"] == 0 else {"codes"}
+    step = max(1, _PIECE * len(value) // value.numel())
+    for start in range(0, len(value), step):
+        rows = slice(start, start + step)
+        arrays = {
+            role: array[rows] if role in by_row else array for role, array in parts.arrays.items()
+        }
+        out[rows].copy_(assemble_quantized(parts._replace(arrays=arrays)).dequantize())
+
+
+def _check_zero_points(value: torch.Tensor) -> None:
+    """Refuse what would end the process."""
     import torch
 
     real_zeros = value.qscheme() == torch.per_channel_affine_float_qparams
     if real_zeros and value.dtype == torch.qint32:
         msg = "torch ends the process when it dequantizes 32-bit codes with real zero points"
         raise Declined(msg)
-    return value.dequantize()

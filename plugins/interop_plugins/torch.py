@@ -545,6 +545,7 @@ def _opaque() -> Iterable[Conversion]:
             composite.dequantize,
             takes=_GAPS,
             effects=frozenset({"dequantize"}),
-            cost=Cost(3e-6, 3e9),
+            cost=Cost(2e-6, 1.2e10, 5e10),
+            into=composite.dequantize_into,
         ),
     ]

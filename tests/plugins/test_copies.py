@@ -13,6 +13,7 @@ import torch
 
 import interop
 from interop_plugins import _numpy_copies as copies
+from interop_plugins import _torch_composite as composite
 
 BF16, F8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 
@@ -46,6 +47,14 @@ ARRAYS: dict[str, Callable[[], np.ndarray]] = {
 }
 
 
+@pytest.fixture(params=["as they are", "in blocks"])
+def crossed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cross rows and columns as so many elements are, and as many more would be."""
+    if request.param == "in blocks":
+        monkeypatch.setattr(copies, "_MANY", 0)
+
+
+@pytest.mark.usefixtures("crossed")
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2", BF16, F8], ids=str)
 @pytest.mark.parametrize("name", ARRAYS)
 def test_a_large_copy_is_numpys(name: str, dtype: Any) -> None:
@@ -92,6 +101,23 @@ def test_a_large_cast_in_a_graph_keeps_the_order() -> None:
     assert torch.equal(value.grad, torch.ones(700, 513))
 
 
+@pytest.mark.parametrize(
+    ("shape", "blocks"),
+    [((700, 513), False), ((704, 512), True), ((1100, 1001), True), ((3, 30_000), True)],
+)
+def test_blocks_are_for_what_caches_do_not_hold(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int], blocks: bool
+) -> None:
+    """Many elements are transposed in blocks, and few whose columns push each other out."""
+    cut: list[Any] = []
+    boxes = copies._blocks
+    monkeypatch.setattr(copies, "_blocks", lambda *given: cut.append(given) or boxes(*given))
+    array = _numbers(*shape)
+    assert (copies.written(array.T, array.dtype) == array.T).all()
+    assert bool(cut) == blocks
+
+
+@pytest.mark.usefixtures("crossed")
 @pytest.mark.parametrize("name", ARRAYS)
 def test_a_large_write_heeds_the_strides_of_out(name: str) -> None:
     """An out= that is strided itself gets every element, and nothing around it is touched."""
@@ -103,6 +129,31 @@ def test_a_large_write_heeds_the_strides_of_out(name: str) -> None:
     copies.write(out, array)
     assert (out == array.astype(out.dtype)).all()
     assert (around[..., 1] == 7).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.quint8, torch.qint8, torch.qint32], ids=str)
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("shape", [(3000, 3001), (8, 1_100_000), (2, 4_500_000)])
+@pytest.mark.filterwarnings("ignore:torch.quantize_per:UserWarning")
+def test_large_codes_are_dequantized_as_torch_does(
+    shape: tuple[int, int], axis: int | None, dtype: torch.dtype
+) -> None:
+    """By rows or at once, into fresh memory or out=, the numbers are those of torch, to the bit."""
+    numbers = torch.arange(shape[0] * shape[1]).remainder(251).reshape(shape) / 251 - 0.5
+    if axis is None:
+        value = torch.quantize_per_tensor(numbers, 0.003, 7, dtype)
+    else:
+        scales = torch.linspace(0.003, 0.03, shape[axis], dtype=torch.float64)
+        zeros = torch.arange(shape[axis]) % 11
+        value = torch.quantize_per_channel(numbers, scales, zeros, axis, dtype)
+    assert value.numel() >= composite._MANY
+    expected = value.dequantize()
+    assert torch.equal(interop.convert(value, "torch"), expected)
+    out = np.full(shape, 7, "f4")
+    assert interop.convert(value, out=out) is out
+    assert (out == expected.numpy()).all()
+    if axis is None:
+        assert torch.equal(interop.convert(value.t(), "torch"), expected.t())
 
 
 def test_no_warning_leaves_a_thread() -> None:
@@ -197,6 +248,8 @@ def test_what_is_little_more_than_page_faults_says_so(
         work(0, count)
 
     monkeypatch.setattr(copies, "spread", spread)
+    for bound in ("_ALONE", "_MANY"):
+        monkeypatch.setattr(copies, bound, 0)
     array = ARRAYS[name]()
     found = copies.written(array, np.dtype(dtype))
     copies.write(found, array)
