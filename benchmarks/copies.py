@@ -46,7 +46,7 @@ def numpy_cases(side: int = 4096) -> Iterator[Case]:
     copy = {**_NUMPY, "copy": True}
     yield "f32 → fresh", a, copy, lambda x: x.copy()
     yield "f32 transposed → fresh", a.T, copy, lambda x: x.copy(order="C")
-    cube = np.ascontiguousarray(a.reshape(-1, 256, 256)).transpose(2, 0, 1)
+    cube = np.ascontiguousarray(a.reshape(side // 16, side // 16, -1)).transpose(2, 0, 1)
     yield "f32 3-D permuted → fresh", cube, copy, lambda x: x.copy(order="C")
     yield "f32 → f64", a, {**_NUMPY, "dtype": "float64"}, lambda x: x.astype("f8")
     yield "f32 → bfloat16", a, {**_NUMPY, "dtype": "bfloat16"}, lambda x: x.astype(_BF16)
@@ -67,6 +67,12 @@ def numpy_cases(side: int = 4096) -> Iterator[Case]:
     yield "scipy dia → dense", diagonals.astype("f4"), _NUMPY, lambda x: x.toarray()
 
 
+def middle_cases() -> Iterator[Case]:
+    """Yield the same of arrays that fit in a cache."""
+    yield from cases(480)
+    yield from numpy_cases(480)
+
+
 _BF16 = ml_dtypes.bfloat16
 
 
@@ -74,11 +80,12 @@ def _memory_orders(f4: torch.Tensor) -> Iterator[Case]:
     """Yield the copies of tensors that are walked in another order."""
     fresh = {**_NUMPY, "copy": True}
     yield "f32 → numpy, fresh", f4, fresh, lambda x: x.clone().numpy()
-    images = f4.view(-1, 512, 512, 4)[..., :3]
-    channels = f4.view(-1, 512, 512)[: len(images) // 3 * 3].view(-1, 3, 512, 512)
+    high = len(f4) // 8
+    images = f4.view(-1, high, high, 4)[..., :3]
+    channels = f4.view(-1, high, high)[: len(images) // 3 * 3].view(-1, 3, high, high)
     for name, value in (
         ("transposed", f4.t()),
-        ("3-D permuted", f4.view(256, 256, 256).permute(2, 0, 1)),
+        ("3-D permuted", f4.view(high // 2, high // 2, -1).permute(2, 0, 1)),
         ("NHWC as NCHW", images.permute(0, 3, 1, 2)),
         ("NCHW as NHWC", torch.cat([channels] * 4).permute(0, 2, 3, 1)),
         ("every 2nd column", torch.cat([f4, f4])[:, ::2]),
@@ -106,7 +113,8 @@ def _casts(f4: torch.Tensor) -> Iterator[Case]:
     half = f4.bfloat16().t()
     words = {**_NUMPY, "dtype": "float32"}
     yield "bfloat16 transposed → numpy float32", half, words, lambda x: x.float().numpy()
-    images = (f4.view(-1, 512, 512, 4)[..., :3] * 255).byte().permute(0, 3, 1, 2)
+    high = len(f4) // 8
+    images = (f4.view(-1, high, high, 4)[..., :3] * 255).byte().permute(0, 3, 1, 2)
     yield "uint8 NHWC as NCHW → numpy float32", images, words, lambda x: x.float().numpy()
 
 
@@ -228,16 +236,16 @@ def _layouts(side: int) -> Iterator[Case]:
     yield "torch dense → scipy CSR", few, {"to": "scipy.csr"}, lambda x: by(x.numpy())
 
 
-def rows(chosen: Iterable[Case]) -> list[Row]:
-    """Compare `interop.convert` with each recipe."""
+def rows(chosen: Iterable[Case], *, fresh: bool = True) -> list[Row]:
+    """Compare `interop.convert` with each recipe, in fresh memory or in such as was used before."""
     return [
         compare(
             name,
             Timer(lambda x=x, k=keywords: interop.convert(x, **k)),
             Timer(lambda x=x, by=by: by(x)),
-            rounds=7,
-            budget=0,
-            fresh=True,
+            rounds=7 if fresh else 11,
+            budget=0 if fresh else 5e-3,
+            fresh=fresh,
         )
         for name, x, keywords, by in chosen
     ]

@@ -160,7 +160,7 @@ def shapes(counts: tuple[int, ...] = (10, 1000, 100_000)) -> Listing:
     heads = ("distinct shapes so far", "routes in the cache", "memory kept by the last", "one call")
     note = (
         "`convert(x, to='torch', device='cpu')` of views of one array, which looks its route up. "
-        "Routes are kept by class of spec, in which sizes are coarsened to powers of 16."
+        "Routes are kept by class of spec, in which sizes are coarsened to powers of 4."
     )
     return Listing(
         "scale.shapes", "the cache of routes under many shapes", note, heads, tuple(rows)

@@ -151,7 +151,7 @@ def spec_kind(spec: Spec) -> Spec:
 
 
 def spec_class(spec: Spec) -> tuple[object, ...]:
-    """Return what routes are cached by: the spec with its sizes coarsened to powers of 16.
+    """Return what routes are cached by: the spec with its sizes coarsened to powers of 4.
 
     Nothing in it grows with the number of distinct shapes.
     """
@@ -161,12 +161,12 @@ def spec_class(spec: Spec) -> tuple[object, ...]:
         spec.device,
         spec.traits,
         len(spec.shape),
-        spec.nbytes.bit_length() >> 2,
+        spec.nbytes.bit_length() >> 1,
         spec.index_dtype,
         spec.code_dtype,
         spec.carrier,
         spec.inside,
-        None if spec.nnz is None else (spec.nnz.bit_length() >> 2, spec.size.bit_length() >> 2),
+        None if spec.nnz is None else (spec.nnz.bit_length() >> 1, spec.size.bit_length() >> 1),
     )
 
 
@@ -176,16 +176,16 @@ def representative(spec: Spec) -> Spec:
     Choosing by it, and not by the first value met, keeps the choice independent of history.
     """
     if spec.nnz is not None:
-        nnz, size = _middle(spec.nnz.bit_length() >> 2), _middle(spec.size.bit_length() >> 2)
+        nnz, size = _middle(spec.nnz.bit_length() >> 1), _middle(spec.size.bit_length() >> 1)
         width = itemsize(spec.dtype) + len(spec.shape) * itemsize(spec.index_dtype)
         return spec._replace(shape=_shape(spec, size), nnz=nnz, nbytes=nnz * width)
-    nbytes = _middle(spec.nbytes.bit_length() >> 2)
+    nbytes = _middle(spec.nbytes.bit_length() >> 1)
     size = nbytes // itemsize(spec.code_dtype or spec.element)
     return spec._replace(shape=_shape(spec, size), nbytes=nbytes)
 
 
 def _middle(bucket: int) -> int:
-    return 4 << (4 * bucket)
+    return 1 << (2 * bucket)
 
 
 def _shape(spec: Spec, size: int) -> tuple[int, ...]:

@@ -60,11 +60,17 @@ def _is_straight(value: Array, dtype: np.dtype[Any], order: str) -> bool:
 
     NumPy needs no help with them, and to find that out block by block takes longer than to write.
     """
+    own = 2  # what NumPy calls the dtypes that others have added to it
     return (
         value.size * dtype.itemsize < _ALONE
-        and (order == "K" or value.flags.c_contiguous)
-        and dtype.isbuiltin == value.dtype.isbuiltin == 1
+        and own not in {dtype.isbuiltin, value.dtype.isbuiltin}
+        and (order == "K" or _crossing(value, _last(value.shape)) is None)
     )
+
+
+def _last(shape: tuple[int, ...]) -> int:
+    """Return the axis along which neighbours are closest in an array in C order."""
+    return next(axis for axis in reversed(range(len(shape))) if shape[axis] > 1)
 
 
 def write(out: Array, value: Array, *, fresh: bool = False) -> None:
@@ -101,15 +107,12 @@ def _is_easy(dtype: np.dtype[Any]) -> bool:
 
 def _cut(out: Array, value: Array) -> tuple[Any, Callable[[Array, Array], None]]:
     """Return into which boxes to cut the work, and how to copy each."""
-    axes = _crossing(out, value) if out.size >= _FEW else None
+    axes = _crossing(value, _nearest(out)) if out.size >= _FEW else None
     if axes is None:
         return _Slabs(out.shape), _copy
     if out.shape[axes[1]] <= _SHORT:
         across = {axes[1]: out.shape[axes[1]]}
         return list(_blocks(out.shape, across, out.itemsize)), _copy_by_one
-    if out.size < _MANY and value.strides[axes[1]] % _CLASH:
-        # A cache holds the lines until they are needed again.
-        return _Slabs(out.shape), _copy
     sides = {axis: min(out.shape[axis], _SIDE) for axis in axes}
     return list(_blocks(out.shape, sides, value.itemsize)), _turn
 
@@ -177,12 +180,17 @@ def _nearest(array: Array) -> int:
     return -min(steps)[1]
 
 
-def _crossing(out: Array, value: Array) -> tuple[int, int] | None:
-    """Return the axes along which each of the two is walked best, if they differ by much."""
-    along, across = _nearest(value), _nearest(out)
-    if along == across or abs(value.strides[across]) < _FAR:
+def _crossing(value: Array, across: int) -> tuple[int, int] | None:
+    """Return the axes along which an array is walked best, and what it is written into.
+
+    None says that it makes no difference: they are the same, or a cache holds the lines that the
+    one leaves behind until the other needs them again.
+    """
+    along, far = _nearest(value), abs(value.strides[across])
+    if along == across or far < _FAR:
         return None
-    return along, across
+    kept = value.size < _MANY and far % _CLASH and value.shape[across] > _SHORT
+    return None if kept else (along, across)
 
 
 def _blocks(

@@ -442,9 +442,9 @@ def _copies() -> Iterable[Conversion]:
     scalar = frozenset({"scalar"})
     yield _step(from_scalar, requires=scalar, drops=scalar, effects=_COPY, cost=Cost(5e-7))
     for name, takes, requires, cost in (
-        ("copy", _FLAGS, _NONE, Cost(5e-7, 1.9e10)),
-        ("copy_to_contiguous", _VIEWABLE, _GAPS, Cost(5e-7, 7.5e9)),
-        ("copy_to_native", _MEMORY, _SWAPPED, Cost(1e-6, 1.4e10)),
+        ("copy", _FLAGS, _NONE, Cost(5e-7, 1.9e10, 1.2e11)),
+        ("copy_to_contiguous", _VIEWABLE, _GAPS, Cost(5e-7, 7.5e9, 1.5e10)),
+        ("copy_to_native", _MEMORY, _SWAPPED, Cost(1e-6, 1.4e10, 6e10)),
     ):
         yield _step(copy, takes=takes, requires=requires, effects=_COPY, cost=cost, name=name)
 
@@ -453,13 +453,13 @@ def _casts() -> Iterable[Conversion]:
     """Yield the casts, in groups of like speed: NumPy computes narrow reals one by one."""
     half, narrow = frozenset({"float16"}), _ML_DTYPES - {"bfloat16", "int4", "uint4"}
     fast, brief = _DTYPES - half - narrow, frozenset({"bfloat16"})
-    for name, source, target, bandwidth in (
-        ("cast", fast, fast - brief, 1.9e10),
-        ("cast_to_bfloat16", fast, brief, 1.1e10),
-        ("cast_to_half", fast, half, 3e9),
-        ("cast_half", half, fast | half, 4e9),
-        ("cast_narrow", narrow, _DTYPES, 8e9),
-        ("cast_to_narrow", fast | half, narrow, 1.5e9),
+    for name, source, target, cost in (
+        ("cast", fast, fast - brief, Cost(1.5e-6, 1.9e10, 6e10)),
+        ("cast_to_bfloat16", fast, brief, Cost(1.5e-6, 1.1e10)),
+        ("cast_to_half", fast, half, Cost(1.5e-6, 3e9)),
+        ("cast_half", half, fast | half, Cost(1.5e-6, 4e9)),
+        ("cast_narrow", narrow, _DTYPES, Cost(1.5e-6, 8e9)),
+        ("cast_to_narrow", fast | half, narrow, Cost(1.5e-6, 1.5e9)),
     ):
         make = partial(
             _step,
@@ -467,9 +467,10 @@ def _casts() -> Iterable[Conversion]:
             changes=frozenset({"dtype"}),
             to_dtypes=target,
             effects=_COPY,
+            cost=cost,
         )
         # One speed for all strides, so that no copy that comes before seems to gain anything.
-        yield make(cast, name=name, takes=_MEMORY, cost=Cost(1.5e-6, bandwidth))
+        yield make(cast, name=name, takes=_MEMORY)
         # Where any order will do, it is that of the value; elements that repeat have none.
         yield make(
             cast_in_order,
@@ -477,7 +478,6 @@ def _casts() -> Iterable[Conversion]:
             takes=_MEMORY - {"broadcast"},
             requires=_GAPS,
             adds=_GAPS,
-            cost=Cost(1.5e-6, bandwidth),
         )
 
 

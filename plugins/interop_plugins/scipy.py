@@ -641,7 +641,11 @@ def _list_layouts() -> Iterable[Conversion]:
 
 
 def _densifying() -> Iterable[Conversion]:
-    speeds = {"dok": 1e9, "lil": 4e9}
+    costs = {
+        "csc": Cost(2e-5, 8e9, 3e10),
+        "dok": Cost(1e-5, 1e9),
+        "lil": Cost(1e-5, 4e9),
+    }
     for layout in _LAYOUTS:
         yield Conversion(
             f"scipy.{layout}",
@@ -650,7 +654,7 @@ def _densifying() -> Iterable[Conversion]:
             takes=_VIEWABLE | _UNCOALESCED,
             drops=_UNCOALESCED,
             effects=frozenset({"densify"}),
-            cost=Cost(1e-5, speeds.get(layout, 1.3e10)),
+            cost=costs.get(layout, Cost(4e-6, 1.3e10, 6e10)),
             into=to_dense_into,
         )
 

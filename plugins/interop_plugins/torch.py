@@ -248,25 +248,28 @@ def _copies() -> Iterable[Conversion]:
     """Return the steps that write the same numbers, on the device or on another."""
     strided: dict[str, Any] = {"takes": _LAYOUT | _GRAD, "effects": _COPY}
     block: dict[str, Any] = {"takes": _BLOCK | _GRAD, "effects": _COPY}
-    yield from _everywhere("clone", dense.clone, 1.9e10, **block)
-    yield from _everywhere("contiguous", dense.clone, 4e9, requires=_GAPS, **strided)
+    yield from _everywhere("clone", dense.clone, 1.9e10, 1.5e11, **block)
+    yield from _everywhere("contiguous", dense.clone, 6e9, 8e10, requires=_GAPS, **strided)
     lazy: dict[str, Any] = {"drops": _LAZY, "effects": _COPY, "into": dense.fill}
     for name, trait in (("resolve_conj", _CONJ), ("resolve_neg", _NEG)):
         taken = {"takes": _BLOCK | _GRAD | _LAZY, "requires": trait}
-        yield from _everywhere(name, dense.resolve, 1.6e10, **taken, **lazy)
+        yield from _everywhere(name, dense.resolve, 1.6e10, 1.5e11, **taken, **lazy)
         taken = {"takes": _CARRIES, "requires": trait | _GAPS, "adds": _GAPS}
-        yield from _everywhere(f"{name}_in_order", dense.resolve_in_order, 1.6e10, **taken, **lazy)
+        kept = dense.resolve_in_order
+        yield from _everywhere(f"{name}_in_order", kept, 1.6e10, 1e11, **taken, **lazy)
     written: dict[str, Any] = {**strided, "cost": Cost(2e-6, 2e10)}
     yield _step("materialize_zeros", dense.clone, requires=_ZERO, drops=_ZERO, **written)
     yield from _moves(_step, dense.move, _LAYOUT | _GRAD, frozenset(_DEVICES))
 
 
-def _everywhere(name: str, function: Any, speed: float, **fields: Any) -> Iterable[Conversion]:
-    """Return a step with its speed on the host, and with that of an accelerator.
+def _everywhere(
+    name: str, function: Any, speed: float, cached: float, **fields: Any
+) -> Iterable[Conversion]:
+    """Return a step with its speeds on the host, and with that of an accelerator.
 
     The latter is assumed, not measured: half of what the memory of current ones can do.
     """
-    yield _step(name, function, devices=_CPU, cost=Cost(1.5e-6, speed), **fields)
+    yield _step(name, function, devices=_CPU, cost=Cost(1.5e-6, speed, cached), **fields)
     yield _step(name, function, devices=_ACCELERATORS, cost=Cost(1e-5, 1e12), **fields)
 
 
@@ -296,23 +299,23 @@ def _casts() -> Iterable[Conversion]:
     Complex numbers stay complex: torch would drop half of each, with a warning. On the host those
     casts are left out of which NumPy makes other numbers, so that it does not matter who casts.
     """
-    for name, source, target, speed in (
-        ("cast", _WHOLE, DTYPE_NAMES - _CLIPPED, 1.9e10),
-        ("cast_real", _REAL - _WHOLE - _SLOW - _DOUBLE, _REALS, 1.9e10),
-        ("cast_double", _DOUBLE, _REALS - {"float16"}, 1.9e10),
-        ("cast_narrow", _SLOW, _REALS, 2e9),
-        ("cast_complex", _COMPLEX, _COMPLEX, 1.9e10),
+    for name, source, target, speed, cached in (
+        ("cast", _WHOLE, DTYPE_NAMES - _CLIPPED, 1.9e10, 1.2e11),
+        ("cast_real", _REAL - _WHOLE - _SLOW - _DOUBLE, _REALS, 1.9e10, 1.2e11),
+        ("cast_double", _DOUBLE, _REALS - {"float16"}, 1.9e10, 1.2e11),
+        ("cast_narrow", _SLOW, _REALS, 2e9, 5e9),
+        ("cast_complex", _COMPLEX, _COMPLEX, 1.9e10, 1.2e11),
     ):
         pairs: dict[str, Any] = {"dtypes": source, "to_dtypes": target, "devices": _CPU}
         taken = _BLOCK | _GRAD
-        yield _cast(name, cost=Cost(2e-6, speed), takes=taken, **pairs)
+        yield _cast(name, cost=Cost(2e-6, speed, cached), takes=taken, **pairs)
         # torch walks what is strided one by one.
-        cost, taken = Cost(2e-6, min(speed, 3e9)), _LAYOUT | _GRAD
+        cost, taken = Cost(2e-6, min(speed, 3e9), min(cached, 2.5e10)), _LAYOUT | _GRAD
         yield _cast(f"{name}_strided", cost=cost, takes=taken, requires=_GAPS, **pairs)
         # Where any order will do, it is that of the tensor; elements that repeat have none.
         taken -= {"broadcast"}
         kept: dict[str, Any] = {"takes": taken, "requires": _GAPS, "adds": _GAPS, **pairs}
-        cost = Cost(2e-6, speed)
+        cost = Cost(2e-6, speed, min(cached, 1e11))
         yield _cast(f"{name}_in_order", dense.cast_in_order, cost=cost, **kept)
     yield from _casts_as_numpy()
     there = partial(_cast, devices=_ACCELERATORS, takes=_LAYOUT | _GRAD, cost=Cost(1e-5, 1e12))
@@ -446,21 +449,23 @@ def _densifying() -> Iterable[Conversion]:
             takes=_SHAPED | _GRAD | _GAPS,
             drops=_SHAPED,
             effects=frozenset({"densify"}),
-            cost=Cost(1e-5, 1.2e9 if layout in _BLOCKS else 3.2e9),
+            cost=Cost(1e-5, 1.2e9) if layout in _BLOCKS else Cost(5e-6, 3.2e9, 1e10),
         )
         if layout not in _BLOCKS:  # torch adds no blocks to an array
-            yield _sparse(
+            into = partial(
+                _sparse,
                 layout,
                 "",
-                "densify_into",
-                composite.densify_into,
+                function=composite.densify_into,
                 dtypes=_SPARSE_MATH - {"complex32"},
                 devices=_CPU,
-                takes=_UNCOALESCED | _GAPS,
-                drops=_UNCOALESCED,
+                takes=_GAPS,
                 effects=frozenset({"densify"}),
-                cost=Cost(1.5e-5, 1e10),
             )
+            yield into("densify_into", cost=Cost(5e-6, 1e10, 5e10))
+            if layout == "sparse_coo":
+                loose: dict[str, Any] = {"requires": _UNCOALESCED, "drops": _UNCOALESCED}
+                yield into("densify_loose_into", cost=Cost(2e-5, 1.5e9), **loose)
 
 
 def _layout_changes() -> Iterable[Conversion]:
