@@ -7,10 +7,12 @@ import json
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 from time import sleep
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -130,23 +132,29 @@ def test_what_is_tried_has_elements() -> None:
                 assert prod(trial.wanted.shape) > 1, promise.name
 
 
-def test_costs_are_judged_in_fresh_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Free memory goes back to the system before each round, and not between its calls."""
-    events: list[str] = []
+def test_large_results_are_judged_in_fresh_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before each timed call on the largest value, and no other, free memory goes back."""
+    events: list[Any] = []
     monkeypatch.setattr(_pace, "give_back", lambda: events.append("back"))
+    largest = _pace._SIDES[-1]
 
-    def call(value: int) -> None:
-        events.append("call")
-        sleep(1e-5 * value)
+    def call(side: int) -> None:
+        events.append(side)
+        sleep(1e-3)
 
-    step = SimpleNamespace(call=call, seconds=1.0, aliases=False, writes=True, before="a value")
-    said = _pace.judged_cost("copy", lambda shape: (shape[0], step))
+    def prepared(shape: tuple[int, ...]) -> Any:
+        seconds = 1.0 if shape[0] == largest else 1e-3
+        step = {"call": call, "seconds": seconds, "aliases": False, "writes": True, "before": "it"}
+        return shape[0], SimpleNamespace(**step)
+
+    said = _pace.judged_cost("copy", prepared)
     assert "copy takes a" in said
     assert "of its declared cost" in said
-    rounds = "".join(event[0] for event in events).split("b")[1:]
-    assert len(rounds) > _pace._ROUNDS
-    assert all(rounds)
-    assert {len(one) for one in rounds[:2]} == {1}
+    after = [b for a, b in pairwise(events) if a == "back"]
+    assert set(after) == {largest}
+    assert len(after) >= 3 * _pace._ROUNDS
+    # The others are the first of each attempt, and that by which the rounds are laid out.
+    assert events.count(largest) - len(after) == 6
 
 
 def test_a_plugin_is_named_in_four_ways() -> None:

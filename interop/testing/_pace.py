@@ -46,18 +46,19 @@ def judged_cost(label: str, prepared: _Prepared) -> str:
         if grows * side * side > _TOO_LONG:
             break
         value, step = prepared((side, side))
-        seconds, problem = _judged(label, value, step)
+        # Smaller results lie in memory used before: costs tell caches and fresh memory apart.
+        seconds, problem = _judged(label, value, step, fresh=side == _SIDES[-1])
         if problem:
             return problem
         grows = seconds / (side * side) if side > _SIDES[0] else 0.0
     return ""
 
 
-def _judged(label: str, value: Any, step: Step) -> tuple[float, str]:
+def _judged(label: str, value: Any, step: Step, *, fresh: bool) -> tuple[float, str]:
     """Return the seconds that a step takes, and what is wrong with its declared cost."""
     seconds = ratio = 0.0
     for attempt in range(3):
-        first, seconds, busy = _least(partial(step.call, value), attempt)
+        first, seconds, busy = _least(partial(step.call, value), attempt, fresh=fresh)
         # A framework may keep what it has once converted; while others keep the processor busy, a
         # thread that waits has not taken longer by itself.
         ratio = (max(first, seconds) + _CALL) / (step.seconds + _CALL)
@@ -72,22 +73,23 @@ def _judged(label: str, value: Any, step: Step) -> tuple[float, str]:
     return seconds, f"{label} takes {wrong} its declared cost ({said}; {step.before})"
 
 
-def _least(call: Callable[[], Any], attempt: int) -> tuple[float, float, float]:
+def _least(call: Callable[[], Any], attempt: int, *, fresh: bool) -> tuple[float, float, float]:
     """Return the seconds of the first call, of later ones at least, and those they are busy."""
     first, _ = _both(call, 1)  # it may have to import or to compile
     once = _both(call, 1)
     if once[0] > _TOO_LONG:
         return first, *once
-    number = max(1, min(200, int(5e-4 / max(once[0], 1e-7))))
+    # Of several calls in a row only the first would find the memory given back.
+    number = 1 if fresh else max(1, min(200, int(5e-4 / max(once[0], 1e-7))))
     gc.collect(0)
-    rounds = [once, *(_both(call, number) for _ in range(_ROUNDS * (attempt + 1)))]
+    rounds = [once, *(_both(call, number, fresh) for _ in range(_ROUNDS * (attempt + 1)))]
     return first, min(wall for wall, _ in rounds), min(busy for _, busy in rounds)
 
 
-def _both(call: Callable[[], Any], number: int) -> tuple[float, float]:
+def _both(call: Callable[[], Any], number: int, fresh: bool = False) -> tuple[float, float]:
     """Return the seconds a call takes by the clock and by the processor, of some calls in a row."""
-    # Costs are those of results in fresh memory, which is slower than what was just let go.
-    give_back()
+    if fresh:  # or its result would lie in what the one before has left, which is faster
+        give_back()
     start, busy = perf_counter(), thread_time()
     for _ in range(number):
         call()

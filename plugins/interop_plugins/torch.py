@@ -550,7 +550,7 @@ def _opaque() -> Iterable[Conversion]:
             composite.dequantize,
             takes=_GAPS,
             effects=frozenset({"dequantize"}),
-            cost=Cost(2e-6, 1.2e10, 5e10),
+            cost=Cost(4e-6, 1.2e10, 5e10),
             into=composite.dequantize_into,
         ),
     ]
