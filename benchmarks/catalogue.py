@@ -55,7 +55,7 @@ _COPIES = {
         "copies.middle",
         "all of these, about 1 MiB of memory that was used before",
         "all of these, 1 MiB",
-        1.0,
+        None,
     ),
 }
 
