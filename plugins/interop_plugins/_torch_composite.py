@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop.plugin import Declined, Parts
 
-from ._torch_dense import fresh, quietly
+from ._torch_dense import fill, fresh, quietly
 from ._torch_describe import components, dtype_name
 
 if TYPE_CHECKING:
@@ -423,7 +423,7 @@ def dequantize_into(out: torch.Tensor, value: torch.Tensor) -> None:
     """Write the real numbers into a tensor, some rows of them at a time."""
     _check_zero_points(value)
     if value.numel() < _PIECE or value.dtype not in _affine_tools().blanks:
-        out.copy_(value.dequantize())
+        fill(out, value.dequantize())
         return
     parts = take_apart_quantized(value)
     # Each row has a scale of its own if that is where the channels are.
@@ -434,7 +434,7 @@ def dequantize_into(out: torch.Tensor, value: torch.Tensor) -> None:
         arrays = {
             role: array[rows] if role in by_row else array for role, array in parts.arrays.items()
         }
-        out[rows].copy_(assemble_quantized(parts._replace(arrays=arrays)).dequantize())
+        fill(out[rows], assemble_quantized(parts._replace(arrays=arrays)).dequantize())
 
 
 def _check_zero_points(value: torch.Tensor) -> None:

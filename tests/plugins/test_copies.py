@@ -208,10 +208,15 @@ def test_out_takes_lazy_conjugates() -> None:
         assert (out == value.resolve_conj().resolve_neg().numpy()).all()
 
 
-def test_out_in_a_graph_is_refused() -> None:
+@pytest.mark.parametrize("kind", ["sparse", "codes", "many codes"])
+@pytest.mark.filterwarnings("ignore:torch.quantize_per:UserWarning")
+def test_out_in_a_graph_is_refused(kind: str) -> None:
     """A tensor that requires grad is not written behind the back of its graph."""
-    value = scipy.sparse.eye_array(3, format="csr", dtype="f4")
-    out = torch.zeros(3, 3, requires_grad=True)
+    side = 1000 if kind == "many codes" else 3
+    value = scipy.sparse.eye_array(side, format="csr", dtype="f4")
+    if kind != "sparse":
+        value = torch.quantize_per_tensor(torch.eye(side), 0.5, 0, torch.quint8)
+    out = torch.zeros(side, side, requires_grad=True)
     with pytest.raises(interop.errors.BadRequestError, match="requires grad"):
         interop.convert(value, out=out)
     assert not out.detach().any()
