@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,6 +34,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 #: Types that are remembered for one target; a program that makes classes as it goes starts over.
 _MOST_TYPES = 4096
+#: Sorts of calls that are remembered, by their words.
+_MOST_WORDS = 4096
 
 #: The methods through which values enter.
 _ENTRANCES = ("convert", "convert_tree", "plan", "spec", "_run")
@@ -71,7 +74,8 @@ class Interop:
         if costs:
             self._registry.price(costs)
         self._plugins: tuple[Plugin, ...] = ()
-        #: What to call for a target of the default request, if no shortcut serves the value.
+        #: What to call for the words of a call, and for a target alone if no shortcut serves.
+        self._served: dict[tuple[Any, ...], Callable[[Any], Any]] = {}
         self._targets: dict[Any, Callable[[Any], Any]] = {}
         self._shortcuts = Shortcuts()
         if not TYPE_CHECKING:
@@ -154,12 +158,17 @@ class Interop:
                 msg = "out= decides the format, dtype and device, and is written; pass it alone."
                 raise BadRequestError(msg)
             return self._fill(x, out, allow, forbid, stream)
+        if stream is None and like is None and not watch.blocks:
+            words = (to, dtype, device, copy, allow, forbid)
+            try:
+                served = self._served.get(words)
+            except TypeError:
+                pass  # a list or a set among them does not hash
+            else:
+                return (served or self._serve(words))(x)
         request = self._request(
             to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
         )
-        plain = stream is None and like is None and not watch.blocks and _hashable(to)
-        if plain and request.is_default:
-            return self._targets.setdefault(to, _planned(self, request, to))(x)
         return self._run(x, request, stream)
 
     def converter(
@@ -192,8 +201,8 @@ class Interop:
             to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
         )
         if stream is not None or like is not None or not request.is_default or not _hashable(to):
-            return _planned(self, request, fixed=True, stream=stream)
-        planned = _planned(self, request, to, fixed=True)
+            return _planned(self, partial(self._requests.current, request), stream=stream)
+        planned = _planned(self, partial(self._requests.current, request), to)
         return self._registry.shield(fixed_front(planned, self._shortcuts.table(to)))
 
     def convert_tree(
@@ -538,6 +547,28 @@ class Interop:
             words["device"] = words.get("device") or spec.device
         return self._requests.get(to, **words)
 
+    def _serve(self, words: tuple[Any, ...]) -> Callable[[Any], Any]:
+        """Return what to call for the words of a call, from now on."""
+        to, dtype, device, copy, allow, forbid = words
+        self._loaded()
+        renew = partial(
+            self._requests.get,
+            to,
+            dtype=dtype,
+            device=device,
+            copy=copy,
+            allow=allow,
+            forbid=forbid,
+        )
+        plain = renew().is_default and _hashable(to)
+        served = _planned(self, renew, to if plain else None)
+        if len(self._served) >= _MOST_WORDS:
+            self._served.clear()
+        self._served[words] = served
+        if plain:
+            self._targets[to] = served
+        return served
+
     def _run(self, x: Any, request: Request, stream: Any) -> Any:
         """Carry out the route for `x`."""
         spec = self.spec(x)
@@ -598,36 +629,36 @@ class Interop:
 
 
 def _planned(
-    face: Interop, request: Request, to: Any = None, *, fixed: bool = False, stream: Any = None
+    face: Interop, renew: Callable[[], Request], to: Any = None, *, stream: Any = None
 ) -> Callable[[Any], Any]:
     """Return a function that converts under one request by its planned routes.
 
     Parameters
     ----------
     face : Interop
-    request : Request
+    renew : callable
+        ``renew()`` returns the request under the policy in force, with routes of what is
+        registered now.
     to : str, type or module, optional
         The target, for which a shortcut is taken up once a route is known. None: no shortcut
         serves the request.
-    fixed : bool
-        Whether the request keeps its own policy, whichever is in force.
     stream : int, optional
     """
     seen: set[tuple[type, Runner]] = set()
-    registry, requests, engine = face._registry, face._requests, face._engine
+    registry, engine = face._registry, face._engine
     # One thing, so that no thread ever sees one half of it without the other.
-    held = -1, request
+    held: tuple[int, Request | None] = (-1, None)
 
     def planned(x: Any, /) -> Any:
         nonlocal held
+        if watch.blocks:
+            return face._run(x, renew(), stream)
         version, request = held
-        if registry.version != version:
+        if request is None or registry.version != version:
             seen.clear()
             version = registry.version
-            request = requests.current(request)
+            request = renew()
             held = version, request
-        if watch.blocks:
-            return face._run(x, requests.current(request) if fixed else requests.get(to), stream)
         spec = registry.describe(x)
         runner = request.routes.get(spec_class(spec)) or engine.route(spec, request)
         result = engine.carry_out(x, spec, request, runner, stream)

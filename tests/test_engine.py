@@ -14,6 +14,18 @@ from interop import Conversion, Cost, Interop, Spec, make_spec
 from tests.toys import Box, copy, describe, toy, view
 
 
+@pytest.mark.parametrize("words", [{}, {"dtype": "float32"}, {"copy": None, "allow": "detach"}])
+def test_a_target_means_what_is_registered_by_then(empty: Interop, words: dict[str, Any]) -> None:
+    """A format that is registered later is among those that a framework's name stands for."""
+    empty.register(toy("a"), toy("ring.one"), copy("a", "ring.one"))
+    box = Box("a", [1.0])
+    assert empty.convert(box, "ring", **words).kind == "ring.one"
+    fixed = empty.converter("ring", **words)
+    empty.register(toy("ring.two"), view("a", "ring.two"))
+    assert empty.convert(box, "ring", **words).kind == "ring.two"
+    assert fixed(box).kind == "ring.one"
+
+
 def test_a_declined_step_is_left_out_and_the_rest_goes_on_from_there(empty: Interop) -> None:
     """Declined makes the core plan again from where it stands, keeping what was done."""
     seen: list[str] = []
