@@ -637,8 +637,7 @@ def _planned(
     ----------
     face : Interop
     renew : callable
-        ``renew()`` returns the request under the policy in force, with routes of what is
-        registered now.
+        ``renew()`` returns the request that is meant now, with routes of what is registered now.
     to : str, type or module, optional
         The target, for which a shortcut is taken up once a route is known. None: no shortcut
         serves the request.

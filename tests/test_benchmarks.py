@@ -271,9 +271,8 @@ def test_the_cache_of_routes_does_not_grow_with_the_shapes(loaded: interop.Inter
                 made = loaded.convert(view, to="numpy", dtype="float64")
                 assert made.shape == view.shape
         counts.append(crowd.kept_routes(loaded))
-    # Sizes from 4 B to 160 kB are 9 powers of 4.
-    assert counts[0] <= 9
-    assert counts[1] <= 9
+    # Sizes from 4 B to 39 kB are 8 powers of 4, and up to 159 kB they are 9.
+    assert counts == [8, 9]
 
 
 def test_crowds_are_as_large_as_asked_for() -> None:

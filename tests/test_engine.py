@@ -26,6 +26,20 @@ def test_a_target_means_what_is_registered_by_then(empty: Interop, words: dict[s
     assert fixed(box).kind == "ring.one"
 
 
+def test_sorts_of_calls_that_are_remembered_are_bounded(
+    empty: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that asks in ever new words starts over, and is answered all the same."""
+    from interop import _interop
+
+    monkeypatch.setattr(_interop, "_MOST_WORDS", 3)
+    empty.register(toy("a"), toy("b"), copy("a", "b", changes=frozenset({"dtype"})))
+    for dtype in ("float32", "float64", "int64", "bfloat16", "uint16"):
+        for _ in range(2):
+            assert empty.convert(Box("a", [1.0]), "b", dtype=dtype, allow="narrow").dtype == dtype
+        assert len(empty._served) <= 3
+
+
 def test_a_declined_step_is_left_out_and_the_rest_goes_on_from_there(empty: Interop) -> None:
     """Declined makes the core plan again from where it stands, keeping what was done."""
     seen: list[str] = []
