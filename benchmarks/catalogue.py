@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from interop import Cost, Interop
-from interop._calibration import calibrate
-from interop._costs import stored
+from interop._calibration.measure import calibrate
+from interop._registry.costs import stored
 
 from .table import Cell, Line, Listing, Result, Table, from_rows
 from .timing import Row

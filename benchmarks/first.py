@@ -49,12 +49,12 @@ def modules():
     import importlib.metadata, pluggy
 timed("modules of the loader", modules)
 def loader():
-    import interop._plugins
+    import interop._registry.discovery
 timed("loader", loader)
-import importlib.metadata, interop._plugins, interop._registry
-wrap(interop._plugins, "entry_points", lambda *a, **w: "entry points")
+import importlib.metadata, interop._registry.discovery, interop._registry.registry
+wrap(interop._registry.discovery, "entry_points", lambda *a, **w: "entry points")
 wrap(importlib.metadata.EntryPoint, "load", lambda e: "import " + e.name)
-wrap(interop._registry.Registry, "add", lambda r, f=(), c=(), d=(), p=None: "add " + p.plugin)
+wrap(interop._registry.registry.Registry, "add", lambda r, f=(), c=(), d=(), p=None: "add " + p.plugin)
 timed("plugins", interop.plugins)
 if framework:
     import torch

@@ -7,8 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from interop._costs import stored
-from interop._front import COMPILED
+from interop._registry.costs import stored
 
 __all__ = ["cupy_finds", "device", "machine", "torch_finds"]
 
@@ -28,7 +27,6 @@ def machine() -> dict[str, str]:
         "CUDA device": device(),
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
-        "interop": "compiled" if COMPILED else "not compiled",
         "packages": ", ".join(_versions()),
         "costs of steps": "calibrated on this machine" if stored() else "as declared",
     }

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from scipy.stats import spearmanr
 
 from interop import Cost, Interop, InteropError
-from interop._runner import Halt, Runner
-from interop._sample import NoSample, Wanted, sample
+from interop._calibration.sample import NoSample, Wanted, sample
+from interop._execution.runner import Halt, Runner
 
 __all__ = ["Prediction", "Summary", "rows", "summary"]
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from interop._memory import give_back
+from interop._execution.memory import give_back
 
 __all__ = ["Row", "against", "back_memory", "compare", "interleaved", "small"]
 

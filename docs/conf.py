@@ -12,8 +12,8 @@ from sphinx.application import Sphinx
 
 import interop
 import interop.testing
-from interop._command.network import network, routes
-from interop._command.page import page
+from interop._cli.network import network, routes
+from interop._cli.page import page
 from interop.plugin import DTYPES
 
 sys.path.insert(0, str(Path(__file__).parent))

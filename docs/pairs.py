@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import interop
-from interop._format import Format, common_axes
-from interop._sample import NoSample, Wanted, sample
-from interop._trace import shares_memory
+from interop._calibration.sample import NoSample, Wanted, sample
+from interop._execution.trace import shares_memory
+from interop._model.format import Format, common_axes
 from interop.errors import InteropError, RefusedError
 
 STORED = Path(__file__).parent / "reference" / "_pairs.md"

@@ -90,6 +90,6 @@ def install(
     # Of the bundled plugins only what the trial needs: the others take long to import.
     monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", HEAVY)
     # What was looked for before is forgotten.
-    from interop import _engine
+    from interop._execution import engine as _engine
 
     monkeypatch.setattr(_engine, "_found", {})

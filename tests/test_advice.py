@@ -110,7 +110,7 @@ def test_another_device_is_never_needless(face: Interop) -> None:
 
 def test_the_advice_stays_with_a_route_that_has_a_shortcut(empty: Interop) -> None:
     """No shortcut stands for a route that somebody is to be warned of."""
-    from interop._runner import Runner
+    from interop._execution.runner import Runner
 
     empty.register(toy("a"), toy("b"), view("a", "b", shortcut=lambda value: Box("b", [])))
     value = Box("a", [1.0])

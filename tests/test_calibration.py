@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 import interop
-from interop import Conversion, Cost, Interop, _calibration, make_spec
-from interop import _costs as kept
-from interop._calibration import calibrate
-from interop._conversion import CACHED
-from interop._sample import NoSample, Wanted, _varied, sample
-from interop._trace import shares_memory
+from interop import Conversion, Cost, Interop, make_spec
+from interop._calibration.measure import calibrate
+from interop._calibration.measure import measure as _calibration
+from interop._calibration.sample import NoSample, Wanted, _varied, sample
+from interop._execution.trace import shares_memory
+from interop._model.cost import CACHED
+from interop._registry.registry import costs as kept
 
 from .toys import Box, toy
 
@@ -209,7 +210,7 @@ def test_without_platformdirs_there_is_no_file(in_subprocess: Callable[..., str]
         del os.environ["INTEROP_CALIBRATION"]
         sys.modules["platformdirs"] = None
         import interop
-        from interop._costs import default_file
+        from interop._registry.costs import default_file
         print(default_file(), interop.convert([1, 2], to="numpy"))
     """
     assert in_subprocess(program).strip() == "None [1 2]"

@@ -17,8 +17,8 @@ import pytest
 
 import interop
 from interop import Cost, Interop
-from interop import _costs as kept
-from interop._calibration import Calibration
+from interop._calibration.measure import Calibration
+from interop._registry.registry import costs as kept
 from tests.strange import HEAVY
 from tests.test_docs import timeless
 from tests.toys import toy, view
@@ -31,7 +31,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Run the command in this process, with a measurement that takes no time."""
     from typer.testing import CliRunner
 
-    from interop._command import cli, commands
+    from interop._cli import cli, commands
 
     def measure(face: Interop, progress: Any, *, budget: float) -> Calibration:
         progress(0, 1, "numpy float32")
@@ -44,7 +44,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 def test_the_entry_point_is_declared() -> None:
     """The distribution installs the command, and the extra holds what it needs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["scripts"] == {"interop": "interop._command.cli:main"}
+    assert project["scripts"] == {"interop": "interop._cli.cli:main"}
     needs = {line.partition(">")[0] for line in project["optional-dependencies"]["cli"]}
     assert needs == {"typer", "rich", "platformdirs", "packaging"}
 
@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_written_is_found_out_before_measuring(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Nobody waits for a measurement whose result has no place."""
-    from interop._command import commands
+    from interop._cli import commands
 
     def never(*_: Any, **__: Any) -> Calibration:
         raise AssertionError("it has measured")
@@ -133,7 +133,9 @@ def test_help_names_the_commands(run: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("missing", ["typer", "rich", "platformdirs", "packaging"])
 def test_without_the_extra_one_line_says_how_to_get_it(missing: str) -> None:
     """What is not installed is named with the line that installs it, and the code is 2."""
-    program = f"import sys; sys.modules[{missing!r}] = None; from interop._command.cli import main; main()"
+    program = (
+        f"import sys; sys.modules[{missing!r}] = None; from interop._cli.cli import main; main()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
     )
@@ -149,7 +151,7 @@ def test_the_command_works_in_a_pipe(tmp_path: Path) -> None:
     path = tmp_path / "costs.json"
     words = ["calibrate", "--file", str(path), "--seconds", "6"]
     done = subprocess.run(
-        [sys.executable, "-m", "interop._command.cli", *words],
+        [sys.executable, "-m", "interop._cli.cli", *words],
         capture_output=True,
         text=True,
         check=False,
@@ -263,8 +265,8 @@ def test_a_plugin_that_failed_is_code_1(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The list is shown all the same, with the reason."""
-    from interop._command import listings
-    from interop._plugins import Plugin
+    from interop._cli import listings
+    from interop._registry.discovery import Plugin
 
     class Face:
         def plugins(self) -> tuple[Plugin, ...]:
@@ -305,7 +307,7 @@ def test_the_graph_is_a_page_with_routes(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As HTML the routes of all pairs are in the file."""
-    from interop._command import listings
+    from interop._cli import listings
 
     face = interop.Interop(plugins=False)
     face.register(toy("a"), toy("b"), view("a", "b"))
@@ -326,10 +328,10 @@ def test_the_graph_is_a_page_with_routes(
 @pytest.fixture
 def ill(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which a framework is broken, and two conversions are."""
-    from interop._command import doctor
-    from interop._command.diagnosis import Diagnosis, Driver, Finding, Framework
-    from interop._command.trial import Lane, Trial, Tried
-    from interop._plugins import Plugin
+    from interop._cli import doctor
+    from interop._cli.diagnosis import Diagnosis, Driver, Finding, Framework
+    from interop._cli.trial import Lane, Trial, Tried
+    from interop._registry.discovery import Plugin
 
     a, b, c = Lane("a", "cpu"), Lane("b", "cpu"), Lane("b.csr", "cuda")
     broken = Framework("odd", "odd", "odd", "1.5", "broken", None, "pip install odd", ("odd",))
@@ -424,7 +426,7 @@ def test_the_doctors_findings_are_json(run: Callable[..., Any]) -> None:
 
 def _program(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "interop._command.cli", *words],
+        [sys.executable, "-m", "interop._cli.cli", *words],
         capture_output=True,
         text=True,
         check=False,
@@ -491,7 +493,7 @@ def test_an_interruption_has_a_code_of_its_own(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Ctrl-C ends with 130."""
-    from interop._command import commands
+    from interop._cli import commands
 
     def interrupted(*_: Any, **__: Any) -> Calibration:
         raise KeyboardInterrupt

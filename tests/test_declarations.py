@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from interop import _plugins, plugin
-from interop._registry import Registry
+from interop import plugin
+from interop._registry.registry import Registry
+from interop._registry.registry import discovery as _plugins
 from interop.plugin import Format, hookimpl
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from interop import Interop
-from interop._command import diagnosis
-from interop._command.diagnosis import Diagnosis, Finding, diagnose
-from interop._command.probe import how_it_ended
+from interop._cli import diagnosis
+from interop._cli.diagnosis import Diagnosis, Finding, diagnose
+from interop._cli.probe import how_it_ended
 from tests.strange import FRAMEWORK, install
 
 

@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 import pytest
 
-from interop._dlpack import CheckedProducer, Export, checked_export, export
+from interop._toolkit.dlpack import CheckedProducer, Export, checked_export, export
 from interop.errors import HandOffError
 
 

@@ -9,8 +9,8 @@ from itertools import combinations
 import pytest
 
 from interop import Interop
-from interop._command.drawing import Card, cards, dot, mermaid, svg
-from interop._command.network import Network, network
+from interop._cli.drawing import Card, cards, dot, mermaid, svg
+from interop._cli.network import Network, network
 from tests.toys import copy, toy, view
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from interop._dtype import DTYPES, bit_carrier, itemsize, narrowed, preserves, promoted
+from interop._model.dtype import DTYPES, bit_carrier, itemsize, narrowed, preserves, promoted
 
 
 def _numpy(name: str) -> np.dtype:

@@ -30,7 +30,7 @@ def test_sorts_of_calls_that_are_remembered_are_bounded(
     empty: Interop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A program that asks in ever new words starts over, and is answered all the same."""
-    from interop import _interop
+    from interop._api import interop as _interop
 
     monkeypatch.setattr(_interop, "_MOST_WORDS", 3)
     empty.register(toy("a"), toy("b"), copy("a", "b", changes=frozenset({"dtype"})))
@@ -270,7 +270,7 @@ def test_a_rival_from_elsewhere_takes_the_shortcut_away(empty: Interop) -> None:
     empty._registry.add(
         [toy("a"), toy("b")],
         [view("a", "b", shortcut=shortcut)],
-        provenance=interop._registry.Provenance("p", "other", "1"),
+        provenance=interop._registry.registry.Provenance("p", "other", "1"),
     )
     empty.register(copy("a", "b"))
     box = Box("a", [1.0])

@@ -1,53 +1,28 @@
-"""The front: the same compiled and as it stands."""
+"""The front: what a call meets first."""
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import pickle
 from functools import partial
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 import interop
-from interop import _front
+from interop._execution import fast_path
 
 
-def _as_it_stands() -> ModuleType:
-    """Return the module as Python reads it, under another name."""
-    source = Path(interop.__file__).with_name("_front.py")
-    found = importlib.util.spec_from_file_location("interop._front_as_it_stands", source)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
-_READ = _as_it_stands()
-#: In a checkout that was installed without a compiler the two are one and the same.
-FRONTS = [_READ, _front]
-
-
-@pytest.fixture(params=FRONTS, ids=["Python", "installed"])
-def made(request: pytest.FixtureRequest) -> ModuleType:
-    """Give the module, in each of its forms."""
-    module: ModuleType = request.param
-    return module
+@pytest.fixture
+def made() -> ModuleType:
+    """Give the module."""
+    return fast_path
 
 
 def _full(x: Any, /, to: Any = None, *, copy: bool | None = None) -> Any:
     """Convert in full."""
     return "full", x, to, copy
-
-
-def test_a_file_tells_whether_it_was_compiled() -> None:
-    """What was imported from Python's own source says that it was not compiled."""
-    assert not _READ.COMPILED
-    assert str(_front.__file__).endswith(".py") != _front.COMPILED
 
 
 def test_a_plain_value_is_served_by_its_shortcut(made: ModuleType) -> None:

@@ -19,7 +19,7 @@ import sparse
 import torch
 
 import interop
-from interop._trace import shares_memory
+from interop._execution.trace import shares_memory
 
 NUMBERS = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "

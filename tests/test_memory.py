@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interop import _memory
+from interop._execution import memory as _memory
 
 
 def test_available_memory_is_plausible() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from interop import Interop
-from interop._command.network import KINDS, network, routes
+from interop._cli.network import KINDS, network, routes
 from tests.toys import copy, toy, view
 
 

@@ -10,7 +10,7 @@ import scipy.sparse
 
 import interop
 from interop import Interop, make_spec
-from interop._command.notation import Words, read, read_spec
+from interop._cli.notation import Words, read, read_spec
 from interop.errors import BadRequestError, UnknownValueError
 from tests.toys import toy
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from interop import Interop
-from interop._command.network import network, routes
-from interop._command.page import page
+from interop._cli.network import network, routes
+from interop._cli.page import page
 from tests.browser import Browser, missing
 from tests.toys import copy, toy, view
 

@@ -8,9 +8,9 @@ import pytest
 
 import interop
 from interop import Conversion, Cost, Interop, make_spec
-from interop._links import EACH
-from interop._planner import Planner
-from interop._search import Label
+from interop._planning.bound import EACH
+from interop._planning.planner import Planner
+from interop._planning.search import Label
 from interop.errors import RefusedError
 from tests.toys import copy, toy, view
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import interop
-from interop import _plugins
-from interop._registry import Registry
+from interop._registry.registry import Registry
+from interop._registry.registry import discovery as _plugins
 from interop.plugin import Conversion, Format, hookimpl
 
 

@@ -8,7 +8,8 @@ import threading
 import pytest
 
 import interop
-from interop._policy import EFFECTS, Policy, adjust, current_policy, watch
+from interop._model.effect import EFFECTS
+from interop._planning.policy import Policy, adjust, current_policy, watch
 
 #: Section 4 of the contract: what is allowed unless the caller says otherwise.
 DEFAULTS = {

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import interop
-from interop._dtype import preserves
-from interop._trace import shares_memory
+from interop._execution.trace import shares_memory
+from interop._model.dtype import preserves
 
 DTYPES = [
     "bool",

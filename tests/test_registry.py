@@ -6,7 +6,8 @@ import pytest
 
 import interop
 from interop import Conversion, DtypeFamily, Format, Interop
-from interop._registry import Provenance, Registry
+from interop._registry.declared import Provenance
+from interop._registry.registry import Registry
 from tests.toys import Box, copy, toy, view
 
 ONE, TWO = Provenance("p", "one", "1.0"), Provenance("q", "two", "2.0")

@@ -8,8 +8,8 @@ import torch
 
 import interop
 from interop import Conversion, Format, Interop
-from interop._sample import NoSample, Numbers, Wanted, fitted, sample
-from interop._step import Edge
+from interop._calibration.sample import NoSample, Numbers, Wanted, fitted, sample
+from interop._planning.step import Edge
 
 HOST = [
     one.name

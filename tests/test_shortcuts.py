@@ -13,9 +13,9 @@ import numpy as np
 
 import interop
 from interop import Format, Interop
-from interop._policy import watch
-from interop._registry import Provenance
-from interop._shortcuts import Shortcuts
+from interop._execution.fast_path import Shortcuts
+from interop._planning.policy import watch
+from interop._registry.declared import Provenance
 from interop.plugin import itself
 from tests.toys import Box, toy, view
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interop import Spec, make_spec
-from interop._spec import representative, spec_class
+from interop._model.spec import representative, spec_class
 
 
 def test_a_spec_is_frozen_hashable_and_readable() -> None:

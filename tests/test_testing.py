@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import interop.testing
-from interop._interop import Interop
-from interop._sample import axes_of
+from interop._api.interop import Interop
+from interop._calibration.sample import axes_of
 from interop.errors import PluginError
 from interop.testing import CHECKS, Finding, PluginTests, Report, _pace, check
 from interop.testing._session import Session

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interop import _threads
+from interop._toolkit import threads as _threads
 from interop.plugin import heed, spread
 
 LARGE = 2**26
@@ -187,7 +187,7 @@ def test_torch_limits_threads(in_subprocess: Callable[[str], str]) -> None:
     """torch.set_num_threads counts for copies that NumPy makes."""
     program = """
         import interop, torch
-        from interop._threads import threads
+        from interop._toolkit.threads import threads
         interop.plugins()
         torch.set_num_threads(1)
         print(threads())

@@ -15,7 +15,7 @@ import torch
 
 import interop
 from interop import Conversion, Interop
-from interop._front import COMPILED
+from interop._execution.fast_path import COMPILED
 from interop.errors import RefusedError
 from tests.toys import Box, toy
 

@@ -20,7 +20,7 @@ import scipy.sparse
 import torch
 
 import interop
-from interop import _leaves
+from interop._api import leaves as _leaves
 from interop.errors import (
     BadRequestError,
     ConversionError,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from interop import Interop
-from interop._command.trial import Lane, Trial, Tried, try_all
+from interop._cli.trial import Lane, Trial, Tried, try_all
 from tests.strange import FRAMEWORK, TO_PYTHON, install
 
 ODD, NUMPY = Lane("odd", "cpu"), Lane("numpy", "cpu")

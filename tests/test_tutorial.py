@@ -117,7 +117,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     (site / "parent.pth").write_text(f"import site; site.addsitedir({parent!r})\n")
     for command, program in {
         "pip": "from pip._internal.cli.main import main",
-        "interop": "from interop._command.cli import main",
+        "interop": "from interop._cli.cli import main",
     }.items():
         script = where / "bin" / command
         script.write_text(f"#!{where}/bin/python\nimport sys\n{program}\nsys.exit(main())\n")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interop._device import matches
-from interop._policy import COPYING, LOSING
-from interop._runner import Halt, Runner
-from interop._sample import NoSample, Wanted
-from interop._spec import MEMORY_TRAITS, TRAITS, Spec
-from interop._step import Edge, Step
-from interop._trace import trace
+from interop._calibration.sample import NoSample, Wanted
+from interop._execution.runner import Halt, Runner
+from interop._execution.trace import trace
+from interop._model.device import matches
+from interop._model.effect import COPYING, LOSING
+from interop._model.spec import MEMORY_TRAITS, TRAITS, Spec
+from interop._planning.step import Edge, Step
 from interop.errors import InteropError
 
 from ._memory import Memory
@@ -21,7 +21,7 @@ from ._truth import REFUSALS, Reading, Truth, expected, numbers, same
 if TYPE_CHECKING:
     import numpy as np
 
-    from interop._interop import Interop
+    from interop._api.interop import Interop
 
     Array = np.ndarray[Any, Any]
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from interop._dtype import DTYPES, itemsize
-from interop._engine import importable
-from interop._format import Format, itself
-from interop._policy import COPYING, EFFECTS
-from interop._runner import Halt
-from interop._sample import NoSample, Wanted
-from interop._spec import MEMORY_TRAITS, Spec
+from interop._calibration.sample import NoSample, Wanted
+from interop._execution.runner import Halt
+from interop._model.dtype import DTYPES, itemsize
+from interop._model.effect import COPYING, EFFECTS
+from interop._model.format import Format, itself
+from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._registry.installed import importable
 from interop.errors import Declined, InteropError, RefusedError
 
 from ._memory import Memory

@@ -6,14 +6,14 @@ import ctypes
 import gc
 from typing import TYPE_CHECKING, Any
 
-from interop._spec import Spec
-from interop._trace import shares_memory
+from interop._execution.trace import shares_memory
+from interop._model.spec import Spec
 from interop.errors import Declined
 
 from ._truth import Truth, same
 
 if TYPE_CHECKING:
-    from interop._interop import Interop
+    from interop._api.interop import Interop
 
 __all__ = ["Memory", "overwrite_freed"]
 

@@ -8,8 +8,8 @@ from functools import partial
 from time import perf_counter, thread_time
 from typing import Any
 
-from interop._memory import give_back
-from interop._step import Step
+from interop._execution.memory import give_back
+from interop._planning.step import Step
 
 __all__ = ["judged_cost"]
 

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from interop._engine import importable
+from interop._registry.installed import importable
 
 from ._notes import Notes
 from ._subject import Bench, Promise

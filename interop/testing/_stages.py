@@ -8,9 +8,9 @@ from itertools import count
 from time import process_time
 from typing import Any
 
-from interop._policy import COPYING, EFFECTS
-from interop._sample import NoSample, fitted
-from interop._step import Edge, Step
+from interop._calibration.sample import NoSample, fitted
+from interop._model.effect import COPYING, EFFECTS
+from interop._planning.step import Edge, Step
 from interop.errors import Declined, InteropError, RefusedError
 
 from ._calls import OF_A_CALL, Caller, Refused

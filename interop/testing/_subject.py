@@ -15,11 +15,12 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import NamedTuple
 
-from interop._format import Format
-from interop._interop import Interop
-from interop._plugins import GROUP, enlist
-from interop._registry import Declared, Provenance, Registry
-from interop._step import Edge
+from interop._api.interop import Interop
+from interop._model.format import Format
+from interop._planning.step import Edge
+from interop._registry.declared import Declared, Provenance
+from interop._registry.discovery import GROUP, enlist
+from interop._registry.registry import Registry
 from interop.errors import PluginError
 
 __all__ = ["CHECKS", "Bench", "Promise", "Subject", "found"]

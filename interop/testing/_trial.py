@@ -7,19 +7,19 @@ from itertools import cycle, islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from interop._device import device_type, matches
-from interop._dtype import DTYPES, bit_carrier, preserves
-from interop._engine import importable
-from interop._format import Format
-from interop._registry import Registry
-from interop._sample import NoSample, Wanted, axes_of, sample
-from interop._spec import MEMORY_TRAITS, Spec
-from interop._step import Edge, Step, Wants
+from interop._calibration.sample import NoSample, Wanted, axes_of, sample
+from interop._model.device import device_type, matches
+from interop._model.dtype import DTYPES, bit_carrier, preserves
+from interop._model.format import Format
+from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._planning.step import Edge, Step, Wants
+from interop._registry.installed import importable
+from interop._registry.registry import Registry
 
 from ._truth import REFUSALS, numbers
 
 if TYPE_CHECKING:
-    from interop._interop import Interop
+    from interop._api.interop import Interop
 
 __all__ = [
     "Trial",

@@ -13,18 +13,18 @@ from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interop._dtype import DTYPES, itemsize
-from interop._format import Format, Parts
-from interop._policy import EFFECTS
-from interop._sample import Numbers, Wanted
-from interop._spec import MEMORY_TRAITS, Spec
-from interop._step import Step
+from interop._calibration.sample import Numbers, Wanted
+from interop._model.dtype import DTYPES, itemsize
+from interop._model.effect import EFFECTS
+from interop._model.format import Format, Parts
+from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._planning.step import Step
 from interop.errors import InteropError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from interop._interop import Interop
+    from interop._api.interop import Interop
 
     Array = np.ndarray[Any, Any]
 

@@ -6,8 +6,9 @@ from functools import partial
 from math import isnan, prod
 from typing import Any, NamedTuple
 
+import interop
 from interop.errors import HandOffError
-from interop.plugin import Spec, convert, itemsize
+from interop.plugin import Spec, itemsize
 
 __all__ = ["DENSE", "INDEX_DTYPES", "Facts", "checked", "describe", "facts", "map_chunks", "wrap"]
 
@@ -141,7 +142,7 @@ def checked(chunk: Any, expected: Facts) -> Any:
 
 def convert_chunk(chunk: Any, *, to: str, expected: Facts, **words: Any) -> Any:
     """Return a chunk in another format; this is what runs in the workers."""
-    return convert(checked(chunk, expected), to, **words)
+    return interop.convert(checked(chunk, expected), to, **words)
 
 
 def map_chunks(
@@ -164,7 +165,7 @@ def map_chunks(
     if dtype not in (None, expected.dtype):  # to name it is consent to a cast, so only for one
         words["dtype"] = dtype
     words = {word: said for word, said in words.items() if said is not None}
-    meta = convert(value._meta, to, **words)
+    meta = interop.convert(value._meta, to, **words)
     convert_each = partial(convert_chunk, to=to, expected=expected, **words)
     return value.map_blocks(convert_each, dtype=meta.dtype, meta=meta)
 

@@ -10,8 +10,8 @@ from functools import partial
 from math import isnan, prod
 from typing import Any
 
+import interop
 from interop.errors import HandOffError
-from interop.plugin import convert
 
 from ._dask_chunks import DENSE, INDEX_DTYPES, Facts, checked, facts, map_chunks
 
@@ -55,7 +55,7 @@ def compute_tensor(value: Any) -> Any:
 
     Of tensors, distributed sends only those of dtypes that NumPy has by itself.
     """
-    return convert(compute(map_chunks(value, to="numpy")), "torch")
+    return interop.convert(compute(map_chunks(value, to="numpy")), "torch")
 
 
 def _in_this_process(value: Any) -> bool:
@@ -167,7 +167,7 @@ def _sparse(value: Any, expected: Facts) -> Any:
     _check_indices(tuple(map(sum, lengths)), sum(chunk.nnz for chunk in chunks), dtype)
     library, _, layout = expected.kind.partition(".")
     if len(chunks) == 1:
-        joined = convert(chunks[0], expected.kind, copy=True)
+        joined = interop.convert(chunks[0], expected.kind, copy=True)
     elif library == "scipy":
         joined = _blocks(chunks, counts, layout)
     else:

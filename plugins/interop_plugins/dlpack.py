@@ -10,15 +10,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
-from interop.plugin import (
-    DTYPES,
-    MEMORY_TRAITS,
-    Export,
-    Format,
-    Spec,
-    checked_export,
-    hookimpl,
-)
+from interop.plugin import DTYPES, MEMORY_TRAITS, Export, Format, Spec, checked_export, hookimpl
 
 __all__ = ["interop_formats"]
 

@@ -214,7 +214,7 @@ def interop_formats() -> Iterable[Format]:
     return [
         Format(
             f"quantized.{framework}",
-            types=("interop._quantized:QuantizedArray",),
+            types=("interop._model.quantized:QuantizedArray",),
             describe=describe,
             dtypes=DTYPES,
             devices=_DEVICES[framework],

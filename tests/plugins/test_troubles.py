@@ -11,7 +11,7 @@ import cupy
 import pytest
 import torch
 
-from interop._plugins import troubles
+from interop._registry.discovery import troubles
 
 
 def test_a_torch_without_numpy_says_so(in_subprocess: Callable[..., str]) -> None:
@@ -23,7 +23,7 @@ def test_a_torch_without_numpy_says_so(in_subprocess: Callable[..., str]) -> Non
             warnings.simplefilter("ignore")  # torch warns of it when it is imported
             import torch
         del sys.modules["numpy"]
-        from interop._plugins import troubles
+        from interop._registry.discovery import troubles
         print(json.dumps([[*one] for one in troubles("array-interop", "torch")]))
     """
     ((problem, fix, formats, others, devices),) = json.loads(in_subprocess(program))

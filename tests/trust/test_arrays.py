@@ -15,8 +15,8 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import interop
-from interop._dtype import preserves
-from interop._trace import shares_memory
+from interop._execution.trace import shares_memory
+from interop._model.dtype import preserves
 from interop.errors import InteropError
 from tests.trust.effort import cases
 

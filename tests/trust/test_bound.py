@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from interop import Format, Interop, Spec, make_spec
-from interop._dtype import itemsize
-from interop._search import Label, Search, State
+from interop._model.dtype import itemsize
+from interop._planning.search import Label, Search, State
 from interop.errors import RefusedError
 from tests.trust.effort import SEED, count
 

@@ -1,0 +1,36 @@
+"""Every public name and where it lives: type checkers read this file, and so does `__init__`."""
+
+from interop_plugins.signatures import Convert, MakeConverter
+
+from . import errors as errors
+from ._api.default import default as default
+from ._api.interop import Interop as Interop
+from ._execution.trace import Receipt as Receipt
+from ._execution.trace import trace as trace
+from ._model.conversion import Conversion as Conversion
+from ._model.cost import Cost as Cost
+from ._model.effect import EFFECTS as EFFECTS
+from ._model.extension import DtypeFamily as DtypeFamily
+from ._model.format import Format as Format
+from ._model.format import Parts as Parts
+from ._model.quantized import QuantizedArray as QuantizedArray
+from ._model.spec import TRAITS as TRAITS
+from ._model.spec import Spec as Spec
+from ._model.spec import make_spec as make_spec
+from ._planning.policy import policy as policy
+from ._planning.route import Route as Route
+from ._version import __version__ as __version__
+from .errors import InteropError as InteropError
+
+# The methods of the instance that all of a process share.
+convert: Convert
+converter: MakeConverter
+accepts = default.accepts
+conversion = default.conversion
+conversions = default.conversions
+convert_tree = default.convert_tree
+formats = default.formats
+plan = default.plan
+plugins = default.plugins
+register = default.register
+spec = default.spec

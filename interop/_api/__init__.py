@@ -1,0 +1,3 @@
+"""The methods behind the functions of the package."""
+
+from __future__ import annotations

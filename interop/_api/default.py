@@ -1,0 +1,21 @@
+"""The instance whose methods are the functions of the package."""
+
+from __future__ import annotations
+
+from .interop import Interop
+
+__all__ = ["default"]
+
+
+class _Default(Interop):
+    """The one instance of which there is the like in every process."""
+
+    def __reduce__(self) -> str:
+        return "default"  # found by this name where it is loaded
+
+
+default = _Default()
+
+# Worker processes find what they are to call by the name under which it was pickled.
+for _name, _place in (("__module__", "interop"), ("__qualname__", "convert")):
+    setattr(default.convert, _name, _place)

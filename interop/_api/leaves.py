@@ -1,0 +1,159 @@
+"""The leaves of a tree: all of them planned, then each converted once, however often it occurs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from interop._execution.engine import Engine
+from interop._execution.runner import Runner
+from interop._model.spec import Spec
+from interop._planning.request import Request
+from interop._registry.registry import Registry
+from interop.errors import InteropError, NotInstalledError, UnknownValueError
+
+from .tree import Tree, joined
+
+__all__ = ["array_spec", "convert_leaves", "located"]
+
+#: What a value may lose on its way to a result that is the same for two values over one memory.
+_LOST = frozenset({"grad"})
+
+
+class _Group(NamedTuple):
+    """The places of one array in a tree, and the way it goes."""
+
+    path: tuple[Any, ...]
+    spec: Spec
+    runner: Runner
+    places: list[int]
+
+
+def array_spec(registry: Registry, value: Any) -> Spec | None:
+    """Return the spec of what counts as an array inside a tree, else None.
+
+    Numbers, strings, bytes and lists of Python's own are values or containers there, although one
+    of them alone can be converted. The same goes for types derived from these.
+    """
+    if type(value).__module__ == "builtins":
+        return None
+    try:
+        one = registry.recognise(type(value))
+    except UnknownValueError:
+        return None
+    if one.types and all(name.startswith("builtins:") for name in one.types):
+        return None
+    return registry.describe(value)
+
+
+def convert_leaves(
+    tree: Tree,
+    registry: Registry,
+    engine: Engine,
+    request: Request,
+    *,
+    stream: Any = None,
+    strict: bool = False,
+    progress: bool = False,
+    consume: bool = False,
+) -> list[Any]:
+    """Return the converted leaves of a tree, in order.
+
+    Every leaf is planned before the first is converted, so that a refusal costs nothing.
+
+    Raises
+    ------
+    InteropError
+        As of `Interop.convert`; the message begins with the path of the leaf.
+    """
+    groups = _planned(tree, registry, engine, request, strict=strict)
+    bar = _bar if progress else _no_bar
+    leaves = tree.leaves
+    if consume:
+        for container in tree.emptiable:
+            container.clear()
+    with bar(sum(group.spec.nbytes for group in groups)) as advance:
+        for path, spec, runner, places in groups:
+            with located(path):
+                result = engine.run(leaves[places[0]], spec, request, runner, stream)
+            for place in places:
+                leaves[place] = result
+            del result
+            advance(spec.nbytes)
+    return leaves
+
+
+def _planned(
+    tree: Tree, registry: Registry, engine: Engine, request: Request, *, strict: bool
+) -> list[_Group]:
+    groups: dict[Any, _Group] = {}
+    for place, (path, value) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
+        with located(path):
+            spec = array_spec(registry, value)
+            if spec is None:
+                if strict and value is not None:
+                    _refuse(value)
+                continue
+            known = groups.get(id(value))
+            if known is None:
+                runner = engine.route(spec, request)
+                key = _tie(registry, value, spec, runner)
+                known = groups.setdefault(key, _Group(path, spec, runner, []))
+                groups[id(value)] = known
+            known.places.append(place)
+    return list({id(group): group for group in groups.values()}.values())
+
+
+def _refuse(value: Any) -> None:
+    msg = (
+        f"{type(value).__module__}.{type(value).__qualname__} is no array that interop knows; "
+        "leave out strict=True to let it pass as it is."
+    )
+    raise UnknownValueError(msg)
+
+
+def _tie(registry: Registry, value: Any, spec: Spec, runner: Runner) -> Any:
+    """Return what values of the same elements in the same memory have in common.
+
+    Only of those that lie in one block is it known that address, dtype and shape say it all.
+    """
+    memory = registry.formats[spec.format].memory
+    if memory is None or "noncontiguous" in spec.traits:
+        return id(value)
+    extents = memory(value)
+    if not extents or not all(nbytes for _, nbytes in extents):
+        return id(value)
+    after = runner.steps[-1].after if runner.steps else spec
+    kind = spec._replace(traits=spec.traits - _LOST)
+    return (extents, kind, after.traits, None if runner.steps else type(value))
+
+
+@contextmanager
+def located(path: tuple[Any, ...]) -> Iterator[None]:
+    """Let an error say where in the tree it came up."""
+    try:
+        yield
+    except InteropError as error:
+        error.locate(joined(path))
+        raise
+
+
+@contextmanager
+def _no_bar(total: int) -> Iterator[Callable[[int], None]]:
+    yield lambda _: None
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[int], None]]:
+    """Show on standard error how many of the bytes have been read."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+    except ImportError as error:
+        msg = "progress=True needs rich, which is not installed; pip install 'array-interop[tree]'"
+        raise NotInstalledError(msg, name="rich") from error
+    columns = BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True)) as shown:
+        task = shown.add_task("converting", total=total)
+        yield lambda nbytes: shown.advance(task, nbytes)

@@ -1,0 +1,163 @@
+"""Trees: nested containers, opened down to their leaves and put together again.
+
+What the containers of Python's standard library are made of is left to ``optree``, which also
+knows the types that a user has registered with it. Added are those that it takes for leaves:
+subclasses of ``dict`` and ``list``, ordered dictionaries with attributes of their own, and
+dataclasses. Plugins open those of frameworks (`Container`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict, UserDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from interop._model.extension import Branch, Container
+from interop.errors import BadRequestError, NotInstalledError
+
+__all__ = ["Tree", "joined"]
+
+_MAPPINGS = (dict, defaultdict)
+_EMPTIABLE = (*_MAPPINGS, OrderedDict, list, deque)
+
+
+class Tree:
+    """A tree of containers, opened.
+
+    Parameters
+    ----------
+    root : object
+    is_leaf : callable
+        ``is_leaf(value) -> bool``: what is not opened although it could be.
+    containers : iterable of Container
+
+    Attributes
+    ----------
+    leaves : list
+        From left to right.
+    paths : list of tuple
+        The names that lead to each leaf.
+    emptiable : list
+        The containers, from the root down, that can be emptied.
+
+    Raises
+    ------
+    BadRequestError
+        A container holds itself.
+    NotInstalledError
+        ``optree`` is missing.
+    """
+
+    def __init__(
+        self, root: Any, is_leaf: Callable[[Any], bool], containers: Iterable[Container] = ()
+    ) -> None:
+        self._flatten = _flattener()
+        self._is_leaf = is_leaf
+        self._containers = [c.open for c in containers if c.requires in sys.modules]
+        self._above: dict[int, tuple[Any, ...]] = {}
+        self.leaves: list[Any] = []
+        self.paths: list[tuple[Any, ...]] = []
+        self.emptiable: list[Any] = []
+        self._build = self._grow(root, ())
+
+    def rebuilt(self, leaves: Iterable[Any]) -> Any:
+        """Return a tree of new containers of the same kinds, with other leaves."""
+        return self._build(iter(leaves))
+
+    def _grow(self, value: Any, path: tuple[Any, ...]) -> Callable[[Any], Any]:
+        """Take up the leaves below `value`; return what builds it again from an iterator."""
+        branch = None if self._is_leaf(value) else self._opened(value)
+        if branch is None:
+            self.leaves.append(value)
+            self.paths.append(path)
+            return next
+        if id(value) in self._above:
+            msg = f"the tree holds itself: {joined(path)} is {joined(self._above[id(value)])}."
+            raise BadRequestError(msg)
+        if type(value) in _EMPTIABLE:
+            self.emptiable.append(value)
+        self._above[id(value)] = path
+        grown = [
+            self._grow(child, (*path, name))
+            for name, child in zip(branch.names, branch.children, strict=True)
+        ]
+        del self._above[id(value)]
+        rebuild = branch.rebuild  # the branch itself would keep the children alive
+        return lambda leaves: rebuild([build(leaves) for build in grown])
+
+    def _opened(self, value: Any) -> Branch | None:
+        for opened in (*self._containers, _open_mapping, _open_list, _open_dataclass):
+            branch = opened(value)
+            if branch is not None:
+                return branch
+        return self._flatten(value)
+
+
+def joined(path: tuple[Any, ...]) -> str:
+    """Return a path as it is written in messages: ``model/layers/3/weight``."""
+    return "/".join(map(str, path)) or "the root"
+
+
+def _flattener() -> Callable[[Any], Branch | None]:
+    try:
+        import optree
+    except ImportError as error:
+        msg = "trees need optree, which is not installed; pip install 'array-interop[tree]'"
+        raise NotInstalledError(msg, name="optree") from error
+
+    def flatten(value: Any) -> Branch | None:
+        paths, children, structure = optree.tree_flatten_with_path(
+            value, is_leaf=lambda other: other is not value, none_is_leaf=True
+        )
+        if paths == [()]:
+            return None
+        return Branch([path[0] for path in paths], children, structure.unflatten)
+
+    return flatten
+
+
+def _open_mapping(value: Any) -> Branch | None:
+    """Open what optree does not, or not with the attributes that a state dict has."""
+    if not isinstance(value, (dict, UserDict)) or type(value) in _MAPPINGS:
+        return None
+    if type(value) is OrderedDict and not vars(value):
+        return None
+    names = list(value)
+
+    def rebuild(children: list[Any]) -> Any:
+        new = copy(value)
+        for name, child in zip(names, children, strict=True):
+            new[name] = child
+        return new
+
+    return Branch(names, [value[name] for name in names], rebuild)
+
+
+def _open_list(value: Any) -> Branch | None:
+    if not isinstance(value, list) or type(value) is list:
+        return None
+
+    def rebuild(children: list[Any]) -> Any:
+        new = copy(value)
+        new[:] = children
+        return new
+
+    return Branch(range(len(value)), list(value), rebuild)
+
+
+def _open_dataclass(value: Any) -> Branch | None:
+    """Open an instance of a dataclass by its fields; a new one is not initialised again."""
+    if isinstance(value, type) or not is_dataclass(value):
+        return None
+    names = [field.name for field in fields(value) if hasattr(value, field.name)]
+
+    def rebuild(children: list[Any]) -> Any:
+        new = copy(value)
+        for name, child in zip(names, children, strict=True):
+            object.__setattr__(new, name, child)  # which a frozen one does not refuse
+        return new
+
+    return Branch(names, [getattr(value, name) for name in names], rebuild)

@@ -1,0 +1,3 @@
+"""What steps cost on this machine."""
+
+from __future__ import annotations

@@ -1,0 +1,67 @@
+"""Memory: how much of it the host has left, and how much was needed."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["PeakMeter", "available_memory", "give_back"]
+
+_MEMINFO = "/proc/meminfo"
+_STATUS, _RESET = "/proc/self/status", "/proc/self/clear_refs"
+
+
+def available_memory() -> int | None:
+    """Return the bytes the host can still hand out without swapping, or None if it won't say.
+
+    On Linux this is ``MemAvailable`` of ``/proc/meminfo``, which counts caches that can be
+    dropped; elsewhere the free pages that POSIX ``sysconf`` reports.
+    """
+    try:
+        with open(_MEMINFO, encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if "MemAvailable" in line)
+    except (OSError, StopIteration):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def give_back() -> None:
+    """Give the C library's free memory back to the system, where the library can."""
+    import ctypes  # slow to import, and needed where times are measured
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:
+        trim(0)
+
+
+class PeakMeter:
+    """Measures by how much this process's resident memory rises above where it was, at most.
+
+    It is the high-water mark that Linux keeps (``VmHWM``), which is set back when the measurement
+    starts. It counts the memory of every library and thread of the process, and of the host alone.
+    Where the mark cannot be set back, on other systems, there is no answer.
+    """
+
+    def __init__(self) -> None:
+        self._before: int | None = None
+        try:
+            with open(_RESET, "w", encoding="ascii") as reset:
+                reset.write("5")
+        except OSError:
+            return
+        self._before = _high_water()
+
+    def rise(self) -> int | None:
+        """Return the bytes of the rise so far, or None where the system does not tell."""
+        now = _high_water()
+        return None if self._before is None or now is None else max(0, now - self._before)
+
+
+def _high_water() -> int | None:
+    try:
+        with open(_STATUS, encoding="utf-8") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if "VmHWM" in line)
+    except (OSError, StopIteration):
+        return None

@@ -1,0 +1,280 @@
+"""Traces: receipts of what each conversion really did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import perf_counter_ns, time_ns
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from interop._model.display import duration, html_table, readable, spec_as_dict, table
+from interop._model.spec import Spec
+from interop._planning.policy import watched
+
+from .memory import PeakMeter
+from .runner import Runner
+
+if TYPE_CHECKING:
+    from interop._planning.step import Step
+    from interop._registry.registry import Registry
+
+__all__ = ["Receipt", "Recorder", "Trace", "current_trace", "shares_memory", "trace"]
+
+_SHARES = {True: "yes", False: "no", None: "unknown"}
+_HEADS = ("value", "steps", "effects", "result", "time", "peak", "shares memory")
+_STEP_HEADS = ("", "step", "time", "written", "declared by")
+
+
+class Receipt(NamedTuple):
+    """What one conversion really did.
+
+    Parameters
+    ----------
+    source, result : Spec
+    steps : tuple of str
+        Names of the steps that were carried out, in order.
+    effects : frozenset of str
+    seconds : tuple of float
+        Measured time of each step. A step that leaves work to a device is timed until its call
+        returns.
+    nbytes : int
+        Bytes of the result.
+    aliased : bool or None
+        Whether the result's memory overlaps the source's, by their addresses; None where a
+        format does not tell its addresses.
+    written : tuple of int
+        Bytes that each step wrote; 0 for a view.
+    declared_by : tuple of str
+        For each step, the distribution that declared it.
+    peak : int or None
+        Bytes by which the resident memory of the process rose, at most; None if it was not asked
+        for (``trace(peak=True)``), or where the system cannot tell.
+    started : int
+        When it began, in nanoseconds since 1970.
+    elapsed : int
+        Nanoseconds it took, planning included.
+    """
+
+    source: Spec
+    result: Spec
+    steps: tuple[str, ...]
+    effects: frozenset[str]
+    seconds: tuple[float, ...]
+    nbytes: int
+    aliased: bool | None
+    written: tuple[int, ...] = ()
+    declared_by: tuple[str, ...] = ()
+    peak: int | None = None
+    started: int = 0
+    elapsed: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as what JSON can hold."""
+        steps = zip(self.steps, self.seconds, self.written, self.declared_by, strict=True)
+        return {
+            "source": spec_as_dict(self.source),
+            "result": spec_as_dict(self.result),
+            "steps": [
+                {"step": step, "seconds": seconds, "written": written, "declared_by": who}
+                for step, seconds, written, who in steps
+            ],
+            "effects": sorted(self.effects),
+            "seconds": sum(self.seconds),
+            "nbytes": self.nbytes,
+            "aliased": self.aliased,
+            "peak": self.peak,
+            "started": self.started,
+            "elapsed": self.elapsed,
+        }
+
+    def _row(self) -> tuple[str, ...]:
+        return (
+            str(self.source),
+            " → ".join(self.steps) or "returned as it is",
+            ", ".join(sorted(self.effects)) or "view",
+            readable(self.nbytes),
+            duration(sum(self.seconds)),
+            "—" if self.peak is None else readable(self.peak),
+            _SHARES[self.aliased],
+        )
+
+    def _repr_html_(self) -> str:
+        steps = zip(self.steps, self.seconds, self.written, self.declared_by, strict=True)
+        rows = [
+            (str(number), step, duration(seconds), readable(written) if written else "—", who)
+            for number, (step, seconds, written, who) in enumerate(steps, 1)
+        ]
+        source, _, effects, nbytes, _, peak, shares = self._row()
+        facts = f"{source} → {self.result}; {effects}; {nbytes}; shares memory: {shares}"
+        return html_table(facts if peak == "—" else f"{facts}; peak {peak}", _STEP_HEADS, rows)
+
+
+class Trace(list[Receipt]):
+    """The receipts of the conversions inside a ``with interop.trace()`` block, in order.
+
+    Printing it shows a table; notebooks show the same as HTML.
+
+    Parameters
+    ----------
+    on_receipt : callable, optional
+        What is given each receipt, in the place of being kept here.
+    peak : bool
+        Whether peaks of memory are measured.
+    outer : Trace, optional
+        The trace around this one, which has the same receipts.
+    """
+
+    def __init__(
+        self,
+        on_receipt: Callable[[Receipt], object] | None = None,
+        peak: bool = False,
+        outer: Trace | None = None,
+    ) -> None:
+        super().__init__()
+        self.peak: bool = peak or (outer is not None and outer.peak)
+        self._take = on_receipt or self.append
+        self._outer = outer
+
+    def record(self, receipt: Receipt) -> None:
+        """Take up a receipt, here and in the traces around this one."""
+        if self._outer is not None:
+            self._outer.record(receipt)
+        self._take(receipt)
+
+    def as_json(self, indent: int | None = None) -> str:
+        """Return the receipts as a list in JSON.
+
+        Parameters
+        ----------
+        indent : int, optional
+            As in ``json.dumps``.
+        """
+        import json
+
+        return json.dumps([one.as_dict() for one in self], indent=indent, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        return "\n".join(table(*self._columns()))
+
+    def _repr_html_(self) -> str:
+        count = f"{len(self)} conversion{'' if len(self) == 1 else 's'}"
+        return html_table(count, *self._columns())
+
+    def _columns(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Return the heads and rows, without the column of peaks if there are none."""
+        rows = [receipt._row() for receipt in self]
+        if any(receipt.peak is not None for receipt in self):
+            return _HEADS, rows
+        place = _HEADS.index("peak")
+        heads = (*_HEADS[:place], *_HEADS[place + 1 :])
+        return heads, [(*row[:place], *row[place + 1 :]) for row in rows]
+
+
+_current: ContextVar[Trace | None] = ContextVar("interop_trace", default=None)
+
+
+def current_trace() -> Trace | None:
+    """Return the trace that is open in this thread or task."""
+    return _current.get()
+
+
+@contextmanager
+def trace(
+    on_receipt: Callable[[Receipt], object] | None = None, *, peak: bool = False
+) -> Iterator[Trace]:
+    """Collect, inside a ``with`` block, a receipt of every conversion of this thread or task.
+
+    Parameters
+    ----------
+    on_receipt : callable, optional
+        ``on_receipt(receipt)`` is called after each conversion, and the receipt is not kept: for
+        blocks that last, and to hand receipts to a monitoring system. What it raises is raised by
+        the conversion.
+    peak : bool, default False
+        Whether to measure by how much the resident memory of the process rises during each
+        conversion. It is the high-water mark of Linux, which is set back each time, so that other
+        readers of that mark (``ru_maxrss``) see less. Elsewhere the receipts say None.
+
+    Yields
+    ------
+    Trace
+        A list of `Receipt`, which prints as a table. Of nested blocks each has the receipts.
+    """
+    receipts = Trace(on_receipt, peak, _current.get())
+    token = _current.set(receipts)
+    try:
+        with watched():
+            yield receipts
+    finally:
+        _current.reset(token)
+
+
+class Recorder:
+    """Notes what one conversion does.
+
+    Parameters
+    ----------
+    trace : Trace
+        Which says what is to be measured.
+    registry : Registry
+    """
+
+    def __init__(self, trace: Trace, registry: Registry) -> None:
+        self._registry = registry
+        self._done: list[tuple[Step, float, int]] = []
+        self._meter = PeakMeter() if trace.peak else None
+        self._started, self._clock = time_ns(), perf_counter_ns()
+
+    def watching(self, runner: Runner) -> Runner:
+        """Return a runner of the same steps that notes each once it is done."""
+        return Runner(
+            tuple(step._replace(call=self._watching(step)) for step in runner.steps), runner.advice
+        )
+
+    def _watching(self, step: Step) -> Callable[..., Any]:
+        def call(value: Any, **keywords: Any) -> Any:
+            start = perf_counter_ns()
+            result = step.call(value, **keywords)
+            seconds = (perf_counter_ns() - start) / 1e9
+            # The steps of a route are those of its class of sizes, not those of this very value.
+            written = self._registry.describe(result).nbytes if step.writes else 0
+            self._done.append((step, seconds, written))
+            return result
+
+        return call
+
+    def receipt(self, x: Any, spec: Spec, result: Any) -> Receipt:
+        """Return the receipt of the conversion of `x` to `result`."""
+        elapsed = perf_counter_ns() - self._clock
+        peak = self._meter.rise() if self._meter else None
+        after = self._registry.describe(result)
+        steps = [step for step, _, _ in self._done]
+        return Receipt(
+            spec,
+            after,
+            tuple(step.label for step in steps),
+            frozenset(effect for step in steps for effect in step.effects),
+            tuple(seconds for _, seconds, _ in self._done),
+            after.nbytes,
+            shares_memory(self._registry, x, result),
+            tuple(written for _, _, written in self._done),
+            tuple(str(step.provenance) for step in steps),
+            peak,
+            self._started,
+            elapsed,
+        )
+
+
+def shares_memory(registry: Registry, source: Any, result: Any) -> bool | None:
+    """Tell whether two values overlap in memory, or None if a format does not tell."""
+    if source is result:
+        return True
+    extents = []
+    for value in (source, result):
+        value = registry.opened(value)  # noqa: PLW2901 - whose memory it lies in
+        memory = registry.formats[registry.describe(value).format].memory
+        if memory is None:
+            return None
+        extents.append(memory(value))
+    return any(a < b + m and b < a + n for a, n in extents[0] for b, m in extents[1] if n and m)

@@ -1,0 +1,3 @@
+"""What is declared and described."""
+
+from __future__ import annotations

@@ -1,0 +1,119 @@
+"""A conversion: one step from a format to a format, declared as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .cost import Cost
+from .effect import WRITING
+
+__all__ = ["Conversion"]
+
+
+class Conversion(NamedTuple):
+    """One declared step from a format to a format.
+
+    What it takes is a rule on specs, so that a route can be planned, and every refusal
+    explained, without a value at hand. A value with a trait that is neither in `takes` nor in
+    `requires` is refused: a trait its author never thought of cannot be lost in silence.
+
+    Parameters
+    ----------
+    source : str
+        Name of the format it takes, or of a protocol (``"dlpack"``): the conversion then serves
+        every format that speaks it.
+    target : str
+        Name of the format it makes; that of the source for a unary step.
+    function : callable
+        ``function(value)``, plus one keyword for each of `changes` (``dtype=``, ``device=``) and
+        ``stream=`` where `stream` is set. It must not change its argument, and raises `Declined`
+        before doing anything if it cannot serve the value after all.
+    dtypes : frozenset of str or None
+        Element dtypes it takes; None: all that both formats hold.
+    devices : frozenset of str or None
+        Device types it takes; None: all.
+    takes : frozenset of str
+        Traits the value may have.
+    requires : frozenset of str
+        Traits the value must have.
+    ndims : frozenset of int or None, in axes
+        Numbers of axes it takes; None: all.
+    index_dtypes : frozenset of str or None
+        Index dtypes of a sparse array that it takes; None: all.
+    drops : frozenset of str
+        Traits the result no longer has. A step that writes fresh memory drops the traits of memory
+        without saying so.
+    adds : frozenset of str
+        Traits the result has although the value may not. A step within a format that changes the
+        dtype alone and adds what it requires is a cast that keeps something, such as the order of
+        elements. It is no copy: the dtype of its result is always another.
+    changes : frozenset of str
+        ``"dtype"`` or ``"device"``: what of the spec it can change to what is asked for.
+    to_dtypes : frozenset of str or None
+        The dtypes it can change to; None: all that the target holds.
+    to_devices : frozenset of str or None
+        The device types it can change to; None: all where the target can live.
+    index_dtype : str or None
+        The index dtype of the result; None: as it was.
+    bits : str or None
+        ``"pack"``: the result carries the bits as an unsigned integer of the same width.
+        ``"unpack"``: the reverse. The function gets the element dtype it must give as ``dtype=``.
+    effects : frozenset of str
+        What it always does. `narrow`, `alias_immutable`, `share_readonly` and `host_round_trip`
+        are worked out from the specs and not declared.
+    shares : bool or None
+        Whether the result shares memory with the value. None: it does unless an effect writes.
+    cost : Cost
+        How long it takes.
+    stream : bool
+        Whether the function wants the consumer's stream.
+    priority : int, without unit
+        Which of two like declarations counts: the larger.
+    shortcut : callable or None
+        ``shortcut(value)`` does, for the plainest values and the default request, what the planned
+        route would do, and answers `NotImplemented` for all others. It has to be right only about
+        values whose exact type is one of the source's `types`.
+    into : callable or None
+        ``into(out, value)`` writes the result into a finished value of the target's format, of the
+        result's shape and of any dtype, instead of into fresh memory. It raises `Declined` before
+        it has written anything if it cannot.
+    name : str
+        Names the conversion in plans, in errors and in the table of costs; by default the
+        function's name.
+    """
+
+    source: str
+    target: str
+    function: Callable[..., Any]
+    dtypes: frozenset[str] | None = None
+    devices: frozenset[str] | None = frozenset({"cpu"})
+    takes: frozenset[str] = frozenset()
+    requires: frozenset[str] = frozenset()
+    ndims: frozenset[int] | None = None
+    drops: frozenset[str] = frozenset()
+    adds: frozenset[str] = frozenset()
+    changes: frozenset[str] = frozenset()
+    to_dtypes: frozenset[str] | None = None
+    to_devices: frozenset[str] | None = None
+    index_dtype: str | None = None
+    bits: str | None = None
+    effects: frozenset[str] = frozenset()
+    shares: bool | None = None
+    cost: Cost = Cost()
+    stream: bool = False
+    priority: int = 0
+    shortcut: Callable[[Any], Any] | None = None
+    name: str = ""
+    index_dtypes: frozenset[str] | None = None
+    into: Callable[[Any, Any], None] | None = None
+
+    @property
+    def label(self) -> str:
+        """The name under which plans and errors show it."""
+        return self.name or getattr(self.function, "__name__", "conversion")
+
+    @property
+    def aliases(self) -> bool:
+        """Whether the result shares memory with the value."""
+        return not self.effects & WRITING if self.shares is None else self.shares

@@ -1,0 +1,54 @@
+"""Costs: how long a step is expected to take."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from .spec import Spec
+
+__all__ = ["CACHED", "Cost"]
+
+#: Bytes, read and written, that are taken to stay in the caches and in memory at hand.
+CACHED = 2**21
+
+
+class Cost(NamedTuple):
+    """How long a step is expected to take: ``latency + (bytes read + bytes written) / bandwidth``.
+
+    What fits in the caches goes faster than what needs fresh memory, often by four times. Where
+    `cached` is given, the first :data:`CACHED` bytes are counted with it.
+
+    Parameters
+    ----------
+    latency : float, in seconds
+        What a value of no size takes.
+    bandwidth : float or None, in bytes per second
+        Of bytes read and written alike; None for a step that touches no bytes.
+    cached : float or None, in bytes per second
+        Of the first :data:`CACHED` bytes, which are 2 MiB; None: as of all others.
+    """
+
+    latency: float = 1e-6
+    bandwidth: float | None = None
+    cached: float | None = None
+
+    def seconds(self, before: Spec, after: Spec) -> float:
+        """Return the seconds expected for a step from `before` to `after`."""
+        return self.latency + self.moving(before.nbytes + after.nbytes)
+
+    def moving(self, nbytes: int) -> float:
+        """Return the part of the seconds that is due to bytes, read and written."""
+        if self.bandwidth is None:
+            return 0.0
+        if self.cached is None:
+            return nbytes / self.bandwidth
+        few = min(nbytes, CACHED)
+        return few / self.cached + (nbytes - few) / self.bandwidth
+
+    @property
+    def fastest(self) -> float:
+        """The largest number of bytes per second, infinite if none are touched."""
+        if self.bandwidth is None:
+            return math.inf
+        return max(self.bandwidth, self.cached or 0.0)

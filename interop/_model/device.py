@@ -1,0 +1,36 @@
+"""Devices by name: ``"cpu"``, ``"cuda"`` (whichever is current) or ``"cuda:1"``."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from interop.errors import BadRequestError
+
+__all__ = ["device_name", "device_type", "matches"]
+
+
+@cache
+def device_type(device: str) -> str:
+    """Return the part of `device` before its index."""
+    return device.partition(":")[0]
+
+
+def matches(device: str, wanted: str) -> bool:
+    """Tell whether data on `device` is where `wanted` asks; no index means any."""
+    return device == wanted or device.partition(":")[0] == wanted
+
+
+def device_name(device: object) -> str:
+    """Return the name of `device`, given as a name or as a framework's device object.
+
+    Raises
+    ------
+    BadRequestError
+        `device` does not read as ``type`` or ``type:index``.
+    """
+    name = device if isinstance(device, str) else str(device)
+    kind, colon, index = name.partition(":")
+    if not kind.isidentifier() or (colon and not index.isdecimal()):
+        msg = f"device={device!r} is not a device name; write 'cpu', 'cuda' or 'cuda:1'."
+        raise BadRequestError(msg)
+    return "cpu" if kind == "cpu" else name

@@ -1,0 +1,67 @@
+"""Effects: what a step does beyond handing over the same bits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["COPYING", "EFFECTS", "LOSING", "WRITING", "Effect"]
+
+
+class Effect(NamedTuple):
+    """What a step does beyond handing over the same bits.
+
+    Parameters
+    ----------
+    name : str
+        The word for it in `allow`, `forbid` and `Conversion.effects`.
+    allowed : bool
+        Whether it is permitted unless the caller says otherwise.
+    loses : bool
+        Whether a property of the value is lost: routes that lose fewer are preferred.
+    meaning : str
+        What happens, in a few words for messages.
+    """
+
+    name: str
+    allowed: bool
+    loses: bool
+    meaning: str
+
+
+EFFECTS: dict[str, Effect] = {
+    effect.name: effect
+    for effect in (
+        Effect("detach", True, True, "autograd history is dropped"),
+        Effect("copy", True, False, "bytes are duplicated on one device"),
+        Effect("transfer", True, False, "the bytes change device"),
+        Effect("densify", True, True, "a sparse array becomes dense"),
+        Effect("dequantize", True, True, "codes become the real numbers they stand for"),
+        Effect("materialize", True, False, "a lazy value is computed"),
+        Effect(
+            "alias_immutable",
+            True,
+            False,
+            "an immutable framework's memory is shared with a target that could write to it",
+        ),
+        Effect("narrow", False, True, "values may not survive the dtype"),
+        Effect("drop_mask", False, True, "a mask or nulls would be lost"),
+        Effect(
+            "share_readonly",
+            False,
+            False,
+            "read-only memory is shared with a target that cannot carry the flag",
+        ),
+        Effect("host_round_trip", False, False, "the bytes go from a device to the host and back"),
+    )
+}
+
+
+LOSING = frozenset(name for name, effect in EFFECTS.items() if effect.loses)
+
+
+#: What ``copy=False`` forbids.
+COPYING = frozenset({"copy", "transfer", "densify", "dequantize"})
+
+
+#: Effects after which the result lies in memory of its own.
+WRITING = COPYING | {"materialize"}

@@ -1,0 +1,180 @@
+"""A quantized array that belongs to no framework."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from interop.errors import BadRequestError
+
+__all__ = ["PACKED", "QuantizedArray"]
+
+#: The dtypes of codes of which several can share a byte, and how many do.
+PACKED = {"int2": 4, "uint2": 4, "int4": 2, "uint4": 2, "float4_e2m1fn": 2}
+
+
+class QuantizedArray:
+    """Codes, and the numbers they stand for: ``(codes - zero_point) * scale + bias``.
+
+    The components are arrays of any framework; nothing is copied on construction and nothing is
+    computed. This is the affine scheme of ONNX ``DequantizeLinear`` (opset 21 and later) and of
+    torch's per-tensor and per-channel quantized tensors.
+
+    Parameters
+    ----------
+    codes : array
+        The codes, mostly integers; their shape is the shape of the whole, unless they are packed.
+    scale : array
+        0-d for the whole array; of shape ``(shape[axis],)`` for one scale per channel; of the
+        shape of the whole, but for ``ceil(shape[axis] / block_size)`` along `axis`, for blocks.
+    zero_point : array or None
+        Of the shape of `scale`, or packed like the codes; None stands for zeros.
+    axis : int or None
+        The axis along which the scale varies; None for one scale.
+    block_size : int or None
+        Elements of `axis` that share a scale, but for the last, which may be fewer; None if each
+        has its own.
+    dtype : str
+        Name of the dtype of the real numbers.
+    bias : array or None
+        Of the shape of `scale`, added to the product; None stands for zeros.
+    packed : str or None
+        The dtype of codes that share bytes (``"int2"``, ``"uint2"``, ``"int4"``, ``"uint4"`` or
+        ``"float4_e2m1fn"``): `codes` is then one axis of uint8, the first code in the lowest bits
+        of the first byte, in C order, the last byte filled up.
+    shape : tuple of int or None
+        Shape of the whole where the codes are packed.
+
+    Raises
+    ------
+    BadRequestError
+        The shapes do not fit each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> q = QuantizedArray(np.array([0, 4, 8], "uint8"), np.array(0.5), np.array(4))
+    >>> interop.convert(q, to="numpy")
+    array([-2.,  0.,  2.], dtype=float32)
+    """
+
+    __slots__ = (
+        "_shape",
+        "axis",
+        "bias",
+        "block_size",
+        "codes",
+        "dtype",
+        "packed",
+        "scale",
+        "zero_point",
+    )
+
+    def __init__(
+        self,
+        codes: Any,
+        scale: Any,
+        zero_point: Any = None,
+        *,
+        axis: int | None = None,
+        block_size: int | None = None,
+        dtype: str = "float32",
+        bias: Any = None,
+        packed: str | None = None,
+        shape: tuple[int, ...] | None = None,
+    ) -> None:
+        self.codes = codes
+        self.scale = scale
+        self.zero_point = zero_point
+        self.axis = axis
+        self.block_size = block_size
+        self.dtype = dtype
+        self.bias = bias
+        self.packed = packed
+        self._shape = tuple(codes.shape) if packed is None or shape is None else tuple(shape)
+        if packed is not None or shape is not None:
+            self._check_packing(shape)
+        self._check()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the whole."""
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def packed_zero_point(self) -> bool:
+        """Whether the zero points share bytes as the codes do."""
+        if self.packed is None or self.zero_point is None:
+            return False
+        form = (tuple(self.zero_point.shape), str(self.zero_point.dtype).rpartition(".")[2])
+        return form == (_bytes(self._scale_shape(), self.packed), "uint8")
+
+    def _check_packing(self, shape: tuple[int, ...] | None) -> None:
+        if self.packed is None:
+            msg = "shape= is that of the codes unless they are packed; give packed= as well."
+            raise BadRequestError(msg)
+        if self.packed not in PACKED or shape is None:
+            msg = (
+                f"packed={self.packed!r} with shape={shape} says not what the bytes hold; give "
+                f"packed= one of {', '.join(PACKED)}, and the shape of the whole."
+            )
+            raise BadRequestError(msg)
+        form = (tuple(self.codes.shape), str(self.codes.dtype).rpartition(".")[2])
+        expected = (_bytes(self._shape, self.packed), "uint8")
+        if form != expected:
+            msg = (
+                f"packed codes of {self.packed} for the shape {self._shape} are {expected[1]} of "
+                f"shape {expected[0]}, not {form[1]} of shape {form[0]}; view them as bytes in "
+                "one axis."
+            )
+            raise BadRequestError(msg)
+
+    def _check(self) -> None:
+        one = self.axis is None and self.bias is None and self.scale.ndim == 0
+        if one and getattr(self.zero_point, "ndim", 0) == 0:
+            return
+        parts = {"scale": self.scale, "bias": self.bias}
+        if not self.packed_zero_point:
+            parts["zero_point"] = self.zero_point
+        expected = self._scale_shape()
+        for name, part in parts.items():
+            if part is not None and tuple(part.shape) != expected:
+                msg = (
+                    f"{name} has shape {tuple(part.shape)}, but codes of shape {self.shape} with "
+                    f"axis={self.axis} and block_size={self.block_size} need {expected}; "
+                    "reshape it, or give the axis along which it varies."
+                )
+                raise BadRequestError(msg)
+
+    def _scale_shape(self) -> tuple[int, ...]:
+        if self.axis is None:
+            return ()
+        if not 0 <= self.axis < self.ndim:
+            msg = f"axis={self.axis} is not an axis of shape {self.shape}; count from 0."
+            raise BadRequestError(msg)
+        length = self.shape[self.axis]
+        if self.block_size is None:
+            return (length,)
+        if self.block_size < 1:
+            msg = f"block_size={self.block_size} is not a number of elements; give 1 or more."
+            raise BadRequestError(msg)
+        shape = list(self.shape)
+        shape[self.axis] = -(-length // self.block_size)
+        return tuple(shape)
+
+    def __repr__(self) -> str:
+        scheme = "per tensor" if self.axis is None else f"along axis {self.axis}"
+        if self.block_size is not None:
+            scheme += f" in blocks of {self.block_size}"
+        codes = f"packed {self.packed}" if self.packed else self.codes.dtype
+        return f"QuantizedArray({codes} codes {self.shape} → {self.dtype}, {scheme})"
+
+
+def _bytes(shape: tuple[int, ...], packed: str) -> tuple[int]:
+    """Return the shape of the bytes that hold so many codes."""
+    return (-(-prod(shape) // PACKED[packed]),)

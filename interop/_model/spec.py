@@ -1,0 +1,192 @@
+"""What is known of a value without touching its data."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+from .dtype import itemsize
+
+__all__ = [
+    "MEMORY_TRAITS",
+    "TRAITS",
+    "Spec",
+    "make_spec",
+    "representative",
+    "spec_class",
+    "spec_kind",
+]
+
+#: Traits of the memory a value lies in. A step that writes fresh memory leaves them behind.
+MEMORY_TRAITS = frozenset(
+    {
+        "readonly",
+        "immutable",
+        "noncontiguous",
+        "negative_strides",
+        "broadcast",
+        "byteswapped",
+        "unaligned",
+        "pinned",
+    }
+)
+
+#: The standard traits and what each says. Plugins may use further ones; a conversion takes
+#: only the traits that it names, so one it has never heard of is refused, not lost.
+TRAITS: dict[str, str] = {
+    "readonly": "its memory is flagged read-only",
+    "immutable": "its framework never changes it in place",
+    "noncontiguous": "its elements are not one C-ordered block",
+    "negative_strides": "it is walked backwards along some axis",
+    "broadcast": "several elements share one place in memory",
+    "byteswapped": "its bytes are not in the machine's order",
+    "unaligned": "its elements are not aligned to their size",
+    "pinned": "its host memory is page-locked",
+    "grad": "it is part of an autograd graph",
+    "conj": "it is a lazy complex conjugate",
+    "neg": "it is a lazy negation",
+    "masked": "some of its elements are masked or null",
+    "uncoalesced": "it may hold one coordinate twice, or out of order",
+    "subclass": "its type is a subclass of the format's array type",
+    "scalar": "it is a scalar object rather than an array",
+    "matrix": "it is a sparse matrix rather than a sparse array",
+    "hybrid": "its stored elements are arrays themselves",
+    "batched": "it is a batch of sparse arrays",
+    "zero_tensor": "it stands for zeros that are not stored",
+    "meta": "it has a shape but no data",
+    "traced": "it stands for a value inside a trace or a transform",
+    "nested": "its rows differ in length",
+    "unknown_shape": "some of its lengths, given as zero, are not known before it is computed",
+    "no_storage": "its memory is not where its type says (a wrapper subclass)",
+    "packed": "several of its codes share a byte",
+    "biased": "a bias is added to what its codes stand for",
+}
+
+
+class Spec(NamedTuple):
+    """What is known of a value without touching its data. Frozen and hashable.
+
+    Parameters
+    ----------
+    format : str
+        The concrete container, such as ``"torch"`` or ``"scipy.csr"``.
+    dtype : str or None
+        Name of the dtype of the numbers it stands for (of a quantized array: after dequantizing).
+    device : str
+        Where the data is: ``"cpu"``, ``"cuda:0"`` …
+    shape : tuple of int, in elements
+        Lengths of the axes.
+    traits : frozenset of str
+        Properties that decide which conversions apply.
+    nbytes : int, in bytes
+        What the value holds; of a sparse or quantized array, all its components.
+    nnz : int or None, in elements
+        How many a sparse array stores.
+    index_dtype : str or None
+        dtype of the index arrays of a sparse array.
+    code_dtype : str or None
+        dtype of the codes of a quantized array.
+    carrier : str or None
+        The unsigned integer dtype in which the bits of `dtype` are at present being carried.
+    inside : str or None
+        Of a holder (an array with labels, say), the format of the value inside, which all the rest
+        describes.
+    """
+
+    format: str
+    dtype: str | None = None
+    device: str = "cpu"
+    shape: tuple[int, ...] = ()
+    traits: frozenset[str] = frozenset()
+    nbytes: int = 0
+    nnz: int | None = None
+    index_dtype: str | None = None
+    code_dtype: str | None = None
+    carrier: str | None = None
+    inside: str | None = None
+
+    @property
+    def element(self) -> str | None:
+        """The dtype of the elements as they lie in memory."""
+        return self.carrier or self.dtype
+
+    @property
+    def size(self) -> int:
+        """Number of elements of the array, stored or not."""
+        return prod(self.shape)
+
+    def __str__(self) -> str:
+        axes = "x".join(map(str, self.shape)) if self.shape else "scalar"
+        text = f"{self.format} {self.dtype} {axes} on {self.device}"
+        notes = [f"of {self.inside}"] if self.inside else []
+        notes += sorted(self.traits)
+        if self.carrier:
+            notes.append(f"as {self.carrier} bits")
+        if self.nnz is not None:
+            notes.append(f"{self.nnz} stored")
+        return f"{text} ({', '.join(notes)})" if notes else text
+
+
+def make_spec(
+    format: str,  # noqa: A002 - the field's name
+    dtype: str | None,
+    *,
+    device: str = "cpu",
+    shape: tuple[int, ...] = (),
+    traits: frozenset[str] | set[str] = frozenset(),
+) -> Spec:
+    """Return the spec of a dense array, with `nbytes` worked out from dtype and shape.
+
+    Examples
+    --------
+    >>> make_spec("torch", "float32", device="cuda:0", shape=(4096, 4096)).nbytes
+    67108864
+    """
+    return Spec(format, dtype, device, shape, frozenset(traits), prod(shape) * itemsize(dtype))
+
+
+def spec_kind(spec: Spec) -> Spec:
+    """Return a spec without its sizes."""
+    return spec._replace(shape=(), nbytes=0, nnz=None)
+
+
+def spec_class(spec: Spec) -> tuple[object, ...]:
+    """Return what routes are cached by: the spec with its sizes coarsened to powers of 4.
+
+    Nothing in it grows with the number of distinct shapes.
+    """
+    return (
+        spec.format,
+        spec.dtype,
+        spec.device,
+        spec.traits,
+        len(spec.shape),
+        spec.nbytes.bit_length() >> 1,
+        spec.index_dtype,
+        spec.code_dtype,
+        spec.carrier,
+        spec.inside,
+        None if spec.nnz is None else (spec.nnz.bit_length() >> 1, spec.size.bit_length() >> 1),
+    )
+
+
+def representative(spec: Spec) -> Spec:
+    """Return the spec that stands for all of its class when a route is chosen.
+
+    Choosing by it, and not by the first value met, keeps the choice independent of history.
+    """
+    if spec.nnz is not None:
+        nnz, size = _middle(spec.nnz.bit_length() >> 1), _middle(spec.size.bit_length() >> 1)
+        width = itemsize(spec.dtype) + len(spec.shape) * itemsize(spec.index_dtype)
+        return spec._replace(shape=_shape(spec, size), nnz=nnz, nbytes=nnz * width)
+    nbytes = _middle(spec.nbytes.bit_length() >> 1)
+    size = nbytes // itemsize(spec.code_dtype or spec.element)
+    return spec._replace(shape=_shape(spec, size), nbytes=nbytes)
+
+
+def _middle(bucket: int) -> int:
+    return 1 << (2 * bucket)
+
+
+def _shape(spec: Spec, size: int) -> tuple[int, ...]:
+    return (size, *(1,) * (len(spec.shape) - 1)) if spec.shape else ()

@@ -1,0 +1,152 @@
+"""A route: the steps for one value and one request, to be read or to be called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from interop._model.display import duration, html_table, readable, spec_as_dict, table
+from interop._model.spec import Spec
+
+if TYPE_CHECKING:
+    from .request import Request
+    from .step import Step
+
+__all__ = ["HEADS", "Route"]
+
+HEADS = ("", "step", "from", "to", "effects", "written", "estimate", "declared by")
+
+
+class Route:
+    """The steps for one value and one request, with their effects and estimated cost.
+
+    Calling it with a value of the spec it was planned for converts the value. Printing it shows a
+    table; notebooks show the same as HTML.
+
+    Attributes
+    ----------
+    spec : Spec
+        What was to be converted.
+    steps : tuple of Step
+    result : Spec
+        What comes out.
+    effects : frozenset of str
+    zero_copy : bool
+        Whether no bytes are copied or moved.
+    aliases : bool
+        Whether the result shares memory with the value.
+    cost : float
+        Estimated seconds.
+    """
+
+    __slots__ = ("_explain", "_run", "request", "spec", "steps")
+
+    def __init__(
+        self,
+        spec: Spec,
+        request: Request,
+        steps: tuple[Step, ...],
+        run: Callable[[Any], Any],
+        explain: Callable[[], str],
+    ) -> None:
+        self.spec = spec
+        self.request = request
+        self.steps = steps
+        self._run = run
+        self._explain = explain
+
+    @property
+    def result(self) -> Spec:
+        """What comes out."""
+        return self.steps[-1].after if self.steps else self.spec
+
+    @property
+    def effects(self) -> frozenset[str]:
+        """Every effect of every step."""
+        return frozenset(effect for step in self.steps for effect in step.effects)
+
+    @property
+    def zero_copy(self) -> bool:
+        """Whether no bytes are copied or moved."""
+        return not any(step.writes for step in self.steps)
+
+    @property
+    def aliases(self) -> bool:
+        """Whether the result shares memory with the value."""
+        return all(step.aliases for step in self.steps)
+
+    @property
+    def cost(self) -> float:
+        """Estimated seconds."""
+        return sum(step.seconds for step in self.steps)
+
+    def __call__(self, value: Any) -> Any:
+        """Convert a value of the spec this route was planned for."""
+        return self._run(value)
+
+    def explain(self) -> str:
+        """Return the table, and below it the ways that were refused and why."""
+        return f"{self}\n\n{self._explain()}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as what JSON can hold."""
+        return {
+            "source": spec_as_dict(self.spec),
+            "request": str(self.request),
+            "result": spec_as_dict(self.result),
+            "zero_copy": self.zero_copy,
+            "aliases": self.aliases,
+            "effects": sorted(self.effects),
+            "seconds": self.cost,
+            "steps": [
+                {
+                    "step": step.label,
+                    "source": spec_as_dict(step.before),
+                    "result": spec_as_dict(step.after),
+                    "effects": sorted(step.effects),
+                    "written": step.after.nbytes if step.writes else 0,
+                    "seconds": step.seconds,
+                    "declared_by": str(step.provenance),
+                }
+                for step in self.steps
+            ],
+        }
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                str(number),
+                step.label,
+                _brief(step.before),
+                _brief(step.after),
+                ", ".join(sorted(step.effects)) or "view",
+                readable(step.after.nbytes) if step.writes else "—",
+                duration(step.seconds),
+                str(step.provenance),
+            )
+            for number, step in enumerate(self.steps, 1)
+        ]
+
+    def _summary(self) -> str:
+        if not self.steps:
+            return "already what was asked for; returned as it is"
+        memory = (
+            "zero-copy" if self.zero_copy else "shares memory" if self.aliases else "fresh memory"
+        )
+        return f"{memory}, {duration(self.cost)} estimated"
+
+    def _title(self) -> str:
+        return f"{self.spec} → {self.request}: {self._summary()}"
+
+    def __str__(self) -> str:
+        return "\n".join([self._title(), *(table(HEADS, self._rows()) if self.steps else ())])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), HEADS, self._rows())
+
+
+def _brief(spec: Spec) -> str:
+    dtype = f"{spec.dtype} as {spec.carrier}" if spec.carrier else spec.dtype
+    return f"{spec.format} {dtype} {spec.device}"

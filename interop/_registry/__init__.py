@@ -1,0 +1,3 @@
+"""What is installed and registered."""
+
+from __future__ import annotations

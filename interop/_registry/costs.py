@@ -1,0 +1,233 @@
+"""Measured costs: the table of this machine, the file that keeps it, and what makes it valid.
+
+A file that cannot be used is ignored, with one warning a process: an estimate that is missing makes
+a conversion slower, never wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from interop._model.cost import Cost
+
+__all__ = [
+    "LAYOUT",
+    "UnusableTable",
+    "decoded",
+    "default_file",
+    "encoded",
+    "machine",
+    "stored",
+    "write",
+]
+
+#: Version of what the file holds.
+LAYOUT = 1
+#: The environment variable that names another file, or none.
+_VARIABLE = "INTEROP_CALIBRATION"
+_NONE = ("", "off")
+
+#: No table is larger than this; a file that is was written by somebody else.
+_MOST_BYTES = 2**24
+#: Seconds and bytes per second beyond which a number is no measurement.
+_MOST_SECONDS = 60.0
+_LEAST_RATE, _MOST_RATE = 1e2, 1e15
+
+_log = logging.getLogger("interop")
+_warned: set[tuple[str, str]] = set()
+
+
+class UnusableTable(Exception):  # noqa: N818 - it says what is wrong with a file
+    """What is wrong with a table of costs."""
+
+
+def machine() -> dict[str, object]:
+    """Return what makes a machine another one, for which other costs hold."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "architecture": platform.machine(),
+        "system": platform.system(),
+        "python": f"{sys.implementation.name} {sys.version_info[0]}.{sys.version_info[1]}",
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+            for line in lines:  # the first core's; to read of all of them takes long
+                name, _, said = line.partition(":")
+                if name.strip() in ("model name", "CPU part"):
+                    return said.strip()
+    except OSError:
+        pass
+    return platform.processor()
+
+
+def default_file() -> Path | None:
+    """Return the file that is read at load, or None if there is to be none.
+
+    It is named after the machine: several may share a home.
+    """
+    said = os.environ.get(_VARIABLE)
+    if said is not None:
+        return None if said in _NONE else Path(said)
+    try:
+        from platformdirs import user_cache_path
+    except ImportError:
+        return None
+    mark = crc32(json.dumps(machine(), sort_keys=True).encode())
+    return user_cache_path("interop", appauthor=False) / f"costs-{mark:08x}.json"
+
+
+def stored() -> Mapping[str, Cost]:
+    """Return the costs that were measured on this machine; none if there are none."""
+    path = default_file()
+    if path is None:
+        return {}
+    try:
+        return decoded(_read(path))
+    except FileNotFoundError:
+        if os.environ.get(_VARIABLE) is None:
+            return {}  # nobody has calibrated here yet
+        reason = "there is no such file"
+    except OSError as error:
+        reason = f"it cannot be read ({error.strerror or error})"
+    except UnusableTable as error:
+        reason = str(error)
+    _warn(str(path), reason)
+    return {}
+
+
+def _warn(path: str, reason: str) -> None:
+    if (path, reason) not in _warned:
+        _warned.add((path, reason))
+        # A log record and not a warning, as for plugins that fail: see the page on the design.
+        _log.warning(
+            "the calibration in %s is ignored: %s; run 'interop calibrate' to measure anew, or set "
+            "%s=off to go without",
+            path,
+            reason,
+            _VARIABLE,
+        )
+
+
+def _read(path: Path) -> str:
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        msg = "it is not a file"
+        raise UnusableTable(msg)
+    if found.st_size > _MOST_BYTES:
+        msg = f"its {found.st_size} bytes are too many for a table of costs"
+        raise UnusableTable(msg)
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        msg = f"it is not text ({error.reason})"
+        raise UnusableTable(msg) from error
+
+
+def encoded(costs: Mapping[str, Cost], **facts: object) -> str:
+    """Return the text of a file that holds some costs of this machine.
+
+    Parameters
+    ----------
+    costs : mapping of str to Cost
+    **facts
+        What else is to be on record.
+    """
+    content = {
+        "layout": LAYOUT,
+        "machine": machine(),
+        **facts,
+        "costs": {key: cost._asdict() for key, cost in sorted(costs.items())},
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def decoded(text: str) -> dict[str, Cost]:
+    """Return the costs in the text of a file.
+
+    Raises
+    ------
+    UnusableTable
+        It is no table of this layout, of another machine, or holds what is no measurement.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        msg = f"it is not JSON ({error})"
+        raise UnusableTable(msg) from error
+    if not isinstance(content, dict) or "layout" not in content:
+        msg = "it is not a table of costs"
+        raise UnusableTable(msg)
+    if content["layout"] != LAYOUT:
+        msg = f"its layout is version {content['layout']!r}, and {LAYOUT} is the one that is read"
+        raise UnusableTable(msg)
+    _check_machine(content.get("machine"))
+    costs = content.get("costs")
+    if not isinstance(costs, dict):
+        msg = "it holds no costs"
+        raise UnusableTable(msg)
+    return {key: _cost(key, said) for key, said in costs.items()}
+
+
+def _check_machine(said: object) -> None:
+    here = machine()
+    if said == here:
+        return
+    if not isinstance(said, dict):
+        msg = "it does not say on which machine it was measured"
+        raise UnusableTable(msg)
+    other = next(fact for fact in (*here, *said) if said.get(fact) != here.get(fact))
+    msg = f"it is of another machine ({other} {said.get(other)!r}, here {here.get(other)!r})"
+    raise UnusableTable(msg)
+
+
+def _cost(key: str, said: Any) -> Cost:
+    if not isinstance(said, dict) or said.keys() - set(Cost._fields) or "latency" not in said:
+        msg = f"{key!r} has {said!r} for a cost"
+        raise UnusableTable(msg)
+    latency = said["latency"]
+    rates = {name: rate for name, rate in said.items() if name != "latency" and rate is not None}
+    bad = [rate for rate in rates.values() if not _number(rate, _LEAST_RATE, _MOST_RATE)]
+    if not _number(latency, 0.0, _MOST_SECONDS):
+        bad.append(latency)
+    if bad:
+        msg = f"{key!r} has {bad[0]!r} for a number of seconds, or of bytes per second"
+        raise UnusableTable(msg)
+    return Cost(float(latency), **{name: float(rate) for name, rate in rates.items()})
+
+
+def _number(said: object, low: float, high: float) -> bool:
+    real = isinstance(said, (int, float)) and not isinstance(said, bool)
+    return real and low <= said <= high  # type: ignore[operator]
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole, or not at all.
+
+    Raises
+    ------
+    OSError
+    """
+    import tempfile
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

@@ -1,0 +1,80 @@
+"""Declarations together with who made them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from interop._model.conversion import Conversion
+from interop._model.format import Format
+
+__all__ = ["HERE", "Declared", "DeclaredFormat", "Provenance"]
+
+
+class Provenance(NamedTuple):
+    """Where a declaration comes from.
+
+    Parameters
+    ----------
+    plugin : str
+        Name of the entry point; ``"run time"`` for what was registered by a call.
+    distribution, version : str
+    """
+
+    plugin: str
+    distribution: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}".strip()
+
+
+#: Provenance of what is registered by a call rather than by a plugin.
+HERE = Provenance("run time", "run time", "")
+
+
+_HOST = frozenset({"cpu"})
+
+
+class Declared(NamedTuple):
+    """A conversion together with who declared it.
+
+    Parameters
+    ----------
+    conversion : Conversion
+    provenance : Provenance
+    state : str
+        ``"ready"``, or ``"dormant"`` while a format or protocol that it names is not registered.
+    """
+
+    conversion: Conversion
+    provenance: Provenance
+    state: str = "ready"
+
+    @property
+    def key(self) -> str:
+        """What it is called in a table of costs."""
+        one = self.conversion
+        key = f"{self.provenance.distribution}: {one.source} → {one.target}: {one.label}"
+        if one.devices is not None and one.devices != _HOST:
+            key += f" on {', '.join(sorted(one.devices))}"
+        if one.requires:
+            key += f" if {', '.join(sorted(one.requires))}"
+        return key
+
+
+class DeclaredFormat(NamedTuple):
+    """A format together with who declared it.
+
+    Parameters
+    ----------
+    name : str
+    format : Format
+    provenance : Provenance
+    state : str
+        ``"imported"``, ``"installed"`` or ``"missing"``: of the framework it belongs to.
+    """
+
+    name: str
+    format: Format
+    provenance: Provenance
+    state: str

@@ -1,0 +1,242 @@
+"""Plugins: finding, loading, blocking and reporting them.
+
+Plugins are the entry points of the group ``interop``. Each is loaded, registered with pluggy and
+asked for its declarations on its own, so that a broken one disables only itself. Its hooks run
+here, once, and never again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pluggy
+
+from interop._model.extension import Trouble
+from interop.errors import PluginError
+
+from . import hooks
+from .declared import Provenance
+from .registry import Registry
+
+__all__ = ["GROUP", "Plugin", "enlist", "load", "troubles"]
+
+GROUP = "interop"
+_OWN = "array-interop"
+
+#: Seconds after which it is said which plugin is being waited for.
+_PATIENCE = 10.0
+
+_log = logging.getLogger("interop")
+
+
+class Plugin(NamedTuple):
+    """A plugin that was found, and what became of it.
+
+    Parameters
+    ----------
+    name : str
+        Name of its entry point.
+    distribution, version : str
+    state : str
+        ``"loaded"``, ``"failed"`` or ``"blocked"``.
+    reason : str
+        Why it is not loaded; "" if it is.
+    formats, conversions : int
+        How many it has declared.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    state: str
+    reason: str = ""
+    formats: int = 0
+    conversions: int = 0
+
+
+def load(registry: Registry) -> tuple[Plugin, ...]:
+    """Load every plugin that is installed, and register what it declares.
+
+    Plugins of this distribution come first, then the others by name: a conflict is laid at the
+    door of the one that came later.
+
+    Raises
+    ------
+    PluginError
+        No plugin is installed at all, which means that this package's metadata is missing.
+    """
+    found = sorted(_provenances(set(entry_points(group=GROUP))), key=_order)
+    if not found:
+        msg = (
+            "no plugin is installed, not even interop's own: the metadata of the distribution "
+            f"{_OWN!r} is missing; install it (pip install -e . in a checkout; with PyInstaller, "
+            f"--copy-metadata {_OWN})."
+        )
+        raise PluginError(msg)
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(hooks)
+    blocked = {name.strip() for name in os.environ.get("INTEROP_DISABLE_PLUGINS", "").split(",")}
+    at: list[Provenance] = []
+    states = []
+    with _impatience(at):
+        for entry, origin in found:
+            at.append(origin)
+            states.append(_load_one(entry, origin, manager, registry, blocked))
+    return tuple(states)
+
+
+@contextmanager
+def _impatience(at: list[Provenance]) -> Iterator[None]:
+    """Say which plugin is being waited for, after a while or when the waiting is interrupted.
+
+    An import cannot be stopped from outside. `at` ends with the plugin that is being loaded.
+    """
+
+    def text() -> str:
+        return (
+            f"plugin {at[-1].plugin!r} of {at[-1]} was still being loaded; to leave it out set "
+            f"INTEROP_DISABLE_PLUGINS={at[-1].plugin}"
+        )
+
+    watch = threading.Timer(_PATIENCE, lambda: _log.warning("%s", text()))
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        if at:
+            interruption.add_note(text())
+        raise
+    finally:
+        watch.cancel()
+
+
+def _order(found: tuple[EntryPoint, Provenance]) -> tuple[bool, str, str]:
+    entry, origin = found
+    return origin.distribution != _OWN, origin.distribution, entry.name
+
+
+def _provenances(entries: Iterable[EntryPoint]) -> Iterator[tuple[EntryPoint, Provenance]]:
+    """Yield entry points with where they come from.
+
+    To ask a distribution for its name is to parse its metadata, so each is asked once.
+    """
+    known: dict[int, tuple[str, str]] = {}
+    for entry in entries:
+        dist = entry.dist
+        if dist is None:
+            yield entry, Provenance(entry.name, "an unknown distribution", "")
+            continue
+        if id(dist) not in known:
+            metadata = dist.metadata
+            known[id(dist)] = metadata["Name"], metadata["Version"]
+        yield entry, Provenance(entry.name, *known[id(dist)])
+
+
+def _load_one(
+    entry: EntryPoint,
+    origin: Provenance,
+    manager: pluggy.PluginManager,
+    registry: Registry,
+    blocked: set[str],
+) -> Plugin:
+    if entry.name in blocked or origin.distribution in blocked:
+        return Plugin(*origin, "blocked", "named in INTEROP_DISABLE_PLUGINS")
+    try:
+        counts = _register(entry, manager, registry, origin)
+    # Whatever a foreign module raises, it must disable that module alone.
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        manager.unregister(name=_name(origin))
+        reason = f"{type(error).__name__}: {error}"
+        # A log record and not a warning: under ``-W error`` that would disable the others too.
+        _log.warning("plugin %r of %s is disabled (%s)", origin.plugin, origin, reason)
+        return Plugin(*origin, "failed", reason)
+    return Plugin(*origin, "loaded", "", *counts)
+
+
+def enlist(module: ModuleType, origin: Provenance, registry: Registry) -> tuple[int, int]:
+    """Register what a module declares, as if it were an installed plugin.
+
+    Parameters
+    ----------
+    module : module
+    origin : Provenance
+    registry : Registry
+
+    Returns
+    -------
+    tuple of int
+        How many formats and conversions it declares.
+    """
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(hooks)
+    return _declare(module, manager, registry, origin)
+
+
+def _name(origin: Provenance) -> str:
+    return f"{origin.distribution}:{origin.plugin}"
+
+
+def _register(
+    entry: EntryPoint, manager: pluggy.PluginManager, registry: Registry, origin: Provenance
+) -> tuple[int, int]:
+    return _declare(entry.load(), manager, registry, origin)
+
+
+def _declare(
+    module: ModuleType, manager: pluggy.PluginManager, registry: Registry, origin: Provenance
+) -> tuple[int, int]:
+    _check_version(module)
+    manager.register(module, name=_name(origin))
+    manager.check_pending()
+    formats = _collect(manager, module, "interop_formats")
+    conversions = _collect(manager, module, "interop_conversions")
+    families = _collect(manager, module, "interop_dtypes")
+    shields = _collect(manager, module, "interop_shields")
+    for one in shields:
+        one(lambda: None)  # if it cannot do this, it must not be let near anything else
+    registry.add(
+        formats,
+        conversions,
+        families,
+        origin,
+        containers=_collect(manager, module, "interop_containers"),
+        autodiffs=_collect(manager, module, "interop_autodiffs"),
+        shields=shields,
+    )
+    return len(formats), len(conversions)
+
+
+def _check_version(module: ModuleType) -> None:
+    written_for = getattr(module, "INTEROP_API", hooks.API_VERSION)
+    if written_for != hooks.API_VERSION:
+        msg = (
+            f"it is written for version {written_for} of interop.plugin, and this is version "
+            f"{hooks.API_VERSION}; install a release of it for this version."
+        )
+        raise PluginError(msg)
+
+
+def _collect(manager: pluggy.PluginManager, module: ModuleType, hook: str) -> list[Any]:
+    """Return what one plugin's implementation of a hook declares."""
+    implementations = getattr(manager.hook, hook).get_hookimpls()
+    return [one for impl in implementations if impl.plugin is module for one in impl.function()]
+
+
+def troubles(distribution: str, name: str) -> list[Trouble]:
+    """Load one plugin, and return what it says is wrong with its framework."""
+    for entry, origin in _provenances(set(entry_points(group=GROUP, name=name))):
+        if origin.distribution == distribution:
+            manager = pluggy.PluginManager(GROUP)
+            manager.add_hookspecs(hooks)
+            module = entry.load()
+            manager.register(module, name=_name(origin))
+            return _collect(manager, module, "interop_troubles")
+    return []

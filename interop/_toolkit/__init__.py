@@ -1,0 +1,3 @@
+"""Helpers that plugins call."""
+
+from __future__ import annotations
