@@ -15,7 +15,7 @@ HEAVY = ",".join(
 
 #: The plugin. Its framework is ``odd``, in a module of that name.
 PLUGIN = """
-from interop.plugin import Conversion, Cost, Format, Trouble, hookimpl, make_spec
+from interop.plugin import Conversion, Cost, Format, Problem, Problems, hookimpl, make_spec
 
 def describe(box):
     return make_spec("odd", "float32", shape=(len(box.numbers),))
@@ -28,14 +28,17 @@ def from_python(numbers):
     return odd.Box(numbers)
 
 @hookimpl
-def interop_formats():
+def interop_declarations():
+    return [*_formats(), *_conversions(), Problems(_troubles)]
+
+
+def _formats():
     one = frozenset({{"float32"}})
     return [Format("odd", types=("odd:Box",), describe=describe, dtypes=one, requires="odd",
                    install="pip install odd", ndims=frozenset({{1}}),
                    memory=lambda box: ())]
 
-@hookimpl
-def interop_conversions():
+def _conversions():
     effects = frozenset({{"copy"}})
     return [
         Conversion("odd", "numpy", to_python, effects=effects, cost=Cost(1e-6, 1e9)),
@@ -43,8 +46,7 @@ def interop_conversions():
                    takes=frozenset({{"readonly", "noncontiguous", "immutable"}})),
     ]
 
-@hookimpl
-def interop_troubles():
+def _troubles():
     {troubles}
 """
 

@@ -112,7 +112,7 @@ def test_the_advice_stays_with_a_route_that_has_a_shortcut(empty: Interop) -> No
     """No shortcut stands for a route that somebody is to be warned of."""
     from interop._execution.runner import Runner
 
-    empty.register(toy("a"), toy("b"), view("a", "b", shortcut=lambda value: Box("b", [])))
+    empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda value: Box("b", [])))
     value = Box("a", [1.0])
     request = empty._requests.get("b")
     spec = empty.spec(value)

@@ -9,6 +9,7 @@ import pytest
 
 import interop
 from interop import Format, Interop, Parts, Spec
+from interop.plugin import Components
 
 LAYOUT = {"values": "dtype", "indices": "index_dtype"}
 
@@ -48,14 +49,13 @@ def sparse(name: str, **facts: Any) -> Format:
     facts.setdefault("dtypes", frozenset({"float32", "float64"}))
     facts.setdefault("index_dtypes", frozenset({"int32", "int64"}))
     facts.setdefault("roles", LAYOUT)
-    facts.setdefault("take_apart", apart)
-    facts.setdefault("assemble", lambda parts: Pair(name, parts.shape, *parts.arrays.values()))
+    facts.setdefault("unpack", apart)
+    facts.setdefault("pack", lambda parts: Pair(name, parts.shape, *parts.arrays.values()))
     return Format(
         name,
         types=(f"{__name__}:Pair",),
         describe=describe,
-        layout="toy",
-        components="numpy",
+        components=Components(layout="toy", format="numpy"),
         **facts,
     )
 
@@ -142,8 +142,8 @@ def test_pointers_are_narrowed_only_where_they_fit(loaded: Interop) -> None:
         pointers = np.array([0, len(pair.values)])
         return Parts(pair.shape, {**apart(pair).arrays, "pointers": pointers})
 
-    narrow = {"index_dtypes": frozenset({"int32"}), "assemble": lambda parts: parts}
-    facts = {"roles": roles, "take_apart": rows}
+    narrow = {"index_dtypes": frozenset({"int32"}), "pack": lambda parts: parts}
+    facts = {"roles": roles, "unpack": rows}
     loaded.register(sparse("one", **facts), sparse("two", **facts, **narrow))
     few = loaded.plan(pair(), to="two")
     assert few.steps[0].call(pair()).arrays["pointers"].dtype == np.int32

@@ -49,7 +49,7 @@ VERSION_1 = {
         "stream=False priority=0 shortcut=None name='' index_dtypes=None into=None"
     ),
     "Cost": "latency=1e-06 bandwidth=None cached=None",
-    "DtypeFamily": "type name",
+    "DtypeNames": "type name",
     "Effect": "name allowed loses meaning",
     "Export": (
         "dtype shape strides device readonly copied versioned data bits alignment device_type "
@@ -57,9 +57,9 @@ VERSION_1 = {
     ),
     "Format": (
         "name types=() describe=None dtypes=frozenset() devices=('cpu',) lacks={} "
-        "lacks_now=None obstacles={} carries=frozenset() speaks={} protocol=None requires='' "
-        "install='' layout=None components=None roles={} apart=frozenset() take_apart=None "
-        "assemble=None glance=None restacks=frozenset() unstacks=frozenset() "
+        "unsupported_now=None obstacles={} carries=frozenset() speaks={} protocol=None requires='' "
+        "install='' layout=None components=None roles={} apart=frozenset() unpack=None "
+        "pack=None fast_unpack=None restacks=frozenset() unstacks=frozenset() "
         "index_dtypes=frozenset() memory=None fill=None named_by=None identity=None "
         "handling=2e-06 forgets=frozenset() passable=True sample=None variants={} ndims=None "
         "lazy=False inside=None labelled=False"
@@ -69,7 +69,7 @@ VERSION_1 = {
         "format dtype=None device='cpu' shape=() traits=frozenset() nbytes=0 nnz=None "
         "index_dtype=None code_dtype=None carrier=None inside=None"
     ),
-    "Trouble": "problem fix formats others=None devices=None",
+    "Problem": "problem fix formats others=None devices=None",
 }
 HOOKS_1 = (
     "interop_formats interop_conversions interop_dtypes interop_containers interop_troubles "
@@ -77,9 +77,9 @@ HOOKS_1 = (
 )
 NAMES_1 = (
     "API_VERSION DTYPES EFFECTS MEMORY_TRAITS PACKED TRAITS Autodiff Branch CheckedProducer "
-    "Container Conversion Cost Declined DtypeFamily Effect Export Format Parts QuantizedArray "
-    "Spec Trouble checked_export convert export heed hookimpl hookspec itemsize itself "
-    "make_spec preserves spread "
+    "Container Conversion Cost Declined DtypeNames Effect Export Format Parts QuantizedArray "
+    "Spec Problem checked_export convert export limit_threads hookimpl hookspec itemsize itself "
+    "make_spec preserves parallel_for "
 )
 
 

@@ -72,7 +72,7 @@ def test_what_breaks_at_import_is_a_finding(odd: Any, framework: str, reason: st
 
 def test_a_plugin_says_what_is_wrong_with_its_framework(odd: Any) -> None:
     """What the hook returns is shown in its words, with the conversions that it disables."""
-    trouble = "return [Trouble('odd is even.', 'pip install odd==3', ('odd',), ('numpy',))]"
+    trouble = "return [Problem('odd is even.', 'pip install odd==3', ('odd',), ('numpy',))]"
     found = odd(troubles=trouble)
     assert _of(found, "odd").state == "troubled"
     (finding,) = found.findings

@@ -11,6 +11,7 @@ import pytest
 
 import interop
 from interop import Conversion, Cost, Interop, Spec, make_spec
+from interop.plugin import Components
 from tests.toys import Box, copy, describe, toy, view
 
 
@@ -175,10 +176,7 @@ def test_what_does_not_fit_in_memory_is_not_made_dense(empty: Interop) -> None:
             types=(f"{__name__}:Thin",),
             describe=_thin_spec,
             dtypes=frozenset({"float32"}),
-            layout="thin",
-            components="a",
-            take_apart=id,
-            assemble=id,
+            components=Components(layout="thin", format="a", unpack=id, pack=id),
         ),
         Conversion("thin", "a", called.append, effects=frozenset({"densify"})),
     )
@@ -237,7 +235,7 @@ def test_a_kept_shortcut_serves_the_next_value(empty: Interop) -> None:
         asked.append(box)
         return NotImplemented if box.dtype == "float64" else Box("b", box.numbers)
 
-    empty.register(toy("a"), toy("b"), view("a", "b", shortcut=shortcut))
+    empty.register(toy("a"), toy("b"), view("a", "b", fast_path=shortcut))
     for dtype in ("float32", "float32", "float64"):
         box = Box("a", [1.0], dtype=dtype)
         assert empty.convert(box, to="b").numbers is box.numbers
@@ -250,7 +248,7 @@ def test_shortcuts_are_off_inside_policy_and_trace(empty: Interop) -> None:
     def shortcut(box: Box) -> Any:
         return "short"
 
-    empty.register(toy("a"), toy("b"), view("a", "b", shortcut=shortcut))
+    empty.register(toy("a"), toy("b"), view("a", "b", fast_path=shortcut))
     box = Box("a", [1.0])
     empty.convert(box, to="b")
     assert empty.convert(box, to="b") == "short"
@@ -269,7 +267,7 @@ def test_a_rival_from_elsewhere_takes_the_shortcut_away(empty: Interop) -> None:
 
     empty._registry.add(
         [toy("a"), toy("b")],
-        [view("a", "b", shortcut=shortcut)],
+        [view("a", "b", fast_path=shortcut)],
         provenance=interop._registry.registry.Provenance("p", "other", "1"),
     )
     empty.register(copy("a", "b"))

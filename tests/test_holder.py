@@ -188,7 +188,7 @@ def test_no_route_leads_through_a_lazy_framework(loaded: Interop) -> None:
     def lazy(name: str, **fields: Any) -> list[Any]:
         effects = frozenset({"materialize"})
         return [
-            Format(name, dtypes=frozenset({"float64"}), carries=locked, passable=False, **fields),
+            Format(name, dtypes=frozenset({"float64"}), carries=locked, transit=False, **fields),
             Conversion("numpy", name, list, takes=locked),
             Conversion(name, "numpy", np.array, takes=locked, effects=effects),
         ]

@@ -12,6 +12,7 @@ from interop._planning.bound import EACH
 from interop._planning.planner import Planner
 from interop._planning.search import Label
 from interop.errors import RefusedError
+from interop.plugin import Limits, Result
 from tests.toys import copy, toy, view
 
 
@@ -156,7 +157,9 @@ def test_a_narrowing_cast_needs_consent(empty: Interop) -> None:
 
 def test_what_a_device_lacks_needs_consent_too(empty: Interop) -> None:
     """A dtype that the target holds elsewhere, but not on that device, is narrowed or refused."""
-    empty.register(toy("a", devices=("cpu", "mps"), lacks={"mps": frozenset({"float64"})}))
+    empty.register(
+        toy("a", devices=("cpu", "mps"), limits=Limits(unsupported={"mps": frozenset({"float64"})}))
+    )
     move = copy(
         "a", "a", name="move", changes=frozenset({"device"}), effects=frozenset({"transfer"})
     )
@@ -181,7 +184,8 @@ def test_bits_are_carried_through_a_format_without_the_dtype(empty: Interop) -> 
     """bfloat16 crosses a hand-off that knows only uint16, and arrives as bfloat16, uncopied."""
     empty.register(toy("a"), toy("b"), view("a", "b", dtypes=frozenset({"uint16"})))
     empty.register(
-        view("a", "a", bits="pack", name="pack"), view("b", "b", bits="unpack", name="unpack")
+        view("a", "a", result=Result(bits="pack"), name="pack"),
+        view("b", "b", result=Result(bits="unpack"), name="unpack"),
     )
     route = empty.plan(make_spec("a", "bfloat16", shape=(3,)), to="b")
     assert labels(route) == ["pack", "a_to_b", "unpack"]
@@ -192,7 +196,7 @@ def test_bits_are_carried_through_a_format_without_the_dtype(empty: Interop) -> 
 def test_carried_bits_never_reach_the_user(empty: Interop) -> None:
     """Without a way to take the bits up again, there is no route."""
     empty.register(toy("a"), toy("b"), view("a", "b", dtypes=frozenset({"uint16"})))
-    empty.register(view("a", "a", bits="pack", name="pack"))
+    empty.register(view("a", "a", result=Result(bits="pack"), name="pack"))
     with pytest.raises(interop.errors.RefusedError, match="bfloat16"):
         empty.plan(make_spec("a", "bfloat16", shape=(3,)), to="b")
 
@@ -289,7 +293,7 @@ def test_the_name_of_a_framework_without_a_dense_format_means_any_of_its(empty: 
 def test_conversions_from_a_protocol_serve_every_format_that_speaks_it(empty: Interop) -> None:
     """One consumer of a protocol and one producer make a hand-off neither knows of."""
     empty.register(
-        toy("a", speaks={"proto": frozenset({"float32"})}), toy("b"), toy("proto", types=())
+        toy("a", exports={"proto": frozenset({"float32"})}), toy("b"), toy("proto", types=())
     )
     empty.register(view("proto", "b"))
     assert labels(empty.plan(make_spec("a", "float32", shape=(3,)), to="b")) == ["proto_to_b"]
@@ -515,7 +519,7 @@ def test_what_is_not_passable_is_passed_through_only_where_there_is_no_other_way
     empty: Interop,
 ) -> None:
     """A framework that is no help to others is a way station of nobody else's, but of its own."""
-    empty.register(toy("a"), toy("b"), toy("c"), toy("m", passable=False), toy("m.x"))
+    empty.register(toy("a"), toy("b"), toy("c"), toy("m", transit=False), toy("m.x"))
     empty.register(view("a", "m", cost=Cost(1e-9)), view("m", "b", cost=Cost(1e-9)))
     empty.register(view("m.x", "m"), view("m", "c"))
     spec = make_spec("a", "float32", shape=(3,))

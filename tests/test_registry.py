@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import interop
-from interop import Conversion, DtypeFamily, Format, Interop
+from interop import Conversion, DtypeNames, Format, Interop
 from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
+from interop.plugin import Components, Result
 from tests.toys import Box, copy, toy, view
 
 ONE, TWO = Provenance("p", "one", "1.0"), Provenance("q", "two", "2.0")
@@ -64,9 +65,9 @@ def test_all_or_nothing_is_registered() -> None:
         ("nonsense", "not a Conversion"),
         (Format(""), "not a named Format"),
         (Format("a", types=("torch.Tensor",)), "'module:Class'"),
-        (Format("a", layout="csr"), "lacks components"),
+        (Format("a", components=Components(layout="csr")), "lacks components"),
         (Conversion("a", "b", "not callable"), "cannot be called"),  # type: ignore[arg-type]
-        (Conversion("a", "b", print, bits="twist"), "bits='twist'"),
+        (Conversion("a", "b", print, result=Result(bits="twist")), "bits='twist'"),
         (Conversion("a", "b", print, changes=frozenset({"shape"})), "shape"),
     ],
 )
@@ -141,7 +142,7 @@ def test_dtype_objects_are_named_by_their_family(empty: Interop) -> None:
     globals()["Kind"] = Kind
     try:
         empty.register(toy("a"), copy("a", "a", changes=frozenset({"dtype"})))
-        empty.register(DtypeFamily(f"{__name__}:Kind", lambda d: d.name))
+        empty.register(DtypeNames(f"{__name__}:Kind", lambda d: d.name))
         assert (
             empty.plan(
                 interop.make_spec("a", "float32", shape=(2,)), to="a", dtype=Kind()

@@ -9,7 +9,7 @@ import torch
 import interop
 from interop import Conversion, Format, Interop
 from interop._calibration.sample import NoSample, Numbers, Wanted, fitted, sample
-from interop._planning.step import Edge
+from interop._planning.step import ResolvedConversion
 
 HOST = [
     one.name
@@ -151,7 +151,9 @@ def test_a_shape_is_fitted_to_what_a_conversion_takes(
     )
     registry = mine._loaded()
     for declared in registry.conversions:
-        edge = Edge(declared, *(registry.formats[name] for name in declared.conversion[:2]))
+        edge = ResolvedConversion(
+            declared, *(registry.formats[name] for name in declared.conversion[:2])
+        )
         assert fitted((3, 4), edge) == shape
 
 

@@ -34,7 +34,7 @@ def test_a_type_whose_first_value_was_odd_gets_its_shortcut_later() -> None:
     mine.register(toy("here"), toy("there", types=()))
     odd = frozenset({"odd"})
     mine.register(view("here", "there", requires=odd, drops=odd, name="from_odd"))
-    mine.register(view("here", "there", shortcut=lambda box: box))
+    mine.register(view("here", "there", fast_path=lambda box: box))
     strange, plain = Box("here", [1.0], traits=odd), Box("here", [1.0])
     for box in (strange, strange):
         assert mine.convert(box, to="there").numbers is box.numbers
@@ -50,7 +50,7 @@ def test_a_shortcut_may_be_built_in_or_partial() -> None:
         seen: list[Any] = []
         mine._loaded().shields.append(seen.append)
         mine.register(toy("here"), toy("there", types=()))
-        mine.register(view("here", "there", shortcut=shortcut))
+        mine.register(view("here", "there", fast_path=shortcut))
         mine.convert(Box("here", [1.0]), to="there")
         assert mine._shortcuts.table("there") == {Box: shortcut}
         assert (_same in seen) == isinstance(shortcut, partial)
@@ -115,7 +115,7 @@ def test_a_format_whose_values_are_all_finished_needs_no_call() -> None:
             types=("numpy:ndarray",),
             describe=lambda value: described,
             dtypes=frozenset({"float32"}),
-            identity=itself,
+            fast_path=itself,
         )
     )
     array = np.zeros(2, "float32")
@@ -148,7 +148,7 @@ def chained(declining: bool = False) -> Interop:
 
     mine = Interop(plugins=False)
     mine.register(toy("a"), toy("b"), toy("c"))
-    mine.register(view("a", "b", shortcut=to("b")), view("b", "c", shortcut=to("c")))
+    mine.register(view("a", "b", fast_path=to("b")), view("b", "c", fast_path=to("c")))
     return mine
 
 

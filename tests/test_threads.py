@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from interop._toolkit import threads as _threads
-from interop.plugin import heed, spread
+from interop.plugin import limit_threads, parallel_for
 
 LARGE = 2**26
 
@@ -32,21 +32,21 @@ def test_every_unit_is_done_once(count: int) -> None:
         assert start < stop
         done.extend(range(start, stop))
 
-    spread(work, count, LARGE)
+    parallel_for(work, count, LARGE)
     assert sorted(done) == list(range(count))
 
 
 def test_small_work_stays_in_one_call() -> None:
     """What is not worth a thread is done here, in one call."""
     calls: list[tuple[int, int, int]] = []
-    spread(lambda start, stop: calls.append((start, stop, threading.get_ident())), 100, 2**20)
+    parallel_for(lambda start, stop: calls.append((start, stop, threading.get_ident())), 100, 2**20)
     assert calls == [(0, 100, threading.get_ident())]
 
 
 def test_large_work_is_done_side_by_side() -> None:
     """As many parts run at the same time as there are cores."""
     together = threading.Barrier(3, timeout=20)
-    spread(lambda start, stop: together.wait() and None, 3, LARGE)
+    parallel_for(lambda start, stop: together.wait() and None, 3, LARGE)
 
 
 @pytest.mark.parametrize(("cores", "several"), [(3, False), (4, True)])
@@ -57,7 +57,7 @@ def test_fresh_memory_is_touched_by_one_or_by_many(
     monkeypatch.setattr(_threads, "threads", lambda: cores)
     monkeypatch.setattr(_threads, "_idle_cores", lambda: cores)
     parts: list[tuple[int, int]] = []
-    spread(lambda start, stop: parts.append((start, stop)), 100, LARGE, touching=True)
+    parallel_for(lambda start, stop: parts.append((start, stop)), 100, LARGE, touching=True)
     assert (len(parts) > 1) == several
     assert sum(stop - start for start, stop in parts) == 100
 
@@ -73,9 +73,9 @@ def test_the_environment_limits_threads(
 
 def test_frameworks_limit_threads() -> None:
     """What a framework was told counts, and None is no limit."""
-    heed(lambda: None)
+    limit_threads(lambda: None)
     assert _threads.threads() == 3
-    heed(lambda: 1)
+    limit_threads(lambda: 1)
     assert _threads.threads() == 1
 
 
@@ -94,7 +94,7 @@ def test_busy_cores_are_left_alone(
     monkeypatch.setattr(_threads.os, "cpu_count", lambda: 4)
     started: list[object] = []
     monkeypatch.setattr(_threads, "start_new_thread", lambda *one: started.append(one))
-    spread(lambda start, stop: None, 100, LARGE)
+    parallel_for(lambda start, stop: None, 100, LARGE)
     assert len(started) == expected - 1
 
 
@@ -116,7 +116,7 @@ def test_an_error_in_any_part_is_raised() -> None:
             raise KeyError(msg)
 
     with pytest.raises(KeyError, match="the last part"):
-        spread(work, 300, LARGE)
+        parallel_for(work, 300, LARGE)
     assert all(not thread.name.startswith("interop") for thread in threading.enumerate())
 
 
@@ -129,7 +129,7 @@ def test_work_is_done_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(_threads, "start_new_thread", refuse)
     done: list[int] = []
-    spread(lambda start, stop: done.extend(range(start, stop)), 10, LARGE)
+    parallel_for(lambda start, stop: done.extend(range(start, stop)), 10, LARGE)
     assert done == list(range(10))
 
 
@@ -140,7 +140,7 @@ def test_nobody_waits_for_a_helper_that_comes_late(monkeypatch: pytest.MonkeyPat
         _threads, "start_new_thread", lambda help_, args: late.append(lambda: help_(*args))
     )
     done: list[int] = []
-    spread(lambda start, stop: done.extend(range(start, stop)), 100, LARGE)
+    parallel_for(lambda start, stop: done.extend(range(start, stop)), 100, LARGE)
     assert done == list(range(100))
     assert len(late) == 2
     for helper in late:
@@ -160,7 +160,7 @@ def test_whoever_is_at_work_is_waited_for() -> None:
             threading.Event().wait(0.05)
         done.append(start)
 
-    spread(work, 3, LARGE)
+    parallel_for(work, 3, LARGE)
     assert sorted(done) == [0, 1, 2]
 
 

@@ -116,7 +116,7 @@ def test_nothing_behind_the_front_is_compiled() -> None:
     mine = Interop()
     mine.register(toy("boxed"))
     copies = frozenset({"copy"})
-    mine.register(Conversion("torch", "boxed", shortcut, effects=copies, shortcut=shortcut))
+    mine.register(Conversion("torch", "boxed", shortcut, effects=copies, fast_path=shortcut))
 
     def function(x: torch.Tensor) -> torch.Tensor:
         return x + sum(mine.convert(x * 2, to="boxed").numbers)

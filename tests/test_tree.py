@@ -227,7 +227,7 @@ def test_a_refusal_names_the_path() -> None:
 def test_a_refusal_comes_before_the_first_conversion() -> None:
     """Where one leaf is refused none is converted, and the tree is whole even if to be consumed."""
     mine, seen = interop.Interop(), []
-    mine.register(interop.Format("box", named_by=(), dtypes=frozenset({"float64"})))
+    mine.register(interop.Format("box", target_types=(), dtypes=frozenset({"float64"})))
     mine.conversion("numpy", "box")(seen.append)
     tree = [np.ones(2), np.ones(2, "complex64")]
     with pytest.raises(RefusedError, match=r"^1: "):

@@ -22,7 +22,7 @@ __all__ = ["accepting"]
 
 
 class _Home(NamedTuple):
-    """What the caller's arrays are: the kind that results are given back as."""
+    """The kind of the caller's arrays, as which results are given back."""
 
     framework: str
     format: str
@@ -30,10 +30,10 @@ class _Home(NamedTuple):
 
 
 def accepting(
-    face: Interop,
+    interop: Interop,
     function: Callable[..., Any],
     to: str,
-    words: Mapping[str, Any],
+    keywords: Mapping[str, Any],
     *,
     grad: bool,
 ) -> Callable[..., Any]:
@@ -41,23 +41,22 @@ def accepting(
     if iscoroutinefunction(function) or isgeneratorfunction(function):
         msg = f"{function.__qualname__} gives its results later; convert them where they come up."
         raise BadRequestError(msg)
-    registry = face._registry
 
     @wraps(function)
     def accepted(*args: Any, **kwargs: Any) -> Any:
-        face._loaded()
-        given = Tree((args, kwargs), lambda value: not _is_open(registry, value))
-        specs = {n: array_spec(registry, leaf) for n, leaf in enumerate(given.leaves)}
+        registry = interop._loaded()
+        arguments = Tree((args, kwargs), lambda value: not _is_container(registry, value))
+        specs = {n: array_spec(registry, leaf) for n, leaf in enumerate(arguments.leaves)}
         arrays = {n: spec for n, spec in specs.items() if spec is not None}
         if not arrays:
             return function(*args, **kwargs)
-        call = _Call(face, function, to, words, given, arrays)
+        call = _Call(interop, function, to, keywords, arguments, arrays)
         return call.differentiated() if grad else call.plain()
 
     return accepted
 
 
-def _is_open(registry: Registry, value: Any) -> bool:
+def _is_container(registry: Registry, value: Any) -> bool:
     """Tell whether an argument is a container of Python's own; objects pass as they are."""
     ours = type(value).__module__ in ("builtins", "collections") or isinstance(value, tuple)
     return ours and array_spec(registry, value) is None
@@ -68,16 +67,16 @@ class _Call:
 
     def __init__(  # noqa: PLR0917 - called in one place
         self,
-        face: Interop,
+        interop: Interop,
         function: Callable[..., Any],
         to: str,
-        words: Mapping[str, Any],
-        given: Tree,
+        keywords: Mapping[str, Any],
+        arguments: Tree,
         arrays: Mapping[int, Spec],
     ) -> None:
-        self.face, self.registry = face, face._registry
-        self.function, self.to, self.words = function, to, words
-        self.given, self.arrays = given, arrays
+        self.interop, self.registry = interop, interop._registry
+        self.function, self.to, self.keywords = function, to, keywords
+        self.arguments, self.arrays = arguments, arrays
         self.home = _home(self.registry, next(iter(arrays.values())))
         #: The opened result of the last call of the function, and where arrays stand in it.
         self.result: Tree
@@ -85,7 +84,7 @@ class _Call:
 
     def plain(self) -> Any:
         """Call the function, without its part in any differentiation."""
-        return self._packed([self._back(one) for one in self._called(self._converted())])
+        return self._rebuilt([self._back(array) for array in self._called(self._converted())])
 
     def differentiated(self) -> Any:
         """Call the function as a part of the caller's differentiation."""
@@ -99,43 +98,47 @@ class _Call:
         places = [n for n, spec in self.arrays.items() if self._takes_part(n, spec)]
 
         def plain(arrays: Sequence[Any]) -> list[Any]:
-            return [self._back(one) for one in self._called(self._converted(places, arrays))]
+            return [self._back(array) for array in self._called(self._converted(places, arrays))]
 
         def forward(arrays: Sequence[Any]) -> tuple[list[Any], Pullback]:
             return self._forward(ours, places, arrays)
 
-        return self._packed(theirs.attach(plain, forward, [self.given.leaves[n] for n in places]))
+        leaves = [self.arguments.leaves[n] for n in places]
+        return self._rebuilt(theirs.attach(plain, forward, leaves))
 
     def _forward(
         self, ours: Autodiff, places: Sequence[int], arrays: Sequence[Any]
     ) -> tuple[list[Any], Pullback]:
         """Call the function; return its results, and the pullback, in the caller's arrays."""
-        convert = self.face.convert
+        convert = self.interop.convert
         leaves = self._converted(places, arrays)
-        dtypes = [self.registry.describe(one).dtype for one in arrays]
+        dtypes = [self.registry.describe(array).dtype for array in arrays]
 
         def function(inputs: Sequence[Any]) -> list[Any]:
-            for n, one in zip(places, inputs, strict=True):
-                leaves[n] = one
+            for n, array in zip(places, inputs, strict=True):
+                leaves[n] = array
             return self._called(leaves)
 
         outputs, pull = ours.vjp(function, [leaves[n] for n in places])
 
         def pullback(cotangents: Sequence[Any]) -> list[Any]:
-            given = [None if one is None else convert(one, ours.format) for one in cotangents]
+            converted = [
+                None if cotangent is None else convert(cotangent, ours.format)
+                for cotangent in cotangents
+            ]
             return [
-                None if one is None else self._back(one, dtype=dtype)
-                for one, dtype in zip(pull(given), dtypes, strict=True)
+                None if gradient is None else self._back(gradient, dtype=dtype)
+                for gradient, dtype in zip(pull(converted), dtypes, strict=True)
             ]
 
-        return [self._back(one) for one in outputs], pullback
+        return [self._back(output) for output in outputs], pullback
 
     def _autodiff(self, framework: str) -> Autodiff:
-        for one in self.registry.autodiffs:
-            if one.format == framework:
-                return one
-        known = ", ".join(one.format for one in self.registry.autodiffs)
-        msg = f"no plugin differentiates functions of {framework}; grad=True works with {known}."
+        for autodiff in self.registry.autodiffs:
+            if autodiff.format == framework:
+                return autodiff
+        formats = ", ".join(autodiff.format for autodiff in self.registry.autodiffs)
+        msg = f"no plugin differentiates functions of {framework}; grad=True works with {formats}."
         raise BadRequestError(msg)
 
     def _takes_part(self, n: int, spec: Spec) -> bool:
@@ -143,7 +146,7 @@ class _Call:
         if spec.format == self.home.format:
             return True
         if "grad" in spec.traits:
-            with located(self.given.paths[n]):
+            with located(self.arguments.paths[n]):
                 msg = (
                     f"{spec} has a history that grad=True would lose, because it is not of the "
                     f"first array's format, {self.home.format}; convert it first, or detach it."
@@ -152,18 +155,18 @@ class _Call:
         return False
 
     def _converted(self, places: Sequence[int] = (), arrays: Sequence[Any] = ()) -> list[Any]:
-        """Return the leaves of the arguments, with every array as the function wants it."""
-        leaves = list(self.given.leaves)
-        for n, one in zip(places, arrays, strict=True):
-            leaves[n] = one
+        """Return the leaves of the arguments, with every array in the function's format."""
+        leaves = list(self.arguments.leaves)
+        for n, array in zip(places, arrays, strict=True):
+            leaves[n] = array
         for n in self.arrays:
-            with located(self.given.paths[n]):
-                leaves[n] = self.face.convert(leaves[n], self.to, **self.words)
+            with located(self.arguments.paths[n]):
+                leaves[n] = self.interop.convert(leaves[n], self.to, **self.keywords)
         return leaves
 
     def _called(self, leaves: Sequence[Any]) -> list[Any]:
         """Call the function, and return the arrays in its result."""
-        args, kwargs = self.given.rebuilt(leaves)
+        args, kwargs = self.arguments.rebuilt(leaves)
         registry = self.registry
         result = self.function(*args, **kwargs)
         self.result = Tree(result, lambda x: array_spec(registry, x) is not None)
@@ -171,34 +174,34 @@ class _Call:
         self.outputs = {n: spec for n, spec in specs.items() if spec is not None}
         return [self.result.leaves[n] for n in self.outputs]
 
-    def _back(self, value: Any, **words: Any) -> Any:
+    def _back(self, value: Any, **keywords: Any) -> Any:
         """Return an array of the function's as the caller's kind."""
         spec = self.registry.describe(value)
         target = _counterpart(self.registry, self.home, spec)
         if target == spec.format:
             return value
-        return self.face.convert(value, target, device=self.home.device, **words)
+        return self.interop.convert(value, target, device=self.home.device, **keywords)
 
-    def _packed(self, outputs: Sequence[Any]) -> Any:
+    def _rebuilt(self, outputs: Sequence[Any]) -> Any:
         """Return the function's result with its arrays replaced."""
         leaves = self.result.leaves
-        for n, one in zip(self.outputs, outputs, strict=True):
-            leaves[n] = one
+        for n, array in zip(self.outputs, outputs, strict=True):
+            leaves[n] = array
         return self.result.rebuilt(leaves)
 
 
 def _home(registry: Registry, spec: Spec) -> _Home:
     """Return the caller's kind: of a sparse or quantized array, that of its components."""
-    one = registry.formats[spec.format]
-    dense = spec.format if one.is_dense else one.components or spec.format
-    return _Home(one.framework, dense, spec.device)
+    format_ = registry.formats[spec.format]
+    dense = spec.format if format_.is_dense else format_.component_format or spec.format
+    return _Home(format_.framework, dense, spec.device)
 
 
 def _counterpart(registry: Registry, home: _Home, spec: Spec) -> str:
     """Return the caller's format for a result: of the same layout if there is one."""
     layout = registry.formats[spec.format].layout
     if layout is not None:
-        for one in registry.formats.values():
-            if one.framework == home.framework and one.layout == layout:
-                return one.name
+        for format_ in registry.formats.values():
+            if format_.framework == home.framework and format_.layout == layout:
+                return format_.name
     return home.format

@@ -1,4 +1,4 @@
-"""The face: what the functions of the package do, as methods of one object that holds all state."""
+"""The methods behind the functions of the package, of one object that holds all state."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from interop._execution.engine import Engine
-from interop._execution.fast_path import Shortcuts, fixed_front, front
-from interop._execution.runner import Runner
+from interop._execution.fast_path import with_fast_paths, with_fast_paths_to
 from interop._execution.trace import shares_memory
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
-from interop._model.extension import DtypeFamily
-from interop._model.format import Format, itself
+from interop._model.extension import Declaration
+from interop._model.format import itself
 from interop._model.spec import Spec, spec_class
-from interop._planning.explain import refused_ways
+from interop._planning.cache import PlanCache, PlanTable
+from interop._planning.explain import refused_routes
+from interop._planning.plan import Plan
 from interop._planning.planner import Planner
-from interop._planning.policy import watch
-from interop._planning.request import Request, Requests
+from interop._planning.policy import block, current_policy
+from interop._planning.request import check_copy, resolved
 from interop._planning.route import Route
 from interop._planning.step import Step
-from interop._registry.declared import HERE, Declared, DeclaredFormat
+from interop._registry.declared import Declared, DeclaredFormat
 from interop._registry.installed import framework_state, importable
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError, UnknownValueError
@@ -34,11 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Interop"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-
-#: Types that are remembered for one target; a program that makes classes as it goes starts over.
-_MOST_TYPES = 4096
-#: Sorts of calls that are remembered, by their words.
-_MOST_WORDS = 4096
 
 #: The methods through which values enter.
 _ENTRANCES = ("convert", "convert_tree", "plan", "spec", "_run")
@@ -68,21 +64,17 @@ class Interop:
 
     def __init__(self, *, plugins: bool = True, costs: Mapping[str, Cost] | None = None) -> None:
         self._registry = Registry()
-        self._planner = Planner(self._registry, importable)
-        self._engine = Engine(self._registry, self._planner)
-        self._requests = Requests(self._registry)
+        self._cache = PlanCache(self._registry)
+        self._planner = Planner(self._registry, importable, self._cache)
+        self._engine = Engine(self._registry, self._planner, self._cache)
         self._lock = threading.RLock()
-        self._load = plugins
-        self._measured = costs is None
+        self._has_to_load = plugins
+        self._reads_costs = costs is None
         if costs:
             self._registry.price(costs)
         self._plugins: tuple[Plugin, ...] = ()
-        #: What to call for the words of a call, and for a target alone if no shortcut serves.
-        self._served: dict[tuple[Any, ...], Callable[[Any], Any]] = {}
-        self._targets: dict[Any, Callable[[Any], Any]] = {}
-        self._shortcuts = Shortcuts()
         if not TYPE_CHECKING:
-            self.convert = front(self.convert, self._targets, self._shortcuts.tables)
+            self.convert = with_fast_paths(self.convert, self._cache.fast_paths, block)
 
     # ------------------------------------------------------------------ converting
 
@@ -161,18 +153,11 @@ class Interop:
                 msg = "out= decides the format, dtype and device, and is written; pass it alone."
                 raise BadRequestError(msg)
             return self._fill(x, out, allow, forbid, stream)
-        if stream is None and like is None and not watch.blocks:
-            words = (to, dtype, device, copy, allow, forbid)
-            try:
-                served = self._served.get(words)
-            except TypeError:
-                pass  # a list or a set among them does not hash
-            else:
-                return (served or self._serve(words))(x)
-        request = self._request(
-            to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
-        )
-        return self._run(x, request, stream)
+        if like is not None:
+            to, device = self._like(to, like, device)
+        table = self._table(to, dtype, device, copy, allow, forbid)
+        # A target alone, under the default policy, is what fast paths are kept for.
+        return self._run(x, table, stream, to if stream is None and like is None else None)
 
     def converter(
         self,
@@ -200,13 +185,14 @@ class Interop:
         callable
             ``converter(x)`` returns what ``convert(x, ...)`` would.
         """
-        request = self._request(
-            to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
-        )
-        if stream is not None or like is not None or not request.is_default or not _hashable(to):
-            return _planned(self, partial(self._requests.current, request), stream=stream)
-        planned = _planned(self, partial(self._requests.current, request), to)
-        return self._registry.shield(fixed_front(planned, self._shortcuts.table(to)))
+        if like is not None:
+            to, device = self._like(to, like, device)
+        table = self._table(to, dtype, device, copy, allow, forbid)
+        if stream is not None or like is not None or not _has_fast_paths(table, to):
+            return self._registry.untraced(partial(_converted, self, table, stream, None))
+        convert = partial(_converted, self, table, None, to)
+        fast_paths = self._cache.fast_paths_to(to)
+        return self._registry.untraced(with_fast_paths_to(convert, fast_paths, block))
 
     def convert_tree(
         self,
@@ -227,9 +213,9 @@ class Interop:
     ) -> Any:
         """Convert every array in nested containers.
 
-        Opened are dicts, lists, tuples, namedtuples, deques and their subclasses, dataclasses,
-        what a user has registered with ``optree``, and what plugins open (the pytrees of JAX).
-        Numbers, strings and whatever else is no array pass through as they are.
+        Dicts, lists, tuples, namedtuples, deques and their subclasses, dataclasses, types that a
+        user has registered with ``optree``, and containers that plugins open (the pytrees of JAX)
+        are traversed. Numbers, strings and everything else that is not an array pass through.
 
         Parameters
         ----------
@@ -238,7 +224,7 @@ class Interop:
         to, like, dtype, device, copy, allow, forbid, stream
             As for `convert`, for every array.
         strict : bool, default False
-            Whether to refuse a leaf that is no array, other than None.
+            Whether to refuse a leaf that is not an array, other than None.
         progress : bool, default False
             Whether to show a bar on standard error; needs ``rich``.
         consume : bool, default False
@@ -275,9 +261,9 @@ class Interop:
         from .leaves import array_spec, convert_leaves
         from .tree import Tree
 
-        request = self._request(
-            to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
-        )
+        if like is not None:
+            to, device = self._like(to, like, device)
+        table = self._table(to, dtype, device, copy, allow, forbid)
         registry = self._registry
         opened = Tree(tree, lambda x: array_spec(registry, x) is not None, registry.containers)
         del tree
@@ -285,7 +271,7 @@ class Interop:
             opened,
             registry,
             self._engine,
-            request,
+            table,
             stream=stream,
             strict=strict,
             progress=progress,
@@ -323,8 +309,8 @@ class Interop:
             A decorator. The function it returns converts the arrays among its arguments, also
             those inside dicts, lists and tuples, and gives the arrays in the result back on the
             device and in the framework of the first array argument: a sparse result in its format
-            of the same layout, if there is one, every other as its dense array. Whatever is no
-            array passes as it is, and so does the result of a call without arrays.
+            of the same layout, if there is one, every other as its dense array. Everything that is
+            not an array passes through, and so does the result of a call without arrays.
 
         Raises
         ------
@@ -350,9 +336,15 @@ class Interop:
         """
         from .accepts import accepting
 
-        words = {"dtype": dtype, "device": device, "copy": copy, "allow": allow, "forbid": forbid}
-        usual = {"dtype": None, "device": None, "copy": None, "allow": (), "forbid": ()}
-        asked = {name: value for name, value in words.items() if value != usual[name]}
+        keywords = {
+            "dtype": dtype,
+            "device": device,
+            "copy": copy,
+            "allow": allow,
+            "forbid": forbid,
+        }
+        defaults = {"dtype": None, "device": None, "copy": None, "allow": (), "forbid": ()}
+        asked = {name: value for name, value in keywords.items() if value != defaults[name]}
         return lambda function: accepting(self, function, to, asked, grad=grad)
 
     def plan(
@@ -389,9 +381,9 @@ class Interop:
         UnknownValueError, UnknownTargetError, BadRequestError, RefusedError
             As for `convert`.
         """
-        request = self._request(
-            to, like, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid
-        )
+        if like is not None:
+            to, device = self._like(to, like, device)
+        table = self._table(to, dtype, device, copy, allow, forbid)
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
         if spec.format not in self._registry.formats:
             msg = (
@@ -399,13 +391,13 @@ class Interop:
                 "interop.plugins() for those that failed and why, and interop.formats()."
             )
             raise UnknownValueError(msg)
-        steps = self._drawn_up(spec, request)
+        request = table.request
         return Route(
             spec,
             request,
-            steps,
-            lambda value: self._run(value, self._requests.current(request), stream),
-            lambda: refused_ways(self._planner, spec, request),
+            self._planned_steps(spec, table),
+            lambda value: self._run(value, self._cache.table(request), stream),
+            lambda: refused_routes(self._planner, spec, request),
         )
 
     def spec(self, x: Any, /) -> Spec:
@@ -441,11 +433,14 @@ class Interop:
     def conversions(self) -> tuple[Declared, ...]:
         """Return the conversions in force, each with its plugin, distribution and state."""
         registry = self._loaded()
-        known = {*registry.formats, *(p for f in registry.formats.values() for p in f.speaks)}
+        sources = registry.sources
         return tuple(
-            declared._replace(state="ready" if {one.source, one.target} <= known else "dormant")
+            declared._replace(
+                state="ready"
+                if {declared.conversion.source, declared.conversion.target} <= sources
+                else "dormant"
+            )
             for declared in registry.conversions
-            for one in (declared.conversion,)
         )
 
     def plugins(self) -> tuple[Plugin, ...]:
@@ -453,12 +448,12 @@ class Interop:
         self._loaded()
         return self._plugins
 
-    def register(self, *declarations: Conversion | Format | DtypeFamily) -> None:
-        """Register conversions, formats or dtype families at run time.
+    def register(self, *declarations: Declaration) -> None:
+        """Register formats, conversions and whatever else plugins declare, at run time.
 
         Parameters
         ----------
-        *declarations : Conversion, Format or DtypeFamily
+        *declarations : Format, Conversion, DtypeNames, Container, Autodiff, NoTrace or Problems
             All of them are registered, or none.
 
         Raises
@@ -470,14 +465,7 @@ class Interop:
         """
         registry = self._loaded()
         with self._lock:
-            registry.add(
-                [d for d in declarations if isinstance(d, Format)],
-                [d for d in declarations if not isinstance(d, (Format, DtypeFamily))],
-                [d for d in declarations if isinstance(d, DtypeFamily)],
-                HERE,
-            )
-            self._requests.clear()
-            self._shortcuts.clear()
+            registry.add(declarations)
 
     def conversion(
         self, source: str, target: str, **declaration: Any
@@ -504,13 +492,9 @@ class Interop:
         >>> [d.state for d in mine.conversions() if d.conversion.target == "mylib"]
         ['dormant']
         """
-        sets: dict[str, Any] = {
-            key: frozenset(value) if isinstance(value, (set, list)) else value
-            for key, value in declaration.items()
-        }
 
         def decorated(function: _Function) -> _Function:
-            self.register(Conversion(source, target, function, **sets))
+            self.register(Conversion(source, target, function, **declaration))
             return function
 
         return decorated
@@ -518,86 +502,119 @@ class Interop:
     # ------------------------------------------------------------------ inside
 
     def _loaded(self) -> Registry:
-        if self._load:
+        if self._has_to_load:
             with self._lock:
-                if self._load:
-                    from interop._registry.discovery import load
-
-                    try:
-                        self._plugins = load(self._registry)
-                    except BaseException:  # interrupted: the next call begins anew
-                        self._registry.forget()
-                        raise
-                    entrances: list[Any] = [getattr(Interop, name) for name in _ENTRANCES]
-                    for function in (self.convert, *entrances):
-                        self._registry.shield(function)
-                    if self._measured:
-                        from interop._registry.costs import stored
-
-                        self._registry.price(stored())
-                    self._load = False
+                if self._has_to_load:
+                    self._load()
         return self._registry
 
-    def _request(self, to: Any, like: Any = None, **words: Any) -> Request:
-        """Return the request that the keywords of a call make."""
-        self._loaded()
-        if like is not None:
-            if to is not None:
-                msg = "both to= and like= were given; pass one of them."
-                raise BadRequestError(msg)
-            spec = self.spec(like)
-            to = spec.format
-            words["device"] = words.get("device") or spec.device
-        return self._requests.get(to, **words)
+    def _load(self) -> None:
+        """Load the installed plugins."""
+        from interop._registry.discovery import load
 
-    def _serve(self, words: tuple[Any, ...]) -> Callable[[Any], Any]:
-        """Return what to call for the words of a call, from now on."""
-        to, dtype, device, copy, allow, forbid = words
-        self._loaded()
-        renew = partial(
-            self._requests.get,
+        try:
+            self._plugins = load(self._registry)
+        except BaseException:  # interrupted: the next call begins anew
+            self._registry.forget()
+            raise
+        entrances: list[Any] = [getattr(Interop, name) for name in _ENTRANCES]
+        for function in (self.convert, _converted, *entrances):
+            self._registry.untraced(function)
+        if self._reads_costs:
+            from interop._registry.costs import stored
+
+            self._registry.price(stored())
+        self._has_to_load = False
+
+    def _like(self, to: Any, like: Any, device: Any) -> tuple[str, Any]:
+        """Return the format and the device that ``like=`` asks for."""
+        if to is not None:
+            msg = "both to= and like= were given; pass one of them."
+            raise BadRequestError(msg)
+        spec = self.spec(like)
+        return spec.format, device or spec.device
+
+    def _table(  # noqa: PLR0917 - on the way of every conversion
+        self,
+        to: Any,
+        dtype: Any,
+        device: Any,
+        copy: bool | None,
+        allow: str | Iterable[str],
+        forbid: str | Iterable[str],
+    ) -> PlanTable:
+        """Return the plans of the request that the keywords of a call make, under its policy."""
+        check_copy(copy)
+        innermost = block.get()
+        words = (to, dtype, device, copy, allow, forbid, innermost and innermost.policy)
+        try:
+            return self._cache.by_words[words]
+        except KeyError:
+            keep = True
+        except TypeError:  # a list or a set among them does not hash
+            keep = False
+        registry = self._loaded()
+        version = registry.version
+        allow, forbid = _reusable(allow), _reusable(forbid)
+        request = resolved(
+            registry,
             to,
             dtype=dtype,
             device=device,
             copy=copy,
             allow=allow,
             forbid=forbid,
+            base=current_policy(),
         )
-        plain = renew().is_default and _hashable(to)
-        served = _planned(self, renew, to if plain else None)
-        if len(self._served) >= _MOST_WORDS:
-            self._served.clear()
-        self._served[words] = served
-        if plain:
-            self._targets[to] = served
-        return served
+        table = self._cache.table(request)
+        if keep and (words[4], words[5]) == (allow, forbid):
+            self._cache.keep(self._cache.by_words, words, table, version)
+        return table
 
-    def _run(self, x: Any, request: Request, stream: Any) -> Any:
-        """Carry out the route for `x`."""
-        spec = self.spec(x)
-        runner = request.routes.get(spec_class(spec)) or self._engine.route(spec, request)
-        return self._engine.run(x, spec, request, runner, stream)
+    def _run(self, x: Any, table: PlanTable, stream: Any, to: Any = None) -> Any:
+        """Carry out the plan for `x`.
 
-    def _drawn_up(self, spec: Spec, request: Request) -> tuple[Step, ...]:
+        Parameters
+        ----------
+        x : object
+        table : PlanTable
+            The plans of the request.
+        stream : int or None
+        to : object
+            The target as the caller has named it, if nothing else was asked for.
+        """
+        if not self._plugins:
+            self._loaded()
+        version = self._registry.version
+        spec = self._registry.describe(x)
+        plan = table.plans.get(table.key(spec_class(spec))) or self._engine.plan(spec, table)
+        result = self._engine.run(plan, x, spec, table.request, stream)
+        if to is not None and type(x) not in plan.fast_types:
+            plan.fast_types.add(type(x))
+            if _has_fast_paths(table, to):
+                self._keep_fast_path(to, x, spec, plan, version)
+        return result
+
+    def _keep_fast_path(self, to: Any, x: Any, spec: Spec, plan: Plan, version: int) -> None:
+        """Keep the fast path for values of the very type of `x`, if its route has one."""
+        registry = self._registry
+        source, steps = registry.formats[spec.format], plan.steps
+        if not plan.warning and registry.is_plain(type(x), source):
+            path = self._planner.fast_path(steps) if steps else source.fast_path
+            if path is not None:
+                # A compiler may trace into what the fast path calls.
+                kept = None if path is itself else registry.untraced(path)
+                self._cache.keep(self._cache.fast_paths_to(to), type(x), kept, version)
+
+    def _planned_steps(self, spec: Spec, table: PlanTable) -> tuple[Step, ...]:
         """Return the steps of a route as they are for `spec`."""
         while True:
-            runner = self._engine.route(spec, request, installed=False)
-            steps = self._planner.replayed(spec, request, runner.steps)
+            plan = self._engine.plan(spec, table, installed=False)
+            steps = self._planner.replayed(spec, table.request, plan.steps)
             if steps is not None:
                 return steps
             # Another thread has registered something meanwhile.
-            request = Request(*request.key)
-
-    def _learn(self, to: Any, x: Any, spec: Spec, runner: Runner, version: int) -> None:
-        """Take up the shortcut for values of the very type of `x`, if its route has one."""
-        source, steps = self._registry.formats[spec.format], runner.steps
-        if not runner.advice and self._registry.is_plain(type(x), source):
-            found = self._planner.shortcut(steps) if steps else source.identity
-            if found is not None:
-                registry = self._registry
-                # The front may be compiled, and then hides nothing that is called from it.
-                shortcut = None if found is itself else registry.shield(found)
-                self._shortcuts.learn(to, type(x), shortcut, lambda: registry.version == version)
+            table = self._cache.table(table.request)
 
     def _fill(
         self,
@@ -608,72 +625,43 @@ class Interop:
         stream: Any,
     ) -> Any:
         """Write `x` into `out`, which decides format, dtype and device."""
-        spec, into = self.spec(x), self.spec(out)
-        target = self._registry.formats[into.format]
+        allow, forbid = _reusable(allow), _reusable(forbid)
+        spec, out_spec = self.spec(x), self.spec(out)
+        target = self._registry.formats[out_spec.format]
         if target.fill is None:
             msg = f"{target.name} values cannot be written into; leave out out=."
             raise BadRequestError(msg)
-        if spec.shape != into.shape:
-            msg = f"out has shape {into.shape}, the value {spec.shape}; give an out of that shape."
+        if spec.shape != out_spec.shape:
+            msg = (
+                f"out has shape {out_spec.shape}, the value {spec.shape}; give an out of that "
+                "shape."
+            )
             raise BadRequestError(msg)
-        if into.traits & {"readonly", "immutable"}:
+        if out_spec.traits & {"readonly", "immutable"}:
             msg = "out is read-only; give an array that can be written."
             raise BadRequestError(msg)
-        words = {"device": into.device, "allow": allow, "forbid": forbid}
-        request = self._request(into.format, dtype=into.dtype, **words)
+        name, device = out_spec.format, out_spec.device
+        request = self._table(name, out_spec.dtype, device, None, allow, forbid).request
         # What lies in the memory of `out` must all be read before any of it is written.
         apart = shares_memory(self._registry, x, out) is False
-        if not (apart and self._engine.write(x, spec, out, into, request, stream)):
-            dtype = None if spec.dtype in target.dtypes else into.dtype
+        if not (apart and self._engine.write(x, spec, out, out_spec, request, stream)):
+            dtype = None if spec.dtype in target.dtypes else out_spec.dtype
             copy = None if apart else True
-            request = self._request(into.format, dtype=dtype, copy=copy, **words)
-            target.fill(out, self._run(x, request, stream))
+            table = self._table(name, dtype, device, copy, allow, forbid)
+            target.fill(out, self._run(x, table, stream))
         return out
 
 
-def _planned(
-    face: Interop, renew: Callable[[], Request], to: Any = None, *, stream: Any = None
-) -> Callable[[Any], Any]:
-    """Return a function that converts under one request by its planned routes.
-
-    Parameters
-    ----------
-    face : Interop
-    renew : callable
-        ``renew()`` returns the request that is meant now, with routes of what is registered now.
-    to : str, type or module, optional
-        The target, for which a shortcut is taken up once a route is known. None: no shortcut
-        serves the request.
-    stream : int, optional
-    """
-    seen: set[tuple[type, Runner]] = set()
-    registry, engine = face._registry, face._engine
-    # One thing, so that no thread ever sees one half of it without the other.
-    held: tuple[int, Request | None] = (-1, None)
-
-    def planned(x: Any, /) -> Any:
-        nonlocal held
-        if watch.blocks:
-            return face._run(x, renew(), stream)
-        version, request = held
-        if request is None or registry.version != version:
-            seen.clear()
-            version = registry.version
-            request = renew()
-            held = version, request
-        spec = registry.describe(x)
-        runner = request.routes.get(spec_class(spec)) or engine.route(spec, request)
-        result = engine.carry_out(x, spec, request, runner, stream)
-        # The first route of a type may have no shortcut.
-        if to is not None and (type(x), runner) not in seen:
-            if len(seen) >= _MOST_TYPES:
-                seen.clear()
-            seen.add((type(x), runner))
-            face._learn(to, x, spec, runner, version)
-        return result
-
-    return registry.shield(planned)
+def _converted(owner: Interop, table: PlanTable, stream: Any, to: Any, x: Any, /) -> Any:
+    """Convert under a request that was resolved before."""
+    return owner._run(x, table, stream, to)
 
 
-def _hashable(to: Any) -> bool:
-    return isinstance(to, (str, type, ModuleType))
+def _has_fast_paths(table: PlanTable, to: Any) -> bool:
+    """Tell whether fast paths may serve a request, by the target as the caller has named it."""
+    return table.request.is_default and isinstance(to, (str, type, ModuleType))
+
+
+def _reusable(names: str | Iterable[str]) -> str | tuple[str, ...] | frozenset[str]:
+    """Return names of effects that can be gone through more than once."""
+    return names if isinstance(names, (str, tuple, frozenset)) else frozenset(names)

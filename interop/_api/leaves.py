@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from interop._execution.engine import Engine
-from interop._execution.runner import Runner
 from interop._model.spec import Spec
-from interop._planning.request import Request
+from interop._planning.cache import PlanTable
+from interop._planning.plan import Plan
 from interop._registry.registry import Registry
 from interop.errors import InteropError, NotInstalledError, UnknownValueError
 
@@ -22,11 +22,11 @@ _LOST = frozenset({"grad"})
 
 
 class _Group(NamedTuple):
-    """The places of one array in a tree, and the way it goes."""
+    """The places of one array in a tree, and the plan for it."""
 
     path: tuple[Any, ...]
     spec: Spec
-    runner: Runner
+    plan: Plan
     places: list[int]
 
 
@@ -39,10 +39,10 @@ def array_spec(registry: Registry, value: Any) -> Spec | None:
     if type(value).__module__ == "builtins":
         return None
     try:
-        one = registry.recognise(type(value))
+        format_ = registry.recognise(type(value))
     except UnknownValueError:
         return None
-    if one.types and all(name.startswith("builtins:") for name in one.types):
+    if format_.types and all(name.startswith("builtins:") for name in format_.types):
         return None
     return registry.describe(value)
 
@@ -51,7 +51,7 @@ def convert_leaves(
     tree: Tree,
     registry: Registry,
     engine: Engine,
-    request: Request,
+    table: PlanTable,
     *,
     stream: Any = None,
     strict: bool = False,
@@ -67,16 +67,16 @@ def convert_leaves(
     InteropError
         As of `Interop.convert`; the message begins with the path of the leaf.
     """
-    groups = _planned(tree, registry, engine, request, strict=strict)
+    groups = _planned(tree, registry, engine, table, strict=strict)
     bar = _bar if progress else _no_bar
     leaves = tree.leaves
     if consume:
         for container in tree.emptiable:
             container.clear()
     with bar(sum(group.spec.nbytes for group in groups)) as advance:
-        for path, spec, runner, places in groups:
+        for path, spec, plan, places in groups:
             with located(path):
-                result = engine.run(leaves[places[0]], spec, request, runner, stream)
+                result = engine.run(plan, leaves[places[0]], spec, table.request, stream)
             for place in places:
                 leaves[place] = result
             del result
@@ -85,7 +85,7 @@ def convert_leaves(
 
 
 def _planned(
-    tree: Tree, registry: Registry, engine: Engine, request: Request, *, strict: bool
+    tree: Tree, registry: Registry, engine: Engine, table: PlanTable, *, strict: bool
 ) -> list[_Group]:
     groups: dict[Any, _Group] = {}
     for place, (path, value) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
@@ -95,25 +95,25 @@ def _planned(
                 if strict and value is not None:
                     _refuse(value)
                 continue
-            known = groups.get(id(value))
-            if known is None:
-                runner = engine.route(spec, request)
-                key = _tie(registry, value, spec, runner)
-                known = groups.setdefault(key, _Group(path, spec, runner, []))
-                groups[id(value)] = known
-            known.places.append(place)
+            group = groups.get(id(value))
+            if group is None:
+                plan = engine.plan(spec, table)
+                key = _tie(registry, value, spec, plan)
+                group = groups.setdefault(key, _Group(path, spec, plan, []))
+                groups[id(value)] = group
+            group.places.append(place)
     return list({id(group): group for group in groups.values()}.values())
 
 
 def _refuse(value: Any) -> None:
     msg = (
-        f"{type(value).__module__}.{type(value).__qualname__} is no array that interop knows; "
-        "leave out strict=True to let it pass as it is."
+        f"{type(value).__module__}.{type(value).__qualname__} is not an array type interop "
+        "recognises; leave out strict=True to let it pass through."
     )
     raise UnknownValueError(msg)
 
 
-def _tie(registry: Registry, value: Any, spec: Spec, runner: Runner) -> Any:
+def _tie(registry: Registry, value: Any, spec: Spec, plan: Plan) -> Any:
     """Return what values of the same elements in the same memory have in common.
 
     Only of those that lie in one block is it known that address, dtype and shape say it all.
@@ -124,9 +124,9 @@ def _tie(registry: Registry, value: Any, spec: Spec, runner: Runner) -> Any:
     extents = memory(value)
     if not extents or not all(nbytes for _, nbytes in extents):
         return id(value)
-    after = runner.steps[-1].after if runner.steps else spec
+    after = plan.steps[-1].after if plan.steps else spec
     kind = spec._replace(traits=spec.traits - _LOST)
-    return (extents, kind, after.traits, None if runner.steps else type(value))
+    return (extents, kind, after.traits, None if plan.steps else type(value))
 
 
 @contextmanager
@@ -151,9 +151,9 @@ def _bar(total: int) -> Iterator[Callable[[int], None]]:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
     except ImportError as error:
-        msg = "progress=True needs rich, which is not installed; pip install 'array-interop[tree]'"
+        msg = "progress=True needs rich, which is not installed: pip install 'array-interop[tree]'"
         raise NotInstalledError(msg, name="rich") from error
     columns = BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True)) as shown:
-        task = shown.add_task("converting", total=total)
-        yield lambda nbytes: shown.advance(task, nbytes)
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("converting", total=total)
+        yield lambda nbytes: progress.advance(task, nbytes)

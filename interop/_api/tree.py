@@ -105,7 +105,7 @@ def _flattener() -> Callable[[Any], Branch | None]:
     try:
         import optree
     except ImportError as error:
-        msg = "trees need optree, which is not installed; pip install 'array-interop[tree]'"
+        msg = "trees need optree, which is not installed: pip install 'array-interop[tree]'"
         raise NotInstalledError(msg, name="optree") from error
 
     def flatten(value: Any) -> Branch | None:

@@ -23,7 +23,7 @@ from interop._model.cost import CACHED, Cost
 from interop._model.dtype import bit_carrier, itemsize
 from interop._model.format import Format
 from interop._model.spec import Spec
-from interop._planning.step import Edge, Step, Wants
+from interop._planning.step import ResolvedConversion, Step, Wants
 from interop._registry.declared import Declared
 from interop._registry.installed import importable
 from interop._registry.registry import Registry
@@ -90,7 +90,7 @@ class _Case(NamedTuple):
     """One conversion, on one kind of sample, to one dtype."""
 
     key: str
-    edge: Edge
+    edge: ResolvedConversion
     wanted: Wanted
     dtype: str | None
 
@@ -171,7 +171,7 @@ def _cases(face: Interop, skipped: dict[str, str]) -> Iterator[_Case]:
             continue
         one = declared.conversion
         source = _source(registry, one.source)
-        edge = Edge(declared, source, registry.formats[one.target])
+        edge = ResolvedConversion(declared, source, registry.formats[one.target])
         try:
             yield from _of_edge(face, declared.key, edge)
         except NoSample as reason:
@@ -209,7 +209,7 @@ def _reaches_host(registry: Registry, declared: Declared) -> bool:
     return "cpu" in devices and (one.devices is None or bool(one.devices - {"cpu"}))
 
 
-def _of_edge(face: Interop, key: str, edge: Edge) -> Iterator[_Case]:
+def _of_edge(face: Interop, key: str, edge: ResolvedConversion) -> Iterator[_Case]:
     """Yield what to measure of one conversion.
 
     Raises
@@ -242,7 +242,7 @@ def _of_edge(face: Interop, key: str, edge: Edge) -> Iterator[_Case]:
         raise reason
 
 
-def _pairs(edge: Edge, first: str) -> list[tuple[str, str | None]]:
+def _pairs(edge: ResolvedConversion, first: str) -> list[tuple[str, str | None]]:
     """Return up to three pairs of dtypes, the first from `first`, that stand for all it takes."""
     one = edge.conversion
     if one.bits == "unpack":
@@ -407,7 +407,7 @@ def _settled(taken: list[float]) -> bool:
     return len(taken) > 2 and sorted(taken)[1] < 1.1 * min(taken)
 
 
-def _fitted(edge: Edge, points: list[_Measured]) -> Cost:
+def _fitted(edge: ResolvedConversion, points: list[_Measured]) -> Cost:
     """Return the cost that goes through what was measured."""
     latency = max(points[0].seconds, 1e-9)
     if len(points) == 1:
@@ -439,16 +439,16 @@ def _mean(costs: list[Cost]) -> Cost:
 def _handling(face: Interop) -> Iterator[tuple[str, Cost]]:
     """Yield what it takes to take a composite value apart, or to put one together."""
     for one in face._registry.formats.values():
-        if one.take_apart is None or one.assemble is None:
+        if one.unpack is None or one.pack is None:
             continue
         dtype = preferred(one.holds("cpu"))[0] if one.holds("cpu") else ""
         wanted = Wanted(one.name, dtype, (_SMALL, _SMALL), density=0.5)
         try:
             value = sample(face, wanted)
-            parts = one.take_apart(value)
+            parts = one.unpack(value)
             timers = (
-                Timer(partial(one.take_apart, value)),
-                Timer(partial(one.assemble, parts)),
+                Timer(partial(one.unpack, value)),
+                Timer(partial(one.pack, parts)),
             )
             gc.collect(0)
             least = [min(timer.repeat(_ROUNDS, 100)) / 100 for timer in timers]

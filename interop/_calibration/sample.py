@@ -22,7 +22,7 @@ from interop.errors import Declined, InteropError
 
 if TYPE_CHECKING:
     from interop._api.interop import Interop
-    from interop._planning.step import Edge
+    from interop._planning.step import ResolvedConversion
 
 __all__ = ["NoSample", "Numbers", "Wanted", "axes_of", "fitted", "sample"]
 
@@ -70,7 +70,7 @@ class Wanted(NamedTuple):
     full: bool = False
 
 
-def axes_of(edge: Edge) -> frozenset[int] | None:
+def axes_of(edge: ResolvedConversion) -> frozenset[int] | None:
     """Return the numbers of axes that a conversion and both its formats allow; None if any.
 
     What a format allows is what can be made of it. Values of more axes may exist.
@@ -79,13 +79,13 @@ def axes_of(edge: Edge) -> frozenset[int] | None:
     return frozenset.intersection(*limits) if limits else None
 
 
-def fitted(shape: tuple[int, ...], edge: Edge) -> tuple[int, ...]:
+def fitted(shape: tuple[int, ...], edge: ResolvedConversion) -> tuple[int, ...]:
     """Return a shape of as many elements with the nearest number of axes that a conversion takes.
 
     Parameters
     ----------
     shape : tuple of int
-    edge : Edge
+    edge : ResolvedConversion
         If it takes arrays of no axes alone, one element must do.
     """
     own, ndims = len(shape), axes_of(edge)
@@ -273,13 +273,13 @@ def _varied(one: Format, value: Any, traits: frozenset[str]) -> Any:
 
 def _with_odd_components(face: Interop, one: Format, value: Any, traits: frozenset[str]) -> Any:
     """Return a composite whose first component has some traits of memory."""
-    assert one.take_apart is not None
-    assert one.assemble is not None
+    assert one.unpack is not None
+    assert one.pack is not None
     components = face._registry.formats[one.components or ""]
-    parts = one.take_apart(value)
+    parts = one.unpack(value)
     role = next(iter(one.roles))
     arrays = {**parts.arrays, role: _varied(components, parts.arrays[role], traits)}
-    return one.assemble(parts._replace(arrays=arrays))
+    return one.pack(parts._replace(arrays=arrays))
 
 
 def _plain(face: Interop, one: Format, wanted: Wanted) -> Any:
@@ -314,7 +314,7 @@ def _dense_format(face: Interop, one: Format, wanted: Wanted) -> str:
 
 def _quantized(face: Interop, one: Format, wanted: Wanted) -> Any:
     """Return a quantized array with one scale, put together from components."""
-    assert one.assemble is not None
+    assert one.pack is not None
     base = wanted._replace(format=one.components or "", traits=frozenset(), density=1.0)
     base = base._replace(full=False)  # a zero point is no number of many digits
     arrays = {
@@ -323,7 +323,7 @@ def _quantized(face: Interop, one: Format, wanted: Wanted) -> Any:
         "zero_point": sample(face, base._replace(dtype="int64", shape=())),
     }
     facts = {"axis": None, "block_size": None, "dtype": wanted.dtype}
-    return one.assemble(Parts(wanted.shape, arrays, facts))
+    return one.pack(Parts(wanted.shape, arrays, facts))
 
 
 def _stranger(face: Interop, one: Format, wanted: Wanted) -> Any:

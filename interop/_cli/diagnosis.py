@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interop._model.extension import Trouble
+from interop._model.extension import Problem
 from interop._registry.declared import DeclaredFormat, Provenance
 from interop._registry.installed import importable
 from interop._version import __version__
@@ -289,7 +289,7 @@ def _findings(
         if one.state == "broken" and reason:
             problem = f"{one.module} cannot be imported: {reason}"
             fix = f"pip install --force-reinstall {one.distribution or one.module}"
-            everything = Trouble(problem, fix, one.formats)
+            everything = Problem(problem, fix, one.formats)
             yield Finding(one.module, problem, fix, _disabled(face, everything))
         if one.version and one.state != "missing":
             yield from _outdated(origin, one)
@@ -297,7 +297,7 @@ def _findings(
         yield Finding(origin.plugin, trouble.problem, trouble.fix, _disabled(face, trouble))
 
 
-def _disabled(face: Interop, trouble: Trouble) -> tuple[str, ...]:
+def _disabled(face: Interop, trouble: Problem) -> tuple[str, ...]:
     return tuple(one.key for one in face.conversions() if trouble.disables(one.conversion))
 
 

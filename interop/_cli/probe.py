@@ -16,7 +16,7 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from interop._model.extension import Trouble
+from interop._model.extension import Problem
 
 __all__ = ["MARK", "Probed", "how_it_ended", "probe"]
 
@@ -41,7 +41,7 @@ class Probed(NamedTuple):
         For each that could not be imported, why.
     warnings : tuple of str
         What was warned of meanwhile.
-    troubles : tuple of Trouble
+    troubles : tuple of Problem
         What the plugin says is wrong.
     ended : str
         How the process has ended before it could say anything of this; "" if it could.
@@ -51,7 +51,7 @@ class Probed(NamedTuple):
     versions: dict[str, str]
     errors: dict[str, str]
     warnings: tuple[str, ...] = ()
-    troubles: tuple[Trouble, ...] = ()
+    troubles: tuple[Problem, ...] = ()
     ended: str = ""
 
 
@@ -84,7 +84,7 @@ def probe(
     if not said:
         return Probed({}, {}, {}, ended=how_it_ended(done.returncode, done.stderr))
     fields = json.loads(said[-1].removeprefix(MARK))
-    troubles = (Trouble(*_frozen(each)) for each in fields.pop("troubles"))
+    troubles = (Problem(*_frozen(each)) for each in fields.pop("troubles"))
     return Probed(**{**fields, "warnings": tuple(fields["warnings"])}, troubles=tuple(troubles))
 
 
@@ -148,13 +148,13 @@ def _import_if_there(name: str) -> None:
             raise
 
 
-def _troubles(distribution: str, plugin: str) -> list[Trouble]:
+def _troubles(distribution: str, plugin: str) -> list[Problem]:
     from interop._registry.discovery import troubles
 
     return troubles(distribution, plugin)
 
 
-def _plain(one: Trouble) -> list[Any]:
+def _plain(one: Problem) -> list[Any]:
     return [*one[:4], None if one.devices is None else sorted(one.devices)]
 
 

@@ -1,9 +1,11 @@
-"""The engine: finds the route for a value, carries it out, and holds it to what was planned."""
+"""The engine: finds the plan for a value, carries it out, and holds it to what was planned."""
 
 from __future__ import annotations
 
 import logging
+import sys
 import threading
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,18 +14,25 @@ from interop._model.device import matches
 from interop._model.display import readable
 from interop._model.dtype import itemsize
 from interop._model.spec import Spec, representative, spec_class
-from interop._planning.explain import advice, advise, alternatives, refusal
+from interop._planning.cache import PlanCache, PlanTable
+from interop._planning.explain import explanation, nearest_refused, round_trip_warning
+from interop._planning.plan import FILLING, Plan, StepDeclined
 from interop._planning.planner import Planner
-from interop._planning.policy import Policy
+from interop._planning.policy import Policy, block
 from interop._planning.request import Request
 from interop._planning.step import Step
 from interop._registry.installed import importable
 from interop._registry.registry import Registry
-from interop.errors import ConversionError, DensifyMemoryError, NotInstalledError, RefusedError
+from interop.errors import (
+    ConversionError,
+    DensifyMemoryError,
+    NeedlessCopyWarning,
+    NotInstalledError,
+    RefusedError,
+)
 
 from .memory import available_memory
-from .runner import FILLING, Halt, Runner
-from .trace import Recorder, current_trace
+from .trace import Recorder
 
 __all__ = ["Engine"]
 
@@ -32,27 +41,28 @@ _SMALL = 2**26
 
 _log = logging.getLogger("interop")
 
-#: What is done to a runner before it is let run.
-_Dress = Callable[[Runner], Runner]
+#: What is done to a plan before it is carried out.
+_Wrap = Callable[[Plan], Plan]
 
 
 class Engine:
-    """Finds routes and carries them out.
+    """Finds plans and carries them out.
 
     Parameters
     ----------
     registry : Registry
     planner : Planner
+    cache : PlanCache
     """
 
-    def __init__(self, registry: Registry, planner: Planner) -> None:
+    def __init__(self, registry: Registry, planner: Planner, cache: PlanCache) -> None:
         self._registry = registry
         self._planner = planner
+        self._cache = cache
         self._lock = threading.RLock()
-        self._views: dict[tuple[int, str], Request] = {}
 
-    def route(self, spec: Spec, request: Request, *, installed: bool = True) -> Runner:
-        """Return the steps from the class of `spec` to the request, found once.
+    def plan(self, spec: Spec, table: PlanTable, *, installed: bool = True) -> Plan:
+        """Return the plan for the class of `spec`, found once.
 
         Raises
         ------
@@ -62,61 +72,69 @@ class Engine:
             There is no route.
         """
         if installed:
-            self._check_installed(request)
-        key = spec_class(spec)
-        runner = request.routes.get(key)
-        if runner is None:
-            nearest = request.refusals.get(key)
+            self._check_installed(table.request)
+        key = table.key(spec_class(spec))
+        plan = table.plans.get(key)
+        if plan is None:
+            nearest = table.refusals.get(key)
             if nearest is not None:  # who tries, and does without, may try for every value
-                raise refusal(self._planner, spec, request, nearest)
-            runner = self._found(key, spec, request)
-        return runner
+                raise explanation(self._planner, spec, table.request, nearest)
+            plan = self._new_plan(key, spec, table)
+        return plan
 
-    def _found(self, key: tuple[object, ...], spec: Spec, request: Request) -> Runner:
-        """Find a route, or the nearest that are refused, and keep what was found."""
-        one = representative(spec)
+    def _new_plan(self, key: tuple[object, ...], spec: Spec, table: PlanTable) -> Plan:
+        """Find a plan, or the nearest routes that are refused, and keep what was found."""
+        typical, request = representative(spec), table.request
         with self._lock:
-            runner = request.routes.get(key)
-            if runner is not None:  # another thread has found it meanwhile
-                return runner
-            found = self._planner.route(one, request)
+            if key in table.plans:  # another thread has found it meanwhile
+                return table.plans[key]
+            version = self._registry.version
+            found = self._planner.route(typical, request)
             if found is None:
-                nearest = request.refusals[key] = list(alternatives(self._planner, one, request))
-                error = refusal(self._planner, spec, request, nearest)
+                nearest = list(nearest_refused(self._planner, typical, request))
+                self._cache.keep(table.refusals, key, nearest, version)
+                error = explanation(self._planner, spec, request, nearest)
                 _log.debug("refused: %s", error)
                 raise error
             steps = tuple(found[1])
-            runner = request.routes[key] = Runner(steps, advice(self._planner, one, request, steps))
+            warning = round_trip_warning(self._planner, typical, request, steps)
+            plan: Plan = self._cache.keep(table.plans, key, Plan(steps, warning), version)
         _log.debug("planned %s → %s: %s", spec, request, _Names(steps))
-        return runner
+        return plan
 
-    def run(self, x: Any, spec: Spec, request: Request, runner: Runner, stream: Any) -> Any:
+    def run(self, plan: Plan, x: Any, spec: Spec, request: Request, stream: Any) -> Any:
         """Carry out the steps on `x`, leaving a receipt if a trace is open."""
-        run = self.carry_out if current_trace() is None else self._traced
-        return run(x, spec, request, runner, stream)
+        innermost = block.get()
+        if innermost is None or innermost.trace is None:
+            return self.carry_out(plan, x, spec, request, stream)
+        recorder = Recorder(innermost.trace, self._registry)
+        watched = recorder.watching(plan)
+        result = self.carry_out(watched, x, spec, request, stream, recorder.watching)
+        innermost.trace.record(recorder.receipt(x, spec, result))
+        return result
 
     def carry_out(  # noqa: PLR0917 - on the way of every conversion
         self,
+        plan: Plan,
         x: Any,
         spec: Spec,
         request: Request,
-        runner: Runner,
         stream: Any,
-        dress: _Dress | None = None,
+        wrap: _Wrap | None = None,
     ) -> Any:
         """Carry out the steps on `x`."""
-        if runner.wary:
-            _take_care(spec, runner, self._registry)
+        if plan.needs_checks:
+            self._check(plan, spec)
         try:
-            result = runner(x, stream)
-        except Halt as halt:
-            return self._go_on(halt, request, stream, dress)
-        if not runner.verified:
-            self._verify(spec, result, runner)
+            result = plan(x, stream)
+        except StepDeclined as declined:
+            return self._replan(declined, request, stream, wrap)
+        if not plan.verified:
+            self._verify(plan, spec, result)
         return result
 
     def write(  # noqa: PLR0917 - called in one place
-        self, x: Any, spec: Spec, out: Any, into: Spec, request: Request, stream: Any
+        self, x: Any, spec: Spec, out: Any, out_spec: Spec, request: Request, stream: Any
     ) -> bool:
         """Let the step that would write the result write it into `out`, if it can.
 
@@ -124,101 +142,101 @@ class Engine:
         that the step writes.
         """
         try:
-            steps = self.route(spec, request).steps
+            steps = self.plan(spec, self._cache.table(request)).steps
             last = max((n for n, step in enumerate(steps) if step.writes), default=-1)
-            step = steps[last] if last >= 0 and current_trace() is None else None
+            step = steps[last] if last >= 0 and block.get() is None else None
             if step is None or step.into is None or step.after.carrier:
                 return False
-            view = self._view(step.after.format)
-            place = self.carry_out(out, into, view, self.route(into, view), stream)
-            Runner((*steps[:last], step._replace(call=partial(step.into, place))))(x, stream)
-        except (Halt, RefusedError):
+            view = Request((step.after.format,), copy=False, policy=Policy(frozenset()))
+            plan = self.plan(out_spec, self._cache.table(view))
+            place = self.carry_out(plan, out, out_spec, view, stream)
+            Plan((*steps[:last], step._replace(call=partial(step.into, place))))(x, stream)
+        except (StepDeclined, RefusedError):
             return False
         return True
 
-    def _view(self, target: str) -> Request:
-        """Return the request for a view of ``out=``, to which nothing else may happen."""
-        key = (self._registry.version, target)
-        if key not in self._views:
-            self._views = {key: Request((target,), copy=False, policy=Policy(frozenset()))}
-        return self._views[key]
-
-    def _go_on(
+    def _replan(
         self,
-        halt: Halt,
+        declined: StepDeclined,
         request: Request,
         stream: Any,
-        dress: _Dress | None,
+        wrap: _Wrap | None,
         *,
         without: frozenset[object] = frozenset(),
-        declined: tuple[str, ...] = (),
+        reasons: tuple[str, ...] = (),
     ) -> Any:
         """Plan again from where a step has declined, without that step.
 
-        If all ways end, each reason is given, the first of them for the way that was preferred.
+        If all routes end so, each reason is given, the first of them for the preferred route.
         """
-        without |= {halt.step.place}
-        declined = (*declined, f"{halt.step.label} declined: {halt}")
-        expected = halt.step.before
-        spec = self._registry.describe(halt.value)
+        without |= {declined.step.origin}
+        reasons = (*reasons, f"{declined.step.label} declined: {declined}")
+        expected = declined.step.before
+        spec = self._registry.describe(declined.value)
         if expected.carrier:  # the value itself does not know whose bits it carries
             spec = spec._replace(dtype=expected.dtype, carrier=expected.carrier)
         with self._lock:
             found = self._planner.route(spec, request, without)
             if found is None:
-                nearest = list(alternatives(self._planner, spec, request, without))
-                error = refusal(self._planner, spec, request, nearest)
-                those = "it" if len(declined) == 1 else "them"
-                msg = f"{'; '.join(declined)}. Without {those}: {error}"
-                raise RefusedError(msg, error.effects) from halt.reason
-        runner = Runner(tuple(found[1]))
-        _log.debug("%s declined (%s); going on by %s", halt.step.label, halt, _Names(runner.steps))
+                nearest = list(nearest_refused(self._planner, spec, request, without))
+                error = explanation(self._planner, spec, request, nearest)
+                pronoun = "it" if len(reasons) == 1 else "them"
+                msg = f"{'; '.join(reasons)}. Without {pronoun}: {error}"
+                raise RefusedError(msg, error.effects) from declined.reason
+        plan = Plan(tuple(found[1]))
+        _log.debug(
+            "%s declined (%s); going on by %s", declined.step.label, declined, _Names(plan.steps)
+        )
         try:
-            return (dress(runner) if dress else runner)(halt.value, stream)
-        except Halt as again:
-            return self._go_on(again, request, stream, dress, without=without, declined=declined)
+            return (wrap(plan) if wrap else plan)(declined.value, stream)
+        except StepDeclined as again:
+            return self._replan(again, request, stream, wrap, without=without, reasons=reasons)
 
-    def _verify(self, spec: Spec, result: Any, runner: Runner) -> None:
-        """Compare the first result of a route with what the plan promised."""
-        planned, got = runner.steps[-1].after, self._registry.describe(result)
-        forgets = self._registry.formats[planned.format].forgets
+    def _verify(self, plan: Plan, spec: Spec, result: Any) -> None:
+        """Compare the first result of a plan with what was planned."""
+        planned, actual = plan.steps[-1].after, self._registry.describe(result)
+        unknown = self._registry.formats[planned.format].not_recoverable
         same = (
-            got.format == planned.format
-            and (got.dtype == planned.dtype or "dtype" in forgets)
-            and (got.shape == spec.shape or "shape" in forgets or "unknown_shape" in spec.traits)
-            and matches(got.device, planned.device)
+            actual.format == planned.format
+            and (actual.dtype == planned.dtype or "dtype" in unknown)
+            and (actual.shape == spec.shape or "shape" in unknown or "unknown_shape" in spec.traits)
+            and matches(actual.device, planned.device)
         )
         if not same:
-            step = runner.steps[-1]
+            step = plan.steps[-1]
             msg = (
-                f"{' → '.join(s.label for s in runner.steps)} promised {planned.format} "
-                f"{planned.dtype} {spec.shape} on {planned.device} and gave {got}; report it to "
+                f"{' → '.join(s.label for s in plan.steps)} promised {planned.format} "
+                f"{planned.dtype} {spec.shape} on {planned.device} and gave {actual}; report it to "
                 f"{step.provenance.distribution}."
             )
             raise ConversionError(msg, step.label, step.provenance.distribution)
-        runner.verified = True
+        plan.verified = True
 
     def _check_installed(self, request: Request) -> None:
         formats = [self._registry.formats[name] for name in request.formats]
-        missing = [one for one in formats if one.requires and not importable(one.requires)]
+        missing = [
+            format_ for format_ in formats if format_.requires and not importable(format_.requires)
+        ]
         if missing and len(missing) == len(formats):
-            one = missing[0]
-            install = one.install or f"pip install {one.requires}"
-            msg = f"{one.name} needs {one.requires}, which is not installed; {install}"
-            raise NotInstalledError(msg, name=one.requires)
+            module = missing[0].requires
+            install = missing[0].install or f"pip install {module}"
+            msg = f"{module} is not installed: {install}"
+            raise NotInstalledError(msg, name=module)
 
-    def _traced(self, x: Any, spec: Spec, request: Request, runner: Runner, stream: Any) -> Any:
-        trace = current_trace()
-        assert trace is not None
-        recorder = Recorder(trace, self._registry)
-        watched = recorder.watching(runner)
-        result = self.carry_out(x, spec, request, watched, stream, recorder.watching)
-        trace.record(recorder.receipt(x, spec, result))
-        return result
+    def _check(self, plan: Plan, spec: Spec) -> None:
+        """Check what has to be checked before the first step."""
+        if plan.warning:
+            _warn_caller(plan.warning)
+        for step in plan.steps if plan.allocates else ():
+            needed = spec.size * itemsize(step.after.dtype)
+            if needed > _SMALL and step.effects & FILLING and step.after.device == "cpu":
+                target = self._registry.formats[step.after.format]
+                if target.is_dense and not target.lazy:
+                    _check_memory(step, spec, needed)
 
 
 class _Names:
-    """The names of some steps, put together only if somebody reads them."""
+    """The names of some steps, joined only if somebody reads them."""
 
     def __init__(self, steps: tuple[Step, ...]) -> None:
         self._steps = steps
@@ -227,29 +245,27 @@ class _Names:
         return " → ".join(step.label for step in self._steps) or "returned as it is"
 
 
-def _take_care(spec: Spec, runner: Runner, registry: Registry) -> None:
-    """See to what has to be seen to before the first step."""
-    if runner.advice:
-        advise(runner.advice)
-    if runner.fills:
-        _check_memory(spec, runner, registry)
-
-
-def _check_memory(spec: Spec, runner: Runner, registry: Registry) -> None:
+def _check_memory(step: Step, spec: Spec, needed: int) -> None:
     """Refuse to make an array dense, or to compute a lazy one, on the host if it does not fit."""
-    for step in runner.steps:
-        needed = spec.size * itemsize(step.after.dtype)
-        if needed > _SMALL and step.effects & FILLING and step.after.device == "cpu":
-            target = registry.formats[step.after.format]
-            if target.lazy or not target.is_dense:
-                continue
-            available = available_memory()
-            if available is not None and needed > available:
-                lazy = "materialize" in step.effects
-                what, kind = ("the result of", "lazy") if lazy else ("the dense form of", "sparse")
-                msg = (
-                    f"{what} {spec} takes {readable(needed)}, and {readable(available)} of memory "
-                    f"are available; ask for a {kind} format or a narrower dtype=, or convert it "
-                    "in parts."
-                )
-                raise DensifyMemoryError(msg)
+    available = available_memory()
+    if available is None or needed <= available:
+        return
+    lazy = "materialize" in step.effects
+    subject, kind = ("the result of", "lazy") if lazy else ("the dense form of", "sparse")
+    msg = (
+        f"{subject} {spec} takes {readable(needed)}, and {readable(available)} of memory are "
+        f"available; ask for a {kind} format or a narrower dtype=, or convert it in parts."
+    )
+    raise DensifyMemoryError(msg)
+
+
+def _warn_caller(text: str) -> None:
+    """Warn the line outside of this package that has asked for a conversion.
+
+    Python's usual filter shows a warning once for each line.
+    """
+    package = __name__.partition(".")[0]
+    level = 1
+    while sys._getframe(level).f_globals.get("__name__", "").partition(".")[0] == package:
+        level += 1
+    warnings.warn(text, NeedlessCopyWarning, stacklevel=level + 1)

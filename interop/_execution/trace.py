@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop._model.display import duration, html_table, readable, spec_as_dict, table
 from interop._model.spec import Spec
-from interop._planning.policy import watched
+from interop._planning.plan import Plan
+from interop._planning.policy import Block, block
 
 from .memory import PeakMeter
-from .runner import Runner
 
 if TYPE_CHECKING:
     from interop._planning.step import Step
     from interop._registry.registry import Registry
 
-__all__ = ["Receipt", "Recorder", "Trace", "current_trace", "shares_memory", "trace"]
+__all__ = ["Receipt", "Recorder", "Trace", "shares_memory", "trace"]
 
 _SHARES = {True: "yes", False: "no", None: "unknown"}
 _HEADS = ("value", "steps", "effects", "result", "time", "peak", "shares memory")
@@ -76,8 +75,13 @@ class Receipt(NamedTuple):
             "source": spec_as_dict(self.source),
             "result": spec_as_dict(self.result),
             "steps": [
-                {"step": step, "seconds": seconds, "written": written, "declared_by": who}
-                for step, seconds, written, who in steps
+                {
+                    "step": step,
+                    "seconds": seconds,
+                    "written": written,
+                    "declared_by": distribution,
+                }
+                for step, seconds, written, distribution in steps
             ],
             "effects": sorted(self.effects),
             "seconds": sum(self.seconds),
@@ -102,8 +106,14 @@ class Receipt(NamedTuple):
     def _repr_html_(self) -> str:
         steps = zip(self.steps, self.seconds, self.written, self.declared_by, strict=True)
         rows = [
-            (str(number), step, duration(seconds), readable(written) if written else "—", who)
-            for number, (step, seconds, written, who) in enumerate(steps, 1)
+            (
+                str(number),
+                step,
+                duration(seconds),
+                readable(written) if written else "—",
+                distribution,
+            )
+            for number, (step, seconds, written, distribution) in enumerate(steps, 1)
         ]
         source, _, effects, nbytes, _, peak, shares = self._row()
         facts = f"{source} → {self.result}; {effects}; {nbytes}; shares memory: {shares}"
@@ -152,7 +162,9 @@ class Trace(list[Receipt]):
         """
         import json
 
-        return json.dumps([one.as_dict() for one in self], indent=indent, ensure_ascii=False)
+        return json.dumps(
+            [receipt.as_dict() for receipt in self], indent=indent, ensure_ascii=False
+        )
 
     def __str__(self) -> str:
         return "\n".join(table(*self._columns()))
@@ -169,14 +181,6 @@ class Trace(list[Receipt]):
         place = _HEADS.index("peak")
         heads = (*_HEADS[:place], *_HEADS[place + 1 :])
         return heads, [(*row[:place], *row[place + 1 :]) for row in rows]
-
-
-_current: ContextVar[Trace | None] = ContextVar("interop_trace", default=None)
-
-
-def current_trace() -> Trace | None:
-    """Return the trace that is open in this thread or task."""
-    return _current.get()
 
 
 @contextmanager
@@ -201,13 +205,13 @@ def trace(
     Trace
         A list of `Receipt`, which prints as a table. Of nested blocks each has the receipts.
     """
-    receipts = Trace(on_receipt, peak, _current.get())
-    token = _current.set(receipts)
+    outer = block.get() or Block()
+    receipts = Trace(on_receipt, peak, outer.trace)
+    token = block.set(outer._replace(trace=receipts))
     try:
-        with watched():
-            yield receipts
+        yield receipts
     finally:
-        _current.reset(token)
+        block.reset(token)
 
 
 class Recorder:
@@ -222,14 +226,14 @@ class Recorder:
 
     def __init__(self, trace: Trace, registry: Registry) -> None:
         self._registry = registry
-        self._done: list[tuple[Step, float, int]] = []
+        self._records: list[tuple[Step, float, int]] = []
         self._meter = PeakMeter() if trace.peak else None
         self._started, self._clock = time_ns(), perf_counter_ns()
 
-    def watching(self, runner: Runner) -> Runner:
-        """Return a runner of the same steps that notes each once it is done."""
-        return Runner(
-            tuple(step._replace(call=self._watching(step)) for step in runner.steps), runner.advice
+    def watching(self, plan: Plan) -> Plan:
+        """Return a plan of the same steps that notes each once it is done."""
+        return Plan(
+            tuple(step._replace(call=self._watching(step)) for step in plan.steps), plan.warning
         )
 
     def _watching(self, step: Step) -> Callable[..., Any]:
@@ -239,7 +243,7 @@ class Recorder:
             seconds = (perf_counter_ns() - start) / 1e9
             # The steps of a route are those of its class of sizes, not those of this very value.
             written = self._registry.describe(result).nbytes if step.writes else 0
-            self._done.append((step, seconds, written))
+            self._records.append((step, seconds, written))
             return result
 
         return call
@@ -249,16 +253,16 @@ class Recorder:
         elapsed = perf_counter_ns() - self._clock
         peak = self._meter.rise() if self._meter else None
         after = self._registry.describe(result)
-        steps = [step for step, _, _ in self._done]
+        steps = [step for step, _, _ in self._records]
         return Receipt(
             spec,
             after,
             tuple(step.label for step in steps),
             frozenset(effect for step in steps for effect in step.effects),
-            tuple(seconds for _, seconds, _ in self._done),
+            tuple(seconds for _, seconds, _ in self._records),
             after.nbytes,
             shares_memory(self._registry, x, result),
-            tuple(written for _, _, written in self._done),
+            tuple(written for _, _, written in self._records),
             tuple(str(step.provenance) for step in steps),
             peak,
             self._started,
@@ -272,9 +276,9 @@ def shares_memory(registry: Registry, source: Any, result: Any) -> bool | None:
         return True
     extents = []
     for value in (source, result):
-        value = registry.opened(value)  # noqa: PLW2901 - whose memory it lies in
-        memory = registry.formats[registry.describe(value).format].memory
+        array = registry.unwrapped(value)  # whose memory it lies in
+        memory = registry.formats[registry.describe(array).format].memory
         if memory is None:
             return None
-        extents.append(memory(value))
+        extents.append(memory(array))
     return any(a < b + m and b < a + n for a, n in extents[0] for b, m in extents[1] if n and m)

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any, NamedTuple
 
 from .cost import Cost
 from .effect import WRITING
 
-__all__ = ["Conversion"]
+__all__ = ["Conversion", "Result"]
+
+
+class Result(NamedTuple):
+    """What a conversion can make of the dtype, the device and the bits of a value.
+
+    Parameters
+    ----------
+    dtypes : set of str or None
+        The dtypes it can change to; None: all that the target holds.
+    devices : set of str or None
+        The device types it can change to; None: all where the target can live.
+    index_dtype : str or None
+        The index dtype of the result; None: as it was.
+    bits : str or None
+        ``"carry"``: the result carries the bits as an unsigned integer of the same width.
+        ``"restore"``: the reverse. The function gets the element dtype it must give as ``dtype=``.
+    """
+
+    dtypes: Set[str] | None = None
+    devices: Set[str] | None = None
+    index_dtype: str | None = None
+    bits: str | None = None
 
 
 class Conversion(NamedTuple):
@@ -18,62 +40,58 @@ class Conversion(NamedTuple):
     explained, without a value at hand. A value with a trait that is neither in `takes` nor in
     `requires` is refused: a trait its author never thought of cannot be lost in silence.
 
+    Most conversions need the first eight fields. A set may be given as a list, a tuple or any kind
+    of set.
+
     Parameters
     ----------
     source : str
         Name of the format it takes, or of a protocol (``"dlpack"``): the conversion then serves
-        every format that speaks it.
+        every format that exports by it.
     target : str
         Name of the format it makes; that of the source for a unary step.
     function : callable
         ``function(value)``, plus one keyword for each of `changes` (``dtype=``, ``device=``) and
         ``stream=`` where `stream` is set. It must not change its argument, and raises `Declined`
         before doing anything if it cannot serve the value after all.
-    dtypes : frozenset of str or None
-        Element dtypes it takes; None: all that both formats hold.
-    devices : frozenset of str or None
-        Device types it takes; None: all.
-    takes : frozenset of str
+    takes : set of str
         Traits the value may have.
-    requires : frozenset of str
+    effects : set of str
+        What it always does. `narrow`, `alias_immutable`, `share_readonly` and `host_round_trip`
+        follow from the specs and must not be declared.
+    cost : Cost
+        How long it takes.
+    dtypes : set of str or None
+        Element dtypes it takes; None: all that both formats hold.
+    devices : set of str or None
+        Device types it takes; None: all.
+    requires : set of str
         Traits the value must have.
-    ndims : frozenset of int or None, in axes
-        Numbers of axes it takes; None: all.
-    index_dtypes : frozenset of str or None
-        Index dtypes of a sparse array that it takes; None: all.
-    drops : frozenset of str
+    drops : set of str
         Traits the result no longer has. A step that writes fresh memory drops the traits of memory
         without saying so.
-    adds : frozenset of str
+    adds : set of str
         Traits the result has although the value may not. A step within a format that changes the
         dtype alone and adds what it requires is a cast that keeps something, such as the order of
         elements. It is no copy: the dtype of its result is always another.
-    changes : frozenset of str
+    changes : set of str
         ``"dtype"`` or ``"device"``: what of the spec it can change to what is asked for.
-    to_dtypes : frozenset of str or None
-        The dtypes it can change to; None: all that the target holds.
-    to_devices : frozenset of str or None
-        The device types it can change to; None: all where the target can live.
-    index_dtype : str or None
-        The index dtype of the result; None: as it was.
-    bits : str or None
-        ``"pack"``: the result carries the bits as an unsigned integer of the same width.
-        ``"unpack"``: the reverse. The function gets the element dtype it must give as ``dtype=``.
-    effects : frozenset of str
-        What it always does. `narrow`, `alias_immutable`, `share_readonly` and `host_round_trip`
-        are worked out from the specs and not declared.
+    result : Result
+        What it can change them to, and what else of the result is fixed.
+    ndims : set of int or None, in axes
+        Numbers of axes it takes; None: all.
+    index_dtypes : set of str or None
+        Index dtypes of a sparse array that it takes; None: all.
     shares : bool or None
         Whether the result shares memory with the value. None: it does unless an effect writes.
-    cost : Cost
-        How long it takes.
     stream : bool
         Whether the function wants the consumer's stream.
     priority : int, without unit
         Which of two like declarations counts: the larger.
-    shortcut : callable or None
-        ``shortcut(value)`` does, for the plainest values and the default request, what the planned
-        route would do, and answers `NotImplemented` for all others. It has to be right only about
-        values whose exact type is one of the source's `types`.
+    fast_path : callable or None
+        ``fast_path(value)`` does, for the plainest values and the default request, what the
+        planned route would do, and answers `NotImplemented` for all others. It has to be right
+        only about values whose exact type is one of the source's `types`.
     into : callable or None
         ``into(out, value)`` writes the result into a finished value of the target's format, of the
         result's shape and of any dtype, instead of into fresh memory. It raises `Declined` before
@@ -86,27 +104,24 @@ class Conversion(NamedTuple):
     source: str
     target: str
     function: Callable[..., Any]
-    dtypes: frozenset[str] | None = None
-    devices: frozenset[str] | None = frozenset({"cpu"})
-    takes: frozenset[str] = frozenset()
-    requires: frozenset[str] = frozenset()
-    ndims: frozenset[int] | None = None
-    drops: frozenset[str] = frozenset()
-    adds: frozenset[str] = frozenset()
-    changes: frozenset[str] = frozenset()
-    to_dtypes: frozenset[str] | None = None
-    to_devices: frozenset[str] | None = None
-    index_dtype: str | None = None
-    bits: str | None = None
-    effects: frozenset[str] = frozenset()
-    shares: bool | None = None
+    takes: Set[str] = frozenset()
+    effects: Set[str] = frozenset()
     cost: Cost = Cost()
+    dtypes: Set[str] | None = None
+    devices: Set[str] | None = frozenset({"cpu"})
+    requires: Set[str] = frozenset()
+    drops: Set[str] = frozenset()
+    adds: Set[str] = frozenset()
+    changes: Set[str] = frozenset()
+    result: Result = Result()
+    ndims: Set[int] | None = None
+    index_dtypes: Set[str] | None = None
+    shares: bool | None = None
     stream: bool = False
     priority: int = 0
-    shortcut: Callable[[Any], Any] | None = None
-    name: str = ""
-    index_dtypes: frozenset[str] | None = None
+    fast_path: Callable[[Any], Any] | None = None
     into: Callable[[Any, Any], None] | None = None
+    name: str = ""
 
     @property
     def label(self) -> str:

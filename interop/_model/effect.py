@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["COPYING", "EFFECTS", "LOSING", "WRITING", "Effect"]
+__all__ = ["COPYING", "DERIVED", "EFFECTS", "LOSING", "WRITING", "Effect"]
 
 
 class Effect(NamedTuple):
@@ -20,12 +20,15 @@ class Effect(NamedTuple):
         Whether a property of the value is lost: routes that lose fewer are preferred.
     meaning : str
         What happens, in a few words for messages.
+    derived : bool
+        Whether it follows from the specs along the route, so that no conversion declares it.
     """
 
     name: str
     allowed: bool
     loses: bool
     meaning: str
+    derived: bool = False
 
 
 EFFECTS: dict[str, Effect] = {
@@ -42,26 +45,34 @@ EFFECTS: dict[str, Effect] = {
             True,
             False,
             "an immutable framework's memory is shared with a target that could write to it",
+            derived=True,
         ),
-        Effect("narrow", False, True, "values may not survive the dtype"),
+        Effect("narrow", False, True, "values may not survive the dtype", derived=True),
         Effect("drop_mask", False, True, "a mask or nulls would be lost"),
         Effect(
             "share_readonly",
             False,
             False,
             "read-only memory is shared with a target that cannot carry the flag",
+            derived=True,
         ),
-        Effect("host_round_trip", False, False, "the bytes go from a device to the host and back"),
+        Effect(
+            "host_round_trip",
+            False,
+            False,
+            "the bytes go from a device to the host and back",
+            derived=True,
+        ),
     )
 }
 
-
 LOSING = frozenset(name for name, effect in EFFECTS.items() if effect.loses)
 
+#: What follows from the specs along a route.
+DERIVED = frozenset(name for name, effect in EFFECTS.items() if effect.derived)
 
 #: What ``copy=False`` forbids.
 COPYING = frozenset({"copy", "transfer", "densify", "dequantize"})
-
 
 #: Effects after which the result lies in memory of its own.
 WRITING = COPYING | {"materialize"}

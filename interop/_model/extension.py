@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
 from .conversion import Conversion
+from .format import Format
 
-__all__ = ["Autodiff", "Branch", "Container", "DtypeFamily", "Function", "Pullback", "Trouble"]
+__all__ = [
+    "Autodiff",
+    "Branch",
+    "Container",
+    "Declaration",
+    "DtypeNames",
+    "Function",
+    "NoTrace",
+    "Problem",
+    "Problems",
+    "Pullback",
+]
 
 
-class DtypeFamily(NamedTuple):
+class DtypeNames(NamedTuple):
     """How one framework's dtype objects are named.
 
     Parameters
@@ -33,7 +45,7 @@ class Branch(NamedTuple):
     names : sequence of object
         What leads to each child: keys, indices or names of attributes.
     children : sequence of object
-        What is inside, as many as names.
+        The contents, as many as names.
     rebuild : callable
         ``rebuild(children) -> container``: a new one like it, around other children.
     """
@@ -49,9 +61,10 @@ class Container(NamedTuple):
     Parameters
     ----------
     requires : str
-        The module without which there are no such containers: it is asked once that is imported.
+        The module without which there are no such containers: `open` is called only once that
+        module is imported.
     open : callable
-        ``open(value) -> Branch``, or None if the value is none of its containers.
+        ``open(value) -> Branch``, or None if the value is not one of its containers.
     """
 
     requires: str
@@ -79,8 +92,8 @@ class Autodiff(NamedTuple):
         The dense format whose values it differentiates.
     vjp : callable
         ``vjp(function, arrays) -> (outputs, pullback)``: calls ``function(arrays)``, which returns
-        a list of arrays, and returns that list and what maps cotangents of the outputs to
-        gradients of the arrays. The pullback may be called more than once.
+        a list of arrays, and returns that list and a function that maps cotangents of the outputs
+        to gradients of the arrays. The pullback may be called more than once.
     attach : callable
         ``attach(plain, forward, arrays) -> outputs``: returns what ``plain(arrays)`` does, tied
         into the graph of the arrays. Where that is needed it calls ``forward(arrays)`` instead,
@@ -95,7 +108,21 @@ class Autodiff(NamedTuple):
     ]
 
 
-class Trouble(NamedTuple):
+class NoTrace(NamedTuple):
+    """How to keep a framework's compiler from tracing into a function.
+
+    Parameters
+    ----------
+    mark : callable
+        ``mark(function)`` marks a function for the framework's compiler, if it has one. It is
+        called with every function through which values enter a conversion, and with every fast
+        path that has code. It must not import the framework.
+    """
+
+    mark: Callable[[Callable[..., Any]], None]
+
+
+class Problem(NamedTuple):
     """Something that keeps conversions from working on this machine.
 
     Parameters
@@ -103,12 +130,12 @@ class Trouble(NamedTuple):
     problem : str
         What is wrong, in one sentence.
     fix : str
-        The line that mends it, to be typed into a shell if there is one.
+        The command that fixes it, to be typed into a shell if there is one.
     formats : tuple of str
         The formats concerned; ``"grid"`` stands for ``"grid.csr"``, too.
     others : tuple of str or None
         If only conversions between `formats` and some others are disabled, these.
-    devices : frozenset of str or None
+    devices : set of str or None
         If only conversions are disabled that need a device of some types, these.
     """
 
@@ -116,24 +143,44 @@ class Trouble(NamedTuple):
     fix: str
     formats: tuple[str, ...]
     others: tuple[str, ...] | None = None
-    devices: frozenset[str] | None = None
+    devices: Set[str] | None = None
 
-    def disables(self, one: Conversion) -> bool:
+    def disables(self, conversion: Conversion) -> bool:
         """Tell whether a conversion cannot be used because of it."""
-        here = _among(one.source, self.formats), _among(one.target, self.formats)
+        ends = conversion.source, conversion.target
+        source, target = (_is_among(name, self.formats) for name in ends)
         if self.others is not None:
-            there = _among(one.source, self.others), _among(one.target, self.others)
-            concerned = (here[0] and there[1]) or (here[1] and there[0])
+            other_source, other_target = (_is_among(name, self.others) for name in ends)
+            concerned = (source and other_target) or (target and other_source)
         else:
-            concerned = any(here)
+            concerned = source or target
         return concerned and (
-            self.devices is None or self._needs(one.devices) or self._needs(one.to_devices)
+            self.devices is None
+            or self._needs(conversion.devices)
+            or self._needs(conversion.result.devices)
         )
 
-    def _needs(self, devices: frozenset[str] | None) -> bool:
-        """Tell whether what runs on some devices needs one that is in trouble."""
+    def _needs(self, devices: Set[str] | None) -> bool:
+        """Tell whether what runs on some devices needs one that has the problem."""
         return bool(devices and self.devices and devices & self.devices and "cpu" not in devices)
 
 
-def _among(name: str, formats: tuple[str, ...]) -> bool:
-    return any(name == one or name.startswith(f"{one}.") for one in formats)
+def _is_among(name: str, formats: tuple[str, ...]) -> bool:
+    return any(name == format_ or name.startswith(f"{format_}.") for format_ in formats)
+
+
+class Problems(NamedTuple):
+    """How to find out what is wrong with a framework as it is installed.
+
+    Parameters
+    ----------
+    find : callable
+        ``find() -> iterable of Problem``. Only ``interop doctor`` calls it, in a process of its
+        own, in which the framework has been imported.
+    """
+
+    find: Callable[[], Iterable[Problem]]
+
+
+#: What the hook of a plugin returns, and `interop.register` takes.
+Declaration = Format | Conversion | DtypeNames | Container | Autodiff | NoTrace | Problems

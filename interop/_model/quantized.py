@@ -135,8 +135,8 @@ class QuantizedArray:
             raise BadRequestError(msg)
 
     def _check(self) -> None:
-        one = self.axis is None and self.bias is None and self.scale.ndim == 0
-        if one and getattr(self.zero_point, "ndim", 0) == 0:
+        is_plain = self.axis is None and self.bias is None and self.scale.ndim == 0
+        if is_plain and getattr(self.zero_point, "ndim", 0) == 0:
             return
         parts = {"scale": self.scale, "bias": self.bias}
         if not self.packed_zero_point:

@@ -88,9 +88,9 @@ class Spec(NamedTuple):
         dtype of the codes of a quantized array.
     carrier : str or None
         The unsigned integer dtype in which the bits of `dtype` are at present being carried.
-    inside : str or None
-        Of a holder (an array with labels, say), the format of the value inside, which all the rest
-        describes.
+    wrapped : str or None
+        Of a wrapper (an array with labels, say), the format of the wrapped value, which all other
+        fields describe.
     """
 
     format: str
@@ -103,7 +103,7 @@ class Spec(NamedTuple):
     index_dtype: str | None = None
     code_dtype: str | None = None
     carrier: str | None = None
-    inside: str | None = None
+    wrapped: str | None = None
 
     @property
     def element(self) -> str | None:
@@ -118,7 +118,7 @@ class Spec(NamedTuple):
     def __str__(self) -> str:
         axes = "x".join(map(str, self.shape)) if self.shape else "scalar"
         text = f"{self.format} {self.dtype} {axes} on {self.device}"
-        notes = [f"of {self.inside}"] if self.inside else []
+        notes = [f"of {self.wrapped}"] if self.wrapped else []
         notes += sorted(self.traits)
         if self.carrier:
             notes.append(f"as {self.carrier} bits")
@@ -165,7 +165,7 @@ def spec_class(spec: Spec) -> tuple[object, ...]:
         spec.index_dtype,
         spec.code_dtype,
         spec.carrier,
-        spec.inside,
+        spec.wrapped,
         None if spec.nnz is None else (spec.nnz.bit_length() >> 1, spec.size.bit_length() >> 1),
     )
 

@@ -1,13 +1,14 @@
-"""Links: what every step from one format into another must take at least, on some devices.
+"""Lower bounds: what the rest of a route takes at least, known before any spec is looked at.
 
-Between formats of one layout there is a link that nobody declares: the value is handed over array
-by array, which takes as long as the ways between the formats of the arrays do.
+An edge says what every step from one format into another takes at least, where only some devices
+are touched. Between formats of one layout there is an edge that nobody declares: the value is
+handed over array by array, which takes as long as the routes between the formats of the arrays do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -15,22 +16,29 @@ from interop._model.cost import Cost
 from interop._model.dtype import CARRIERS, itemsize
 from interop._model.format import Format
 
-from .step import Edge
+from .conversion import ResolvedConversion
+from .ranking import EACH
 
-__all__ = ["EACH", "Link", "Links", "distances", "grouped"]
-
-#: Seconds that a step takes beside its own: to be called for, and to forgo the shortcut that stands
-#: for one step alone.
-EACH = 2e-6
+__all__ = ["BoundInputs", "Candidates", "Edge", "Edges", "LowerBound", "distances", "grouped"]
 
 _HOST = frozenset({"cpu"})
 
 #: The roles whose arrays are as long as what is stored.
 _LONG = frozenset({"values", "indices", "codes"})
 
+#: By how much seconds are understated, so that sums that are rounded otherwise than those of whole
+#: routes do not decide between routes that take equally long.
+_ROUNDING = 1 - 1e-9
 
-class Link(NamedTuple):
-    """What every step from one format into another must take at least.
+#: For how many sizes lower bounds are kept; there are few magnitudes, so few are met.
+_MOST = 64
+
+#: What the rest of a route takes at least, compared in this order: losses, imports, seconds.
+Least = tuple[int, int, float]
+
+
+class Edge(NamedTuple):
+    """What every step from one format into another takes at least.
 
     Parameters
     ----------
@@ -47,10 +55,10 @@ class Link(NamedTuple):
         the bytes of the others for each element that is stored.
     writes : bool
         Whether it may write bytes.
-    dtypes, makes : frozenset of str or None
+    dtypes, makes : set of str or None
         The dtypes of the elements before and after; None: any.
-    requires : frozenset of str
-    ndims : frozenset of int or None
+    requires : set of str
+    ndims : set of int or None
         What it takes, as of a conversion.
     """
 
@@ -63,19 +71,19 @@ class Link(NamedTuple):
     values: int = 0
     others: int = 0
     writes: bool = True
-    dtypes: frozenset[str] | None = None
-    makes: frozenset[str] | None = None
-    requires: frozenset[str] = frozenset()
-    ndims: frozenset[int] | None = None
+    dtypes: Set[str] | None = None
+    makes: Set[str] | None = None
+    requires: Set[str] = frozenset()
+    ndims: Set[int] | None = None
 
 
-class _Crossing(NamedTuple):
-    """What the ways from dense formats to one of them have in common.
+class _DenseRoutes(NamedTuple):
+    """What the routes from dense formats to one of them have in common.
 
     Parameters
     ----------
     latency, rate : mapping of str to float
-        Seconds, and seconds for each byte, that such a way takes at least.
+        Seconds, and seconds for each byte, that such a route takes at least.
     uncopied, shared : mapping of str to int
         The formats from which one writes no bytes, or shares the memory.
     """
@@ -86,60 +94,61 @@ class _Crossing(NamedTuple):
     shared: Mapping[str, int]
 
 
-class _Dense:
+class _DenseGraph:
     """The conversions between dense formats, by where they lead."""
 
-    def __init__(self, edges: Iterable[Edge]) -> None:
+    def __init__(self, conversions: Iterable[ResolvedConversion]) -> None:
         self._latency: dict[str, dict[str, float]] = {}
         self._rate: dict[str, dict[str, float]] = {}
         uncopied, shared = [], []
-        self._found: dict[str, _Crossing] = {}
-        for edge in edges:
-            source, target, cost = edge.source.name, edge.target.name, edge.conversion.cost
-            ends = (edge.source.inside is None) + (edge.target.inside is None)
-            some = self._latency.setdefault(target, {})
-            some[source] = min(cost.latency, some.get(source, math.inf))
-            some = self._rate.setdefault(target, {})
-            some[source] = min(ends / cost.fastest, some.get(source, math.inf))
-            if not edge.writes:
+        self._routes: dict[str, _DenseRoutes] = {}
+        for conversion in conversions:
+            source, target = conversion.source.name, conversion.target.name
+            cost = conversion.conversion.cost
+            ends = (conversion.source.wrapper is None) + (conversion.target.wrapper is None)
+            latencies = self._latency.setdefault(target, {})
+            latencies[source] = min(cost.latency, latencies.get(source, math.inf))
+            rates = self._rate.setdefault(target, {})
+            rates[source] = min(ends / cost.fastest, rates.get(source, math.inf))
+            if not conversion.writes:
                 uncopied.append((target, source))
-            if edge.aliases:
+            if conversion.aliases:
                 shared.append((target, source))
         self._uncopied, self._shared = grouped(uncopied), grouped(shared)
 
-    def crossing(self, name: str) -> _Crossing:
-        """Return what the ways to a format take at least, through dense ones."""
-        found = self._found.get(name)
-        if found is None:
-            found = self._found[name] = _Crossing(
-                _least(name, self._latency),
-                _least(name, self._rate),
-                distances((name,), self._uncopied),
-                distances((name,), self._shared),
+    def routes(self, target: str) -> _DenseRoutes:
+        """Return what the routes to a format take at least, through dense formats."""
+        routes = self._routes.get(target)
+        if routes is None:
+            routes = self._routes[target] = _DenseRoutes(
+                _least(target, self._latency),
+                _least(target, self._rate),
+                distances((target,), self._uncopied),
+                distances((target,), self._shared),
             )
-        return found
+        return routes
 
 
-def _least(name: str, into: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Return the least sum of weights on the ways to a format from each other."""
-    found: dict[str, float] = {}
-    queue = [(0.0, name)]
+def _least(target: str, weights: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return the least sum of weights on the routes to a format from each other."""
+    sums: dict[str, float] = {}
+    queue = [(0.0, target)]
     while queue:
-        left, here = heappop(queue)
-        if here not in found:
-            found[here] = left
-            for source, more in into.get(here, {}).items():
-                if source not in found:
-                    heappush(queue, (left + more, source))
-    return found
+        total, name = heappop(queue)
+        if name not in sums:
+            sums[name] = total
+            for source, weight in weights.get(name, {}).items():
+                if source not in sums:
+                    heappush(queue, (total + weight, source))
+    return sums
 
 
-class Links:
-    """The links between formats, where only some devices are touched.
+class Edges:
+    """The edges between formats, where only some devices are touched.
 
     Parameters
     ----------
-    edges : iterable of Edge
+    conversions : iterable of ResolvedConversion
     alike : iterable of tuple of Format
         The pairs of formats of one layout.
     devices : frozenset of str
@@ -148,143 +157,124 @@ class Links:
     Attributes
     ----------
     uncopied, shared : dict of str to set of str
-        The formats from which a link leads to one without writing bytes, or sharing some memory.
+        The formats from which an edge leads to one without writing bytes, or sharing some memory.
     """
 
     def __init__(
         self,
-        edges: Iterable[Edge],
+        conversions: Iterable[ResolvedConversion],
         alike: Iterable[tuple[Format, Format]],
         devices: frozenset[str],
     ) -> None:
-        self._into: dict[str, list[Link]] = {}
-        self._edges: dict[str, list[Edge]] = {}
+        self._into: dict[str, list[Edge]] = {}
+        self._conversions: dict[str, list[ResolvedConversion]] = {}
         self._alike: dict[str, list[tuple[Format, Format]]] = {}
-        edges = [edge for edge in edges if _is_possible(edge, devices)]
-        for edge in edges:
-            if edge.writes or edge.source is not edge.target:
-                self._edges.setdefault(edge.target.name, []).append(edge)
-        between = [edge for edge in edges if edge.source is not edge.target]
-        self._dense = _Dense(e for e in between if e.source.is_dense and e.target.is_dense)
-        uncopied = [(e.target.name, e.source.name) for e in between if not e.writes]
-        shared = [(e.target.name, e.source.name) for e in between if e.aliases]
-        for one, other in alike:
-            crossing = self._dense.crossing(other.components or "")
-            components = one.components or ""
-            if components in crossing.latency and not devices.isdisjoint(other.devices):
-                self._alike.setdefault(other.name, []).append((one, other))
-                restacked = one.unstacks | other.restacks
-                if not restacked and components in crossing.uncopied:
-                    uncopied.append((other.name, one.name))
-                if (one.roles.keys() & other.roles) - restacked and components in crossing.shared:
-                    shared.append((other.name, one.name))
+        possible = [item for item in conversions if _is_possible(item, devices)]
+        for conversion in possible:
+            if conversion.writes or conversion.source is not conversion.target:
+                self._conversions.setdefault(conversion.target.name, []).append(conversion)
+        between = [item for item in possible if item.source is not item.target]
+        self._dense = _DenseGraph(c for c in between if c.source.is_dense and c.target.is_dense)
+        uncopied = [(c.target.name, c.source.name) for c in between if not c.writes]
+        shared = [(c.target.name, c.source.name) for c in between if c.aliases]
+        for source, target in alike:
+            routes = self._dense.routes(target.component_format)
+            component = source.component_format
+            if component in routes.latency and not devices.isdisjoint(target.devices):
+                self._alike.setdefault(target.name, []).append((source, target))
+                copied, common = _copied_roles(source, target), _common_roles(source, target)
+                if not copied and component in routes.uncopied:
+                    uncopied.append((target.name, source.name))
+                if common - copied and component in routes.shared:
+                    shared.append((target.name, source.name))
         self.uncopied, self.shared = grouped(uncopied), grouped(shared)
 
-    def into(self, name: str) -> list[Link]:
-        """Return the links that lead to a format, drawn up when they are first asked for."""
-        found = self._into.get(name)
-        if found is None:
-            found = self._into[name] = [
-                *map(_declared, self._edges.get(name, ())),
-                *(self._handed_over(*pair) for pair in self._alike.get(name, ())),
+    def into(self, target: str) -> list[Edge]:
+        """Return the edges that lead to a format, drawn up when they are first asked for."""
+        edges = self._into.get(target)
+        if edges is None:
+            edges = self._into[target] = [
+                *map(_declared_edge, self._conversions.get(target, ())),
+                *(self._component_edge(*pair) for pair in self._alike.get(target, ())),
             ]
-        return found
+        return edges
 
-    def _handed_over(self, one: Format, other: Format) -> Link:
-        name, crossing = one.components or "", self._dense.crossing(other.components or "")
-        rate, indices = crossing.rate[name], one.index_dtypes | other.index_dtypes
-        roles = one.roles.keys() & other.roles.keys()
-        held = [one.roles[role] for role in roles & _LONG]
+    def _component_edge(self, source: Format, target: Format) -> Edge:
+        assert source.components is not None
+        assert target.components is not None
+        name = source.component_format
+        routes = self._dense.routes(target.component_format)
+        rate, indices = routes.rate[name], source.index_dtypes | target.index_dtypes
+        roles = _common_roles(source, target)
+        dtypes = [source.components.roles[role] for role in roles & _LONG]
         narrowest = {
             "index_dtype": min(map(itemsize, indices), default=1),
             "code_dtype": 1,
             "dtype": 0,
         }
-        return Link(
-            one.name,
+        packing = source.components.pack_seconds + target.components.pack_seconds
+        return Edge(
+            source.name,
             0,
-            one.handling + other.handling + len(roles) * crossing.latency[name] + EACH,
+            packing + len(roles) * routes.latency[name] + EACH,
             Cost(0.0, 1 / rate) if rate else None,
-            values=held.count("dtype"),
-            others=sum(narrowest.get(dtype, itemsize(dtype)) for dtype in held),
+            values=dtypes.count("dtype"),
+            others=sum(narrowest.get(dtype, itemsize(dtype)) for dtype in dtypes),
         )
 
 
-def _is_possible(edge: Edge, devices: frozenset[str]) -> bool:
+def _common_roles(source: Format, target: Format) -> Set[str]:
+    assert source.components is not None
+    assert target.components is not None
+    return source.components.roles.keys() & target.components.roles.keys()
+
+
+def _copied_roles(source: Format, target: Format) -> Set[str]:
+    assert source.components is not None
+    assert target.components is not None
+    return source.components.unpack_copies | target.components.pack_copies
+
+
+def _is_possible(conversion: ResolvedConversion, devices: frozenset[str]) -> bool:
     """Tell whether a conversion can be a step where only some devices are touched."""
-    conversion = edge.conversion
-    ends: Iterable[str] = edge.target.devices
-    if "device" in conversion.changes:
-        ends = conversion.to_devices or ends
+    declared = conversion.conversion
+    ends: Iterable[str] = conversion.target.devices
+    if "device" in declared.changes:
+        ends = declared.result.devices or ends
         if devices == _HOST:
             return False  # there is but one host
-    takes = edge.devices is None or not edge.devices.isdisjoint(devices)
+    takes = conversion.devices is None or not devices.isdisjoint(conversion.devices)
     return takes and not devices.isdisjoint(ends)
 
 
-def _declared(edge: Edge) -> Link:
-    cost = edge.conversion.cost
-    # What a holder has inside may be anything, so that its bytes are not known.
-    known = [one for one in (edge.source, edge.target) if one.inside is None]
-    dense = sum(one.is_dense for one in known)
-    return Link(
-        edge.source.name,
-        edge.losses,
+def _declared_edge(conversion: ResolvedConversion) -> Edge:
+    cost = conversion.conversion.cost
+    # A wrapper may wrap anything, so that its bytes are not known.
+    ends = [end for end in (conversion.source, conversion.target) if end.wrapper is None]
+    dense = sum(end.is_dense for end in ends)
+    return Edge(
+        conversion.source.name,
+        conversion.losses,
         cost.latency + EACH,
         cost if cost.bandwidth is not None else None,
         dense,
-        len(known) - dense,
-        writes=edge.writes,
-        dtypes=edge.dtypes,
-        makes=_made(edge),
-        requires=edge.requires,
-        ndims=edge.ndims,
+        len(ends) - dense,
+        writes=conversion.writes,
+        dtypes=conversion.dtypes,
+        makes=_made_dtypes(conversion),
+        requires=conversion.requires,
+        ndims=conversion.ndims,
     )
 
 
-def _made(edge: Edge) -> frozenset[str]:
+def _made_dtypes(conversion: ResolvedConversion) -> Set[str]:
     """Return the dtypes that elements may have after a conversion."""
-    castable, target = edge.conversion.to_dtypes, edge.target.dtypes
-    return target if castable is None else castable | target & CARRIERS
+    castable, target = conversion.conversion.result.dtypes, conversion.target.dtypes
+    return target if castable is None else castable | (target & CARRIERS)
 
 
-def grouped(links: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """Return the second items of pairs by the first."""
-    groups: dict[str, set[str]] = {}
-    for one, other in links:
-        groups.setdefault(one, set()).add(other)
-    return groups
-
-
-def distances(
-    start: Iterable[str], links: Mapping[str, set[str]], within: frozenset[str] | None = None
-) -> dict[str, int]:
-    """Return the least number of links to every name that can be reached."""
-    found = dict.fromkeys(start, 0)
-    rim, distance = set(found), 0
-    while rim:
-        distance += 1
-        reached: set[str] = set().union(*(links[name] for name in rim if name in links))
-        rim = reached - found.keys()
-        if within is not None:
-            rim &= within
-        found.update(dict.fromkeys(rim, distance))
-    return found
-
-
-#: What is left of a way at least, compared in this order: losses, imports, seconds.
-Left = tuple[int, int, float]
-
-#: By how much the seconds that are left are understated, so that sums which are rounded otherwise
-#: than those of whole routes do not decide between routes that take equally long.
-_ROUNDING = 1 - 1e-9
-
-#: For how many sizes an outlook keeps what is left; there are few magnitudes, so few are met.
-_MOST = 64
-
-
-class Given(NamedTuple):
-    """What is known beforehand of every value on the ways of one search.
+class BoundInputs(NamedTuple):
+    """What is known beforehand of every value on the routes of one search.
 
     Parameters
     ----------
@@ -297,10 +287,10 @@ class Given(NamedTuple):
         The dtypes that its elements may have.
     traits : frozenset of str
         Those that it may have.
-    foreign : frozenset of str
+    not_imported : frozenset of str
         The formats that cost an import.
     writing : bool
-        Whether the ways on which bytes have to be written are to be told apart.
+        Whether the routes on which bytes have to be written are to be told apart.
     """
 
     dense: int
@@ -310,110 +300,136 @@ class Given(NamedTuple):
     axes: int
     dtypes: frozenset[str | None]
     traits: frozenset[str]
-    foreign: frozenset[str]
+    not_imported: frozenset[str]
     writing: bool
 
-    def take(self, link: Link) -> bool:
-        """Tell whether a link may be part of such a way."""
+    def take(self, edge: Edge) -> bool:
+        """Tell whether an edge may be part of such a route."""
         return (
-            (link.dtypes is None or not link.dtypes.isdisjoint(self.dtypes))
-            and (link.makes is None or not link.makes.isdisjoint(self.dtypes))
-            and (link.ndims is None or self.axes in link.ndims)
-            and link.requires <= self.traits
+            (edge.dtypes is None or not self.dtypes.isdisjoint(edge.dtypes))
+            and (edge.makes is None or not self.dtypes.isdisjoint(edge.makes))
+            and (edge.ndims is None or self.axes in edge.ndims)
+            and edge.requires <= self.traits
         )
 
-    def seconds(self, link: Link) -> float:
-        """Return what a link takes at least."""
-        seconds = link.seconds
-        if link.cost is not None:
-            element = link.values * self.width + link.others
-            ends = link.dense * self.dense + link.stored * self.stored
-            seconds += link.cost.moving(ends + element * self.elements)
+    def seconds(self, edge: Edge) -> float:
+        """Return what an edge takes at least."""
+        seconds = edge.seconds
+        if edge.cost is not None:
+            element = edge.values * self.width + edge.others
+            ends = edge.dense * self.dense + edge.stored * self.stored
+            seconds += edge.cost.moving(ends + element * self.elements)
         return seconds * _ROUNDING
 
 
-class Remainder(NamedTuple):
-    """The least that is left from each format.
+class LowerBound(NamedTuple):
+    """What the rest of a route takes at least, from each format.
 
     Parameters
     ----------
-    ways : mapping
-        By format, and whether bytes have to be written on the way.
+    rest : mapping
+        By format, and whether bytes have to be written on the rest of the route.
     writing : bool
-        Whether the ways on which they have to be were told apart.
+        Whether the routes on which they have to be were told apart.
     """
 
-    ways: Mapping[tuple[str, bool], Left]
+    rest: Mapping[tuple[str, bool], Least]
     writing: bool
 
-    def least(self, name: str, writing: bool) -> Left | None:
-        """Return what is left at least, or None if no way leads on."""
-        return self.ways.get((name, writing and self.writing))
+    def least(self, name: str, writing: bool) -> Least | None:
+        """Return what the rest takes at least, or None if no route leads on."""
+        return self.rest.get((name, writing and self.writing))
 
 
-class Outlook(NamedTuple):
-    """What is known beforehand of the ways from one format to some goals.
+class Candidates(NamedTuple):
+    """The formats that routes from one format to some goals may visit, and what is known of them.
+
+    It is drawn up from formats alone, before any spec is looked at.
 
     Parameters
     ----------
-    near : frozenset of str
-        The formats on ways at most `SLACK` hand-offs longer than the shortest.
-    hops : mapping of str to int
-        For each format, the hand-offs that are left at least.
+    names : frozenset of str
+        Those on routes of few enough hand-offs.
+    distance : mapping of str to int
+        For each format, the hand-offs to the nearest goal at least.
     uncopied, shared : frozenset of str
-        The formats from which a way leads on without writing bytes, or sharing some memory.
-    parting : bool
+        The formats from which a route leads on without writing bytes, or sharing some memory.
+    breaks_sharing : bool
         Whether there is a step that writes bytes and shares memory all the same.
-    computing : bool
+    computes : bool
         Whether such a step computes a lazy value, so that what it visits is no detour.
     ends : tuple of str
-        The formats from which nothing is known to be left: the goals, and those that open.
-    links : Links
-    remainders : dict
-        Those that were worked out so far.
+        The formats from which nothing is known of the rest: the goals, and wrappers.
+    edges : Edges
+    bounds : dict
+        The lower bounds that were worked out so far.
     """
 
-    near: frozenset[str]
-    hops: Mapping[str, int]
+    names: frozenset[str]
+    distance: Mapping[str, int]
     uncopied: frozenset[str]
     shared: frozenset[str]
-    parting: bool
-    computing: bool
+    breaks_sharing: bool
+    computes: bool
     ends: tuple[str, ...]
-    links: Links
-    remainders: dict[Given, Remainder]
+    edges: Edges
+    bounds: dict[BoundInputs, LowerBound]
 
-    def remainder(self, given: Given) -> Remainder:
-        """Return the least that is left from each format."""
-        found = self.remainders.get(given)
-        if found is None:
-            if len(self.remainders) >= _MOST:
-                self.remainders.clear()
-            found = self.remainders[given] = Remainder(self._ways(given), given.writing)
-        return found
+    def bound(self, inputs: BoundInputs) -> LowerBound:
+        """Return what the rest of a route takes at least, from each format."""
+        bound = self.bounds.get(inputs)
+        if bound is None:
+            if len(self.bounds) >= _MOST:
+                self.bounds.clear()
+            bound = self.bounds[inputs] = LowerBound(self._rest(inputs), inputs.writing)
+        return bound
 
     def sharing(self, goals: Iterable[str], without: frozenset[str]) -> frozenset[str]:
-        """Return the formats from which a way shares memory without visiting some others."""
-        return frozenset(distances(goals, self.links.shared, self.near - without))
+        """Return the formats from which a route shares memory without visiting some others."""
+        return frozenset(distances(goals, self.edges.shared, self.names - without))
 
-    def _ways(self, given: Given) -> dict[tuple[str, bool], Left]:
-        """Return the shortest ways to the goals, which are walked backwards from there."""
-        found: dict[tuple[str, bool], Left] = {}
-        nothing: Left = (0, 0, 0.0)
+    def _rest(self, inputs: BoundInputs) -> dict[tuple[str, bool], Least]:
+        """Return the shortest routes to the goals, which are walked backwards from there."""
+        rest: dict[tuple[str, bool], Least] = {}
+        nothing: Least = (0, 0, 0.0)
         queue = [(nothing, name, False) for name in self.ends]
         while queue:
-            left, name, written = heappop(queue)
-            if (name, written) in found:
+            least, name, written = heappop(queue)
+            if (name, written) in rest:
                 continue
-            found[name, written] = left
-            losses, imports, seconds = left
-            imports += name in given.foreign
-            for link in self.links.into(name):
-                source = link.source
-                if source in self.near and given.take(link):
-                    more = losses + link.losses, imports, seconds + given.seconds(link)
-                    if (source, written) not in found:
-                        heappush(queue, (more, source, written))
-                    if given.writing and link.writes and (source, True) not in found:
-                        heappush(queue, (more, source, True))
-        return found
+            rest[name, written] = least
+            losses, imports, seconds = least
+            imports += name in inputs.not_imported
+            for edge in self.edges.into(name):
+                source = edge.source
+                if source in self.names and inputs.take(edge):
+                    longer = losses + edge.losses, imports, seconds + inputs.seconds(edge)
+                    if (source, written) not in rest:
+                        heappush(queue, (longer, source, written))
+                    if inputs.writing and edge.writes and (source, True) not in rest:
+                        heappush(queue, (longer, source, True))
+        return rest
+
+
+def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """Group pairs by their first item."""
+    groups: dict[str, set[str]] = {}
+    for first, second in pairs:
+        groups.setdefault(first, set()).add(second)
+    return groups
+
+
+def distances(
+    start: Iterable[str], links: Mapping[str, set[str]], within: frozenset[str] | None = None
+) -> dict[str, int]:
+    """Return the least number of links to every name that can be reached."""
+    steps = dict.fromkeys(start, 0)
+    rim, distance = set(steps), 0
+    while rim:
+        distance += 1
+        reached: set[str] = set().union(*(links[name] for name in rim if name in links))
+        rim = reached - steps.keys()
+        if within is not None:
+            rim &= within
+        steps.update(dict.fromkeys(rim, distance))
+    return steps

@@ -1,9 +1,7 @@
-"""Refusals: why there is no route, or why other routes were not taken, in words."""
+"""Explanations: why there is no route, why others were not taken, and which would be better."""
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Iterable, Iterator
 
 from interop._model.device import device_type
@@ -11,16 +9,16 @@ from interop._model.dtype import DTYPES
 from interop._model.effect import COPYING, EFFECTS
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
-from interop.errors import NeedlessCopyWarning, RefusedError
+from interop.errors import RefusedError
 
 from .planner import Planner
 from .request import Request
 from .step import Step
 
-__all__ = ["alternatives", "refusal", "refused_ways"]
+__all__ = ["explanation", "nearest_refused", "refused_routes", "round_trip_warning"]
 
 #: What to do about values that no conversion takes, by the trait that stands in the way.
-_ADVICE = {
+_MOVES = {
     "meta": "give it data first (in its own framework, or build it on a real device)",
     "traced": "convert outside the trace or transform",
     "nested": "convert its rows one by one, or pad it to one shape first",
@@ -29,8 +27,11 @@ _ADVICE = {
     "batched": "convert its matrices one by one, or make it dense",
 }
 
+#: A refused route, and the effects that stop it.
+Refused = tuple[list[Step], frozenset[str]]
 
-def alternatives(
+
+def nearest_refused(
     planner: Planner,
     spec: Spec,
     request: Request,
@@ -38,27 +39,28 @@ def alternatives(
     most: int = 3,
     *,
     nearby: bool = False,
-) -> Iterator[tuple[list[Step], frozenset[str]]]:
+) -> Iterator[Refused]:
     """Yield the nearest routes that are refused, with the effects that stop each.
 
     Of routes that the same keyword would permit, only the nearest.
     """
-    seen: set[str] = set()
+    keywords: set[str] = set()
+    permitted = request.permitted
     for _ in range(2 * most):
         found = planner.route(spec, request, without, relaxed=True, nearby=nearby)
         if found is None:
             return
         _, steps = found
-        stopped = [step for step in steps if step.effects - request.permitted]
-        effects = frozenset(e for s in stopped for e in s.effects - request.permitted)
+        stopped = [step for step in steps if step.effects - permitted]
+        effects = frozenset(effect for step in stopped for effect in step.effects - permitted)
         keyword = _keyword(effects, request, steps)
-        if keyword not in seen and len(seen) < most:
+        if keyword not in keywords and len(keywords) < most:
             yield steps, effects
-        seen.add(keyword)
-        without |= {step.place for step in stopped}
+        keywords.add(keyword)
+        without |= {step.origin for step in stopped}
 
 
-def described(nearest: list[tuple[list[Step], frozenset[str]]], request: Request) -> list[str]:
+def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
     """Return one line for each of the nearest refused routes."""
     lines = []
     for steps, effects in nearest:
@@ -72,10 +74,10 @@ def described(nearest: list[tuple[list[Step], frozenset[str]]], request: Request
     return lines
 
 
-def refused_ways(planner: Planner, spec: Spec, request: Request) -> str:
+def refused_routes(planner: Planner, spec: Spec, request: Request) -> str:
     """Return the nearest refused routes as text."""
     # Beside a route that was taken, one by a long way round is no alternative.
-    lines = described(list(alternatives(planner, spec, request, nearby=True)), request)
+    lines = _described(nearest_refused(planner, spec, request, nearby=True), request)
     if not lines:
         return "No other route was refused."
     return "\n".join(["Refused:", *(f"  - {line}" for line in lines)])
@@ -83,27 +85,24 @@ def refused_ways(planner: Planner, spec: Spec, request: Request) -> str:
 
 def _keyword(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
     """Name the keyword that would permit a route."""
-    words = []
+    texts = []
     if request.copy is False and effects & COPYING:
-        words.append("leave out copy=False")
-    rest = sorted(effects - COPYING if request.copy is False else effects)
-    if rest:
-        words.append(f"pass allow={{{', '.join(map(repr, rest))}}}")
-    if rest == ["narrow"] and steps:
-        words[-1] += f" or dtype={steps[-1].after.dtype!r}"
-    return " and ".join(words)
+        texts.append("leave out copy=False")
+    others = sorted(effects - COPYING if request.copy is False else effects)
+    if others:
+        texts.append(f"pass allow={{{', '.join(map(repr, others))}}}")
+    if others == ["narrow"] and steps:
+        texts[-1] += f" or dtype={steps[-1].after.dtype!r}"
+    return " and ".join(texts)
 
 
-def refusal(
-    planner: Planner,
-    spec: Spec,
-    request: Request,
-    nearest: list[tuple[list[Step], frozenset[str]]],
+def explanation(
+    planner: Planner, spec: Spec, request: Request, nearest: list[Refused]
 ) -> RefusedError:
     """Return the error to raise when there is no route but the `nearest`, which are refused."""
     asked = f"cannot convert {spec} to {request}"
     if nearest:
-        routes = "\n".join(f"  - {line}" for line in described(nearest, request))
+        routes = "\n".join(f"  - {line}" for line in _described(nearest, request))
         steps, effects = nearest[0]
         text = f"{asked}; the nearest routes are refused:\n{routes}\n"
         move = _keyword(effects, request, steps)
@@ -113,14 +112,14 @@ def refusal(
 
 def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     """Say what no keyword would permit, and what to do about it."""
-    for trait in sorted(spec.traits & _ADVICE.keys()):
-        return f"{TRAITS[trait]}; {_ADVICE[trait]}."
-    own = {
-        **(planner.format(spec.inside).obstacles if spec.inside else {}),
-        **planner.format(spec.format).obstacles,
+    for trait in sorted(spec.traits & _MOVES.keys()):
+        return f"{TRAITS[trait]}; {_MOVES[trait]}."
+    hints = {
+        **(planner.format(spec.wrapped).limits.refusal_hints if spec.wrapped else {}),
+        **planner.format(spec.format).limits.refusal_hints,
     }
-    for trait in sorted(spec.traits & own.keys()):
-        return own[trait]
+    for trait in sorted(spec.traits & hints.keys()):
+        return hints[trait]
     if spec.dtype not in DTYPES:
         return (
             f"{spec.dtype} is not a dtype of numbers that the target can hold; convert it to one "
@@ -129,29 +128,35 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     if request.dtype and request.dtype not in DTYPES:
         return f"{request.dtype!r} is not a dtype; the dtypes are {', '.join(DTYPES)}."
     if not planner.goals(spec, request):
-        return _unreachable_goal(planner, spec, request)
-    outlook = planner.graph.outlook(spec.inside or spec.format, request.formats)
-    for step in planner.graph.openings(spec, outlook.near):
+        return _impossible_goal(planner, spec, request)
+    return _missing_conversion(planner, spec, request)
+
+
+def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
+    """Name what stopped each conversion that leads towards the goal."""
+    candidates = planner.graph.candidates(spec.wrapped or spec.format, request.formats)
+    for step in planner.graph.unwrap_steps(spec, candidates.names):
         spec = step.after
-    near = [edge for edge in planner.graph.edges(spec.format) if edge.target.name in outlook.near]
-    near.sort(key=lambda edge: outlook.hops.get(edge.target.name, 0))
-    objections = [
-        f"  - {edge.conversion.label}: {reason}"
-        for edge in near
-        if edge.target.name != spec.format and (reason := edge.objection(spec))
-    ]
-    if not outlook.hops.keys() & {edge.target.name for edge in planner.graph.edges(spec.format)}:
+    conversions = planner.graph.conversions(spec.format)
+    if not any(conversion.target.name in candidates.distance for conversion in conversions):
         return f"no conversion leads there from {spec.format}; register one with interop.register."
+    near = [item for item in conversions if item.target.name in candidates.names]
+    near.sort(key=lambda item: candidates.distance.get(item.target.name, 0))
+    objections = [
+        f"  - {item.conversion.label}: {reason}"
+        for item in near
+        if item.target.name != spec.format and (reason := item.objection(spec))
+    ]
     if not objections:
         return "each way there lacks a step; register the missing one with interop.register."
     return (
         "no conversion takes it:\n"
         + "\n".join(objections[:5])
-        + ("\nChange the value so that one of them does, or register a conversion that takes it.")
+        + "\nChange the value so that one of them does, or register a conversion that takes it."
     )
 
 
-def _unreachable_goal(planner: Planner, spec: Spec, request: Request) -> str:
+def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:
     name = request.formats[0]
     target = planner.format(name)
     if request.device and request.device.partition(":")[0] not in target.devices:
@@ -162,11 +167,11 @@ def _unreachable_goal(planner: Planner, spec: Spec, request: Request) -> str:
     if target.ndims is not None and len(spec.shape) not in target.ndims:
         return _other_axes(planner, spec, target)
     dtype = request.dtype or spec.dtype
-    if dtype is not None and dtype in target.obstacles:
-        return target.obstacles[dtype]
-    known = target.holds(request.device or target.devices[0])
-    holds = ", ".join(sorted(known, key=list(DTYPES).index)) if known else "none"
-    return f"{name} does not hold {dtype}; ask for one of these with dtype=: {holds}."
+    if dtype is not None and dtype in target.limits.refusal_hints:
+        return target.limits.refusal_hints[dtype]
+    dtypes = target.holds(request.device or target.devices[0])
+    names = ", ".join(sorted(dtypes, key=list(DTYPES).index)) if dtypes else "none"
+    return f"{name} does not hold {dtype}; ask for one of these with dtype=: {names}."
 
 
 def _other_axes(planner: Planner, spec: Spec, target: Format) -> str:
@@ -174,65 +179,54 @@ def _other_axes(planner: Planner, spec: Spec, target: Format) -> str:
     assert target.ndims is not None
     axes = len(spec.shape)
     others = [
-        one.name
-        for one in planner.formats(target.framework)
-        if (one.ndims is None or axes in one.ndims)
-        and spec.dtype in one.dtypes
-        and spec.format in planner.graph.outlook(spec.format, (one.name,)).hops
+        format_.name
+        for format_ in planner.formats(target.framework)
+        if (format_.ndims is None or axes in format_.ndims)
+        and spec.dtype in format_.dtypes
+        and spec.format in planner.graph.candidates(spec.format, (format_.name,)).distance
     ]
     least, most = min(target.ndims), max(target.ndims)
-    held = f"{least} to {most} axes" if least < most else _axes(least)
+    possible = f"{least} to {most} axes" if least < most else _axes(least)
     move = f"ask for {' or '.join(others)}" if others else "reshape it first"
-    return f"{target.name} holds arrays of {held}, not of {axes}; {move}."
+    return f"{target.name} holds arrays of {possible}, not of {axes}; {move}."
 
 
 def _axes(count: int) -> str:
     return {0: "no axes", 1: "1 axis"}.get(count, f"{count} axes")
 
 
-def advice(planner: Planner, spec: Spec, request: Request, steps: Iterable[Step]) -> str:
-    """Return what to say to those who take a route, or "" if there is nothing to say.
+def round_trip_warning(
+    planner: Planner, spec: Spec, request: Request, steps: Iterable[Step]
+) -> str:
+    """Return what to warn of if bytes go through the host for nothing; "" if they do not.
 
-    It does not name sizes, so that it is the same for all values of a kind.
+    The same request is planned again without `dtype` or `copy`, which can be had on the device as
+    well: by casting or copying what comes out. Another device is never called needless: whoever
+    names one wants it. The text does not name sizes, so that it is the same for all values of a
+    kind.
     """
     if not any("host_round_trip" in step.effects for step in steps):
         return ""
-    for keyword, instead, relaxed in _relaxed(request):
+    for keyword, verb, relaxed in _relaxed(request):
         found = planner.route(spec, relaxed)
         if found is not None and not _reaches_host(found[1]):
-            made = found[1][-1].after if found[1] else spec
+            result = found[1][-1].after if found[1] else spec
             return (
                 f"{spec.format} {spec.dtype} on {spec.device} goes to {request} through the "
                 f"host's memory and back; without {keyword} it would not, and come out as "
-                f"{made.format} {made.dtype} on {made.device}. Leave {keyword} out and {instead} "
-                "there, or silence this with warnings.filterwarnings."
+                f"{result.format} {result.dtype} on {result.device}. Leave {keyword} out and "
+                f"{verb} there, or silence this with warnings.filterwarnings."
             )
     return ""
 
 
 def _relaxed(request: Request) -> Iterator[tuple[str, str, Request]]:
     """Yield the request with one keyword left out, and what to do in its place."""
-    formats, dtype, device, copy, policy = request.key
-    if dtype is not None:
-        yield f"dtype={dtype!r}", "cast", Request(formats, None, device, copy, policy)
-    if copy is not None:
-        yield f"copy={copy}", "copy", Request(formats, dtype, device, None, policy)
+    if request.dtype is not None:
+        yield f"dtype={request.dtype!r}", "cast", request._replace(dtype=None)
+    if request.copy is not None:
+        yield f"copy={request.copy}", "copy", request._replace(copy=None)
 
 
 def _reaches_host(steps: Iterable[Step]) -> bool:
     return any(device_type(step.after.device) == "cpu" for step in steps)
-
-
-def advise(text: str) -> None:
-    """Warn the line outside of this package that has asked for a conversion.
-
-    Python's usual filter shows a warning once for each line.
-    """
-    level = 1
-    while _is_ours(sys._getframe(level).f_globals.get("__name__", "")):
-        level += 1
-    warnings.warn(text, NeedlessCopyWarning, stacklevel=level + 1)
-
-
-def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] == __name__.partition(".")[0]

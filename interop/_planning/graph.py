@@ -1,4 +1,4 @@
-"""The graph of formats: which conversions start where, and which formats lie on the way."""
+"""The graph of formats: which conversions start where, and which formats routes may visit."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from interop._model.format import Format
 from interop._model.spec import Spec
 from interop._registry.registry import Registry
 
-from .bound import Links, Outlook, distances, grouped
-from .step import Edge, Step, opening
+from .bound import Candidates, Edges, distances, grouped
+from .conversion import ResolvedConversion
+from .derived import LOCKED
+from .step import Step, unwrap_step
 
 __all__ = ["SLACK", "Graph"]
 
 #: How many hand-offs longer than the shortest a route may be.
 SLACK = 2
-
-#: What memory is flagged with when it is shared.
-_SHARED = frozenset({"readonly", "immutable"})
 
 
 class Graph:
@@ -37,89 +36,90 @@ class Graph:
         self._registry = registry
         self._available = available
         self._version = -1
-        self._edges: dict[str, list[Edge]] = {}
+        self._conversions: dict[str, list[ResolvedConversion]] = {}
         self._layouts: dict[str, list[Format]] = {}
-        self._outlooks: dict[tuple[object, ...], Outlook] = {}
+        self._candidates: dict[tuple[object, ...], Candidates] = {}
         self._forward: dict[str, set[str]] = {}
         self._reverse: dict[str, set[str]] = {}
-        self._links: dict[frozenset[str], Links] = {}
-        self._parting: list[Edge] = []
+        self._edges: dict[frozenset[str], Edges] = {}
+        self._sharing_writers: list[ResolvedConversion] = []
         #: The traits that a value may have at the end of a step, though not at the start.
-        self.added = _SHARED
+        self.added = LOCKED
 
-    def refresh(self) -> bool:
-        """Take notice of what is registered now; tell whether anything changed."""
-        version = self._registry.version  # asked first: what comes later is found the next time
+    def refresh(self) -> None:
+        """Rebuild if the registry changed."""
+        version = self._registry.version  # read first: what comes later is found the next time
         if self._version == version:
-            return False
-        self._outlooks.clear()
-        self._edges = self._sorted_edges()
+            return
+        self._candidates.clear()
+        self._edges = {}
+        self._conversions = self._resolved_conversions()
         self._layouts = {}
-        for one in self._registry.formats.values():
-            components = self._registry.formats.get(one.components or "")
+        for format_ in self._registry.formats.values():
+            components = self._registry.formats.get(format_.component_format)
             # Of what is not there, or is composite itself, nothing can be put together.
-            if one.layout and components is not None and components.is_dense:
-                self._layouts.setdefault(one.layout, []).append(one)
+            if format_.layout and components is not None and components.is_dense:
+                self._layouts.setdefault(format_.layout, []).append(format_)
         self._connect()
         self._version = version
-        return True
 
-    def _sorted_edges(self) -> dict[str, list[Edge]]:
+    def _resolved_conversions(self) -> dict[str, list[ResolvedConversion]]:
         formats = self._registry.formats
-        speakers: dict[str, list[Format]] = {name: [one] for name, one in formats.items()}
-        for one in formats.values():
-            for protocol in one.speaks:
-                if protocol != one.name:
-                    speakers.setdefault(protocol, []).append(one)
-        edges: dict[str, list[Edge]] = {name: [] for name in formats}
+        exporters: dict[str, list[Format]] = {name: [formats[name]] for name in formats}
+        for format_ in formats.values():
+            for protocol in format_.exports:
+                if protocol != format_.name:
+                    exporters.setdefault(protocol, []).append(format_)
+        resolved: dict[str, list[ResolvedConversion]] = {name: [] for name in formats}
         for declared in self._registry.conversions:
             target = formats.get(declared.conversion.target)
             if target is None:
                 continue
-            for source in speakers.get(declared.conversion.source, ()):
-                edges[source.name].append(Edge(declared, source, target))
-        for some in edges.values():
-            some.sort(key=lambda edge: (edge.losses, edge.writes, not edge.aliases))
-        return edges
+            for source in exporters.get(declared.conversion.source, ()):
+                resolved[source.name].append(ResolvedConversion(declared, source, target))
+        for conversions in resolved.values():
+            # The search looks at those first that give up less.
+            conversions.sort(key=lambda item: (item.losses, item.writes, not item.aliases))
+        return resolved
+
+    def _every(self) -> Iterator[ResolvedConversion]:
+        return (item for conversions in self._conversions.values() for item in conversions)
 
     def _connect(self) -> None:
-        edges = [edge for some in self._edges.values() for edge in some]
-        links = {(edge.source.name, edge.target.name) for edge in edges}
-        links |= {(one.name, other.name) for one, other in self._alike()}
-        links = {(source, target) for source, target in links if source != target}
-        self._forward = grouped(links)
-        self._reverse = grouped((target, source) for source, target in links)
-        self._links = {}
-        self._parting = [edge for edge in edges if edge.writes and edge.aliases]
-        self.added = _SHARED.union(*(edge.conversion.adds for edge in edges))
+        pairs = {(item.source.name, item.target.name) for item in self._every()}
+        pairs |= {(source.name, target.name) for source, target in self._alike_pairs()}
+        pairs = {(source, target) for source, target in pairs if source != target}
+        self._forward = grouped(pairs)
+        self._reverse = grouped((target, source) for source, target in pairs)
+        self._sharing_writers = [item for item in self._every() if item.writes and item.aliases]
+        self.added = LOCKED.union(*(item.conversion.adds for item in self._every()))
 
-    def _alike(self) -> Iterator[tuple[Format, Format]]:
+    def _alike_pairs(self) -> Iterator[tuple[Format, Format]]:
         return (pair for alike in self._layouts.values() for pair in product(alike, alike))
 
-    def _links_on(self, devices: frozenset[str]) -> Links:
-        """Return the links of which a route may be made that touches devices of some types."""
-        found = self._links.get(devices)
-        if found is None:
-            edges = (edge for some in self._edges.values() for edge in some)
-            found = self._links[devices] = Links(edges, self._alike(), devices)
-        return found
+    def _edges_on(self, devices: frozenset[str]) -> Edges:
+        """Return the edges of which a route may be made that touches devices of some types."""
+        edges = self._edges.get(devices)
+        if edges is None:
+            edges = self._edges[devices] = Edges(self._every(), self._alike_pairs(), devices)
+        return edges
 
-    def edges(self, name: str) -> list[Edge]:
+    def conversions(self, name: str) -> list[ResolvedConversion]:
         """Return the declared conversions that start at a format."""
-        return self._edges.get(name, [])
+        return self._conversions.get(name, [])
 
-    def openings(self, spec: Spec, near: frozenset[str]) -> Iterator[Step]:
-        """Yield the step that opens a holder."""
-        if spec.inside in near:
-            holder = self._registry.formats[spec.format]
-            yield opening(spec, holder, self._registry.provenance[holder.name])
+    def unwrap_steps(self, spec: Spec, names: frozenset[str]) -> Iterator[Step]:
+        """Yield the step that unwraps a wrapper, if it leads to one of some formats."""
+        if spec.wrapped in names:
+            format_ = self._registry.formats[spec.format]
+            yield unwrap_step(spec, format_, self._registry.provenance[format_.name])
 
-    def alike(self, one: Format) -> list[Format]:
+    def alike(self, format_: Format) -> list[Format]:
         """Return the formats of the same layout, itself among them."""
-        alike = self._layouts.get(one.layout or "", [])
-        return alike if one in alike else []
+        alike = self._layouts.get(format_.layout or "", [])
+        return alike if format_ in alike else []
 
-    def outlook(
+    def candidates(
         self,
         start: str,
         goals: Iterable[str],
@@ -127,8 +127,8 @@ class Graph:
         *,
         everywhere: bool = False,
         dense: bool = False,
-    ) -> Outlook:
-        """Return what is known of the ways from a format to some others.
+    ) -> Candidates:
+        """Return the formats that routes from a format to some others may visit.
 
         Parameters
         ----------
@@ -142,74 +142,82 @@ class Graph:
             Whether to stay among dense formats.
         """
         key = (start, *goals, devices, everywhere, dense)
-        found = self._outlooks.get(key)
-        if found is None:
-            near, hops = self._near(start, tuple(goals), everywhere, dense)
-            links = self._links_on(devices)
-            parting = [edge for edge in self._parting if self._is_open(edge, near, devices)]
-            opening = (name for name in near if self._registry.formats[name].inside is not None)
-            found = self._outlooks[key] = Outlook(
-                near,
-                hops,
-                frozenset(distances(goals, links.uncopied, near)),
-                frozenset(distances(goals, links.shared, near)),
-                bool(parting),
-                any("materialize" in edge.effects for edge in parting),
-                (*goals, *opening),
-                links,
+        candidates = self._candidates.get(key)
+        if candidates is None:
+            names, distance = self._near(start, tuple(goals), everywhere, dense)
+            edges = self._edges_on(devices)
+            writers = [
+                item for item in self._sharing_writers if self._is_usable(item, names, devices)
+            ]
+            formats = self._registry.formats
+            wrappers = (name for name in names if formats[name].wrapper is not None)
+            candidates = self._candidates[key] = Candidates(
+                names,
+                distance,
+                frozenset(distances(goals, edges.uncopied, names)),
+                frozenset(distances(goals, edges.shared, names)),
+                bool(writers),
+                any("materialize" in item.effects for item in writers),
+                (*goals, *wrappers),
+                edges,
                 {},
             )
-        return found
+        return candidates
 
     def _near(
         self, start: str, goals: tuple[str, ...], everywhere: bool, dense: bool
     ) -> tuple[frozenset[str], dict[str, int]]:
-        hops = distances(goals, self._reverse)
-        there = distances((start,), self._forward)
-        limit = min((there[name] for name in goals if name in there), default=0) + SLACK
-        third = self.third(there, (start, *goals))
+        """Return the formats on routes of few hand-offs, and the distance of each from a goal."""
+        distance = distances(goals, self._reverse)
+        steps = distances((start,), self._forward)
+        limit = min((steps[name] for name in goals if name in steps), default=0) + SLACK
+        unrequested = self.unrequested(steps, (start, *goals))
         near = {
             name
-            for name, steps in there.items()
-            if name in hops
-            and (everywhere or steps + hops[name] <= limit)
+            for name, count in steps.items()
+            if name in distance
+            and (everywhere or count + distance[name] <= limit)
             and (not dense or self._registry.formats[name].is_dense)
-            and (name not in third or self._is_passable(name, everywhere))
-            and self._usable(name)
+            and (name not in unrequested or self._is_transit(name, everywhere))
+            and self._leads_on(name)
         }
-        return frozenset(near | {start, *goals}), hops
+        return frozenset(near | {start, *goals}), distance
 
-    def _is_passable(self, name: str, everywhere: bool) -> bool:
+    def _is_transit(self, name: str, everywhere: bool) -> bool:
         """Tell whether a route between other frameworks may lead through a format.
 
-        Through a lazy one it never does: to compute what was at hand is a copy by another name.
+        Through a lazy one it never does: to compute what is in memory already is a copy by another
+        name.
         """
-        one = self._registry.formats[name]
-        return not one.lazy and (everywhere or one.passable)
+        format_ = self._registry.formats[name]
+        return not format_.lazy and (everywhere or format_.transit)
 
-    def _is_open(self, edge: Edge, near: frozenset[str], devices: frozenset[str]) -> bool:
-        """Tell whether a route that stays near may have a step of a conversion."""
-        ends = edge.source.name in near and edge.target.name in near
-        return ends and (edge.devices is None or bool(edge.devices & devices))
+    def _is_usable(
+        self, conversion: ResolvedConversion, names: frozenset[str], devices: frozenset[str]
+    ) -> bool:
+        """Tell whether a route through some formats may have a step of a conversion."""
+        ends = conversion.source.name in names and conversion.target.name in names
+        return ends and (conversion.devices is None or bool(conversion.devices & devices))
 
-    def foreign(self, names: Iterable[str], asked_for: Iterable[str]) -> frozenset[str]:
-        """Return those of some formats whose framework nobody asked for and is not imported."""
-        formats = (self._registry.formats[name] for name in self.third(names, asked_for))
+    def not_imported(self, names: Iterable[str], requested: Iterable[str]) -> frozenset[str]:
+        """Return the formats whose framework nobody requested and is not imported."""
+        formats = (self._registry.formats[name] for name in self.unrequested(names, requested))
         return frozenset(
-            one.name for one in formats if one.requires and one.requires not in sys.modules
+            format_.name
+            for format_ in formats
+            if format_.requires and format_.requires not in sys.modules
         )
 
-    def third(self, names: Iterable[str], asked_for: Iterable[str]) -> frozenset[str]:
-        """Return those of some formats whose framework nobody asked for."""
-        at_hand = {self._registry.formats[name].framework for name in asked_for}
-        return frozenset(
-            name for name in names if self._registry.formats[name].framework not in at_hand
-        )
+    def unrequested(self, names: Iterable[str], requested: Iterable[str]) -> frozenset[str]:
+        """Return those of some formats whose framework nobody requested."""
+        formats = self._registry.formats
+        frameworks = {formats[name].framework for name in requested}
+        return frozenset(name for name in names if formats[name].framework not in frameworks)
 
-    def _usable(self, name: str) -> bool:
-        """Tell whether a route may lead through a format: whether it is there, and forgets nothing.
-
-        What a value does not remember of its spec, the steps after it would not know.
+    def _leads_on(self, name: str) -> bool:
+        """Tell whether a route may lead through a format: its framework is there, and its values
+        remember all of their spec, which the steps after it have to know.
         """
-        one = self._registry.formats[name]
-        return not one.forgets and (not one.requires or self._available(one.requires))
+        format_ = self._registry.formats[name]
+        installed = not format_.requires or self._available(format_.requires)
+        return installed and not format_.not_recoverable

@@ -1,123 +1,84 @@
-"""Effects, and the policy that says which of them a conversion may have."""
+"""Policy: the effects a conversion may have, and the blocks that change it."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple, Protocol
-from weakref import WeakSet
+from typing import Any, NamedTuple
 
 from interop._model.effect import EFFECTS
 from interop.errors import BadRequestError
 
-__all__ = [
-    "Policy",
-    "adjust",
-    "current_policy",
-    "effect_names",
-    "policy",
-    "watch",
-    "watched",
-]
+__all__ = ["Block", "Policy", "adjusted", "block", "current_policy", "effect_names", "policy"]
 
-
-_DEFAULT = frozenset(name for name, effect in EFFECTS.items() if effect.allowed)
+_ALLOWED = frozenset(name for name, effect in EFFECTS.items() if effect.allowed)
 
 
 class Policy(NamedTuple):
     """The effects a conversion may have."""
 
-    permitted: frozenset[str] = _DEFAULT
-
-    def adjusted(self, allow: frozenset[str], forbid: frozenset[str]) -> Policy:
-        """Return this policy with some effects added and others taken away."""
-        return Policy((self.permitted | allow) - forbid)
+    permitted: frozenset[str] = _ALLOWED
 
 
-_DEFAULT_POLICY = Policy()
-
-_current: ContextVar[Policy] = ContextVar("interop_policy", default=_DEFAULT_POLICY)
+_DEFAULT = Policy()
 
 
-class Watcher(Protocol):
-    """Who wants to know whether any block is open."""
+class Block(NamedTuple):
+    """What the ``with`` blocks around a call of this thread or task come to.
 
-    def watched(self, on: bool) -> None:
-        """Take notice; called under the watch's lock."""
-
-
-class Watch:
-    """Counts the open ``policy`` and ``trace`` blocks of all threads.
-
-    While there is one, nothing may be done that suits the default policy only, or that leaves no
-    receipt. To be told is much cheaper than to ask a context variable on every call.
+    Parameters
+    ----------
+    policy : Policy
+    trace : Trace or None
+        What takes the receipts, if a ``trace`` block is open.
     """
 
-    def __init__(self) -> None:
-        self.blocks = 0
-        self.lock = threading.RLock()
-        self._watchers: WeakSet[Watcher] = WeakSet()
-
-    def tell(self, watcher: Watcher) -> None:
-        """Tell `watcher`, for as long as it lives, when the first opens and the last closes."""
-        with self.lock:
-            self._watchers.add(watcher)
-
-    def count(self, change: int) -> None:
-        """Note that a block was opened or closed."""
-        with self.lock:
-            before, self.blocks = self.blocks, self.blocks + change
-            if bool(before) != bool(self.blocks):
-                for watcher in self._watchers:
-                    watcher.watched(bool(self.blocks))
+    policy: Policy = _DEFAULT
+    trace: Any = None
 
 
-watch = Watch()
-
-
-@contextmanager
-def watched() -> Iterator[None]:
-    """Keep shortcuts off inside a ``with`` block."""
-    watch.count(1)
-    try:
-        yield
-    finally:
-        watch.count(-1)
+#: The innermost block of this thread or task; None outside of all. Whoever serves the default
+#: policy without a receipt asks this first, on every call.
+block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
 
 
 def effect_names(names: str | Iterable[str], keyword: str) -> frozenset[str]:
     """Return `names` as a set of effects, refusing words that are not effects."""
-    given = frozenset((names,)) if isinstance(names, str) else frozenset(names)
-    unknown = sorted(given - EFFECTS.keys())
+    effects = frozenset((names,)) if isinstance(names, str) else frozenset(names)
+    unknown = sorted(effects - EFFECTS.keys())
     if unknown:
         msg = f"{keyword}={unknown[0]!r} is not an effect; the effects are {', '.join(EFFECTS)}."
         raise BadRequestError(msg)
-    return given
+    return effects
 
 
-def adjust(base: Policy, allow: str | Iterable[str], forbid: str | Iterable[str]) -> Policy:
-    """Return `base` adjusted by a caller's ``allow=`` and ``forbid=``."""
+def adjusted(base: Policy, allow: str | Iterable[str], forbid: str | Iterable[str]) -> Policy:
+    """Return `base` with some effects added and others taken away."""
     allowed, forbidden = effect_names(allow, "allow"), effect_names(forbid, "forbid")
-    both = sorted(allowed & forbidden)
-    if both:
-        msg = f"{both[0]!r} is both allowed and forbidden; name it in one of allow= and forbid=."
+    contradictory = sorted(allowed & forbidden)
+    if contradictory:
+        msg = (
+            f"{contradictory[0]!r} is both allowed and forbidden; name it in one of allow= and "
+            "forbid=."
+        )
         raise BadRequestError(msg)
-    return base.adjusted(allowed, forbidden)
+    return Policy((base.permitted | allowed) - forbidden)
 
 
 def current_policy() -> Policy:
     """Return the policy in force in this thread or task."""
-    return _current.get()
+    innermost = block.get()
+    return _DEFAULT if innermost is None else innermost.policy
 
 
 @contextmanager
 def policy(allow: str | Iterable[str] = (), forbid: str | Iterable[str] = ()) -> Iterator[Policy]:
     """Change, inside a ``with`` block, which effects conversions may have.
 
-    The policy belongs to the current thread or asyncio task. Blocks nest, the innermost word on
-    an effect counts, and the keywords of one call overrule the block around it.
+    The policy belongs to the current thread or asyncio task, and to the tasks that are started
+    inside the block. Blocks nest, the innermost word on an effect counts, and the keywords of one
+    call overrule the block around it.
 
     Parameters
     ----------
@@ -134,10 +95,10 @@ def policy(allow: str | Iterable[str] = (), forbid: str | Iterable[str] = ()) ->
     BadRequestError
         A name is not an effect, or stands in both lists.
     """
-    inner = adjust(_current.get(), allow, forbid)
-    token = _current.set(inner)
+    outer = block.get() or Block()
+    inner = adjusted(outer.policy, allow, forbid)
+    token = block.set(outer._replace(policy=inner))
     try:
-        with watched():
-            yield inner
+        yield inner
     finally:
-        _current.reset(token)
+        block.reset(token)

@@ -53,12 +53,13 @@ class Declared(NamedTuple):
     @property
     def key(self) -> str:
         """What it is called in a table of costs."""
-        one = self.conversion
-        key = f"{self.provenance.distribution}: {one.source} → {one.target}: {one.label}"
-        if one.devices is not None and one.devices != _HOST:
-            key += f" on {', '.join(sorted(one.devices))}"
-        if one.requires:
-            key += f" if {', '.join(sorted(one.requires))}"
+        source, target = self.conversion.source, self.conversion.target
+        devices, requires = self.conversion.devices, self.conversion.requires
+        key = f"{self.provenance.distribution}: {source} → {target}: {self.conversion.label}"
+        if devices is not None and devices != _HOST:
+            key += f" on {', '.join(sorted(devices))}"
+        if requires:
+            key += f" if {', '.join(sorted(requires))}"
         return key
 
 

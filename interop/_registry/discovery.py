@@ -1,7 +1,7 @@
 """Plugins: finding, loading, blocking and reporting them.
 
 Plugins are the entry points of the group ``interop``. Each is loaded, registered with pluggy and
-asked for its declarations on its own, so that a broken one disables only itself. Its hooks run
+asked for its declarations on its own, so that a broken one disables only itself. Its hook runs
 here, once, and never again.
 """
 
@@ -14,18 +14,20 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pluggy
 
-from interop._model.extension import Trouble
+from interop._model.conversion import Conversion
+from interop._model.extension import Declaration, NoTrace, Problem, Problems
+from interop._model.format import Format
 from interop.errors import PluginError
 
 from . import hooks
 from .declared import Provenance
 from .registry import Registry
 
-__all__ = ["GROUP", "Plugin", "enlist", "load", "troubles"]
+__all__ = ["GROUP", "Plugin", "enlist", "load", "problems"]
 
 GROUP = "interop"
 _OWN = "array-interop"
@@ -196,22 +198,13 @@ def _declare(
     _check_version(module)
     manager.register(module, name=_name(origin))
     manager.check_pending()
-    formats = _collect(manager, module, "interop_formats")
-    conversions = _collect(manager, module, "interop_conversions")
-    families = _collect(manager, module, "interop_dtypes")
-    shields = _collect(manager, module, "interop_shields")
-    for one in shields:
-        one(lambda: None)  # if it cannot do this, it must not be let near anything else
-    registry.add(
-        formats,
-        conversions,
-        families,
-        origin,
-        containers=_collect(manager, module, "interop_containers"),
-        autodiffs=_collect(manager, module, "interop_autodiffs"),
-        shields=shields,
-    )
-    return len(formats), len(conversions)
+    declarations = _collect(manager, module)
+    for declaration in declarations:
+        if isinstance(declaration, NoTrace):
+            declaration.mark(lambda: None)  # if it cannot do this, it must not be let near more
+    registry.add(declarations, origin)
+    kinds = [type(declaration) for declaration in declarations]
+    return kinds.count(Format), kinds.count(Conversion)
 
 
 def _check_version(module: ModuleType) -> None:
@@ -224,13 +217,14 @@ def _check_version(module: ModuleType) -> None:
         raise PluginError(msg)
 
 
-def _collect(manager: pluggy.PluginManager, module: ModuleType, hook: str) -> list[Any]:
-    """Return what one plugin's implementation of a hook declares."""
-    implementations = getattr(manager.hook, hook).get_hookimpls()
-    return [one for impl in implementations if impl.plugin is module for one in impl.function()]
+def _collect(manager: pluggy.PluginManager, module: ModuleType) -> list[Declaration]:
+    """Return what one plugin's implementation of the hook declares."""
+    implementations = manager.hook.interop_declarations.get_hookimpls()
+    own = (implementation for implementation in implementations if implementation.plugin is module)
+    return [declaration for implementation in own for declaration in implementation.function()]
 
 
-def troubles(distribution: str, name: str) -> list[Trouble]:
+def problems(distribution: str, name: str) -> list[Problem]:
     """Load one plugin, and return what it says is wrong with its framework."""
     for entry, origin in _provenances(set(entry_points(group=GROUP, name=name))):
         if origin.distribution == distribution:
@@ -238,5 +232,7 @@ def troubles(distribution: str, name: str) -> list[Trouble]:
             manager.add_hookspecs(hooks)
             module = entry.load()
             manager.register(module, name=_name(origin))
-            return _collect(manager, module, "interop_troubles")
+            declared = _collect(manager, module)
+            finders = [finder for finder in declared if isinstance(finder, Problems)]
+            return [problem for finder in finders for problem in finder.find()]
     return []

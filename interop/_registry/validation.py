@@ -1,164 +1,222 @@
-"""Validity: whether a declaration can be planned with, told before anything is made of it.
+"""Validation: declarations as they are registered, with their sets frozen.
 
-A field of the wrong type would otherwise show up much later, in the plans of other plugins.
+A field of the wrong type would otherwise show up much later, in the plans of other plugins. What
+each field must be is read from its annotation.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Set
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
-from interop._model.effect import WRITING
-from interop._model.extension import DtypeFamily
+from interop._model.effect import DERIVED, EFFECTS, WRITING
+from interop._model.extension import Autodiff, Container, DtypeNames, NoTrace, Problems
 from interop._model.format import Format
+from interop.errors import PluginError
 
-__all__ = ["flaw"]
+__all__ = ["described", "validated"]
 
-_Check = Callable[[Any], bool]
+#: Checks a value, and returns it with its sets frozen. It raises `_MisfitError`.
+_Check = Callable[[Any], Any]
 
-#: Sets that were found to hold nothing but strings: most are declared many times.
-_sound: set[frozenset[Any]] = set()
+_Declaration = TypeVar("_Declaration")
 
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_set(value: Any) -> bool:
-    if not isinstance(value, frozenset):
-        return False
-    if value not in _sound:
-        if not all(isinstance(item, str) for item in value):
-            return False
-        _sound.add(value)
-    return True
+_KINDS = (Format, Conversion, DtypeNames, Container, Autodiff, NoTrace, Problems)
 
 
-def _is_names(value: Any) -> bool:
-    return isinstance(value, tuple) and all(map(_is_text, value))
+class _MisfitError(Exception):
+    """A field does not hold what its annotation says. The text is its path and its value."""
 
 
-def _is_counts(value: Any) -> bool:
-    return isinstance(value, frozenset) and all(type(item) is int for item in value)
+def described(declaration: object) -> str:
+    """Return what a declaration is called in messages."""
+    if isinstance(declaration, Format):
+        return f"the format {declaration.name!r}"
+    if isinstance(declaration, Conversion):
+        return f"the conversion {declaration.source} → {declaration.target}"
+    return repr(declaration)
 
 
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) is int
-
-
-def _is_time(value: Any) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value) and value >= 0
-
-
-def _is_speed(value: Any) -> bool:
-    return value is None or (isinstance(value, (int, float)) and value > 0)
-
-
-def _is_cost(value: Any) -> bool:
-    return (
-        isinstance(value, Cost)
-        and _is_time(value.latency)
-        and _is_speed(value.bandwidth)
-        and _is_speed(value.cached)
-    )
-
-
-def _table(of: _Check) -> _Check:
-    """Return the check of a mapping from strings to what another check takes."""
-    return lambda value: (
-        isinstance(value, Mapping)
-        and all(_is_text(key) and of(item) for key, item in value.items())
-    )
-
-
-def _or_none(check: _Check) -> _Check:
-    return lambda value: value is None or check(value)
-
-
-_call, _maybe_call, _maybe_text = callable, _or_none(callable), _or_none(_is_text)
-_maybe_set, _maybe_counts = _or_none(_is_set), _or_none(_is_counts)
-
-_CONVERSION: dict[str, _Check] = {
-    **dict.fromkeys(("source", "target", "name"), _is_text),
-    **dict.fromkeys(("dtypes", "devices", "to_dtypes", "to_devices", "index_dtypes"), _maybe_set),
-    **dict.fromkeys(("takes", "requires", "drops", "adds", "changes", "effects"), _is_set),
-    **dict.fromkeys(("index_dtype", "bits"), _maybe_text),
-    **dict.fromkeys(("shortcut", "into"), _maybe_call),
-    "function": _call,
-    "ndims": _maybe_counts,
-    "shares": _or_none(_is_flag),
-    "stream": _is_flag,
-    "priority": _is_number,
-    "cost": _is_cost,
-}
-
-_FORMAT: dict[str, _Check] = {
-    **dict.fromkeys(("name", "requires", "install"), _is_text),
-    **dict.fromkeys(("protocol", "layout", "components"), _maybe_text),
-    **dict.fromkeys(("dtypes", "carries", "apart", "restacks", "unstacks", "forgets"), _is_set),
-    **dict.fromkeys(("describe", "lacks_now", "take_apart", "assemble", "glance"), _maybe_call),
-    **dict.fromkeys(("memory", "fill", "identity", "sample", "inside"), _maybe_call),
-    **dict.fromkeys(("passable", "lazy", "labelled"), _is_flag),
-    **dict.fromkeys(("lacks", "speaks"), _table(_is_set)),
-    **dict.fromkeys(("obstacles", "roles"), _table(_is_text)),
-    "index_dtypes": _is_set,
-    "types": _is_names,
-    "devices": _is_names,
-    "named_by": _or_none(_is_names),
-    "variants": _table(_call),
-    "handling": _is_time,
-    "ndims": _maybe_counts,
-}
-
-_FAMILY: dict[str, _Check] = {"type": _is_text, "name": _call}
-
-
-def flaw(one: object) -> str:
-    """Say what of a declaration cannot be planned with; "" if nothing.
+def validated(declaration: _Declaration, origin: object) -> _Declaration:
+    """Return a declaration that can be planned with, its sets frozen.
 
     Parameters
     ----------
-    one : Conversion, Format or DtypeFamily
+    declaration : Declaration
+    origin : object
+        Who declared it, for messages.
+
+    Raises
+    ------
+    PluginError
+        It is not a declaration, a field does not hold what it must, or what it says cannot be.
     """
-    if isinstance(one, Conversion):
-        return _misfit(one, _CONVERSION) or _contradiction(one)
-    if isinstance(one, Format):
-        return _misfit(one, _FORMAT) or _impossibility(one)
-    if isinstance(one, DtypeFamily):
-        return _misfit(one, _FAMILY)
-    return f"{one!r}, which is no declaration"
+    if not isinstance(declaration, _KINDS):
+        msg = f"{origin} declared {declaration!r}, which is not a declaration."
+        raise PluginError(msg)
+    try:
+        sound = _checked(declaration)
+    except _MisfitError as misfit:
+        contradiction = str(misfit)
+    else:
+        contradiction = _contradiction(sound)
+        if not contradiction:
+            return sound
+    msg = (
+        f"{origin} declared {described(declaration)} with {contradiction}; see the reference of "
+        "interop.plugin for what it must be."
+    )
+    raise PluginError(msg)
 
 
-def _misfit(one: Any, checks: Mapping[str, _Check]) -> str:
-    for name, check in checks.items():
-        value = getattr(one, name)
-        if not check(value):
-            return f"{name}={value!r}"
+def _checked(declaration: Any) -> Any:
+    """Return a named tuple with every field checked that is not the default."""
+    changes = {}
+    for name, check, default in _checks(type(declaration)):
+        value = getattr(declaration, name)
+        if value is default:
+            continue
+        try:
+            sound = check(value)
+        except _MisfitError as misfit:
+            path = str(misfit)
+            msg = f"{name}.{path}" if path else f"{name}={value!r}"
+            raise _MisfitError(msg) from None
+        if sound is not value:
+            changes[name] = sound
+    return declaration._replace(**changes) if changes else declaration
+
+
+@cache
+def _checks(kind: Any) -> tuple[tuple[str, _Check, object], ...]:
+    """Return the name, the check and the default of every field of a declaration."""
+    missing = object()
+    return tuple(
+        (name, _check(annotation), kind._field_defaults.get(name, missing))
+        for name, annotation in get_type_hints(kind).items()
+    )
+
+
+def _check(annotation: Any) -> _Check:
+    """Return the check that an annotation asks for."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        (inner,) = (_check(argument) for argument in arguments if argument is not NoneType)
+        return lambda value: None if value is None else inner(value)
+    if origin is Set:
+        return _names if arguments == (str,) else _counts
+    if origin is tuple:
+        return lambda value: tuple(_items(value, str))
+    if origin is Mapping:
+        return _table(_check(arguments[1]))
+    if origin is Callable:
+        return lambda value: _require(value, callable(value))
+    if hasattr(annotation, "_fields"):
+        return lambda value: _checked(_require(value, isinstance(value, annotation)))
+    return _SCALARS[annotation]
+
+
+def _require(value: Any, holds: bool) -> Any:
+    if not holds:
+        raise _MisfitError
+    return value
+
+
+def _number(value: Any) -> Any:
+    return _require(value, isinstance(value, (int, float)) and value >= 0)
+
+
+_SCALARS: dict[Any, _Check] = {
+    str: lambda value: _require(value, isinstance(value, str)),
+    bool: lambda value: _require(value, isinstance(value, bool)),
+    int: lambda value: _require(value, type(value) is int),
+    float: _number,
+}
+
+#: Sets in which nothing but strings was found: most are declared many times.
+_sound: set[frozenset[Any]] = set()
+
+
+def _names(value: Any) -> frozenset[str]:
+    if type(value) is frozenset and value in _sound:
+        return value
+    names = frozenset(_items(value, str))
+    _sound.add(names)
+    return value if type(value) is frozenset else names
+
+
+def _counts(value: Any) -> frozenset[int]:
+    return value if type(value) is frozenset else frozenset(_items(value, int))
+
+
+def _items(value: Any, kind: type) -> Iterable[Any]:
+    """Return the items of a set, a list or a tuple; a string is none of them."""
+    _require(value, isinstance(value, (Set, list, tuple)))
+    _require(value, all(type(item) is kind for item in value))
+    return value  # type: ignore[no-any-return]
+
+
+def _table(check: _Check) -> _Check:
+    """Return the check of a mapping from strings to what another check takes."""
+
+    def checked(value: Any) -> Any:
+        _require(value, isinstance(value, Mapping))
+        return {_SCALARS[str](key): check(item) for key, item in value.items()}
+
+    return checked
+
+
+def _contradiction(declaration: Any) -> str:
+    """Say what no declaration can have; "" if it is sound."""
+    if isinstance(declaration, Format):
+        return _impossible_format(declaration)
+    if isinstance(declaration, Conversion):
+        return _impossible_conversion(declaration) or _impossible_cost(declaration.cost)
     return ""
 
 
-def _contradiction(one: Conversion) -> str:
-    """Name effects that a conversion must have, since it cannot do without writing bytes."""
-    if one.effects & WRITING:
-        return ""
-    if one.changes:
-        return f"changes={sorted(one.changes)} and no effect that writes bytes"
-    return "shares=False and no effect that writes bytes" if one.shares is False else ""
-
-
-def _impossibility(one: Format) -> str:
-    """Name what no format can have."""
-    if not one.devices:
+def _impossible_format(format_: Format) -> str:
+    if not format_.name:
+        return "no name"
+    if not format_.devices:
         return "no devices"
-    if "builtins:object" in one.types:
-        return "the type builtins:object, of which everything is"
-    if one.lacks_now is not None and not _is_set(one.lacks_now()):
-        return f"lacks_now() of {one.lacks_now()!r}"
+    bare = [name for name in (*format_.types, *format_.naming_types) if ":" not in name]
+    if bare:
+        return f"the type {bare[0]!r}; write it as 'module:Class'"
+    if "builtins:object" in format_.types:
+        return "the type builtins:object, which everything is an instance of"
+    now = format_.limits.unsupported_now
+    if now is not None and not isinstance(now(), Set):
+        return f"limits.unsupported_now() of {now()!r}"
     return ""
+
+
+def _impossible_conversion(conversion: Conversion) -> str:
+    unknown = sorted(conversion.effects - EFFECTS.keys())
+    if unknown:
+        return f"the effect {unknown[0]!r}; the effects are {', '.join(EFFECTS)}"
+    derived = sorted(conversion.effects & DERIVED)
+    if derived:
+        return (
+            f"the effect {derived[0]!r}, which follows from the specs of the values on the way: "
+            "interop adds it to every step that has it, so leave it out"
+        )
+    if conversion.changes - {"dtype", "device"}:
+        return f"changes={sorted(conversion.changes)}"
+    if conversion.result.bits not in (None, "carry", "restore"):
+        return f"result.bits={conversion.result.bits!r}"
+    if conversion.effects & WRITING:
+        return ""
+    if conversion.changes:
+        return f"changes={sorted(conversion.changes)} and no effect that writes bytes"
+    return "shares=False and no effect that writes bytes" if conversion.shares is False else ""
+
+
+def _impossible_cost(cost: Cost) -> str:
+    sound = math.isfinite(cost.latency) and cost.bandwidth != 0 and cost.cached != 0
+    return "" if sound else f"cost={cost!r}"

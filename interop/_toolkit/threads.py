@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from threading import Lock
 
-__all__ = ["heed", "spread", "threads"]
+__all__ = ["limit_threads", "parallel_for", "threads"]
 
 #: Bytes that make a thread worth starting, and how many threads use up the memory's bandwidth.
 _LEAST = 2**22
@@ -31,7 +31,7 @@ _LOAD = "/proc/loadavg"
 _limits: list[Callable[[], int | None]] = []
 
 
-def heed(limit: Callable[[], int | None]) -> None:
+def limit_threads(limit: Callable[[], int | None]) -> None:
     """Let no work be cut into more parts than `limit` returns; None stands for no limit.
 
     Parameters
@@ -68,7 +68,7 @@ def _idle_cores() -> int:
     return (os.cpu_count() or 1) - running + 1  # the caller is running, too
 
 
-def spread(
+def parallel_for(
     work: Callable[[int, int], None], count: int, nbytes: int, *, touching: bool = False
 ) -> None:
     """Call ``work(start, stop)`` so that all of ``range(count)`` is covered once.

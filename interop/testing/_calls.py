@@ -10,7 +10,7 @@ from interop._execution.trace import trace
 from interop._model.device import matches
 from interop._model.effect import COPYING, LOSING
 from interop._model.spec import MEMORY_TRAITS, TRAITS, Spec
-from interop._planning.step import Edge, Step
+from interop._planning.step import ResolvedConversion, Step
 from interop.errors import InteropError
 
 from ._memory import Memory
@@ -59,12 +59,12 @@ class Caller:
     Parameters
     ----------
     face : Interop
-    edge : Edge
+    edge : ResolvedConversion
     label : str
         What to call the conversion.
     """
 
-    def __init__(self, face: Interop, edge: Edge, label: str) -> None:
+    def __init__(self, face: Interop, edge: ResolvedConversion, label: str) -> None:
         self.face = face
         self.edge = edge
         self.label = label

@@ -279,13 +279,13 @@ class _Format:
 
     def _components(self) -> None:
         one = self._one
-        assert one.take_apart is not None
-        assert one.assemble is not None
+        assert one.unpack is not None
+        assert one.pack is not None
         wanted, value = self._plain()
-        parts = one.take_apart(value)
+        parts = one.unpack(value)
         spec = self._bench.face.spec(value)
         self._notes.judge("components", self._problem_of_parts(parts, spec))
-        whole = one.assemble(one.take_apart(value))
+        whole = one.pack(one.unpack(value))
         again = self._bench.face.spec(whole)
         before, after = self._truth.read(value, spec), self._truth.read(whole, again)
         problem = ""
@@ -299,27 +299,23 @@ class _Format:
     def _problem_of_parts(self, parts: Any, spec: Spec) -> str:
         one, face = self._one, self._bench.face
         if parts.shape != spec.shape:
-            return f"take_apart of {one.name} gives the shape {parts.shape} for {spec.shape}"
+            return f"unpack of {one.name} gives the shape {parts.shape} for {spec.shape}"
         for role, array in parts.arrays.items():
             named = one.roles.get(role) or one.roles.get(role.partition("_")[0])
             if array is None:
                 continue
             if named is None:
-                return (
-                    f"take_apart of {one.name} gives the role {role!r}, which it does not declare"
-                )
+                return f"unpack of {one.name} gives the role {role!r}, which it does not declare"
             got = face.spec(array)
             dtype = getattr(spec, named) if named in Spec._fields else named
             if one.layout == "affine" and role != next(iter(one.roles)):
                 dtype = None  # parameters are small, and handed over as they are
             if got.format != one.components:
-                return (
-                    f"take_apart of {one.name} gives {role} as {got.format}, not {one.components}"
-                )
+                return f"unpack of {one.name} gives {role} as {got.format}, not {one.components}"
             if dtype is not None and got.dtype != dtype:
-                return f"take_apart of {one.name} gives {role} as {got.dtype}, not {dtype}"
+                return f"unpack of {one.name} gives {role} as {got.dtype}, not {dtype}"
             if not got.traits <= self._bench.registry.formats[got.format].carries | MEMORY_TRAITS:
-                return f"take_apart of {one.name} gives {role} as {got}"
+                return f"unpack of {one.name} gives {role} as {got}"
         return ""
 
     def _hand_over(self, wanted: Wanted) -> None:

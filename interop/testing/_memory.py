@@ -41,10 +41,10 @@ class Memory:
             return None
         if one.name == self._truth.hub:
             return _of_array(value)
-        if one.take_apart is not None and one.roles:
+        if one.unpack is not None and one.roles:
             role = next(iter(one.roles))
             try:
-                values = one.take_apart(value).arrays.get(role)
+                values = one.unpack(value).arrays.get(role)
             except Declined:
                 return None
             if values is None or role in one.unstacks:

@@ -10,7 +10,7 @@ from typing import Any
 
 from interop._calibration.sample import NoSample, fitted
 from interop._model.effect import COPYING, EFFECTS
-from interop._planning.step import Edge, Step
+from interop._planning.step import ResolvedConversion, Step
 from interop.errors import Declined, InteropError, RefusedError
 
 from ._calls import OF_A_CALL, Caller, Refused
@@ -58,7 +58,7 @@ def try_conversion(bench: Bench, promise: Promise, notes: Notes, skip: frozenset
 class _Conversion:
     """One conversion under test."""
 
-    def __init__(self, bench: Bench, edge: Edge, main: Trial, notes: Notes) -> None:
+    def __init__(self, bench: Bench, edge: ResolvedConversion, main: Trial, notes: Notes) -> None:
         self._bench = bench
         self._edge = edge
         self._main = main

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from interop._api.interop import Interop
 from interop._model.format import Format
-from interop._planning.step import Edge
+from interop._planning.step import ResolvedConversion
 from interop._registry.declared import Declared, Provenance
 from interop._registry.discovery import GROUP, enlist
 from interop._registry.registry import Registry
@@ -90,13 +90,13 @@ class Promise(NamedTuple):
     checks : tuple of str
         The promises it makes.
     format : Format or None
-    edge : Edge or None
+    edge : ResolvedConversion or None
     """
 
     name: str
     checks: tuple[str, ...]
     format: Format | None = None
-    edge: Edge | None = None
+    edge: ResolvedConversion | None = None
 
 
 def found(plugin: str | ModuleType) -> list[Subject]:
@@ -222,20 +222,20 @@ class Bench:
             "memory": one.memory is not None,
             "variants": bool(one.variants),
             "identity": one.identity is not None,
-            "components": one.take_apart is not None,
+            "components": one.unpack is not None,
             "fill": one.fill is not None,
             "copy": one.describe is not None,
         }
         return Promise(f"format {one.name}", tuple(c for c in OF_FORMAT if has[c]), one)
 
-    def _of_edge(self, edge: Edge, name: str) -> Promise:
+    def _of_edge(self, edge: ResolvedConversion, name: str) -> Promise:
         one = edge.conversion
         lacks = {"shortcut": one.shortcut is None, "into": one.into is None}
         # A shortcut that was written for strangers does not serve this format's values.
         lacks["shortcut"] |= one.source != edge.source.name
         return Promise(name, tuple(c for c in OF_CONVERSION if not lacks.get(c)), None, edge)
 
-    def _edges(self) -> Iterator[tuple[str, Edge]]:
+    def _edges(self) -> Iterator[tuple[str, ResolvedConversion]]:
         formats = self.registry.formats
         for declared in self.registry.conversions:
             one = declared.conversion
@@ -243,12 +243,15 @@ class Bench:
             if one.target not in formats:
                 continue
             if mine and one.source in formats:
-                yield _name(declared), Edge(declared, formats[one.source], formats[one.target])
+                yield (
+                    _name(declared),
+                    ResolvedConversion(declared, formats[one.source], formats[one.target]),
+                )
             for speaker in formats.values():
                 # What others declare for a protocol holds for the formats of this plugin, too.
                 own = self._mine(self.registry.provenance[speaker.name])
                 if one.source in speaker.speaks and (own or (mine and one.source not in formats)):
-                    edge = Edge(declared, speaker, formats[one.target])
+                    edge = ResolvedConversion(declared, speaker, formats[one.target])
                     yield _name(declared, speaker.name), edge
 
 

@@ -12,7 +12,7 @@ from interop._model.device import device_type, matches
 from interop._model.dtype import DTYPES, bit_carrier, preserves
 from interop._model.format import Format
 from interop._model.spec import MEMORY_TRAITS, Spec
-from interop._planning.step import Edge, Step, Wants
+from interop._planning.step import ResolvedConversion, Step, Wants
 from interop._registry.installed import importable
 from interop._registry.registry import Registry
 
@@ -84,7 +84,7 @@ class Trial(NamedTuple):
         return text + (f" to {self.to}" if self.to else "")
 
 
-def obstacle(registry: Registry, edge: Edge) -> str:
+def obstacle(registry: Registry, edge: ResolvedConversion) -> str:
     """Say why a conversion cannot be tried here, as far as declarations tell; "" if nothing."""
     for one in (edge.source, edge.target):
         if one.requires and not importable(one.requires):
@@ -94,7 +94,7 @@ def obstacle(registry: Registry, edge: Edge) -> str:
     return ""
 
 
-def trials(registry: Registry, edge: Edge) -> Iterator[Trial]:
+def trials(registry: Registry, edge: ResolvedConversion) -> Iterator[Trial]:
     """Yield the values to try a conversion on: shapes, then traits and layouts, then dtypes."""
     pairs = _pairs(edge)
     for device, to_device in _devices(edge):
@@ -116,7 +116,7 @@ def trials(registry: Registry, edge: Edge) -> Iterator[Trial]:
         yield from (_with(base, pair, _shape(edge)) for pair in pairs[1:])
 
 
-def main_trial(edge: Edge) -> Trial | None:
+def main_trial(edge: ResolvedConversion) -> Trial | None:
     """Return the plainest value that a conversion takes, or None if it takes nothing."""
     for pair in _pairs(edge)[:1]:
         for device, to_device in _devices(edge):
@@ -124,7 +124,7 @@ def main_trial(edge: Edge) -> Trial | None:
     return None
 
 
-def _wanted(edge: Edge, device: str) -> Wanted:
+def _wanted(edge: ResolvedConversion, device: str) -> Wanted:
     sparse = edge.source.index_dtypes or edge.target.index_dtypes
     return Wanted(edge.source.name, "", (), edge.requires, device, density=0.5 if sparse else 1.0)
 
@@ -145,7 +145,7 @@ def _has_zero(dtype: str) -> bool:
     return known.kind != "f" or known.digits > 1
 
 
-def _devices(edge: Edge) -> Iterator[tuple[str, str | None]]:
+def _devices(edge: ResolvedConversion) -> Iterator[tuple[str, str | None]]:
     """Yield the devices to start from, each with one to change to."""
     takes = [d for d in edge.source.devices if edge.devices is None or d in edge.devices]
     if "device" not in edge.conversion.changes:
@@ -156,7 +156,7 @@ def _devices(edge: Edge) -> Iterator[tuple[str, str | None]]:
         yield from ((device, other) for other in sorted(targets) if other != device)
 
 
-def _pairs(edge: Edge) -> list[tuple[str, str | None]]:
+def _pairs(edge: ResolvedConversion) -> list[tuple[str, str | None]]:
     """Return pairs of dtypes in which every dtype that it takes, or can give, occurs."""
     one, target = edge.conversion, edge.target.dtypes
     sources = _in_order(edge.dtypes)
@@ -181,7 +181,7 @@ def _in_order(dtypes: Iterable[str]) -> list[str]:
     return sorted(dtypes, key=lambda dtype: (rank.get(dtype, len(rank)), dtype))
 
 
-def _shapes(edge: Edge) -> list[tuple[int, ...]]:
+def _shapes(edge: ResolvedConversion) -> list[tuple[int, ...]]:
     ndims = axes_of(edge)
     shapes: list[tuple[int, ...]] = [
         shape for shape in _SHAPES if ndims is None or len(shape) in ndims
@@ -189,11 +189,11 @@ def _shapes(edge: Edge) -> list[tuple[int, ...]]:
     return shapes or [(2,) * min(ndims or {2})]
 
 
-def _shape(edge: Edge) -> tuple[int, ...]:
+def _shape(edge: ResolvedConversion) -> tuple[int, ...]:
     return _shapes(edge)[0]
 
 
-def _trait_sets(registry: Registry, edge: Edge) -> list[frozenset[str]]:
+def _trait_sets(registry: Registry, edge: ResolvedConversion) -> list[frozenset[str]]:
     """Return the traits of which samples can be made and which it takes, one by one and paired."""
     known = _variants(registry, edge.source)
     own = [t for t in known if t in edge.takes and t not in edge.requires]
@@ -210,7 +210,7 @@ def _variants(registry: Registry, one: Format) -> list[str]:
     return known
 
 
-def foreign_traits(registry: Registry, edge: Edge) -> list[str]:
+def foreign_traits(registry: Registry, edge: ResolvedConversion) -> list[str]:
     """Return the traits of which samples can be made and which it does not take."""
     return [t for t in _variants(registry, edge.source) if t not in edge.takes]
 
@@ -278,7 +278,7 @@ def _odd_strides(array: Any) -> Any:
     return np.lib.stride_tricks.as_strided(array, (1, *array.shape), strides)
 
 
-def step_of(edge: Edge, trial: Trial, spec: Spec) -> Step | None:
+def step_of(edge: ResolvedConversion, trial: Trial, spec: Spec) -> Step | None:
     """Return the conversion as a step on a value of some spec, or None if it does not take it."""
     if edge.bits == "unpack":  # the value does not know whose bits it carries
         spec = spec._replace(dtype=trial.to, carrier=spec.dtype)

@@ -176,7 +176,7 @@ class Truth:
         return read
 
     def other_readings(self, value: Any, one: Format) -> Iterator[Array]:
-        """Yield the numbers of a value without heed to how it is described."""
+        """Yield the numbers of a value without limit_threads to how it is described."""
         import numpy as np
 
         kind = type(value)
@@ -205,12 +205,12 @@ class Truth:
 
     def _by_parts(self, one: Format, value: Any, spec: Spec) -> Array | None:
         """Put a composite value together from its components, by the definition of its layout."""
-        if one.take_apart is None or one.layout not in _LAYOUTS:
+        if one.unpack is None or one.layout not in _LAYOUTS:
             return None
         if spec.traits - MEMORY_TRAITS - _PLAIN:
             return None
         try:
-            parts = one.take_apart(value)
+            parts = one.unpack(value)
             arrays = {
                 role: self._component(array)
                 for role, array in parts.arrays.items()

@@ -31,16 +31,16 @@ __all__ = [
     "from_numpy",
     "from_torch",
     "gather",
-    "jax_shortcut",
-    "lacks_now",
+    "jax_fast_path",
     "memory",
     "move",
-    "numpy_shortcut",
+    "numpy_fast_path",
     "scalar_type_name",
     "to_numpy",
     "to_torch",
-    "torch_shortcut",
+    "torch_fast_path",
     "unpack",
+    "unsupported_now",
     "upload",
 ]
 
@@ -95,7 +95,7 @@ _asarray: list[Callable[[Any], Array]] = []
 _carriers: dict[Any, tuple[str, str]] = {}
 
 
-def lacks_now() -> frozenset[str]:
+def unsupported_now() -> frozenset[str]:
     """Return the dtypes that JAX would narrow as it is set up now, in this thread."""
     config = getattr(sys.modules.get("jax"), "config", None)
     if config is None:  # it would start with what the environment says
@@ -255,7 +255,7 @@ def download(value: Any, *, device: str) -> Array:
     return np.asarray(_Memory(interface, array)).view(array.dtype)
 
 
-def numpy_shortcut(value: Any) -> Any:
+def numpy_fast_path(value: Any) -> Any:
     """Share a plain array on the host with NumPy, or answer `NotImplemented`.
 
     The buffer protocol is offered by arrays on one host device, in C order and not deleted, of the
@@ -264,10 +264,10 @@ def numpy_shortcut(value: Any) -> Any:
     try:
         return _asarray[0](memoryview(value))
     except (*_REFUSALS, IndexError):
-        return _narrow_numpy_shortcut(value)
+        return _narrow_numpy_fast_path(value)
 
 
-def _narrow_numpy_shortcut(value: Any) -> Any:
+def _narrow_numpy_fast_path(value: Any) -> Any:
     import numpy as np
 
     try:
@@ -313,7 +313,7 @@ def _capsule(array: Array) -> Any:
     return exported(max_version=(1, 0))
 
 
-def torch_shortcut(value: Any) -> Any:
+def torch_fast_path(value: Any) -> Any:
     """Share a plain array on the host with torch, or answer `NotImplemented`.
 
     NumPy's view and a capsule of it take a third of the time that a capsule of JAX's does.
@@ -322,10 +322,10 @@ def torch_shortcut(value: Any) -> Any:
         exported: Any = _asarray[0](memoryview(value)).__dlpack__
         return _torch_from_dlpack[0](exported(max_version=(1, 0)))
     except (*_REFUSALS, IndexError):
-        return _narrow_torch_shortcut(value)
+        return _narrow_torch_fast_path(value)
 
 
-def _narrow_torch_shortcut(value: Any) -> Any:
+def _narrow_torch_fast_path(value: Any) -> Any:
     """Share an array that the buffer protocol does not know, by a capsule of JAX's own."""
     try:
         if value.dtype not in _carriers or _place(value.sharding) != ("cpu", _IMMUTABLE):
@@ -357,7 +357,7 @@ def from_numpy(value: Array, *, dtype: str | None = None) -> Any:
     return _put(out)
 
 
-def jax_shortcut(value: Array) -> Any:
+def jax_fast_path(value: Array) -> Any:
     """Copy a plain array of at most 32 bits an element to JAX, or answer `NotImplemented`."""
     dtype = value.dtype
     return from_numpy(value) if dtype.char in _PLAIN_CODES and dtype.isnative else NotImplemented
@@ -411,7 +411,7 @@ def _dtype(name: str) -> Any:
 
 def _check_width(dtype: Any) -> None:
     """Refuse what JAX would narrow in silence; a plan may be older than the option is."""
-    if dtype.itemsize >= 8 and dtype.name in lacks_now():
+    if dtype.itemsize >= 8 and dtype.name in unsupported_now():
         msg = f"JAX's option jax_enable_x64 is off, and it would narrow {dtype.name} in silence"
         raise Declined(msg)
 
@@ -462,7 +462,7 @@ def from_dlpack(value: Any) -> Any:
     """Return an array over the memory of a producer on an accelerator."""
     import jax
 
-    dtypes = DLPACK_DTYPES - lacks_now()
+    dtypes = DLPACK_DTYPES - unsupported_now()
     return jax.dlpack.from_dlpack(CheckedProducer(value, dtypes=dtypes))
 
 
@@ -474,7 +474,7 @@ def copy(value: Any) -> Any:
     import numpy as np
 
     plain = _place(value.sharding) == ("cpu", _IMMUTABLE)
-    if not plain or value.dtype.name in lacks_now() | PACKED or not _is_compact(value):
+    if not plain or value.dtype.name in unsupported_now() | PACKED or not _is_compact(value):
         return value.copy()
     # JAX's own is compiled for every shape, and is slow where memory is fresh.
     return from_numpy(np.asarray(value))

@@ -17,18 +17,18 @@ from interop.plugin import Parts, Spec
 from . import _jax_dense as dense
 
 __all__ = [
-    "assemble_bcoo",
-    "assemble_bcsr",
     "canonicalize",
     "describe_bcoo",
     "describe_bcsr",
     "from_dense",
     "memory",
-    "take_bcoo_apart",
-    "take_bcsr_apart",
+    "pack_bcoo",
+    "pack_bcsr",
     "to_bcoo",
     "to_bcsr",
     "to_dense",
+    "unpack_bcoo",
+    "unpack_bcsr",
     "without_padding",
 ]
 
@@ -138,7 +138,7 @@ def _facts(value: Any) -> dict[str, Any]:
     return {"canonical": bool(sure or looked)}
 
 
-def take_bcoo_apart(value: Any) -> Parts:
+def unpack_bcoo(value: Any) -> Parts:
     """Return the values of a BCOO array, and copies of its columns of coordinates."""
     rows = {f"indices_{axis}": _column(value.indices, axis) for axis in range(len(value.shape))}
     return Parts(tuple(value.shape), {"values": value.data, **rows}, _facts(value))
@@ -156,16 +156,16 @@ def _column(indices: Any, axis: int) -> Any:
 def _by_numpy(array: Any) -> bool:
     """Tell whether to leave the work to NumPy: JAX compiles every step for every shape."""
     known = dense.describe(array)
-    return known.device == "cpu" and known.dtype not in dense.lacks_now()
+    return known.device == "cpu" and known.dtype not in dense.unsupported_now()
 
 
-def take_bcsr_apart(value: Any) -> Parts:
+def unpack_bcsr(value: Any) -> Parts:
     """Return the arrays of a BCSR array."""
     arrays = {"values": value.data, "indices": value.indices, "pointers": value.indptr}
     return Parts(tuple(value.shape), arrays, _facts(value))
 
 
-def assemble_bcoo(parts: Parts) -> Any:
+def pack_bcoo(parts: Parts) -> Any:
     """Return a BCOO array over given values; the coordinates are copied into one array."""
     from jax.experimental.sparse import BCOO
 
@@ -183,7 +183,7 @@ def _stacked(rows: list[Any]) -> Any:
     return dense.from_numpy(np.stack([np.asarray(row) for row in rows], axis=1))
 
 
-def assemble_bcsr(parts: Parts) -> Any:
+def pack_bcsr(parts: Parts) -> Any:
     """Return a BCSR array over given arrays."""
     from jax.experimental.sparse import BCSR
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
-from interop.plugin import DTYPES, spread
+from interop.plugin import DTYPES, parallel_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ __all__ = ["write", "written"]
 
 #: Elements that are not worth a thought, as they are copied in some microseconds.
 _FEW = 2**16
-#: Bytes for which `spread` takes one thread.
+#: Bytes for which `parallel_for` takes one thread.
 _ALONE = 2**23
 #: Bytes of a block, which the second cache has to hold; elements along a side; and elements by
 #: which the rows of a block are set apart, because rows at a power of two share their cache lines.
@@ -97,7 +97,7 @@ def write(out: Array, value: Array, *, fresh: bool = False) -> None:
                 copy(out[box], value[box])
 
     easy = isinstance(boxes, _Slabs) and _is_easy(out.dtype) and _is_easy(value.dtype)
-    spread(work, len(boxes), out.nbytes, touching=fresh and easy)
+    parallel_for(work, len(boxes), out.nbytes, touching=fresh and easy)
 
 
 def _is_easy(dtype: np.dtype[Any]) -> bool:

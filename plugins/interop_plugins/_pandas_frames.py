@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-__all__ = ["gather", "locked", "look_at_frame", "memory", "shortcut"]
+__all__ = ["fast_path", "gather", "locked", "look_at_frame", "memory"]
 
 #: The one dtype that has a place for the numbers of columns that have no dtype in common. No array
 #: is made of it: it says what would be lost.
@@ -85,7 +85,7 @@ def locked(frame: Any) -> Array:
     return view
 
 
-def shortcut(frame: Any) -> Any:
+def fast_path(frame: Any) -> Any:
     """Return a read-only array over a DataFrame of one block of NumPy's numbers."""
     blocks = frame._mgr.blocks
     dtype = blocks[0].dtype if len(blocks) == 1 else None

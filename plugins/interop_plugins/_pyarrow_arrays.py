@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "all_chunks",
-    "array_shortcut",
+    "array_fast_path",
     "cast_with_nulls",
     "chunk_to_numpy",
     "combined",
@@ -40,7 +40,7 @@ __all__ = [
     "invalid",
     "memory",
     "memory_of_chunks",
-    "numpy_shortcut",
+    "numpy_fast_path",
     "scalar_from_numpy",
     "scalar_to_numpy",
     "to_chunks",
@@ -48,7 +48,7 @@ __all__ = [
     "to_numpy",
     "to_tensors",
     "to_torch",
-    "torch_shortcut",
+    "torch_fast_path",
     "written",
 ]
 
@@ -341,7 +341,7 @@ def scalar_to_numpy(value: Any) -> Array:
     return np.array(number, name)
 
 
-def numpy_shortcut(value: Any) -> Any:
+def numpy_fast_path(value: Any) -> Any:
     """Share a plain array with NumPy, or answer `NotImplemented`."""
     import numpy as np
 
@@ -365,7 +365,7 @@ def to_torch(value: Any) -> Any:
     return _torch_from_dlpack[0](value.__dlpack__(max_version=(1, 0)))
 
 
-def torch_shortcut(value: Any) -> Any:
+def torch_fast_path(value: Any) -> Any:
     """Share a plain array with torch, or answer `NotImplemented`."""
     data = value.buffers()[1]
     if value.null_count or not data or not data.is_mutable or data.address % _ALIGNMENT:
@@ -402,7 +402,7 @@ def flat_array(value: Array, nulls: Array | None = None) -> Any:
     return pa.Array.from_buffers(type_, value.size, [bits, pa.py_buffer(data)], count)
 
 
-def array_shortcut(value: Array) -> Any:
+def array_fast_path(value: Array) -> Any:
     """Share a plain array of one axis with Arrow, or answer `NotImplemented`."""
     if not _makers:
         _learn()
@@ -414,7 +414,7 @@ def array_shortcut(value: Array) -> Any:
 
 
 def _learn() -> None:
-    """Look up what the shortcut calls, which costs as much as what it does."""
+    """Look up what the fast_path calls, which costs as much as what it does."""
     import numpy as np
     import pyarrow as pa
 

@@ -23,8 +23,8 @@ __all__ = [
     "memory_of_columns",
     "memory_of_tensor",
     "stacked",
+    "tensor_fast_path",
     "tensor_from_numpy",
-    "tensor_shortcut",
     "tensor_to_numpy",
 ]
 
@@ -81,7 +81,7 @@ def tensor_from_numpy(value: Array) -> Any:
     return pa.Tensor.from_numpy(value)
 
 
-def tensor_shortcut(value: Array) -> Any:
+def tensor_fast_path(value: Array) -> Any:
     """Share a plain array with a tensor, or answer `NotImplemented`."""
     flags = value.flags.num
     if value.dtype.char not in _CODES or not value.dtype.isnative or flags & _BLOCK != _BLOCK:

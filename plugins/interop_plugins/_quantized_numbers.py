@@ -14,7 +14,7 @@ from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
-from interop.plugin import PACKED, Declined, QuantizedArray, spread
+from interop.plugin import PACKED, Declined, QuantizedArray, parallel_for
 
 __all__ = [
     "DTYPES",
@@ -54,7 +54,7 @@ class _Framework(NamedTuple):
     view: Callable[[Any, str], Any]
     look_up: Callable[[tuple[float, ...], Any], Any]
     piece: int
-    spread: Callable[[Callable[[int, int], None], int, int], None]
+    parallel_for: Callable[[Callable[[int, int], None], int, int], None]
 
 
 def _at_once(work: Callable[[int, int], None], count: int, nbytes: int) -> None:
@@ -70,7 +70,7 @@ def _quiet(work: Callable[[int, int], None], count: int, nbytes: int) -> None:
         with np.errstate(all="ignore"):
             work(start, stop)
 
-    spread(silently, count, nbytes)
+    parallel_for(silently, count, nbytes)
 
 
 def dequantize_numpy(value: QuantizedArray, *, dtype: str) -> Any:
@@ -271,7 +271,7 @@ def _dequantize(value: QuantizedArray, dtype: str, xp: _Framework, out: Any = No
             own = _Parameters(*(_along(one, index, value, xp) for one in parameters))
             _write(part, codes, own, arithmetic, value.dtype, xp)
 
-    xp.spread(work, len(pieces), out.nbytes)
+    xp.parallel_for(work, len(pieces), out.nbytes)
     return out
 
 

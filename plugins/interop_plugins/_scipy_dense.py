@@ -7,7 +7,7 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from interop.plugin import Declined, spread
+from interop.plugin import Declined, parallel_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +54,7 @@ def to_dense_into(out: Array, value: Any) -> None:
     def clear(start: int, stop: int) -> None:
         out[start:stop] = 0
 
-    spread(clear, len(out), out.nbytes)
+    parallel_for(clear, len(out), out.nbytes)
     _add(out, value)
 
 
@@ -75,7 +75,7 @@ def _add(out: Array, value: Any, *, fresh: bool = False) -> None:
         rows = pointers[start : stop + 1]
         kernel(stop - start, columns, rows, value.indices, value.data, out[start:stop])
 
-    spread(work, len(out), out.nbytes, touching=fresh and value.nnz * _FEW < out.size)
+    parallel_for(work, len(out), out.nbytes, touching=fresh and value.nnz * _FEW < out.size)
 
 
 @cache

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError
-from interop.plugin import Declined, checked_export, spread
+from interop.plugin import Declined, checked_export, parallel_for
 
 from ._tensorflow_describe import (
     BUFFERED,
@@ -40,15 +40,15 @@ __all__ = [
     "memory",
     "move",
     "narrow_to_numpy",
-    "numpy_shortcut",
+    "numpy_fast_path",
     "put",
     "read",
     "snapshot",
-    "tensorflow_shortcut",
+    "tensorflow_fast_path",
     "to_consumer",
     "to_numpy",
     "to_torch",
-    "torch_shortcut",
+    "torch_fast_path",
     "upload",
     "variable",
     "view",
@@ -118,7 +118,7 @@ def narrow_to_numpy(value: Any) -> Array:
     return array.reshape(shape)
 
 
-def numpy_shortcut(value: Any) -> Any:
+def numpy_fast_path(value: Any) -> Any:
     """Share a plain tensor on the host with NumPy, or answer `NotImplemented`."""
     import numpy as np
 
@@ -146,7 +146,7 @@ def to_torch(value: Any) -> Any:
     return share(value.__dlpack__())
 
 
-def torch_shortcut(value: Any) -> Any:
+def torch_fast_path(value: Any) -> Any:
     """Share a plain tensor on the host with torch, or answer `NotImplemented`."""
     try:
         # Asked for a capsule of strings, TensorFlow ends the process.
@@ -239,7 +239,7 @@ def _write(out: Array, value: Array) -> None:
         for row in range(start * rows, min(stop * rows, len(out)), rows):
             _copy(out[row : row + rows], value[row : row + rows])
 
-    spread(work, -(-len(out) // rows), out.nbytes)
+    parallel_for(work, -(-len(out) // rows), out.nbytes)
 
 
 def _copy(out: Array, value: Array) -> None:
@@ -293,7 +293,7 @@ def _capsule(array: Array) -> Any:
     return exported()
 
 
-def tensorflow_shortcut(value: Array) -> Any:
+def tensorflow_fast_path(value: Array) -> Any:
     """Copy a plain array to TensorFlow, or answer `NotImplemented`."""
     dtype = value.dtype
     if dtype.num in _PLAIN_NUMBERS and dtype.isnative:

@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 __all__ = [
-    "assemble",
     "canonicalize",
     "describe",
     "describe_slices",
     "from_array",
     "from_tensor",
     "memory",
+    "pack",
     "sample_slices",
     "slices_to_array",
     "slices_to_sparse",
     "slices_to_tensor",
-    "take_apart",
     "to_array",
     "to_tensor",
     "to_tensor_there",
     "twice",
+    "unpack",
 ]
 
 _NONE: frozenset[str] = frozenset()
@@ -121,7 +121,7 @@ def memory(value: Any) -> tuple[tuple[int, int], ...]:
 # ---------------------------------------------------------------------- components
 
 
-def take_apart(value: Any) -> Parts:
+def unpack(value: Any) -> Parts:
     """Return the values of a SparseTensor, and copies of its columns of coordinates."""
     shape = tuple(value.shape)
     columns = {f"indices_{axis}": _column(value.indices, axis) for axis in range(len(shape))}
@@ -142,7 +142,7 @@ def _on_host(tensor: Any) -> bool:
     return known.describe(tensor).device == "cpu"
 
 
-def assemble(parts: Parts) -> Any:
+def pack(parts: Parts) -> Any:
     """Return a SparseTensor over given values; the coordinates are copied into one tensor."""
     columns = [parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape))]
     return _made(_stacked(columns), parts.arrays["values"], parts.shape)

@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = [
-    "assemble_compressed",
-    "assemble_coo",
-    "assemble_quantized",
     "coalesce",
     "compact",
     "densify",
     "densify_into",
     "dequantize",
     "dequantize_into",
-    "glance_quantized",
-    "glance_rows",
+    "fast_unpack_quantized",
+    "fast_unpack_rows",
+    "pack_compressed",
+    "pack_coo",
+    "pack_quantized",
     "regroup",
-    "take_apart_compressed",
-    "take_apart_coo",
-    "take_apart_quantized",
     "to_blocks",
     "to_layout",
+    "unpack_compressed",
+    "unpack_coo",
+    "unpack_quantized",
 ]
 
 _BETA = "Sparse CSR tensor support is in beta state"
@@ -59,7 +59,7 @@ def _allow_compressed() -> None:
     quietly(_BETA, lambda: torch.zeros(1, 1, device="cpu").to_sparse_csr())
 
 
-def take_apart_coo(value: torch.Tensor) -> Parts:
+def unpack_coo(value: torch.Tensor) -> Parts:
     """Return the components of a COO tensor; the index of each axis is a row of torch's own."""
     values, indices = components(value)
     rows = {f"indices_{axis}": row for axis, row in enumerate(indices)}
@@ -68,14 +68,14 @@ def take_apart_coo(value: torch.Tensor) -> Parts:
     )
 
 
-def take_apart_compressed(value: torch.Tensor) -> Parts:
+def unpack_compressed(value: torch.Tensor) -> Parts:
     """Return the components of a CSR, CSC, BSR or BSC tensor."""
     values, indices, pointers = components(value)
     arrays = {"values": values, "indices": indices, "pointers": pointers}
     return Parts(tuple(value.shape), arrays)
 
 
-def glance_rows(layout: str, value: torch.Tensor) -> Any:
+def fast_unpack_rows(layout: str, value: torch.Tensor) -> Any:
     """Return the components of a plain real CSR tensor on the host, or `NotImplemented`.
 
     ``"sparse_csc"`` likewise. That memory is there at all is for who shares the components to see.
@@ -99,14 +99,14 @@ def _learn_layout(layout: Any) -> str:
     return _layouts[layout]
 
 
-def glance_quantized(value: torch.Tensor) -> Any:
+def fast_unpack_quantized(value: torch.Tensor) -> Any:
     """Return the components of an ordinary quantized tensor on the host, or `NotImplemented`."""
     if value.is_quantized and value.is_cpu and value.is_contiguous():
-        return take_apart_quantized(value)
+        return unpack_quantized(value)
     return NotImplemented
 
 
-def assemble_coo(parts: Parts) -> torch.Tensor:
+def pack_coo(parts: Parts) -> torch.Tensor:
     """Return a COO tensor that shares the values; torch wants the indices in one block."""
     import torch
 
@@ -124,7 +124,7 @@ def assemble_coo(parts: Parts) -> torch.Tensor:
     )
 
 
-def assemble_compressed(layout: str, parts: Parts) -> torch.Tensor:
+def pack_compressed(layout: str, parts: Parts) -> torch.Tensor:
     """Return a tensor of a compressed layout (``"sparse_csr"`` …) over given components."""
     make = _makers.get(layout) or _learn(layout)
     arrays = parts.arrays
@@ -163,7 +163,7 @@ def regroup(layout: str, value: torch.Tensor) -> torch.Tensor:
         "indices": rows[order],
         "pointers": torch.cat([ends.new_zeros(1), ends]),
     }
-    return assemble_compressed(layout, Parts(tuple(value.shape), arrays))
+    return pack_compressed(layout, Parts(tuple(value.shape), arrays))
 
 
 def coalesce(value: torch.Tensor) -> torch.Tensor:
@@ -215,7 +215,7 @@ def compact(value: torch.Tensor) -> torch.Tensor:
         )
     arrays = dict(zip(("values", "indices", "pointers"), parts, strict=True))
     layout = str(value.layout).removeprefix("torch.")
-    return assemble_compressed(layout, Parts(tuple(value.shape), arrays))
+    return pack_compressed(layout, Parts(tuple(value.shape), arrays))
 
 
 def densify(value: torch.Tensor) -> torch.Tensor:
@@ -276,7 +276,7 @@ def _compressed(value: torch.Tensor) -> torch.Tensor:
     else:
         pointers = torch.from_numpy(np.searchsorted(rows.numpy(), np.arange(height + 1)))
     arrays = {"values": values, "indices": columns, "pointers": pointers}
-    return assemble_compressed("sparse_csr", Parts(tuple(value.shape), arrays))
+    return pack_compressed("sparse_csr", Parts(tuple(value.shape), arrays))
 
 
 def _expanded(value: torch.Tensor, *, by_columns: bool) -> torch.Tensor:
@@ -323,7 +323,7 @@ def _affine_tools() -> _Tools:
     return _Tools(blanks, torch.per_tensor_affine, torch.from_numpy, np.array)
 
 
-def take_apart_quantized(value: torch.Tensor) -> Parts:
+def unpack_quantized(value: torch.Tensor) -> Parts:
     """Return codes that share the tensor's memory, with their scale and zero point."""
     tools = _affine_tools()
     blank = tools.blanks[value.dtype]
@@ -343,7 +343,7 @@ def take_apart_quantized(value: torch.Tensor) -> Parts:
     return Parts(tuple(value.shape), arrays, facts)
 
 
-def assemble_quantized(parts: Parts) -> torch.Tensor:
+def pack_quantized(parts: Parts) -> torch.Tensor:
     """Return a quantized tensor over given codes.
 
     Raises
@@ -425,7 +425,7 @@ def dequantize_into(out: torch.Tensor, value: torch.Tensor) -> None:
     if value.numel() < _PIECE or value.dtype not in _affine_tools().blanks:
         fill(out, value.dequantize())
         return
-    parts = take_apart_quantized(value)
+    parts = unpack_quantized(value)
     # Each row has a scale of its own if that is where the channels are.
     by_row = parts.arrays.keys() if parts.facts["axis"] == 0 else {"codes"}
     step = max(1, _PIECE * len(value) // value.numel())
@@ -434,7 +434,7 @@ def dequantize_into(out: torch.Tensor, value: torch.Tensor) -> None:
         arrays = {
             role: array[rows] if role in by_row else array for role, array in parts.arrays.items()
         }
-        fill(out[rows], assemble_quantized(parts._replace(arrays=arrays)).dequantize())
+        fill(out[rows], pack_quantized(parts._replace(arrays=arrays)).dequantize())
 
 
 def _check_zero_points(value: torch.Tensor) -> None:

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, HandOffError, NotInstalledError
-from interop.plugin import CheckedProducer, Declined, heed
+from interop.plugin import CheckedProducer, Declined, limit_threads
 
 from ._torch_describe import BIT_DTYPES, dtype_name
 
@@ -41,14 +41,14 @@ __all__ = [
     "from_dlpack",
     "from_numpy",
     "move",
-    "numpy_shortcut",
+    "numpy_fast_path",
     "numpy_to_torch",
     "quietly",
     "refill",
     "resolve",
     "resolve_in_order",
     "tensor_to_numpy",
-    "torch_shortcut",
+    "torch_fast_path",
     "upload",
     "view_as",
     "without_subclass",
@@ -73,12 +73,12 @@ _numpy_from_dlpack: list[Callable[[Any], Any]] = []
 #: What NumPy or a producer raises when there is nothing to hand over.
 _REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, AssertionError, AttributeError)
 
-#: How many plain tensors in a row the shortcut has met, or below zero how many in graphs; and from
+#: How many plain tensors in a row the fast_path has met, or below zero how many in graphs; and from
 #: where on it expects the next to be like them. What detaches serves plain ones too, but slower.
 _run = 0
 _LONG_RUN = 64
 _LOOK_AGAIN = -4096
-#: For how many tensors more the shortcut asks first whether torch would refuse them.
+#: For how many tensors more the fast_path asks first whether torch would refuse them.
 _wary = 0
 #: torch.strided, once it was needed.
 _strided: list[torch.layout] = []
@@ -93,7 +93,7 @@ def _most_threads() -> int | None:
     return asked and int(asked())
 
 
-heed(_most_threads)
+limit_threads(_most_threads)
 
 
 def quietly(message: str, make: Callable[[], object]) -> None:
@@ -394,7 +394,7 @@ def bits_to_torch(value: Array) -> torch.Tensor:
     return from_numpy(value.view(carrier)).view(dtype)
 
 
-def numpy_shortcut(value: torch.Tensor) -> Any:
+def numpy_fast_path(value: torch.Tensor) -> Any:
     """Share a plain tensor with NumPy, or answer `NotImplemented`.
 
     torch's own check refuses what is not plain, but takes ten times as long to refuse as to share.
@@ -431,11 +431,11 @@ def numpy_shortcut(value: torch.Tensor) -> Any:
         if -_LONG_RUN < _run < _LONG_RUN:
             return NotImplemented
         _run = 0
-        return numpy_shortcut(value)
+        return numpy_fast_path(value)
     return NotImplemented if array.flags.owndata else array
 
 
-def torch_shortcut(value: Array) -> Any:
+def torch_fast_path(value: Array) -> Any:
     """Share a plain, writable and aligned array with torch, or answer `NotImplemented`.
 
     What torch would refuse it must not be asked for: that takes twenty times as long as to share.
@@ -451,7 +451,7 @@ def torch_shortcut(value: Array) -> Any:
         return NotImplemented
 
 
-def dlpack_shortcut(value: Any) -> Any:
+def dlpack_fast_path(value: Any) -> Any:
     """Share the memory of a producer on the host by way of NumPy, or answer `NotImplemented`.
 
     NumPy takes the capsule in a third of the time that torch does, and, unlike torch, checks it: it
@@ -462,7 +462,7 @@ def dlpack_shortcut(value: Any) -> Any:
         array = _numpy_from_dlpack[0](value)
     except (*_REFUSALS, IndexError):
         return NotImplemented
-    return NotImplemented if array.flags.owndata else torch_shortcut(array)
+    return NotImplemented if array.flags.owndata else torch_fast_path(array)
 
 
 def from_dlpack(value: Any, *, stream: int | None = None) -> torch.Tensor:

@@ -12,7 +12,7 @@ from ._torchao_tensors import CLASSES, KINDS, blocks_along, dtype_name
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["assemble"]
+__all__ = ["pack"]
 
 
 class _Order(NamedTuple):
@@ -49,7 +49,7 @@ class _Order(NamedTuple):
         return part.reshape(blocks_along(self.parts.shape, tuple(self.blocks)))
 
 
-def assemble(format_: str, parts: Parts) -> torch.Tensor:
+def pack(format_: str, parts: Parts) -> torch.Tensor:
     """Return a tensor of the class of a format, over given components.
 
     Raises

@@ -20,7 +20,7 @@ __all__ = [
     "detach",
     "dtype_name",
     "memory",
-    "take_apart",
+    "unpack",
 ]
 
 FLOAT8 = frozenset({"float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"})
@@ -257,7 +257,7 @@ def detach(value: Any) -> Any:
     return value.detach()
 
 
-def take_apart(value: Any) -> Parts:
+def unpack(value: Any) -> Parts:
     """Return the components: of one element for each code, and with scales along one axis.
 
     Scales of bfloat16, which not all frameworks have, are widened. Blocks along several axes are

@@ -17,17 +17,21 @@ from interop.errors import BadRequestError, NotInstalledError
 from interop.plugin import (
     MEMORY_TRAITS,
     CheckedProducer,
+    Components,
     Conversion,
     Cost,
+    Declaration,
     Declined,
     Format,
     Parts,
+    Problem,
+    Problems,
+    Result,
     Spec,
-    Trouble,
     hookimpl,
 )
 
-__all__ = ["interop_conversions", "interop_formats", "interop_troubles"]
+__all__ = ["interop_declarations"]
 
 _NONE: frozenset[str] = frozenset()
 _COPY = frozenset({"copy"})
@@ -446,13 +450,13 @@ def _sparse_spec(value: Any, traits: frozenset[str], nbytes: int, index_dtype: A
     )
 
 
-def take_compressed_apart(value: Any) -> Parts:
+def unpack_compressed(value: Any) -> Parts:
     """Return the component arrays of a CSR or CSC array, which stay its own."""
     arrays = {"values": value.data, "indices": value.indices, "pointers": value.indptr}
     return Parts(tuple(value.shape), arrays, {"canonical": _canonical(value)})
 
 
-def take_coo_apart(value: Any) -> Parts:
+def unpack_coo(value: Any) -> Parts:
     """Return the component arrays of a COO array, which stay its own."""
     coordinates = (value.col,) if len(value.shape) == 1 else (value.row, value.col)
     arrays = {f"indices_{axis}": array for axis, array in enumerate(coordinates)}
@@ -460,12 +464,12 @@ def take_coo_apart(value: Any) -> Parts:
     return Parts(tuple(value.shape), {"values": value.data, **arrays}, facts)
 
 
-def assemble_csr(parts: Parts) -> Any:
+def pack_csr(parts: Parts) -> Any:
     """Return a CSR array over component arrays."""
     return _compressed("csr_array", parts)
 
 
-def assemble_csc(parts: Parts) -> Any:
+def pack_csc(parts: Parts) -> Any:
     """Return a CSC array over component arrays."""
     return _compressed("csc_array", parts)
 
@@ -480,7 +484,7 @@ def _compressed(kind: str, parts: Parts) -> Any:
         return _flagged(_class(kind)(components, shape=parts.shape, copy=False), parts)
 
 
-def assemble_coo(parts: Parts) -> Any:
+def pack_coo(parts: Parts) -> Any:
     """Return a COO array over component arrays."""
     axes = len(parts.shape)
     if axes not in (1, 2):
@@ -571,7 +575,12 @@ def dense_to_coo(value: Any, *, stream: Any = None) -> Any:
 
 
 @hookimpl
-def interop_troubles() -> Iterable[Trouble]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats, the conversions and what may be wrong with an installation."""
+    return [*_formats(), *_conversions(), Problems(_troubles)]
+
+
+def _troubles() -> Iterable[Problem]:
     """Return what keeps CuPy from the device, without which it has no arrays at all."""
     import cupy
 
@@ -582,11 +591,10 @@ def interop_troubles() -> Iterable[Trouble]:
     else:
         problem = "" if count else f"CuPy {cupy.__version__} finds no device."
     fix = "install or update the driver of the device; nvidia-smi says which one is in use"
-    return [Trouble(problem, fix, ("cupy",))] if problem else []
+    return [Problem(problem, fix, ("cupy",))] if problem else []
 
 
-@hookimpl
-def interop_formats() -> Iterable[Format]:
+def _formats() -> Iterable[Format]:
     """Return CuPy's dense format, and cupyx's sparse ones."""
     return [
         Format(
@@ -596,7 +604,7 @@ def interop_formats() -> Iterable[Format]:
             dtypes=_DTYPES,
             devices=_DEVICES,
             carries=_LAYOUT,
-            speaks={"dlpack": _DTYPES, "cuda_array_interface": _PLAIN_DTYPES},
+            exports={"dlpack": _DTYPES, "cuda_array_interface": _PLAIN_DTYPES},
             requires="cupy",
             install=_INSTALL,
             memory=memory,
@@ -611,23 +619,25 @@ def _composites() -> Iterable[Format]:
     """Return the sparse formats that share a layout with other libraries'."""
     coordinates = {"values": "dtype", "indices": "index_dtype"}
     pointers = {**coordinates, "pointers": "index_dtype"}
-    compressed = (describe_compressed, take_compressed_apart, compressed_memory, pointers)
-    coo = (describe_coo, take_coo_apart, coo_memory, coordinates)
-    for layout, (describe_one, take_apart, memory_of, roles), assemble in (
-        ("csr", compressed, assemble_csr),
-        ("csc", compressed, assemble_csc),
-        ("coo", coo, assemble_coo),
+    compressed = (describe_compressed, unpack_compressed, compressed_memory, pointers)
+    coo = (describe_coo, unpack_coo, coo_memory, coordinates)
+    for layout, (describe_one, unpack, memory_of, roles), pack in (
+        ("csr", compressed, pack_csr),
+        ("csc", compressed, pack_csc),
+        ("coo", coo, pack_coo),
     ):
         yield _sparse(
             layout,
             describe=describe_one,
             carries=_UNCOALESCED | _VECTOR if layout == "csr" else _UNCOALESCED,
-            layout=layout,
-            components="cupy",
-            roles=roles,
-            apart=_UNCOALESCED,
-            take_apart=take_apart,
-            assemble=assemble,
+            components=Components(
+                layout=layout,
+                format="cupy",
+                roles=roles,
+                unpack_keeps=_UNCOALESCED,
+                unpack=unpack,
+                pack=pack,
+            ),
             memory=memory_of,
         )
 
@@ -645,8 +655,7 @@ def _sparse(name: str, **declared: Any) -> Format:
     )
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the hand-offs to and from CuPy, and the steps within it."""
     return [
         *_hand_offs(),
@@ -682,14 +691,16 @@ def _transfers() -> Iterable[Conversion]:
     taken = MEMORY_TRAITS - {"byteswapped"}
     host = frozenset({"cpu"})
     return [
-        Conversion("numpy", "cupy", from_numpy, takes=taken, to_devices=_ON_DEVICE, **move_to),
+        Conversion(
+            "numpy", "cupy", from_numpy, takes=taken, result=Result(devices=_ON_DEVICE), **move_to
+        ),
         Conversion(
             "cupy",
             "numpy",
             to_numpy,
             devices=_ON_DEVICE,
             takes=_LAYOUT,
-            to_devices=host,
+            result=Result(devices=host),
             **move_to,
         ),
         _step(move, takes=_LAYOUT, **{**move_to, "cost": Cost(3e-5, 4e10)}),
@@ -775,7 +786,7 @@ def _sparsifying() -> Iterable[Conversion]:
             dtypes=_SPARSE_DTYPES,
             ndims=_TWO,
             takes=_LAYOUT,
-            index_dtype=index,
+            result=Result(index_dtype=index),
             effects=_COPY,
             cost=Cost(2e-4, 1e11),
         )

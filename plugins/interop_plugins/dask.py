@@ -16,12 +16,22 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from interop.plugin import DTYPES, MEMORY_TRAITS, Conversion, Cost, Format, hookimpl
+from interop.plugin import (
+    DTYPES,
+    MEMORY_TRAITS,
+    Conversion,
+    Cost,
+    Declaration,
+    Format,
+    Limits,
+    Result,
+    hookimpl,
+)
 
 from ._dask_chunks import DENSE, INDEX_DTYPES, describe, map_chunks, wrap
 from ._dask_results import compute, compute_tensor
 
-__all__ = ["interop_conversions", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 _NONE: frozenset[str] = frozenset()
 _COPY, _TRANSFER = frozenset({"copy"}), frozenset({"transfer"})
@@ -68,7 +78,12 @@ def _name(kind: str) -> str:
 
 
 @hookimpl
-def interop_formats() -> Iterable[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> Iterable[Format]:
     """Return a format for each that chunks may have."""
     for kind, dtypes in _KINDS.items():
         yield Format(
@@ -83,14 +98,13 @@ def interop_formats() -> Iterable[Format]:
             install='pip install "dask[array]"',
             ndims=_NDIMS.get(kind),
             index_dtypes=frozenset({INDEX_DTYPES[kind]}) if kind in INDEX_DTYPES else _NONE,
-            obstacles=_OBSTACLES,
+            limits=Limits(refusal_hints=_OBSTACLES),
             lazy=True,
-            passable=False,  # it is where a route starts or ends
+            transit=False,  # it is where a route starts or ends
         )
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the ways into dask, the steps from chunk to chunk, and the computing of them."""
     for kind in _KINDS:
         yield from _ends(kind)
@@ -127,7 +141,7 @@ def _ends(kind: str) -> Iterable[Conversion]:
         devices=devices,
         takes=_UNKNOWN | _MATRIX | fill,
         drops=_UNKNOWN | _MATRIX,
-        index_dtype=INDEX_DTYPES.get(kind),
+        result=Result(index_dtype=INDEX_DTYPES.get(kind)),
         effects=_MATERIALIZE,
         cost=Cost(2e-3, 8e9),
     )
@@ -162,10 +176,11 @@ def _chunkwise(source: str, target: str) -> Conversion:
     dropped, effects = _MATRIX, _COPY
     if source not in DENSE and target in DENSE:
         dropped, effects = _MATRIX | _FILL, _DENSIFY
-    fields: dict[str, Any] = {}
+    result, fields = Result(index_dtype=INDEX_DTYPES.get(target)), dict[str, Any]()
     if "cupy" in (source, target):
         here, there = (frozenset({"cuda" if k == "cupy" else "cpu"}) for k in (source, target))
-        fields = {"devices": here, "changes": frozenset({"device"}), "to_devices": there}
+        fields = {"devices": here, "changes": frozenset({"device"})}
+        result = result._replace(devices=there)
         effects = effects - _COPY | _TRANSFER
     return Conversion(
         _name(source),
@@ -176,7 +191,7 @@ def _chunkwise(source: str, target: str) -> Conversion:
         drops=dropped,
         effects=effects,
         shares=True,
-        index_dtype=INDEX_DTYPES.get(target),
+        result=result,
         cost=Cost(4e-4, 1e10),
         name=f"chunks_to_{target}".replace(".", "_"),
         **fields,

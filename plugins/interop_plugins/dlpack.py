@@ -10,9 +10,19 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
-from interop.plugin import DTYPES, MEMORY_TRAITS, Export, Format, Spec, checked_export, hookimpl
+from interop.plugin import (
+    DTYPES,
+    MEMORY_TRAITS,
+    Declaration,
+    Export,
+    Format,
+    Samples,
+    Spec,
+    checked_export,
+    hookimpl,
+)
 
-__all__ = ["interop_formats"]
+__all__ = ["interop_declarations"]
 
 _NONE: frozenset[str] = frozenset()
 
@@ -112,7 +122,7 @@ class _Legacy:
 
 
 @hookimpl
-def interop_formats() -> Iterable[Format]:
+def interop_declarations() -> Iterable[Declaration]:
     """Return the format of strangers that speak DLPack."""
     return [
         Format(
@@ -121,9 +131,9 @@ def interop_formats() -> Iterable[Format]:
             dtypes=_DTYPES,
             devices=_DEVICES,
             carries=MEMORY_TRAITS - {"byteswapped"},
-            speaks={"dlpack": _DTYPES},
+            exports={"dlpack": _DTYPES},
             protocol="__dlpack__",
             memory=memory,
-            variants={"immutable": _Legacy},
+            samples=Samples(variants={"immutable": _Legacy}),
         )
     ]

@@ -14,11 +14,15 @@ from typing import Any
 from interop.plugin import (
     MEMORY_TRAITS,
     Autodiff,
+    Components,
     Container,
     Conversion,
     Cost,
-    DtypeFamily,
+    Declaration,
+    DtypeNames,
     Format,
+    Limits,
+    Result,
     hookimpl,
 )
 
@@ -27,13 +31,7 @@ from . import _jax_sparse as sparse
 from ._jax_autodiff import attach, vjp
 from ._jax_pytrees import open_pytree
 
-__all__ = [
-    "interop_autodiffs",
-    "interop_containers",
-    "interop_conversions",
-    "interop_dtypes",
-    "interop_formats",
-]
+__all__ = ["interop_declarations"]
 
 _COPY, _TRANSFER = frozenset({"copy"}), frozenset({"transfer"})
 _IMMUTABLE, _SHARDED = frozenset({"immutable"}), frozenset({"sharded"})
@@ -83,67 +81,75 @@ _INSTALL = "pip install jax"
 
 
 @hookimpl
-def interop_autodiffs() -> Iterable[Autodiff]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats, the conversions, the names of dtypes, the containers and the differentiation."""
+    return [*_formats(), *_conversions(), *_dtypes(), *_containers(), *_autodiffs()]
+
+
+def _autodiffs() -> Iterable[Autodiff]:
     """Return how it differentiates."""
     return [Autodiff("jax", vjp, attach)]
 
 
-@hookimpl
-def interop_dtypes() -> Iterable[DtypeFamily]:
+def _dtypes() -> Iterable[DtypeNames]:
     """Return how JAX names its dtypes, where they are not NumPy's."""
-    return [DtypeFamily("jax._src.numpy.scalar_types:_ScalarMeta", dense.scalar_type_name)]
+    return [DtypeNames("jax._src.numpy.scalar_types:_ScalarMeta", dense.scalar_type_name)]
 
 
-@hookimpl
-def interop_containers() -> Iterable[Container]:
+def _containers() -> Iterable[Container]:
     """Return how to open the classes that are registered with JAX as pytrees."""
     return [Container("jax", open_pytree)]
 
 
-@hookimpl
-def interop_formats() -> Iterable[Format]:
+def _formats() -> Iterable[Format]:
     """Return the format of dense arrays, and those of the sparse ones."""
     return [
         Format(
             "jax",
             types=_TYPES,
-            named_by=("jax:Array",),
+            target_types=("jax:Array",),
             describe=dense.describe,
             dtypes=dense.DTYPES,
             devices=_DEVICES,
-            lacks_now=dense.lacks_now,
+            limits=Limits(unsupported_now=dense.unsupported_now, refusal_hints=_OBSTACLES),
             carries=_IMMUTABLE | _SHARDED | _GAPS | {"traced", "remote", "host_memory"},
-            speaks={"dlpack": dense.DLPACK_DTYPES},
+            exports={"dlpack": dense.DLPACK_DTYPES},
             requires="jax",
             install=_INSTALL,
             memory=dense.memory,
-            identity=dense.as_it_is,
-            obstacles=_OBSTACLES,
-            passable=False,  # it copies what comes in, and compiles for every new shape
+            fast_path=dense.as_it_is,
+            transit=False,  # it copies what comes in, and compiles for every new shape
         ),
         _sparse_format(
             "bcoo",
             "BCOO",
             describe=sparse.describe_bcoo,
-            layout="coo",
-            roles={"values": "dtype", "indices": "index_dtype"},
-            take_apart=sparse.take_bcoo_apart,
-            assemble=sparse.assemble_bcoo,
-            unstacks=frozenset({"indices"}),
-            restacks=frozenset({"indices"}),
+            components=_components(
+                layout="coo",
+                roles={"values": "dtype", "indices": "index_dtype"},
+                unpack=sparse.unpack_bcoo,
+                pack=sparse.pack_bcoo,
+                unpack_copies=frozenset({"indices"}),
+                pack_copies=frozenset({"indices"}),
+            ),
             ndims=frozenset(range(1, 65)),
         ),
         _sparse_format(
             "bcsr",
             "BCSR",
             describe=sparse.describe_bcsr,
-            layout="csr",
-            roles={"values": "dtype", "indices": "index_dtype", "pointers": "index_dtype"},
-            take_apart=sparse.take_bcsr_apart,
-            assemble=sparse.assemble_bcsr,
+            components=_components(
+                layout="csr",
+                roles={"values": "dtype", "indices": "index_dtype", "pointers": "index_dtype"},
+                unpack=sparse.unpack_bcsr,
+                pack=sparse.pack_bcsr,
+            ),
             ndims=frozenset(range(2, 65)),
         ),
     ]
+
+
+_components = partial(Components, format="jax", unpack_keeps=_UNCOALESCED, pack_seconds=1e-4)
 
 
 def _sparse_format(name: str, type_: str, **fields: Any) -> Format:
@@ -152,24 +158,18 @@ def _sparse_format(name: str, type_: str, **fields: Any) -> Format:
         types=(f"jax.experimental.sparse:{type_}",),
         dtypes=dense.DLPACK_DTYPES,
         devices=_DEVICES,
-        lacks_now=dense.lacks_now,
+        limits=Limits(unsupported_now=dense.unsupported_now, refusal_hints=_OBSTACLES),
         carries=_UNCOALESCED | _PADDED | _SHAPED | _SHARDED | {"traced", "remote"},
         requires="jax",
         install=_INSTALL,
-        components="jax",
-        apart=_UNCOALESCED,
-        # It holds wider ones only while `jax_enable_x64` is on, and has no use for them.
         index_dtypes=frozenset({"int32"}),
         memory=sparse.memory,
-        handling=1e-4,
-        obstacles=_OBSTACLES,
-        passable=False,
+        transit=False,
         **fields,
     )
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the hand-offs to and from NumPy and torch, and the steps within JAX."""
     return [*_out(), *_into(), *_within(), *_sparse_steps()]
 
@@ -182,11 +182,11 @@ def _out() -> Iterable[Conversion]:
         "numpy",
         dense.to_numpy,
         dtypes=dense.DLPACK_DTYPES,
-        shortcut=dense.numpy_shortcut,
+        fast_path=dense.numpy_fast_path,
         **shared,
     )
     yield Conversion(
-        "jax", "torch", dense.to_torch, dtypes=_TORCH, shortcut=dense.torch_shortcut, **shared
+        "jax", "torch", dense.to_torch, dtypes=_TORCH, fast_path=dense.torch_fast_path, **shared
     )
     copied: dict[str, Any] = {"takes": _IMMUTABLE | _GAPS, "effects": _COPY}
     yield Conversion(
@@ -194,7 +194,11 @@ def _out() -> Iterable[Conversion]:
     )
     parts: dict[str, Any] = {"requires": _SHARDED, "drops": _SHARDED, "cost": Cost(1e-4, 8e9)}
     yield Conversion("jax", "numpy", dense.gather, **copied, **parts)
-    moved: dict[str, Any] = {"changes": _DEVICE, "to_devices": _CPU, "effects": _TRANSFER}
+    moved: dict[str, Any] = {
+        "changes": _DEVICE,
+        "result": Result(devices=_CPU),
+        "effects": _TRANSFER,
+    }
     there: dict[str, Any] = {"devices": _ACCELERATORS, "takes": _IMMUTABLE | _GAPS}
     yield Conversion("jax", "numpy", dense.gather, **{**parts, "cost": _WIRE}, **moved, **there)
     yield Conversion("jax", "numpy", dense.download, cost=_WIRE, **moved, **there)
@@ -207,7 +211,7 @@ def _into() -> Iterable[Conversion]:
         "numpy",
         "jax",
         dense.from_numpy,
-        shortcut=dense.jax_shortcut,
+        fast_path=dense.jax_fast_path,
         cost=Cost(4e-5, 1.2e10),
         **copied,
     )
@@ -217,7 +221,7 @@ def _into() -> Iterable[Conversion]:
             "jax",
             dense.from_numpy,
             dtypes=dtypes,
-            to_dtypes=dtypes,
+            result=Result(dtypes=dtypes),
             changes=_DTYPE,
             cost=Cost(8e-5, 8e9),
             name=f"from_numpy_cast_{name}",
@@ -238,7 +242,7 @@ def _into() -> Iterable[Conversion]:
         dense.upload,
         takes=MEMORY_TRAITS - {"byteswapped"},
         changes=_DEVICE,
-        to_devices=_ACCELERATORS,
+        result=Result(devices=_ACCELERATORS),
         effects=_TRANSFER,
         cost=_WIRE,
     )
@@ -327,7 +331,7 @@ def _sparse_steps() -> Iterable[Conversion]:
         "jax.bcoo",
         sparse.from_dense,
         takes=_IMMUTABLE | _GAPS,
-        index_dtype="int32",
+        result=Result(index_dtype="int32"),
         cost=Cost(7e-5, 2.5e9),
         **written,
     )

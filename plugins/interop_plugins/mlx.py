@@ -19,10 +19,14 @@ from interop.errors import HandOffError
 from interop.plugin import (
     Conversion,
     Cost,
+    Declaration,
     Declined,
-    DtypeFamily,
+    DtypeNames,
     Export,
     Format,
+    Limits,
+    Result,
+    Samples,
     Spec,
     checked_export,
     export,
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-__all__ = ["interop_conversions", "interop_dtypes", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 #: What MLX can hold on any device.
 _EVERYWHERE = frozenset(
@@ -84,7 +88,7 @@ _plain_types: set[type] = set()
 _names: dict[Any, str] = {}
 
 
-def lacks_now() -> frozenset[str]:
+def unsupported_now() -> frozenset[str]:
     """Return the dtypes that the default device cannot compute with."""
     core = sys.modules.get("mlx.core")
     # It would start on the GPU where there is one it can be sure of.
@@ -240,7 +244,7 @@ def to_numpy(value: Any) -> Array:
     return array
 
 
-def numpy_shortcut(value: Any) -> Any:
+def numpy_fast_path(value: Any) -> Any:
     """Share an array with NumPy, which locks it, or answer `NotImplemented`.
 
     Raises
@@ -289,7 +293,7 @@ def from_numpy(value: Array, *, dtype: str | None = None) -> Any:
     return out
 
 
-def mlx_shortcut(value: Array) -> Any:
+def mlx_fast_path(value: Array) -> Any:
     """Copy a plain array of a dtype that MLX always has, or answer `NotImplemented`."""
     dtype = value.dtype
     plain = dtype.char in _PLAIN_CODES and dtype.isnative and value.flags.c_contiguous
@@ -300,7 +304,7 @@ def mlx_shortcut(value: Array) -> Any:
 
 def _check(value: Array, kind: Any) -> None:
     """Refuse what MLX would refuse or narrow; a plan may be older than the default device is."""
-    if _names[kind] in lacks_now():
+    if _names[kind] in unsupported_now():
         msg = "MLX's default device is a GPU, which cannot compute with float64"
         raise Declined(msg)
     if max(value.shape, default=0) > _LONGEST:
@@ -355,13 +359,17 @@ def _relaid(value: Any, view: Callable[[Any], Any]) -> Any:
 
 
 @hookimpl
-def interop_dtypes() -> Iterable[DtypeFamily]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats, the conversions and the names of dtypes."""
+    return [*_formats(), *_conversions(), *_dtypes()]
+
+
+def _dtypes() -> Iterable[DtypeNames]:
     """Return how MLX names its dtypes."""
-    return [DtypeFamily("mlx.core:Dtype", dtype_name)]
+    return [DtypeNames("mlx.core:Dtype", dtype_name)]
 
 
-@hookimpl
-def interop_formats() -> Iterable[Format]:
+def _formats() -> Iterable[Format]:
     """Return the one format of MLX."""
     return [
         Format(
@@ -369,28 +377,30 @@ def interop_formats() -> Iterable[Format]:
             types=("mlx.core:array",),
             describe=describe,
             dtypes=_DTYPES,
-            lacks_now=lacks_now,
+            limits=Limits(unsupported_now=unsupported_now, refusal_hints=_OBSTACLES),
             carries=_IMMUTABLE | _LAYOUT | _STUCK,
             requires="mlx",
             install="pip install 'mlx[cpu]'",
             memory=memory,
-            identity=itself,
-            obstacles=_OBSTACLES,
-            passable=False,  # it copies what comes in
-            variants={
-                "noncontiguous": _transposed,
-                "negative_strides": lambda value: _relaid(value, lambda array: array[::-1]),
-            },
+            fast_path=itself,
+            transit=False,  # it copies what comes in
+            samples=Samples(
+                variants={
+                    "noncontiguous": _transposed,
+                    "negative_strides": lambda value: _relaid(value, lambda array: array[::-1]),
+                }
+            ),
         )
     ]
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the hand-offs to and from NumPy, and the steps within MLX."""
     taken = _IMMUTABLE | _LAYOUT
     return [
-        Conversion("mlx", "numpy", to_numpy, takes=taken, cost=Cost(2e-6), shortcut=numpy_shortcut),
+        Conversion(
+            "mlx", "numpy", to_numpy, takes=taken, cost=Cost(2e-6), fast_path=numpy_fast_path
+        ),
         *_into(),
         Conversion(
             "mlx",
@@ -426,7 +436,7 @@ def _into() -> Iterable[Conversion]:
         dtypes=_DTYPES,
         effects=_COPY,
         cost=Cost(5e-6, 7.5e9),
-        shortcut=mlx_shortcut,
+        fast_path=mlx_fast_path,
     )
     # What is written costs the most, and into bytes little is.
     for name, source, target, speed in (
@@ -436,7 +446,7 @@ def _into() -> Iterable[Conversion]:
         yield make(
             name=name,
             dtypes=source,
-            to_dtypes=target,
+            result=Result(dtypes=target),
             changes=frozenset({"dtype"}),
             effects=_COPY,
             cost=Cost(5e-6, speed),

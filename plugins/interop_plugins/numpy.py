@@ -16,8 +16,11 @@ from interop.plugin import (
     DTYPES,
     Conversion,
     Cost,
-    DtypeFamily,
+    Declaration,
+    DtypeNames,
     Format,
+    Result,
+    Samples,
     Spec,
     checked_export,
     export,
@@ -31,7 +34,7 @@ from ._numpy_samples import VARIANTS
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["interop_conversions", "interop_dtypes", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 _NONE: frozenset[str] = frozenset()
 _SCALAR = frozenset({"scalar"})
@@ -279,7 +282,7 @@ def from_locked_dlpack(value: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def dlpack_shortcut(value: Any) -> Any:
+def dlpack_fast_path(value: Any) -> Any:
     """Return the array of a producer on the host whose memory is writable and says so.
 
     NumPy's own checks serve as the guard: it refuses other versions, devices and dtypes, locks what
@@ -386,36 +389,39 @@ _PYTHON_TYPES: dict[type, str] = {
 
 
 @hookimpl
-def interop_dtypes() -> Iterable[DtypeFamily]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats, the conversions and the names of dtypes."""
+    return [*_formats(), *_conversions(), *_dtypes()]
+
+
+def _dtypes() -> Iterable[DtypeNames]:
     """Return how NumPy names its dtypes, and which the types of numbers stand for."""
-    return [DtypeFamily("numpy:dtype", _name), DtypeFamily("builtins:type", class_name)]
+    return [DtypeNames("numpy:dtype", _name), DtypeNames("builtins:type", class_name)]
 
 
-@hookimpl
-def interop_formats() -> Iterable[Format]:
+def _formats() -> Iterable[Format]:
     """Return NumPy's one format."""
     return [
         Format(
             "numpy",
             types=("numpy:ndarray", "numpy:generic"),
-            named_by=("numpy:ndarray",),
+            target_types=("numpy:ndarray",),
             describe=describe,
             dtypes=_DTYPES,
             carries=_MEMORY,
             # Its other protocols are not declared: every route through them is one it has already.
-            speaks={"dlpack": _PLAIN_DTYPES},
+            exports={"dlpack": _PLAIN_DTYPES},
             requires="numpy",
             install="pip install numpy",
             memory=memory,
             fill=fill,
-            identity=itself,
-            variants=VARIANTS,
+            fast_path=itself,
+            samples=Samples(variants=VARIANTS),
         )
     ]
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the steps within NumPy, and the hand-off from DLPack."""
     return [*_views(), *_copies(), *_casts(), *_hand_offs()]
 
@@ -433,8 +439,16 @@ def _views() -> Iterable[Conversion]:
             effects=frozenset({"drop_mask"}),
             cost=Cost(1e-6),
         ),
-        _step(as_bits, dtypes=_PACKABLE, takes=_VIEWABLE, bits="pack", cost=Cost(3e-7)),
-        _step(from_bits, dtypes=carriers, takes=_VIEWABLE, bits="unpack", cost=Cost(3e-7)),
+        _step(
+            as_bits, dtypes=_PACKABLE, takes=_VIEWABLE, result=Result(bits="carry"), cost=Cost(3e-7)
+        ),
+        _step(
+            from_bits,
+            dtypes=carriers,
+            takes=_VIEWABLE,
+            result=Result(bits="restore"),
+            cost=Cost(3e-7),
+        ),
     ]
 
 
@@ -465,7 +479,7 @@ def _casts() -> Iterable[Conversion]:
             _step,
             dtypes=source,
             changes=frozenset({"dtype"}),
-            to_dtypes=target,
+            result=Result(dtypes=target),
             effects=_COPY,
             cost=cost,
         )
@@ -487,7 +501,7 @@ def _hand_offs() -> Iterable[Conversion]:
     common: dict[str, Any] = {"dtypes": _PLAIN_DTYPES, "cost": Cost(4e-6)}
     narrow: dict[str, Any] = {"dtypes": _ML_DTYPES, "cost": Cost(8e-6)}
     return [
-        _from("dlpack", from_dlpack, takes=writable, shortcut=dlpack_shortcut, **common),
+        _from("dlpack", from_dlpack, takes=writable, fast_path=dlpack_fast_path, **common),
         _from(
             "dlpack", from_locked_dlpack, takes=writable | immutable, requires=readonly, **common
         ),

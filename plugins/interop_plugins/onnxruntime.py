@@ -15,14 +15,25 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import HandOffError
-from interop.plugin import Conversion, Cost, Declined, Format, Spec, hookimpl, itemsize
+from interop.plugin import (
+    Conversion,
+    Cost,
+    Declaration,
+    Declined,
+    Format,
+    Limits,
+    Result,
+    Spec,
+    hookimpl,
+    itemsize,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, Any]
 
-__all__ = ["interop_conversions", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 #: dtypes by ONNX's numbers of element types. It has complex numbers, which ONNX Runtime has not.
 _ELEMENT_TYPES = {
@@ -227,7 +238,7 @@ def to_numpy(value: Any) -> Array:
     return array
 
 
-def numpy_shortcut(value: Any) -> Any:
+def numpy_fast_path(value: Any) -> Any:
     """Share a plain tensor on the host with NumPy, or answer `NotImplemented`."""
     plain = _is_tensor(value) and _ELEMENT_TYPES.get(value.element_type()) in _PLAIN
     if not plain or value.device_name() != "cpu" or _holding(value):
@@ -320,7 +331,7 @@ def from_numpy(value: Array) -> Any:
     return OrtValue.from_dlpack(_Producer(source, value.dtype))
 
 
-def ort_shortcut(value: Array) -> Any:
+def ort_fast_path(value: Array) -> Any:
     """Share a plain array with ONNX Runtime, or answer `NotImplemented`."""
     dtype = value.dtype
     plain = dtype.char in _PLAIN_CODES and dtype.isnative and value.flags.carray
@@ -437,37 +448,40 @@ def copy(value: Any) -> Any:
 
 
 @hookimpl
-def interop_formats() -> Iterable[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> Iterable[Format]:
     """Return the format of tensors; what else an OrtValue may be is refused with the reason."""
     return [
         Format(
             "onnxruntime",
             types=(f"{_MODULE}:OrtValue", f"{_NATIVE}:OrtValue", f"{_MODULE}:SparseTensor"),
-            named_by=(f"{_MODULE}:OrtValue",),
+            target_types=(f"{_MODULE}:OrtValue",),
             describe=describe,
             dtypes=_DTYPES,
             devices=("cpu", "cuda"),
-            lacks={"cuda": _DTYPES - _ON_CUDA},
+            limits=Limits(unsupported={"cuda": _DTYPES - _ON_CUDA}, refusal_hints=_OBSTACLES),
             carries=_LOCKED,
             requires="onnxruntime",
             install="pip install onnxruntime",
             memory=memory,
-            identity=as_it_is,
-            obstacles=_OBSTACLES,
-            passable=False,  # whoever it shares with, NumPy shares with as well
+            fast_path=as_it_is,
+            transit=False,  # whoever it shares with, NumPy shares with as well
         )
     ]
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the hand-offs to and from NumPy, and to torch and CuPy on CUDA devices."""
     return [*_out(), *_into(), *_on_cuda(), *_within()]
 
 
 def _out() -> Iterable[Conversion]:
     shared: dict[str, Any] = {"dtypes": _PLAIN | _NARROW, "cost": Cost(2e-6)}
-    yield Conversion("onnxruntime", "numpy", to_numpy, shortcut=numpy_shortcut, **shared)
+    yield Conversion("onnxruntime", "numpy", to_numpy, fast_path=numpy_fast_path, **shared)
     yield Conversion(
         "onnxruntime",
         "numpy",
@@ -497,7 +511,7 @@ def _into() -> Iterable[Conversion]:
         from_numpy,
         dtypes=_PLAIN,
         cost=Cost(4e-6),
-        shortcut=ort_shortcut,
+        fast_path=ort_fast_path,
         name="ort_from_numpy",
         **shared,
     )
@@ -532,7 +546,7 @@ def _on_cuda() -> Iterable[Conversion]:
         "numpy",
         download,
         devices=_CUDA,
-        to_devices=_CPU,
+        result=Result(devices=_CPU),
         cost=_WIRE,
         name="ort_download",
         **moved,
@@ -542,7 +556,7 @@ def _on_cuda() -> Iterable[Conversion]:
         "onnxruntime",
         upload,
         takes=_FLAGS,
-        to_devices=_CUDA,
+        result=Result(devices=_CUDA),
         cost=_WIRE,
         name="ort_upload",
         **moved,

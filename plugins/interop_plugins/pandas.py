@@ -15,7 +15,18 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from interop.plugin import MEMORY_TRAITS, Conversion, Cost, Format, Spec, hookimpl, itemsize
+from interop.plugin import (
+    MEMORY_TRAITS,
+    Conversion,
+    Cost,
+    Declaration,
+    Format,
+    Limits,
+    Result,
+    Spec,
+    hookimpl,
+    itemsize,
+)
 
 from . import _pandas_arrays as arrays
 from . import _pandas_frames as frames
@@ -26,7 +37,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-__all__ = ["interop_conversions", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 _COPY, _DTYPE = frozenset({"copy"}), frozenset({"dtype"})
 _READONLY, _GAPS = frozenset({"readonly"}), frozenset({"noncontiguous"})
@@ -114,7 +125,7 @@ def to_numpy(value: Any) -> Array:
     return arrays.locked(arrays.bare(value))
 
 
-def series_shortcut(series: Any) -> Any:
+def series_fast_path(series: Any) -> Any:
     """Return a read-only array over a Series of NumPy's numbers."""
     dtype = series.dtype
     if type(dtype).__module__ == "numpy.dtypes" and arrays.number_name(dtype):
@@ -223,7 +234,12 @@ def memory(value: Any) -> tuple[tuple[int, int], ...]:
 
 
 @hookimpl
-def interop_formats() -> Iterable[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> Iterable[Format]:
     """Return the formats of the labelled arrays, and of the arrays inside them."""
     one, two = frozenset({1}), frozenset({2})
     line = partial(_format, memory=memory, ndims=one)
@@ -252,27 +268,26 @@ def _format(name: str, type_: str, **fields: Any) -> Format:
             "carries": _TAKEN | arrays.LAYOUT | _MASKED | _MIXED | _SCATTERED | _OTHER,
             "requires": "pandas",
             "install": "pip install pandas",
-            "obstacles": _OBSTACLES,
-            "labelled": True,
-            "passable": False,
+            "limits": Limits(refusal_hints=_OBSTACLES),
+            "has_labels": True,
+            "transit": False,
             **fields,
         },
     )
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the ways to NumPy and back, and the copies that keep the labels."""
     for name, cost in (("series", 2e-6), ("index", 4e-6), ("array", 4e-6)):
-        shortcut = series_shortcut if name == "series" else None
-        yield from _out(name, to_numpy, gather, fill_nulls, cost, shortcut=shortcut)
+        fast_path = series_fast_path if name == "series" else None
+        yield from _out(name, to_numpy, gather, fill_nulls, cost, fast_path=fast_path)
     yield from _out(
         "dataframe",
         frames.locked,
         frames.gather,
         fill_frame_nulls,
         4e-6,
-        shortcut=frames.shortcut,
+        fast_path=frames.fast_path,
     )
     yield from _mixed()
     yield from _into()
@@ -280,7 +295,7 @@ def interop_conversions() -> Iterable[Conversion]:
 
 
 def _out(
-    name: str, view: Any, gathered: Any, filled: Any, latency: float, *, shortcut: Any = None
+    name: str, view: Any, gathered: Any, filled: Any, latency: float, *, fast_path: Any = None
 ) -> Iterable[Conversion]:
     make = partial(Conversion, f"pandas.{name}", "numpy")
     # In pandas' order every column is a block.
@@ -290,7 +305,7 @@ def _out(
         takes=arrays.LAYOUT | {"immutable"},
         adds=_READONLY,
         cost=Cost(latency),
-        shortcut=shortcut,
+        fast_path=fast_path,
         name=f"{name}_to_numpy",
     )
     written: dict[str, Any] = {"effects": _COPY, "adds": order, "cost": _GATHER}
@@ -299,7 +314,7 @@ def _out(
         requires=_SCATTERED,
         drops=_SCATTERED,
         changes=_DTYPE,
-        to_dtypes=_DTYPES,
+        result=Result(dtypes=_DTYPES),
         name=f"gather_{name}",
         **written,
     )
@@ -322,7 +337,7 @@ def _mixed() -> Iterable[Conversion]:
         "numpy",
         frames.gather,
         changes=_DTYPE,
-        to_dtypes=_REAL | _COMPLEX,
+        result=Result(dtypes=_REAL | _COMPLEX),
         adds=_GAPS,
         cost=_GATHER,
     )
@@ -363,7 +378,11 @@ def _within() -> Iterable[Conversion]:
         adds = _GAPS if name == "dataframe" else frozenset()
         yield make(function, takes=kept, adds=adds, cost=Cost(5e-6, 2e10))
         if cast:
-            rest: dict[str, Any] = {"changes": _DTYPE, "to_dtypes": _REAL | _COMPLEX, "adds": adds}
+            rest: dict[str, Any] = {
+                "changes": _DTYPE,
+                "result": Result(dtypes=_REAL | _COMPLEX),
+                "adds": adds,
+            }
             rest["cost"] = _COLUMNS if name == "dataframe" else _GATHER
             yield make(cast, takes=arrays.LAYOUT, **rest)
             yield make(cast, takes=arrays.LAYOUT, requires=_SCATTERED, drops=_SCATTERED, **rest)

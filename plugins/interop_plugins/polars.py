@@ -19,8 +19,11 @@ from interop.plugin import (
     MEMORY_TRAITS,
     Conversion,
     Cost,
+    Declaration,
     Declined,
     Format,
+    Limits,
+    Result,
     Spec,
     hookimpl,
     itemsize,
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-__all__ = ["interop_conversions", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 _COPY, _DTYPE = frozenset({"copy"}), frozenset({"dtype"})
 _READONLY, _GAPS = frozenset({"readonly"}), frozenset({"noncontiguous"})
@@ -169,7 +172,7 @@ def to_numpy(series: Any) -> Array:
     return array
 
 
-def series_shortcut(series: Any) -> Any:
+def series_fast_path(series: Any) -> Any:
     """Return a read-only array over the memory of a Series of numbers that has no nulls."""
     if series.n_chunks() != 1 or series.null_count() or str(series.dtype) not in _SHARED_NAMES:
         return NotImplemented
@@ -292,15 +295,19 @@ def frame_memory(frame: Any) -> tuple[tuple[int, int], ...]:
 
 
 @hookimpl
-def interop_formats() -> Iterable[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> Iterable[Format]:
     """Return the formats of Series and DataFrames."""
     common: dict[str, Any] = {
         "carries": _IMMUTABLE | _MASKED | _SCATTERED | _MIXED | _OTHER,
         "requires": "polars",
         "install": "pip install polars",
-        "obstacles": _OBSTACLES,
-        "labelled": True,
-        "passable": False,
+        "has_labels": True,
+        "transit": False,
     }
     return [
         Format(
@@ -310,16 +317,17 @@ def interop_formats() -> Iterable[Format]:
             dtypes=_DTYPES,
             memory=memory,
             ndims=frozenset({1}),  # of those that are made: others are of fixed-size arrays
+            limits=Limits(refusal_hints=_OBSTACLES),
             **common,
         ),
         Format(
             "polars.dataframe",
             # A LazyFrame is recognised in order to be refused with the reason.
             types=("polars:DataFrame", "polars:LazyFrame"),
-            named_by=("polars:DataFrame",),
+            target_types=("polars:DataFrame",),
             describe=describe_frame,
             dtypes=_DTYPES | _LONG,
-            lacks={"cpu": _LONG},  # but for columns that have no dtype in common
+            limits=Limits(unsupported={"cpu": _LONG}, refusal_hints=_OBSTACLES),
             memory=frame_memory,
             ndims=frozenset({2}),
             **common,
@@ -327,8 +335,7 @@ def interop_formats() -> Iterable[Format]:
     ]
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the ways to NumPy and back, and the casts that keep the names."""
     return [*_series(), *_frames(), *_into(), *_within()]
 
@@ -341,7 +348,7 @@ def _series() -> Iterable[Conversion]:
         takes=_IMMUTABLE,
         adds=_READONLY,
         cost=Cost(1.5e-6),
-        shortcut=series_shortcut,
+        fast_path=series_fast_path,
         name="series_to_numpy",
     )
     written: dict[str, Any] = {"takes": _IMMUTABLE, "cost": _GATHER}
@@ -350,7 +357,7 @@ def _series() -> Iterable[Conversion]:
         requires=_SCATTERED,
         drops=_SCATTERED,
         changes=_DTYPE,
-        to_dtypes=_DTYPES,
+        result=Result(dtypes=_DTYPES),
         effects=_COPY,
         name="gather_series",
         **written,
@@ -370,7 +377,7 @@ def _frames() -> Iterable[Conversion]:
     make = partial(
         Conversion, "polars.dataframe", "numpy", takes=_IMMUTABLE, adds=_GAPS, cost=_COLUMNS
     )
-    cast: dict[str, Any] = {"changes": _DTYPE, "to_dtypes": _DTYPES, "effects": _COPY}
+    cast: dict[str, Any] = {"changes": _DTYPE, "result": Result(dtypes=_DTYPES), "effects": _COPY}
     yield make(gather_frame, name="gather_dataframe", **cast)
     yield make(
         gather_frame, requires=_MIXED, drops=_MIXED, dtypes=_LONG, name="gather_mixed", **cast
@@ -408,16 +415,16 @@ def _within() -> Iterable[Conversion]:
     series = partial(make, "polars.series", "polars.series", recast, cost=_GATHER)
     for requires in (frozenset(), _SCATTERED):
         shared: dict[str, Any] = {"requires": requires, "drops": requires}
-        yield series(to_dtypes=_SHARED, adds=_IMMUTABLE, **shared)
+        yield series(result=Result(dtypes=_SHARED), adds=_IMMUTABLE, **shared)
         bits = {"adds": _IMMUTABLE | _SCATTERED, "name": "recast_to_bits", **shared}
-        yield series(to_dtypes=_BOOL, **bits)
+        yield series(result=Result(dtypes=_BOOL), **bits)
     frame = partial(
         make,
         "polars.dataframe",
         "polars.dataframe",
         recast_frame,
         adds=_IMMUTABLE,
-        to_dtypes=_DTYPES,
+        result=Result(dtypes=_DTYPES),
         cost=_COLUMNS,
     )
     yield frame()

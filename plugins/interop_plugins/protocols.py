@@ -24,8 +24,10 @@ from interop.plugin import (
     MEMORY_TRAITS,
     Conversion,
     Cost,
+    Declaration,
     Declined,
     Format,
+    Samples,
     Spec,
     hookimpl,
     itemsize,
@@ -34,7 +36,7 @@ from interop.plugin import (
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["interop_conversions", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 _NONE: frozenset[str] = frozenset()
 _READONLY = frozenset({"readonly"})
@@ -551,7 +553,12 @@ _BUFFERS = (
 
 
 @hookimpl
-def interop_formats() -> Iterable[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> Iterable[Format]:
     """Return a format for each protocol; the order is that of recognition."""
     return [*_interfaces(), _buffer(), _answer()]
 
@@ -574,7 +581,7 @@ def _interfaces() -> Iterable[Format]:
             carries=_CARRIES,
             protocol="__array_interface__",
             memory=interface_memory,
-            variants={"masked": masked_stranger},
+            samples=Samples(variants={"masked": masked_stranger}),
         ),
     ]
 
@@ -588,7 +595,9 @@ def _buffer() -> Format:
         carries=MEMORY_TRAITS,
         protocol="__buffer__",
         memory=buffer_memory,
-        variants={"noncontiguous": buffer_with_gaps, "readonly": memoryview.toreadonly},
+        samples=Samples(
+            variants={"noncontiguous": buffer_with_gaps, "readonly": memoryview.toreadonly}
+        ),
     )
 
 
@@ -601,8 +610,7 @@ def _answer() -> Format:
     )
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the way from each protocol of the host to NumPy."""
     return [
         _to_numpy("array_interface", from_array_interface, cost=Cost(4e-6)),

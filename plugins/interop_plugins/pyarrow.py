@@ -11,14 +11,25 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from interop.plugin import MEMORY_TRAITS, Conversion, Cost, DtypeFamily, Format, hookimpl, itself
+from interop.plugin import (
+    MEMORY_TRAITS,
+    Conversion,
+    Cost,
+    Declaration,
+    DtypeNames,
+    Format,
+    Limits,
+    Samples,
+    hookimpl,
+    itself,
+)
 
 from . import _pyarrow_arrays as arrays
 from . import _pyarrow_samples as samples
 from . import _pyarrow_tensors as tensors
 from ._pyarrow_types import DTYPES, NUMBERS, dtype_name
 
-__all__ = ["interop_conversions", "interop_dtypes", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 _BOOL, _DTYPE = frozenset({"bool"}), frozenset({"dtype"})
 _COPY, _DROP_MASK = frozenset({"copy"}), frozenset({"copy", "drop_mask"})
@@ -50,33 +61,37 @@ _format = partial(
     Format,
     requires="pyarrow",
     install="pip install pyarrow",
-    passable=False,  # NumPy shares as much, and more
+    transit=False,  # NumPy shares as much, and more
 )
 
 
 @hookimpl
-def interop_dtypes() -> Iterable[DtypeFamily]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats, the conversions and the names of dtypes."""
+    return [*_formats(), *_conversions(), *_dtypes()]
+
+
+def _dtypes() -> Iterable[DtypeNames]:
     """Return how Arrow names its types."""
-    return [DtypeFamily("pyarrow:DataType", dtype_name)]
+    return [DtypeNames("pyarrow:DataType", dtype_name)]
 
 
-@hookimpl
-def interop_formats() -> Iterable[Format]:
+def _formats() -> Iterable[Format]:
     """Return the formats of arrays, of tensors and of tables."""
     return [*_array_formats(), *_other_formats()]
 
 
 def _array_formats() -> Iterable[Format]:
-    common: dict[str, Any] = {"dtypes": DTYPES, "identity": itself}
+    common: dict[str, Any] = {"dtypes": DTYPES, "fast_path": itself}
     yield _format(
         "pyarrow",
         types=(*_TYPES, "pyarrow:Array"),
-        named_by=("pyarrow:Array",),
+        target_types=("pyarrow:Array",),
         describe=arrays.describe,
         carries=_MEMORY | _MASKED,
         memory=arrays.memory,
         ndims=_ONE,
-        variants=samples.VARIANTS,
+        samples=Samples(variants=samples.VARIANTS),
         **common,
     )
     yield _format(
@@ -86,7 +101,7 @@ def _array_formats() -> Iterable[Format]:
         carries=_MEMORY | _MASKED | _CHUNKED,
         memory=arrays.memory_of_chunks,
         ndims=_ONE,
-        variants=samples.CHUNKED_VARIANTS,
+        samples=Samples(variants=samples.CHUNKED_VARIANTS),
         **common,
     )
     nested: dict[str, Any] = {"carries": _MEMORY | _MASKED | _GAPS, "memory": arrays.memory}
@@ -116,7 +131,7 @@ def _other_formats() -> Iterable[Format]:
         dtypes=DTYPES,
         carries=_MASKED,
         ndims=frozenset({0}),
-        identity=itself,
+        fast_path=itself,
     )
     yield _format(
         "pyarrow.tensor",
@@ -126,7 +141,7 @@ def _other_formats() -> Iterable[Format]:
         carries=_READONLY | _GAPS | _UNALIGNED | {"broadcast"},
         memory=tensors.memory_of_tensor,
         fill=tensors.fill_tensor,
-        identity=itself,
+        fast_path=itself,
     )
     for name, type_, describe, sample in (
         ("table", "Table", tensors.describe_table, samples.table_of_tensors),
@@ -140,14 +155,13 @@ def _other_formats() -> Iterable[Format]:
             carries=_IMMUTABLE | _MASKED | {"mixed_columns", "no_columns"},
             memory=tensors.memory_of_columns,
             ndims=frozenset({2}),
-            obstacles=_OBSTACLES,
-            sample=sample,
-            identity=itself,
+            limits=Limits(refusal_hints=_OBSTACLES),
+            samples=Samples(make=sample),
+            fast_path=itself,
         )
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the hand-offs to and from NumPy and torch, and the steps within Arrow."""
     return [*_out(), *_into(), *_within()]
 
@@ -161,8 +175,8 @@ def _out() -> Iterable[Conversion]:
     ):
         taken = _IMMUTABLE | _UNALIGNED | _GAPS
         shared: dict[str, Any] = {"dtypes": NUMBERS, "takes": taken, "cost": Cost(1e-6)}
-        shortcut = arrays.numpy_shortcut if source == "pyarrow" else None
-        yield _out_of(source, to_numpy, shortcut=shortcut, **shared)
+        fast_path = arrays.numpy_fast_path if source == "pyarrow" else None
+        yield _out_of(source, to_numpy, fast_path=fast_path, **shared)
         # That it never changes gives nobody leave to write where the memory cannot be written.
         yield _out_of(source, to_numpy, requires=_READONLY, drops=_IMMUTABLE, **shared)
         taken |= _READONLY
@@ -188,11 +202,11 @@ def _out() -> Iterable[Conversion]:
         dtypes=NUMBERS,
         takes=_IMMUTABLE,
         cost=Cost(1e-6),
-        shortcut=arrays.torch_shortcut,
+        fast_path=arrays.torch_fast_path,
     )
     strided = _READONLY | _GAPS | _UNALIGNED | {"broadcast"}
     view = tensors.tensor_to_numpy
-    yield _out_of("pyarrow.tensor", view, takes=strided, cost=Cost(2e-7), shortcut=view)
+    yield _out_of("pyarrow.tensor", view, takes=strided, cost=Cost(2e-7), fast_path=view)
     yield _out_of("pyarrow.scalar", arrays.scalar_to_numpy, effects=_COPY, cost=Cost(1e-6))
     yield _filling("pyarrow.scalar", arrays.scalar_to_numpy)
     for source in ("pyarrow.table", "pyarrow.record_batch"):
@@ -227,8 +241,8 @@ def _into() -> Iterable[Conversion]:
         ("pyarrow.fixed_size_list", arrays.to_lists),
     ):
         into = partial(Conversion, "numpy", target, make, adds=_IMMUTABLE)
-        shortcut = arrays.array_shortcut if target == "pyarrow" else None
-        yield into(dtypes=NUMBERS, takes=_BLOCK, cost=Cost(2e-6), shortcut=shortcut)
+        fast_path = arrays.array_fast_path if target == "pyarrow" else None
+        yield into(dtypes=NUMBERS, takes=_BLOCK, cost=Cost(2e-6), fast_path=fast_path)
         cost = Cost(3e-6, 7e10)
         yield into(dtypes=_BOOL, takes=MEMORY_TRAITS, effects=_COPY, cost=cost, name="pack_bits")
     masked = partial(
@@ -244,7 +258,7 @@ def _into() -> Iterable[Conversion]:
         tensors.tensor_from_numpy,
         takes=_STRIDED,
         cost=Cost(1e-6),
-        shortcut=tensors.tensor_shortcut,
+        fast_path=tensors.tensor_fast_path,
     )
     yield Conversion(
         "numpy",

@@ -7,12 +7,21 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, UnknownValueError
-from interop.plugin import DTYPES, MEMORY_TRAITS, Conversion, Cost, Format, Spec, hookimpl
+from interop.plugin import (
+    DTYPES,
+    MEMORY_TRAITS,
+    Conversion,
+    Cost,
+    Declaration,
+    Format,
+    Spec,
+    hookimpl,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["interop_conversions", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 _NONE: frozenset[str] = frozenset()
 
@@ -98,7 +107,12 @@ def from_numpy(value: Any) -> Any:
 
 
 @hookimpl
-def interop_formats() -> Iterable[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> Iterable[Format]:
     """Return the one format of Python's own numbers and lists."""
     return [
         Format(
@@ -109,14 +123,13 @@ def interop_formats() -> Iterable[Format]:
             describe=describe,
             dtypes=_DTYPES,
             # One array may come out as a number, as a list, or as a list of lists.
-            named_by=(),
-            forgets=frozenset({"dtype", "shape"}),
+            target_types=(),
+            not_recoverable=frozenset({"dtype", "shape"}),
         )
     ]
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the ways to and from NumPy."""
     effects = frozenset({"copy"})
     # Every element is an object of its own in Python, hence the speed.

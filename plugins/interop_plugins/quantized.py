@@ -11,12 +11,24 @@ from math import prod
 from typing import Any
 
 from interop.errors import UnknownValueError
-from interop.plugin import Conversion, Cost, Format, Parts, QuantizedArray, Spec, hookimpl
+from interop.plugin import (
+    Components,
+    Conversion,
+    Cost,
+    Declaration,
+    Format,
+    Parts,
+    QuantizedArray,
+    Result,
+    Samples,
+    Spec,
+    hookimpl,
+)
 
 from . import _quantized_numbers as numbers
 from ._quantized_numbers import DTYPES, NUMPY_DTYPES, dtype_name
 
-__all__ = ["interop_conversions", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 _NONE: frozenset[str] = frozenset()
 _GRAD = frozenset({"grad"})
@@ -119,7 +131,7 @@ def _traits(part: Any) -> frozenset[str]:
     return frozenset(trait for trait, holds in found.items() if holds)
 
 
-def take_apart(value: QuantizedArray) -> Parts:
+def unpack(value: QuantizedArray) -> Parts:
     """Return the components, which are the very arrays of the value.
 
     But for scales, zero points and biases of dtypes that not all frameworks have: they are widened.
@@ -153,7 +165,7 @@ def _as_array(scalar: Any) -> Any:
     return np.asarray(scalar)
 
 
-def assemble(parts: Parts) -> QuantizedArray:
+def pack(parts: Parts) -> QuantizedArray:
     """Return the quantized array with the given components."""
     arrays, facts = parts.arrays, parts.facts
     return QuantizedArray(
@@ -172,7 +184,7 @@ def detach(value: QuantizedArray) -> QuantizedArray:
     found = _arrays(value).items()
     arrays = {role: part if part is None else part.detach() for role, part in found}
     if value.packed is None:
-        return assemble(_apart(value, arrays))
+        return pack(_apart(value, arrays))
     return QuantizedArray(
         **arrays,
         axis=value.axis,
@@ -186,7 +198,7 @@ def detach(value: QuantizedArray) -> QuantizedArray:
 def require_grad(value: QuantizedArray) -> QuantizedArray:
     """Return the quantized array with a scale that is a leaf of an autograd graph: a sample."""
     scale = value.scale.detach().requires_grad_()
-    return assemble(_apart(value, {**_arrays(value), "scale": scale}))
+    return pack(_apart(value, {**_arrays(value), "scale": scale}))
 
 
 def memory(value: QuantizedArray) -> tuple[tuple[int, int], ...]:
@@ -209,7 +221,12 @@ def _extent(part: Any) -> tuple[int, int]:
 
 
 @hookimpl
-def interop_formats() -> Iterable[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> Iterable[Format]:
     """Return one format for each framework that the components may be in."""
     return [
         Format(
@@ -221,26 +238,27 @@ def interop_formats() -> Iterable[Format]:
             carries=memory_traits | _BIASED | (_GRAD if framework == "torch" else _NONE),
             requires=framework,
             install=_INSTALL.get(framework, "pip install cupy-cuda13x"),
-            layout="affine",
-            components=framework,
-            roles={
-                "codes": "code_dtype",
-                "scale": "float64",
-                "zero_point": "int64",
-                "bias": "float64",
-            },
-            apart=_BIASED,
-            take_apart=take_apart,
-            assemble=assemble,
+            components=Components(
+                layout="affine",
+                format=framework,
+                roles={
+                    "codes": "code_dtype",
+                    "scale": "float64",
+                    "zero_point": "int64",
+                    "bias": "float64",
+                },
+                unpack_keeps=_BIASED,
+                unpack=unpack,
+                pack=pack,
+            ),
             memory=memory,
-            variants={"grad": require_grad} if framework == "torch" else {},
+            samples=Samples(variants={"grad": require_grad} if framework == "torch" else {}),
         )
         for framework, memory_traits in _MEMORY.items()
     ]
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the ways to real numbers, within each framework."""
     yield Conversion(
         "quantized.torch",
@@ -268,7 +286,7 @@ def interop_conversions() -> Iterable[Conversion]:
             takes=_MEMORY[framework] | _BIASED | _PACKED,
             drops=_PACKED | _BIASED,
             changes=frozenset({"dtype"}),
-            to_dtypes=dtypes,
+            result=Result(dtypes=dtypes),
             effects=frozenset({"dequantize"}),
             cost=Cost(latency, bandwidth),
             into=numbers.dequantize_into_numpy if framework == "numpy" else None,

@@ -12,12 +12,25 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any
 
-from interop.plugin import Conversion, Cost, Declined, Format, Parts, Spec, hookimpl, spread
+from interop.plugin import (
+    Components,
+    Conversion,
+    Cost,
+    Declaration,
+    Declined,
+    Format,
+    Parts,
+    Result,
+    Samples,
+    Spec,
+    hookimpl,
+    parallel_for,
+)
 
 from ._scipy_dense import dok_to_coo, to_dense, to_dense_into
 from ._scipy_samples import VARIANTS
 
-__all__ = ["interop_conversions", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 _NONE: frozenset[str] = frozenset()
 _COPY = frozenset({"copy"})
@@ -176,7 +189,7 @@ def _memory_traits(flags: int, arrays: tuple[Any, ...]) -> frozenset[str]:
     return frozenset(traits)
 
 
-def take_apart_compressed(value: Any) -> Parts:
+def unpack_compressed(value: Any) -> Parts:
     """Return the arrays of a csr, csc or bsr array, which share its memory."""
     if value.ndim != 2:
         msg = f"a {value.format} array of {value.ndim} axis is SciPy's alone; go through scipy.coo"
@@ -190,7 +203,7 @@ def take_apart_compressed(value: Any) -> Parts:
     return Parts(value.shape, arrays, {"canonical": bool(value.has_canonical_format)})
 
 
-def glance_compressed(value: Any) -> Any:
+def fast_unpack_compressed(value: Any) -> Any:
     """Return the arrays of a plain csr, csc or bsr array, or `NotImplemented`."""
     data, indices, pointers = value.data, value.indices, value.indptr
     if (
@@ -205,7 +218,7 @@ def glance_compressed(value: Any) -> Any:
     return Parts(shape, {"values": data, "indices": indices, "pointers": pointers}, _CANONICAL)
 
 
-def take_apart_coo(value: Any) -> Parts:
+def unpack_coo(value: Any) -> Parts:
     """Return the arrays of a coo array, which share its memory."""
     indices = {f"indices_{axis}": each for axis, each in enumerate(value.coords)}
     return Parts(
@@ -215,7 +228,7 @@ def take_apart_coo(value: Any) -> Parts:
     )
 
 
-def assemble_compressed(layout: str, parts: Parts) -> Any:
+def pack_compressed(layout: str, parts: Parts) -> Any:
     """Return a csr, csc or bsr array over given arrays."""
     arrays = parts.arrays
     values, canonical = arrays["values"], bool(parts.facts.get("canonical"))
@@ -270,7 +283,7 @@ def _blank(layout: str, canonical: bool) -> tuple[Any, tuple[str, ...], tuple[An
     return type(template), ("data", "indices", "indptr", "_shape", *state), tuple(state.values())
 
 
-def assemble_coo(parts: Parts) -> Any:
+def pack_coo(parts: Parts) -> Any:
     """Return a coo array over given arrays."""
     coords = tuple(parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape)))
     value = _type("coo")((parts.arrays["values"], coords), shape=parts.shape)
@@ -469,7 +482,7 @@ def _places(value: Any) -> Any:
             first = part * rows
             found[part] = np.flatnonzero(value[first : first + rows] != 0) + first * width
 
-    spread(work, len(found), value.nbytes)
+    parallel_for(work, len(found), value.nbytes)
     return np.concatenate(found)
 
 
@@ -497,23 +510,31 @@ def memory(value: Any) -> tuple[tuple[int, int], ...]:
 
 
 @hookimpl
-def interop_formats() -> Iterable[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> Iterable[Format]:
     """Return one format for each of SciPy's layouts."""
     return [
         *(_compressed_format(layout) for layout in _COMPRESSED),
         _format(
             "coo",
             describe_coo,
-            layout="coo",
-            components="numpy",
-            roles={"values": "dtype", "indices": "index_dtype"},
-            apart=_UNCOALESCED,
-            take_apart=take_apart_coo,
-            assemble=assemble_coo,
+            components=Components(
+                layout="coo",
+                format="numpy",
+                roles={"values": "dtype", "indices": "index_dtype"},
+                unpack_keeps=_UNCOALESCED,
+                unpack=unpack_coo,
+                pack=pack_coo,
+                pack_seconds=2.5e-5,
+            ),
             ndims=frozenset(range(1, 65)),
         ),
         # Its explicit zeros cannot be told from those that fill its diagonals.
-        _format("dia", describe_dia, forgets=frozenset({"nnz"}), ndims=_PLANE),
+        _format("dia", describe_dia, not_recoverable=frozenset({"nnz"}), ndims=_PLANE),
         _format("lil", describe_lists, ndims=_PLANE),
         _format("dok", describe_lists, ndims=_ROW_OR_PLANE),
     ]
@@ -523,13 +544,16 @@ def _compressed_format(layout: str) -> Format:
     return _format(
         layout,
         describe_compressed,
-        layout=layout,
-        components="numpy",
-        roles={"values": "dtype", "indices": "index_dtype", "pointers": "index_dtype"},
-        apart=_UNCOALESCED,
-        take_apart=take_apart_compressed,
-        glance=glance_compressed,
-        assemble=partial(assemble_compressed, layout),
+        components=Components(
+            layout=layout,
+            format="numpy",
+            roles={"values": "dtype", "indices": "index_dtype", "pointers": "index_dtype"},
+            unpack_keeps=_UNCOALESCED,
+            unpack=unpack_compressed,
+            fast_unpack=fast_unpack_compressed,
+            pack=partial(pack_compressed, layout),
+            pack_seconds=2.5e-5,
+        ),
         ndims=_ROW_OR_PLANE if layout == "csr" else _PLANE,
     )
 
@@ -538,8 +562,7 @@ def _format(name: str, describe: Callable[[Any], Spec], **fields: Any) -> Format
     return Format(
         f"scipy.{name}",
         types=(f"scipy.sparse:{name}_array", f"scipy.sparse:{name}_matrix"),
-        named_by=(f"scipy.sparse:{name}_array",),
-        handling=2.5e-5,
+        target_types=(f"scipy.sparse:{name}_array",),
         describe=describe,
         dtypes=_DTYPES,
         carries=_CARRIES,
@@ -547,14 +570,13 @@ def _format(name: str, describe: Callable[[Any], Spec], **fields: Any) -> Format
         install="pip install scipy",
         index_dtypes=_INDEX_DTYPES,
         memory=memory,
-        identity=as_it_is,
-        variants=VARIANTS,
+        fast_path=as_it_is,
+        samples=Samples(variants=VARIANTS),
         **fields,
     )
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the steps within each layout, between the layouts, and to and from dense arrays."""
     return [*_tidying(), *_layout_changes(), *_list_layouts(), *_densifying(), *_sparsifying()]
 
@@ -587,7 +609,7 @@ def _unifying(layout: str) -> Conversion:
         requires=_MIXED,
         drops=_MIXED,
         shares=True,
-        index_dtype="int64",
+        result=Result(index_dtype="int64"),
     )
 
 
@@ -629,7 +651,7 @@ def _layout_changes() -> Iterable[Conversion]:
 
 def _list_layouts() -> Iterable[Conversion]:
 
-    narrow = {"index_dtype": "int32"}
+    narrow = {"result": Result(index_dtype="int32")}
     return [
         _copying("coo", "dia", coo_to_dia, 1e9, takes=_VIEWABLE, ndims=_PLANE, **narrow),
         _copying("dia", "csr", dia_to_csr, 2e9, takes=_VIEWABLE, **narrow),
@@ -673,7 +695,7 @@ def _sparsifying() -> Iterable[Conversion]:
             dtypes=_DTYPES,
             takes=_VIEWABLE,
             ndims=ndims,
-            index_dtype="int32",
+            result=Result(index_dtype="int32"),
             effects=_COPY,
             cost=Cost(2e-5, bandwidth),
         )

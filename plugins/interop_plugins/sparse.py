@@ -18,11 +18,24 @@ from typing import Any
 from weakref import ref
 
 from interop.errors import HandOffError
-from interop.plugin import MEMORY_TRAITS, Conversion, Cost, Declined, Format, Parts, Spec, hookimpl
+from interop.plugin import (
+    MEMORY_TRAITS,
+    Components,
+    Conversion,
+    Cost,
+    Declaration,
+    Declined,
+    Format,
+    Parts,
+    Result,
+    Samples,
+    Spec,
+    hookimpl,
+)
 
 from . import _sparse_samples as samples
 
-__all__ = ["interop_conversions", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 _NONE: frozenset[str] = frozenset()
 _COPY = frozenset({"copy"})
@@ -199,7 +212,7 @@ def _canonical_anyway(value: Any) -> bool:
 # ---------------------------------------------------------------------- components
 
 
-def take_coo_apart(value: Any) -> Parts:
+def unpack_coo(value: Any) -> Parts:
     """Return the arrays of a COO array; the coordinates along each axis are a view."""
     if not value.shape:
         msg = "a sparse array of no axes has no coordinates to hand over; go through numpy"
@@ -208,7 +221,7 @@ def take_coo_apart(value: Any) -> Parts:
     return Parts(value.shape, {"values": value.data, **rows}, _facts(value))
 
 
-def take_rows_apart(value: Any) -> Parts:
+def unpack_rows(value: Any) -> Parts:
     """Return the arrays of a GCXS array of two axes, which share its memory."""
     pointers = value.indptr
     if pointers[0]:
@@ -229,7 +242,7 @@ def _facts(value: Any) -> dict[str, Any]:
     return {"canonical": canonical, "fill_value": value.fill_value}
 
 
-def assemble_coo(parts: Parts) -> Any:
+def pack_coo(parts: Parts) -> Any:
     """Return a COO array over given values; the coordinates are copied into one array."""
     import numpy as np
 
@@ -247,7 +260,7 @@ def _coo(coords: Any, data: Any, shape: tuple[int, ...], facts: Any = None) -> A
     return sparse.COO(coords, data, shape, has_duplicates=False, sorted=True, fill_value=fill)
 
 
-def assemble_rows(layout: str, parts: Parts) -> Any:
+def pack_rows(layout: str, parts: Parts) -> Any:
     """Return a GCXS array of two axes over given arrays."""
     arrays = parts.arrays
     given = (arrays["values"], arrays["indices"], arrays["pointers"])
@@ -406,7 +419,7 @@ def _places(value: Any) -> tuple[tuple[Any, Any], Any]:
     """Return the rows, the columns and the values of a GCXS array of two axes."""
     import numpy as np
 
-    arrays = take_rows_apart(value).arrays
+    arrays = unpack_rows(value).arrays
     minor, pointers = arrays["indices"], arrays["pointers"]
     major = np.repeat(np.arange(len(pointers) - 1, dtype=minor.dtype), np.diff(pointers))
     coords = (major, minor) if _layout(value) == "csr" else (minor, major)
@@ -529,24 +542,31 @@ def memory(value: Any) -> tuple[tuple[int, int], ...]:
 
 
 @hookimpl
-def interop_formats() -> Iterable[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> Iterable[Format]:
     """Return the formats of COO and DOK, and those that a GCXS array may be.
 
     ``to="sparse.gcxs"`` means any of the latter.
     """
-    parts = {"components": "numpy", "apart": _UNCOALESCED | _FILL}
+    components = partial(Components, format="numpy", unpack_keeps=_UNCOALESCED | _FILL)
     roles = {"values": "dtype", "indices": "index_dtype"}
     yield _format(
         "coo",
         "COO",
         describe_coo,
-        layout="coo",
-        roles=roles,
-        take_apart=take_coo_apart,
-        assemble=assemble_coo,
-        restacks=frozenset({"indices"}),
-        variants=samples.COO,
-        **parts,
+        components=components(
+            layout="coo",
+            roles=roles,
+            unpack=unpack_coo,
+            pack=pack_coo,
+            pack_copies=frozenset({"indices"}),
+            pack_seconds=1.5e-5,
+        ),
+        samples=Samples(variants=samples.COO),
     )
     for layout in _AXES:
         yield _format(
@@ -554,22 +574,22 @@ def interop_formats() -> Iterable[Format]:
             "GCXS",
             describe_gcxs,
             dtypes=_PLAIN,
-            layout=layout,
-            roles={**roles, "pointers": "index_dtype"},
-            take_apart=take_rows_apart,
-            assemble=partial(assemble_rows, layout),
+            components=components(
+                layout=layout,
+                roles={**roles, "pointers": "index_dtype"},
+                unpack=unpack_rows,
+                pack=partial(pack_rows, layout),
+                pack_seconds=1e-4,
+            ),
             ndims=_PLANE,
-            handling=1e-4,  # the library checks every array that it makes
-            variants=samples.ROWS,
-            **parts,
+            samples=Samples(variants=samples.ROWS),
         )
-    others: dict[str, Any] = {"dtypes": _PLAIN, "ndims": _NOT_PLANE, "variants": samples.FILLED}
-    yield _format("gcxs.nd", "GCXS", describe_gcxs, **others)
-    yield _format("dok", "DOK", describe_dok, variants=samples.FILLED)
+    filled = Samples(variants=samples.FILLED)
+    yield _format("gcxs.nd", "GCXS", describe_gcxs, dtypes=_PLAIN, ndims=_NOT_PLANE, samples=filled)
+    yield _format("dok", "DOK", describe_dok, samples=filled)
 
 
 def _format(name: str, type_: str, describe: Callable[[Any], Spec], **fields: Any) -> Format:
-    usual = {"dtypes": _DTYPES, "handling": 1.5e-5}
     return Format(
         f"sparse.{name}",
         types=(f"sparse:{type_}",),
@@ -579,13 +599,12 @@ def _format(name: str, type_: str, describe: Callable[[Any], Spec], **fields: An
         install="pip install sparse",
         index_dtypes=_INDEX_DTYPES,
         memory=memory,
-        passable=False,  # nothing that it makes is made faster than by SciPy
-        **{**usual, **fields},
+        transit=False,  # nothing that it makes is made faster than by SciPy
+        **{"dtypes": _DTYPES, **fields},
     )
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the steps within the library, to and from dense arrays, and those shared with torch.
 
     To and from every other library it is a matter of components.
@@ -624,7 +643,14 @@ def _layout_changes() -> Iterable[Conversion]:
         _copying("gcxs.csc", "coo", rows_to_coo, Cost(4e-5, 5.5e8), takes=loose),
         _copying("coo", "gcxs.nd", coo_to_nd, Cost(3.6e-4, 8e8), **rest),
         _copying("gcxs.nd", "coo", nd_to_coo, Cost(4.7e-4, 6e8), takes=taken),
-        _copying("coo", "dok", coo_to_dok, Cost(1e-5, 1.6e8), takes=taken, index_dtype="int64"),
+        _copying(
+            "coo",
+            "dok",
+            coo_to_dok,
+            Cost(1e-5, 1.6e8),
+            takes=taken,
+            result=Result(index_dtype="int64"),
+        ),
         _copying("dok", "coo", dok_to_coo, Cost(3.5e-5, 1.1e8), takes=_FILL),
     ]
 
@@ -652,7 +678,7 @@ def _densifying() -> Iterable[Conversion]:
         dense_to_coo,
         dtypes=_DTYPES,
         takes=_VIEWABLE,
-        index_dtype="int64",
+        result=Result(index_dtype="int64"),
         effects=_COPY,
         cost=Cost(2.5e-5, 5.5e9),
     )

@@ -11,13 +11,26 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from interop.plugin import MEMORY_TRAITS, Conversion, Cost, DtypeFamily, Format, hookimpl
+from interop.plugin import (
+    MEMORY_TRAITS,
+    Components,
+    Conversion,
+    Cost,
+    Declaration,
+    DtypeNames,
+    Format,
+    Limits,
+    NoTrace,
+    Result,
+    Samples,
+    hookimpl,
+)
 
 from . import _tensorflow_dense as dense
 from . import _tensorflow_describe as known
 from . import _tensorflow_sparse as sparse
 
-__all__ = ["interop_conversions", "interop_dtypes", "interop_formats", "interop_shields"]
+__all__ = ["interop_declarations"]
 
 _COPY, _TRANSFER, _DENSIFY = frozenset({"copy"}), frozenset({"transfer"}), frozenset({"densify"})
 _IMMUTABLE, _VARIABLE = frozenset({"immutable"}), frozenset({"variable"})
@@ -78,37 +91,40 @@ _COMMON: dict[str, Any] = {
     "devices": _DEVICES,
     "requires": "tensorflow",
     "install": "pip install tensorflow",
-    "obstacles": _OBSTACLES,
-    "passable": False,  # it copies what comes in
+    "limits": Limits(refusal_hints=_OBSTACLES),
+    "transit": False,  # it copies what comes in
 }
 
 
 @hookimpl
-def interop_shields() -> Iterable[Callable[[Any], None]]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats, the conversions, the names of dtypes and what its compiler must not trace."""
+    return [*_formats(), *_conversions(), *_dtypes(), *map(NoTrace, _shields())]
+
+
+def _shields() -> Iterable[Callable[[Any], None]]:
     """Return what keeps AutoGraph out of conversions."""
     return [known.shield]
 
 
-@hookimpl
-def interop_dtypes() -> Iterable[DtypeFamily]:
+def _dtypes() -> Iterable[DtypeNames]:
     """Return how TensorFlow names its dtypes."""
-    return [DtypeFamily("tensorflow:DType", known.dtype_name)]
+    return [DtypeNames("tensorflow:DType", known.dtype_name)]
 
 
-@hookimpl
-def interop_formats() -> Iterable[Format]:
+def _formats() -> Iterable[Format]:
     """Return the format of tensors and variables, and those of sparse ones."""
     return [
         Format(
             "tensorflow",
             types=_TYPES,
-            named_by=("tensorflow:Tensor", "tensorflow.python.framework.ops:EagerTensor"),
+            target_types=("tensorflow:Tensor", "tensorflow.python.framework.ops:EagerTensor"),
             describe=known.describe,
             carries=_IMMUTABLE | _ODD,
             memory=dense.memory,
             fill=dense.fill,
-            identity=_itself,
-            variants={"variable": dense.variable},
+            fast_path=_itself,
+            samples=Samples(variants={"variable": dense.variable}),
             **_COMMON,
         ),
         Format(
@@ -116,19 +132,21 @@ def interop_formats() -> Iterable[Format]:
             types=("tensorflow:SparseTensor",),
             describe=sparse.describe,
             carries=_UNCOALESCED | _ODD,
-            layout="coo",
-            components="tensorflow",
-            roles={"values": "dtype", "indices": "index_dtype"},
-            apart=_UNCOALESCED,
-            take_apart=sparse.take_apart,
-            assemble=sparse.assemble,
-            unstacks=frozenset({"indices"}),
-            restacks=frozenset({"indices"}),
+            components=Components(
+                layout="coo",
+                format="tensorflow",
+                roles={"values": "dtype", "indices": "index_dtype"},
+                unpack_keeps=_UNCOALESCED,
+                unpack=sparse.unpack,
+                pack=sparse.pack,
+                unpack_copies=frozenset({"indices"}),
+                pack_copies=frozenset({"indices"}),
+                pack_seconds=4e-5,
+            ),
             ndims=_SOME_AXES,
             index_dtypes=frozenset({"int64"}),
             memory=sparse.memory,
-            handling=4e-5,
-            variants={"uncoalesced": sparse.twice},
+            samples=Samples(variants={"uncoalesced": sparse.twice}),
             **_COMMON,
         ),
         Format(
@@ -138,7 +156,7 @@ def interop_formats() -> Iterable[Format]:
             carries=_IMMUTABLE | _UNCOALESCED | _ODD | {"shapeless", "foreign", "invalid_indices"},
             index_dtypes=frozenset({"int32", "int64"}),
             memory=sparse.memory,
-            sample=sparse.sample_slices,
+            samples=Samples(make=sparse.sample_slices),
             **_COMMON,
         ),
     ]
@@ -149,8 +167,7 @@ def _itself(value: Any) -> Any:
     return value
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the hand-offs to and from the others, and the steps within TensorFlow."""
     return [*_out(), *_snapshots(), *_into(), *_within(), *_sparse_steps(), *_slices_steps()]
 
@@ -166,7 +183,7 @@ def _out() -> Iterable[Conversion]:
         dense.to_numpy,
         dtypes=_PLAIN,
         ndims=_AXES,
-        shortcut=dense.numpy_shortcut,
+        fast_path=dense.numpy_fast_path,
         cost=Cost(8e-7),
     )
     yield make(
@@ -174,7 +191,7 @@ def _out() -> Iterable[Conversion]:
         dense.narrow_to_numpy,
         dtypes=known.NARROW,
         ndims=_AXES,
-        shortcut=dense.numpy_shortcut,
+        fast_path=dense.numpy_fast_path,
         cost=Cost(1.5e-6),
     )
     yield make(
@@ -183,7 +200,7 @@ def _out() -> Iterable[Conversion]:
         dtypes=known.DLPACK_DTYPES,
         ndims=_AXES,
         devices=_CPU | _SHARED,
-        shortcut=dense.torch_shortcut,
+        fast_path=dense.torch_fast_path,
         cost=Cost(1.3e-6),
     )
     for target, module in (("cupy", "cupy"), ("jax", "jax.dlpack")):
@@ -202,7 +219,7 @@ def _out() -> Iterable[Conversion]:
         devices=_ACCELERATORS,
         ndims=_AXES,
         changes=_DEVICE,
-        to_devices=_CPU,
+        result=Result(devices=_CPU),
         effects=_TRANSFER,
         cost=_WIRE,
     )
@@ -219,7 +236,7 @@ def _snapshots() -> Iterable[Conversion]:
         devices=_ACCELERATORS,
         ndims=_AXES,
         changes=_DEVICE,
-        to_devices=_CPU,
+        result=Result(devices=_CPU),
         effects=_TRANSFER,
         cost=_WIRE,
     )
@@ -229,7 +246,7 @@ def _into() -> Iterable[Conversion]:
     make = partial(Conversion, "numpy", "tensorflow", adds=_IMMUTABLE, takes=MEMORY_TRAITS)
     yield make(
         dense.from_numpy,
-        shortcut=dense.tensorflow_shortcut,
+        fast_path=dense.tensorflow_fast_path,
         effects=_COPY,
         cost=Cost(4e-6, 1.5e10),
     )
@@ -237,7 +254,7 @@ def _into() -> Iterable[Conversion]:
         yield make(
             dense.from_numpy,
             dtypes=dtypes,
-            to_dtypes=dtypes,
+            result=Result(dtypes=dtypes),
             changes=_DTYPE,
             effects=_COPY,
             cost=Cost(5e-6, 8e9),
@@ -247,7 +264,7 @@ def _into() -> Iterable[Conversion]:
         dense.upload,
         dtypes=_MOVABLE,
         changes=_DEVICE,
-        to_devices=_ACCELERATORS,
+        result=Result(devices=_ACCELERATORS),
         effects=_TRANSFER,
         cost=_WIRE,
     )
@@ -260,7 +277,7 @@ def _within() -> Iterable[Conversion]:
     yield make(dense.deep_copy, dtypes=_COPIED_THERE, cost=Cost(2e-5, 1e12), **there)
     # On the host NumPy casts, on the way in, and by the same rules for all.
     reals = _REAL & _MOVABLE
-    there.update(dtypes=reals, to_dtypes=reals, changes=_DTYPE)
+    there.update(dtypes=reals, result=Result(dtypes=reals), changes=_DTYPE)
     yield make(dense.cast, cost=Cost(3e-5, 1e12), **there)
     yield make(
         dense.move, devices=None, dtypes=_MOVABLE, changes=_DEVICE, effects=_TRANSFER, cost=_WIRE
@@ -295,7 +312,11 @@ def _sparse_steps() -> Iterable[Conversion]:
         cost=Cost(1.5e-4, 2e8),
         **written,
     )
-    told: dict[str, Any] = {"index_dtype": "int64", "cost": Cost(6e-5, 1e9), **written}
+    told: dict[str, Any] = {
+        "result": Result(index_dtype="int64"),
+        "cost": Cost(6e-5, 1e9),
+        **written,
+    }
     yield Conversion("tensorflow", name, sparse.from_tensor, takes=_IMMUTABLE, **told)
     yield Conversion(
         "numpy", name, sparse.from_array, takes=MEMORY_TRAITS, dtypes=known.DTYPES, **told
@@ -321,7 +342,7 @@ def _slices_steps() -> Iterable[Conversion]:
         "tensorflow.sparse",
         sparse.slices_to_sparse,
         ndims=_SOME_AXES,
-        index_dtype="int64",
+        result=Result(index_dtype="int64"),
         adds=_IMMUTABLE,
         effects=_COPY,
         cost=Cost(1e-4, 1e9),

@@ -13,11 +13,17 @@ from typing import Any
 from interop.plugin import (
     DTYPES,
     Autodiff,
+    Components,
     Conversion,
     Cost,
-    DtypeFamily,
+    Declaration,
+    DtypeNames,
     Format,
-    Trouble,
+    NoTrace,
+    Problem,
+    Problems,
+    Result,
+    Samples,
     hookimpl,
 )
 
@@ -29,14 +35,7 @@ from ._torch_autodiff import attach, vjp
 from ._torch_compile import shield
 from ._torch_describe import BIT_DTYPES, DTYPE_NAMES, describe, dtype_name, memory
 
-__all__ = [
-    "interop_autodiffs",
-    "interop_conversions",
-    "interop_dtypes",
-    "interop_formats",
-    "interop_shields",
-    "interop_troubles",
-]
+__all__ = ["interop_declarations"]
 
 _NONE: frozenset[str] = frozenset()
 _GRAD, _SUBCLASS, _ZERO = frozenset({"grad"}), frozenset({"subclass"}), frozenset({"zero_tensor"})
@@ -84,31 +83,39 @@ _INSTALL = "pip install torch"
 
 
 @hookimpl
-def interop_shields() -> Iterable[Callable[[Any], None]]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats, the conversions, the names of dtypes, the differentiation, what its compiler must not trace and what may be wrong with an installation."""
+    return [
+        *_formats(),
+        *_conversions(),
+        *_dtypes(),
+        *_autodiffs(),
+        *map(NoTrace, _shields()),
+        Problems(_troubles),
+    ]
+
+
+def _shields() -> Iterable[Callable[[Any], None]]:
     """Return what keeps torch.compile out of conversions."""
     return [shield]
 
 
-@hookimpl
-def interop_autodiffs() -> Iterable[Autodiff]:
+def _autodiffs() -> Iterable[Autodiff]:
     """Return how it differentiates."""
     return [Autodiff("torch", vjp, attach)]
 
 
-@hookimpl
-def interop_dtypes() -> Iterable[DtypeFamily]:
+def _dtypes() -> Iterable[DtypeNames]:
     """Return how torch names its dtypes."""
-    return [DtypeFamily("torch:dtype", dtype_name)]
+    return [DtypeNames("torch:dtype", dtype_name)]
 
 
-@hookimpl
-def interop_troubles() -> Iterable[Trouble]:
+def _troubles() -> Iterable[Problem]:
     """Return what is wrong with torch as it is installed here."""
     return _torch_troubles.found()
 
 
-@hookimpl
-def interop_formats() -> Iterable[Format]:
+def _formats() -> Iterable[Format]:
     """Return the format of dense tensors, and those of the layouts that share its type."""
     return [
         Format(
@@ -118,31 +125,33 @@ def interop_formats() -> Iterable[Format]:
             dtypes=DTYPE_NAMES,
             devices=_DEVICES,
             carries=_CARRIES | {"traced"},  # which no step takes
-            speaks={"dlpack": DTYPE_NAMES},
+            exports={"dlpack": DTYPE_NAMES},
             requires="torch",
             install=_INSTALL,
             memory=memory,
             fill=dense.fill,
-            variants=samples.DENSE,
+            samples=Samples(variants=samples.DENSE),
         ),
         *(_sparse_format(layout) for layout in _LAYOUTS),
         _format(
             "quantized",
             dtypes=frozenset({"float32"}),
             carries=_GAPS,
-            layout="affine",
-            components="torch",
-            roles={"codes": "code_dtype", "scale": "float64", "zero_point": "int64"},
-            take_apart=composite.take_apart_quantized,
-            glance=composite.glance_quantized,
-            assemble=composite.assemble_quantized,
-            handling=2e-5,
-            variants=samples.QUANTIZED,
+            components=Components(
+                layout="affine",
+                format="torch",
+                roles={"codes": "code_dtype", "scale": "float64", "zero_point": "int64"},
+                unpack=composite.unpack_quantized,
+                fast_unpack=composite.fast_unpack_quantized,
+                pack=composite.pack_quantized,
+                pack_seconds=2e-5,
+            ),
+            samples=Samples(variants=samples.QUANTIZED),
         ),
         _format(
             "mkldnn",
             dtypes=frozenset({"float32", "bfloat16", "float16", "int8", "uint8"}),
-            sample=samples.mkldnn,
+            samples=Samples(make=samples.mkldnn),
         ),
     ]
 
@@ -154,27 +163,33 @@ def _sparse_format(layout: str) -> Format:
             layout,
             dtypes=DTYPE_NAMES,
             carries=_SPARSE_TRAITS | _UNCOALESCED,
-            layout="coo",
-            components="torch",
-            roles=roles,
-            apart=_UNCOALESCED,
-            variants=samples.COO,
-            take_apart=composite.take_apart_coo,
-            assemble=composite.assemble_coo,
-            restacks=frozenset({"indices"}),
+            components=Components(
+                layout="coo",
+                format="torch",
+                roles=roles,
+                unpack_keeps=_UNCOALESCED,
+                unpack=composite.unpack_coo,
+                pack=composite.pack_coo,
+                pack_copies=frozenset({"indices"}),
+            ),
+            samples=Samples(variants=samples.COO),
             index_dtypes=frozenset({"int64"}),
         )
     return _format(
         layout,
         dtypes=DTYPE_NAMES,
         carries=_SPARSE_TRAITS | {"batched"},
-        layout=layout.removeprefix("sparse_"),
-        components="torch",
-        roles={**roles, "pointers": "index_dtype"},
-        take_apart=composite.take_apart_compressed,
-        variants=samples.SPARSE,
-        glance=None if layout in _BLOCKS else partial(composite.glance_rows, f"torch.{layout}"),
-        assemble=partial(composite.assemble_compressed, layout),
+        components=Components(
+            layout=layout.removeprefix("sparse_"),
+            format="torch",
+            roles={**roles, "pointers": "index_dtype"},
+            unpack=composite.unpack_compressed,
+            fast_unpack=None
+            if layout in _BLOCKS
+            else partial(composite.fast_unpack_rows, f"torch.{layout}"),
+            pack=partial(composite.pack_compressed, layout),
+        ),
+        samples=Samples(variants=samples.SPARSE),
         index_dtypes=frozenset({"int32", "int64"}),
     )
 
@@ -192,8 +207,7 @@ def _format(name: str, **fields: Any) -> Format:
     )
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return every step that torch or NumPy can make with a tensor."""
     return [
         *_views(),
@@ -233,13 +247,15 @@ def _views() -> Iterable[Conversion]:
             drops=_SUBCLASS,
             cost=Cost(1e-6),
         ),
-        _step("as_bits", dense.view_as, dtypes=BIT_DTYPES, takes=_LAYOUT, bits="pack"),
+        _step(
+            "as_bits", dense.view_as, dtypes=BIT_DTYPES, takes=_LAYOUT, result=Result(bits="carry")
+        ),
         _step(
             "from_bits",
             dense.view_as,
             dtypes=frozenset({"uint8", "uint16"}),
             takes=_LAYOUT,
-            bits="unpack",
+            result=Result(bits="restore"),
         ),
     ]
 
@@ -287,7 +303,7 @@ def _moves(
             dtypes=dtypes,
             takes=takes,
             changes=frozenset({"device"}),
-            to_devices=to_devices,
+            result=Result(devices=to_devices),
             effects=_TRANSFER,
             cost=_WIRE,
         )
@@ -306,7 +322,7 @@ def _casts() -> Iterable[Conversion]:
         ("cast_narrow", _SLOW, _REALS, 2e9, 5e9),
         ("cast_complex", _COMPLEX, _COMPLEX, 1.9e10, 1.2e11),
     ):
-        pairs: dict[str, Any] = {"dtypes": source, "to_dtypes": target, "devices": _CPU}
+        pairs: dict[str, Any] = {"dtypes": source, "result": Result(dtypes=target), "devices": _CPU}
         taken = _BLOCK | _GRAD
         yield _cast(name, cost=Cost(2e-6, speed, cached), takes=taken, **pairs)
         # torch walks what is strided one by one.
@@ -319,8 +335,8 @@ def _casts() -> Iterable[Conversion]:
         yield _cast(f"{name}_in_order", dense.cast_in_order, cost=cost, **kept)
     yield from _casts_as_numpy()
     there = partial(_cast, devices=_ACCELERATORS, takes=_LAYOUT | _GRAD, cost=Cost(1e-5, 1e12))
-    yield there("cast_there", dtypes=_REAL, to_dtypes=DTYPE_NAMES)
-    yield there("cast_complex_there", dtypes=_COMPLEX, to_dtypes=_COMPLEX)
+    yield there("cast_there", dtypes=_REAL, result=Result(dtypes=DTYPE_NAMES))
+    yield there("cast_complex_there", dtypes=_COMPLEX, result=Result(dtypes=_COMPLEX))
 
 
 def _casts_as_numpy() -> Iterable[Conversion]:
@@ -328,9 +344,9 @@ def _casts_as_numpy() -> Iterable[Conversion]:
     make = partial(_cast, function=dense.cast_as_numpy, devices=_CPU, requires=_GRAD, takes=_LAYOUT)
     clipped = _NUMPY & _REAL - _WHOLE
     cost = Cost(3e-6, 2e9)
-    yield make("cast_as_numpy", dtypes=clipped, to_dtypes=_CLIPPED, cost=cost)
+    yield make("cast_as_numpy", dtypes=clipped, result=Result(dtypes=_CLIPPED), cost=cost)
     half = frozenset({"float16"})
-    yield make("cast_double_as_numpy", dtypes=_DOUBLE, to_dtypes=half, cost=cost)
+    yield make("cast_double_as_numpy", dtypes=_DOUBLE, result=Result(dtypes=half), cost=cost)
 
 
 def _cast(name: str, function: Any = dense.cast, **fields: Any) -> Conversion:
@@ -340,8 +356,8 @@ def _cast(name: str, function: Any = dense.cast, **fields: Any) -> Conversion:
 def _numpy() -> Iterable[Conversion]:
     """Return the hand-offs between tensors and arrays."""
     wide, bits = Cost(5e-7), Cost(1.2e-6)
-    out: dict[str, Any] = {"takes": _LAYOUT, "shortcut": dense.numpy_shortcut}
-    back: dict[str, Any] = {"takes": _SHAREABLE, "shortcut": dense.torch_shortcut}
+    out: dict[str, Any] = {"takes": _LAYOUT, "fast_path": dense.numpy_fast_path}
+    back: dict[str, Any] = {"takes": _SHAREABLE, "fast_path": dense.torch_fast_path}
     yield from (
         Conversion("torch", "numpy", dense.tensor_to_numpy, dtypes=_NUMPY, cost=wide, **out),
         Conversion("torch", "numpy", dense.bits_to_numpy, dtypes=BIT_DTYPES, cost=bits, **out),
@@ -363,7 +379,7 @@ def _numpy() -> Iterable[Conversion]:
             devices=_ACCELERATORS,
             takes=_LAYOUT,
             changes=frozenset({"device"}),
-            to_devices=_CPU,
+            result=Result(devices=_CPU),
             effects=_TRANSFER,
             cost=_WIRE,
         ),
@@ -378,7 +394,7 @@ def _protocols() -> Iterable[Conversion]:
             "dlpack",
             "torch",
             dense.from_dlpack,
-            shortcut=dense.dlpack_shortcut,
+            fast_path=dense.dlpack_fast_path,
             dtypes=DTYPE_NAMES,
             devices=frozenset({"cpu", "cuda"}),
             takes=_SHAREABLE,
@@ -480,7 +496,7 @@ def _layout_changes() -> Iterable[Conversion]:
             dtypes=_SPARSE_MATH,
             takes=_GRAD | _LAYOUT,
             ndims=matrix,
-            index_dtype="int64",
+            result=Result(index_dtype="int64"),
             effects=_COPY,
             cost=Cost(1e-4, 1e9),
         )
@@ -508,7 +524,7 @@ def _layout_changes() -> Iterable[Conversion]:
             ndims=None if to_coo and not source else matrix,
             # The order of columns and of blocks is not that of coordinates.
             adds=_UNCOALESCED if to_coo and source not in ("", "sparse_csr") else _NONE,
-            index_dtype="int64" if to_coo or not source else None,
+            result=Result(index_dtype="int64" if to_coo or not source else None),
             effects=_COPY,
             shares=shares,
             cost=Cost(2e-5, speed),

@@ -10,13 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from interop.plugin import Conversion, Cost, Format, hookimpl
+from interop.plugin import (
+    Components,
+    Conversion,
+    Cost,
+    Declaration,
+    Format,
+    Limits,
+    Samples,
+    hookimpl,
+)
 
 from . import _torchao_dense as dense
 from . import _torchao_tensors as tensors
-from ._torchao_assembly import assemble
+from ._torchao_assembly import pack
 
-__all__ = ["interop_conversions", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 _GRAD, _GAPS = frozenset({"grad"}), frozenset({"noncontiguous"})
 _BIASED, _SCALED = frozenset({"biased"}), frozenset({"act_pre_scale"})
@@ -54,7 +63,12 @@ _NF4_OBSTACLES = {
 
 
 @hookimpl
-def interop_formats() -> Iterable[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> Iterable[Format]:
     """Return a format for each class whose codes are known, and two for all others."""
     for name, (type_, roles, traits) in _CODED.items():
         yield _format(
@@ -62,19 +76,26 @@ def interop_formats() -> Iterable[Format]:
             types=(f"torchao.quantization:{type_}",),
             dtypes=_DTYPES,
             carries=_GRAD | _GAPS | traits,
-            apart=traits,
-            layout="affine",
-            roles=_ROLES | roles,
-            take_apart=tensors.take_apart,
-            assemble=partial(assemble, name),
-            unstacks=frozenset({"codes"}) if name == "torchao.int4" else frozenset(),
-            restacks=frozenset({"codes"}) if name == "torchao.int4" else frozenset(),
-            obstacles=_OBSTACLES,
-            handling=3e-5,
+            components=Components(
+                layout="affine",
+                format="torch",
+                unpack_keeps=traits,
+                roles=_ROLES | roles,
+                unpack=tensors.unpack,
+                pack=partial(pack, name),
+                unpack_copies=frozenset({"codes"}) if name == "torchao.int4" else frozenset(),
+                pack_copies=frozenset({"codes"}) if name == "torchao.int4" else frozenset(),
+                pack_seconds=3e-5,
+            ),
+            limits=Limits(refusal_hints=_OBSTACLES),
         )
     nf4 = ("torchao.quantization:NF4Tensor", "torchao.dtypes:NF4Tensor")
-    yield _format("torchao.nf4", types=nf4, dtypes=_REALS, obstacles=_NF4_OBSTACLES)
-    yield _format("torchao.opaque", types=(_BASE,), dtypes=_REALS, obstacles=_OBSTACLES)
+    yield _format(
+        "torchao.nf4", types=nf4, dtypes=_REALS, limits=Limits(refusal_hints=_NF4_OBSTACLES)
+    )
+    yield _format(
+        "torchao.opaque", types=(_BASE,), dtypes=_REALS, limits=Limits(refusal_hints=_OBSTACLES)
+    )
 
 
 def _format(name: str, **fields: object) -> Format:
@@ -84,20 +105,17 @@ def _format(name: str, **fields: object) -> Format:
             "describe": tensors.describe,
             "devices": _DEVICES,
             "carries": _GRAD,
-            "components": "torch",
             "requires": "torchao",
             "install": _INSTALL,
             "memory": tensors.memory,
-            "passable": False,
-            "sample": dense.SAMPLES[name],
-            "variants": dense.VARIANTS,
+            "transit": False,
+            "samples": Samples(dense.SAMPLES[name], dense.VARIANTS),
             **fields,
         }  # type: ignore[arg-type]
     )
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the ways out of graphs, and to the numbers of tensors whose codes are not known."""
     for name, (_, _, traits) in _CODED.items():
         yield Conversion(

@@ -19,9 +19,11 @@ from interop.plugin import (
     TRAITS,
     Conversion,
     Cost,
+    Declaration,
     Declined,
     Format,
     Spec,
+    Wrapper,
     hookimpl,
 )
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     import xarray as xr
 
-__all__ = ["interop_conversions", "interop_formats"]
+__all__ = ["interop_declarations"]
 
 _COPY, _DTYPE = frozenset({"copy"}), frozenset({"dtype"})
 _UNLOADED = frozenset({"unloaded"})
@@ -164,7 +166,12 @@ def _dtype(name: str) -> Any:
 
 
 @hookimpl
-def interop_formats() -> Iterable[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> Iterable[Format]:
     """Return the formats of Variables and DataArrays."""
     # Of several arrays, in order to be refused with the reason.
     for name, types in (
@@ -174,22 +181,20 @@ def interop_formats() -> Iterable[Format]:
         yield Format(
             f"xarray.{name.lower()}",
             types=types,
-            named_by=(f"xarray:{name}",),
+            target_types=(f"xarray:{name}",),
             describe=describe,
-            inside=inside,
+            wrapper=Wrapper(inside, seconds=4e-7),
             dtypes=_NUMPY,
             devices=("cpu", "cuda", "rocm", "tpu", "mps", "xpu"),
             carries=frozenset(TRAITS) | _UNLOADED | _HELD["dask"][1] | _HELD["sparse.coo"][1],
             requires="xarray",
             install="pip install xarray",
-            handling=4e-7,
-            labelled=True,
-            passable=False,
+            has_labels=True,
+            transit=False,
         )
 
 
-@hookimpl
-def interop_conversions() -> Iterable[Conversion]:
+def _conversions() -> Iterable[Conversion]:
     """Return the ways in, from one to the other, and the loading of files."""
     names = ("xarray.variable", "xarray.dataarray")
     anything = frozenset(TRAITS) | _UNLOADED | _HELD["dask"][1] | _HELD["sparse.coo"][1]

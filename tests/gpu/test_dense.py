@@ -15,6 +15,7 @@ import pytest
 
 import interop
 from interop import Conversion, Cost, Format, Interop, Spec
+from interop.plugin import Result
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -343,7 +344,7 @@ def test_round_trips_are_refused(cupy: Any) -> None:
             fetch_hermit,
             devices=frozenset({"cuda"}),
             changes=frozenset({"device"}),
-            to_devices=frozenset({"cpu"}),
+            result=Result(devices=frozenset({"cpu"})),
             effects=frozenset({"transfer"}),
             cost=Cost(1e-5, 5e9),
         ),

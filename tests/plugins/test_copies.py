@@ -246,13 +246,13 @@ def test_what_is_little_more_than_page_faults_says_so(
     """A cast that NumPy makes as fast as memory is read is told apart, into fresh memory alone."""
     told: list[bool] = []
 
-    def spread(
+    def parallel_for(
         work: Callable[[int, int], None], count: int, nbytes: int, *, touching: bool
     ) -> None:
         told.append(touching)
         work(0, count)
 
-    monkeypatch.setattr(copies, "spread", spread)
+    monkeypatch.setattr(copies, "parallel_for", parallel_for)
     for bound in ("_ALONE", "_MANY"):
         monkeypatch.setattr(copies, bound, 0)
     array = ARRAYS[name]()

@@ -12,6 +12,7 @@ import pytest
 
 import interop
 from interop import Conversion, Cost, Format, Interop, Route, Spec, make_spec
+from interop.plugin import Result
 from interop_plugins import cupy as plugin
 
 DTYPES = [
@@ -338,7 +339,7 @@ def with_hermit() -> Interop:
             lambda value, *, device: value,
             devices=frozenset({"cuda"}),
             changes=frozenset({"device"}),
-            to_devices=frozenset({"cpu"}),
+            result=Result(devices=frozenset({"cpu"})),
             effects=frozenset({"transfer"}),
             cost=Cost(1e-5, 5e9),
         ),
@@ -482,7 +483,7 @@ def test_describes_coo(array: Callable[..., Any], shape: tuple[int, ...]) -> Non
     assert (spec.format, spec.shape, spec.nnz, spec.index_dtype) == ("cupy.coo", shape, 5, "int32")
     assert spec.traits == {"uncoalesced"}
     assert spec.nbytes == 20 + 20 * len(shape)
-    parts = plugin.take_coo_apart(value)
+    parts = plugin.unpack_coo(value)
     assert parts.arrays["values"] is value.data
     assert parts.arrays[f"indices_{len(shape) - 1}"] is value.col
     assert len(parts.arrays) == 1 + len(shape)

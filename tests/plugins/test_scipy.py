@@ -293,9 +293,9 @@ def test_parts():
     for layout, index, canonical in product(BY_COMPONENTS, ("int32", "int64"), (True, False)):
         value = sample(layout, index=index, canonical=canonical)
         whole = layout == "coo"
-        parts = (plugin.take_apart_coo if whole else plugin.take_apart_compressed)(value)
+        parts = (plugin.unpack_coo if whole else plugin.unpack_compressed)(value)
         assert parts.facts == {"canonical": canonical}
-        result = plugin.assemble_coo(parts) if whole else plugin.assemble_compressed(layout, parts)
+        result = plugin.pack_coo(parts) if whole else plugin.pack_compressed(layout, parts)
         assert type(result) is type(value)
         assert result.has_canonical_format is canonical
         for a, b in zip(components(value), components(result), strict=True):
@@ -494,7 +494,7 @@ def test_what_scipys_constructor_refuses_is_refused(layout, pointers, stored):
         "pointers": np.array(pointers, "int32"),
     }
     with pytest.raises(ValueError, match=r"index pointer|indices|data"):
-        plugin.assemble_compressed(layout, Parts((3, 3), arrays))
+        plugin.pack_compressed(layout, Parts((3, 3), arrays))
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc"])
@@ -504,7 +504,7 @@ def test_arrays_made_from_their_state_are_like_constructed_ones(layout):
     made.has_canonical_format = True
     arrays = {"values": made.data, "indices": made.indices, "pointers": made.indptr}
     parts = Parts(made.shape, arrays, {"canonical": True})
-    assembled = plugin.assemble_compressed(layout, parts)
+    assembled = plugin.pack_compressed(layout, parts)
     assert type(assembled) is type(made)
     assert vars(assembled).keys() == vars(made).keys()
     assert all(vars(assembled)[name] is value for name, value in vars(made).items())

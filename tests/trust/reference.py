@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from interop import Conversion, Cost, Format, Interop, Spec, make_spec
+from interop.plugin import Limits, Result
 
 COPYING = {"copy", "transfer", "densify", "dequantize"}
 LOSING = {"detach", "densify", "dequantize", "narrow", "drop_mask"}
@@ -388,11 +389,11 @@ def _format(rng: Random, name: str) -> Format:
         name,
         dtypes=_some(rng, BYTES, 0.85) or frozenset({"float32"}),
         devices=devices,
-        lacks=lacks,
+        limits=Limits(unsupported=lacks),
         carries=_some(rng, _TRAITS, 0.4),
         # One of Python's own that nobody has imported, and one that is not there.
         requires=rng.choice(("",) * 7 + ("this", "this", "no_such_framework")),
-        passable=rng.random() < 0.85,
+        transit=rng.random() < 0.85,
     )
 
 
@@ -419,7 +420,7 @@ def _conversion(rng: Random, names: Sequence[str], number: int, lossy: float) ->
         drops=_some(rng, _TRAITS, 0.2),
         adds=_some(rng, ("noncontiguous", "readonly"), 0.05),
         changes=changes,
-        bits=bits,
+        result=Result(bits=bits),
         effects=frozenset(effects),
         # Of what is changed nothing is shared; what a plugin copies may be shared all the same.
         shares=rng.choice((None, None, None, True))

@@ -17,7 +17,7 @@ from tests.strange import HEAVY
 
 #: What every plugin here begins with.
 HEAD = """
-from interop.plugin import hookimpl, Format, Conversion, Cost, DtypeFamily
+from interop.plugin import hookimpl, Format, Conversion, Cost, DtypeNames
 F32 = frozenset({"float32"})
 def formats(*declared):
     globals()["interop_formats"] = named("interop_formats", declared)
@@ -71,8 +71,11 @@ BROKEN = {
     "every_type": ("formats(Format('bad', types=('builtins:object',)))", "everything is"),
     "speaks_a_list": ("formats(Format('bad', speaks=['dlpack']))", "speaks="),
     "lacks_a_list": ("formats(Format('bad', lacks={'cpu': ['float32']}))", "lacks="),
-    "lacks_now_raises": ("formats(Format('bad', lacks_now=lambda: 1 / 0))", "ZeroDivisionError"),
-    "lacks_now_none": ("formats(Format('bad', lacks_now=lambda: None))", "lacks_now"),
+    "lacks_now_raises": (
+        "formats(Format('bad', unsupported_now=lambda: 1 / 0))",
+        "ZeroDivisionError",
+    ),
+    "lacks_now_none": ("formats(Format('bad', unsupported_now=lambda: None))", "unsupported_now"),
     "handling_is_nan": ("formats(Format('bad', handling=float('nan')))", "handling=nan"),
     "variants_are_text": ("formats(Format('bad', variants={'grad': 'x'}))", "variants="),
     "another_numpy": ("formats(Format('numpy', dtypes=F32))", "declared by"),
@@ -105,15 +108,15 @@ BROKEN = {
 ODD = {
     "components_of_nowhere": """
         formats(Format('bad', layout='csr', components='nowhere', dtypes=F32, roles={'values': 'dtype'},
-                       take_apart=print, assemble=print, index_dtypes=frozenset({'int32'})))
+                       unpack=print, pack=print, index_dtypes=frozenset({'int32'})))
     """,
     "components_of_itself": """
         formats(Format('bad', layout='csr', components='bad', dtypes=F32, roles={'values': 'dtype'},
-                       take_apart=print, assemble=print, index_dtypes=frozenset({'int32'})))
+                       unpack=print, pack=print, index_dtypes=frozenset({'int32'})))
     """,
     "components_in_a_circle": """
         formats(*(Format(name, layout='csr', components=other, dtypes=F32, roles={'values': 'dtype'},
-                         take_apart=print, assemble=print, index_dtypes=frozenset({'int32'}))
+                         unpack=print, pack=print, index_dtypes=frozenset({'int32'}))
                   for name, other in (('bad', 'worse'), ('worse', 'bad'))))
     """,
     "target_of_nowhere": "conversions(Conversion('numpy', 'nowhere', print), view())",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interop.plugin import Conversion, Cost, Format, Spec
+from interop.plugin import Conversion, Cost, Format, Samples, Spec
 
 __all__ = ["LAYOUT", "NUMBERS", "Grid", "changed", "conversions", "format_"]
 
@@ -148,13 +148,15 @@ def format_(**changes: Any) -> Format:
         carries=LAYOUT | _MASKED | _GRAD,
         memory=memory,
         fill=fill,
-        variants={
-            "noncontiguous": columns,
-            "negative_strides": backwards,
-            "masked": masked,
-            "grad": with_grad,
-            "readonly": locked,
-        },
+        samples=Samples(
+            variants={
+                "noncontiguous": columns,
+                "negative_strides": backwards,
+                "masked": masked,
+                "grad": with_grad,
+                "readonly": locked,
+            }
+        ),
     )
     return honest._replace(**changes)
 

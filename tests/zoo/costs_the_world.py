@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from interop.plugin import Conversion, Cost, Format, hookimpl
+from collections.abc import Iterable
+
+from interop.plugin import Conversion, Cost, Declaration, Format, hookimpl
 from tests.zoo.cage import changed, format_
 
 #: Who lies, in which check, and how that is said.
@@ -10,12 +12,16 @@ LIE = ("grid → grid: copy", "cost", "of its declared cost")
 
 
 @hookimpl
-def interop_formats() -> list[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> list[Format]:
     """Return the one format."""
     return [format_()]
 
 
-@hookimpl
-def interop_conversions() -> list[Conversion]:
+def _conversions() -> list[Conversion]:
     """Return the conversions."""
     return changed("copy", cost=Cost(5e-4, 1e7))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from interop.plugin import Conversion, Format, Spec, hookimpl
+from collections.abc import Iterable
+
+from interop.plugin import Conversion, Declaration, Format, Spec, hookimpl
 from tests.zoo.cage import Grid, conversions, describe, format_
 
 #: Who lies, in which check, and how that is said.
@@ -16,12 +18,16 @@ def lie(grid: Grid) -> Spec:
 
 
 @hookimpl
-def interop_formats() -> list[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> list[Format]:
     """Return the one format."""
     return [format_(describe=lie)]
 
 
-@hookimpl
-def interop_conversions() -> list[Conversion]:
+def _conversions() -> list[Conversion]:
     """Return the conversions."""
     return conversions()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from interop.plugin import Conversion, Format, hookimpl
+from collections.abc import Iterable
+
+from interop.plugin import Conversion, Declaration, Format, hookimpl
 from tests.zoo.cage import Grid, changed, format_
 
 #: Who lies, in which check, and how that is said.
@@ -19,12 +21,16 @@ def lie(grid: Grid) -> Grid:
 
 
 @hookimpl
-def interop_formats() -> list[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> list[Format]:
     """Return the one format."""
     return [format_()]
 
 
-@hookimpl
-def interop_conversions() -> list[Conversion]:
+def _conversions() -> list[Conversion]:
     """Return the conversions."""
     return changed("copy", function=lie)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.util import find_spec
 
-from interop.plugin import Conversion, Format, hookimpl
+from interop.plugin import Conversion, Declaration, Format, hookimpl
 from tests.zoo.cage import conversions, format_
 
 #: Who lies, in which check, and how that is said.
@@ -24,12 +25,16 @@ def formats() -> list[Format]:
 
 
 @hookimpl
-def interop_formats() -> list[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> list[Format]:
     """Return the one format."""
     return formats()
 
 
-@hookimpl
-def interop_conversions() -> list[Conversion]:
+def _conversions() -> list[Conversion]:
     """Return the conversions."""
     return conversions()

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from interop.plugin import Conversion, Format, hookimpl
+from collections.abc import Iterable
+
+from interop.plugin import Conversion, Declaration, Format, hookimpl
 from tests.zoo.cage import conversions, format_
 
 
 @hookimpl
-def interop_formats() -> list[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> list[Format]:
     """Return the one format."""
     return [format_()]
 
 
-@hookimpl
-def interop_conversions() -> list[Conversion]:
+def _conversions() -> list[Conversion]:
     """Return the conversions."""
     return conversions()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import scipy.sparse  # noqa: F401 - the lie
 
-from interop.plugin import Conversion, Format, hookimpl
+from interop.plugin import Conversion, Declaration, Format, hookimpl
 from tests.zoo.cage import conversions, format_
 
 #: Who lies, in which check, and how that is said.
@@ -12,12 +14,16 @@ LIE = ("plugin tests.zoo.imports_its_framework", "imports", "scipy")
 
 
 @hookimpl
-def interop_formats() -> list[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> list[Format]:
     """Return the one format."""
     return [format_()]
 
 
-@hookimpl
-def interop_conversions() -> list[Conversion]:
+def _conversions() -> list[Conversion]:
     """Return the conversions."""
     return conversions()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from interop.plugin import Conversion, Format, hookimpl
+from interop.plugin import Conversion, Declaration, Format, hookimpl
 from tests.zoo.cage import Grid, changed, format_
 
 #: Who lies, in which check, and how that is said.
@@ -17,12 +18,16 @@ def lie(grid: Grid) -> Any:
 
 
 @hookimpl
-def interop_formats() -> list[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> list[Format]:
     """Return the one format."""
     return [format_()]
 
 
-@hookimpl
-def interop_conversions() -> list[Conversion]:
+def _conversions() -> list[Conversion]:
     """Return the conversions."""
-    return changed("grid_to_numpy", shortcut=lie)
+    return changed("grid_to_numpy", fast_path=lie)

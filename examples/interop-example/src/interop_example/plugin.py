@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from interop.plugin import Conversion, Cost, Declined, Format, Spec, hookimpl, make_spec
+from interop.plugin import (
+    Conversion,
+    Cost,
+    Declaration,
+    Declined,
+    Format,
+    Samples,
+    Spec,
+    hookimpl,
+    make_spec,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,15 +57,20 @@ RING = Format(
     ndims=frozenset({1}),
     carries=WRAPPED,
     memory=memory,
-    variants={"wrapped": wrap},
+    samples=Samples(variants={"wrapped": wrap}),
     requires="interop_example",
     install="pip install interop-example",
-    passable=False,
+    transit=False,
 )
 
 
 @hookimpl
-def interop_formats() -> list[Format]:
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> list[Format]:
     """Return the formats of this plugin."""
     return [RING]
 
@@ -77,8 +93,7 @@ CONVERSIONS = [
 ]
 
 
-@hookimpl
-def interop_conversions() -> list[Conversion]:
+def _conversions() -> list[Conversion]:
     """Return the conversions of this plugin."""
     return CONVERSIONS
 

@@ -1,0 +1,144 @@
+"""The plan cache: everything that is kept between calls and follows from what is registered.
+
+There is one rule of staleness and one bound. A change of the registry clears all of it, and so does
+an entry too many: a program asks for a handful of kinds, and a runaway one starts over. Converted
+values are never kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Set
+from typing import Any
+from weakref import WeakSet
+
+from interop._registry.registry import Registry
+
+from .plan import Plan
+from .request import Request
+from .step import Step
+
+__all__ = ["FastPath", "PlanCache", "PlanTable"]
+
+#: Entries that are kept.
+_MOST = 4096
+
+#: Answers `NotImplemented` for a value that is not plain. None stands for the value itself.
+FastPath = Callable[[Any], Any] | None
+
+
+class PlanTable:
+    """The plans of one request.
+
+    Parameters
+    ----------
+    request : Request
+    states : tuple of callable
+        What answers how a process is set up: plans are kept apart by the answers.
+
+    Attributes
+    ----------
+    plans : dict of tuple to Plan
+        By class of spec.
+    refusals : dict of tuple to list
+        For the classes that have no plan, the nearest routes, which are refused.
+    component_routes : dict of tuple to tuple of Step, or None
+        The routes of the arrays of composite values, by class of spec; those that write nothing
+        by kind of spec, for all sizes.
+    """
+
+    __slots__ = ("__weakref__", "component_routes", "plans", "refusals", "request", "states")
+
+    def __init__(self, request: Request, states: tuple[Callable[[], Set[str]], ...] = ()) -> None:
+        self.request = request
+        self.states = states
+        self.plans: dict[tuple[object, ...], Plan] = {}
+        self.refusals: dict[tuple[object, ...], list[Any]] = {}
+        self.component_routes: dict[tuple[object, ...], tuple[Step, ...] | None] = {}
+
+    def key(self, group: tuple[object, ...]) -> tuple[object, ...]:
+        """Return the key of a group of specs, their kind or their class."""
+        return (*group, *(state() for state in self.states)) if self.states else group
+
+    def clear(self) -> None:
+        """Forget all plans."""
+        self.plans.clear()
+        self.refusals.clear()
+        self.component_routes.clear()
+
+
+class PlanCache:
+    """Requests by their keywords, plans by request and class of spec, and fast paths by type.
+
+    Parameters
+    ----------
+    registry : Registry
+
+    Attributes
+    ----------
+    by_words : dict of tuple to PlanTable
+        For the keywords of a call, the table of the request that they make.
+    fast_paths : dict of dict
+        For a target, the fast paths by type. A table stays the same object for good.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._lock = threading.RLock()
+        self._count = 0
+        self._tables: dict[Request, PlanTable] = {}
+        #: All tables that are in use, also by converters.
+        self._used: WeakSet[PlanTable] = WeakSet()
+        self.by_words: dict[tuple[Any, ...], PlanTable] = {}
+        self.fast_paths: dict[Any, dict[type, FastPath]] = {}
+        registry.on_change.append(self.clear)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._count = 0
+            self._tables.clear()
+            self.by_words.clear()
+            # In place, since converters hold tables of either kind.
+            for table in (*self._used, *self.fast_paths.values()):
+                table.clear()
+
+    def keep(self, table: dict[Any, Any], key: Any, value: Any, version: int | None = None) -> Any:
+        """Keep a value unless there is one, and return the one that is kept.
+
+        Parameters
+        ----------
+        table : dict
+        key, value : object
+        version : int, optional
+            That of the registry from which `value` was found. Nothing is kept of an older one.
+        """
+        with self._lock:
+            if version is not None and version != self._registry.version:
+                return value
+            if self._count >= _MOST:
+                self.clear()
+            self._count += 1
+            return table.setdefault(key, value)
+
+    def table(self, request: Request) -> PlanTable:
+        """Return the table of a request."""
+        table = self._tables.get(request)
+        if table is None:
+            limits = (
+                format_.limits
+                for name in request.formats
+                if (format_ := self._registry.formats.get(name)) is not None
+            )
+            states = tuple(
+                limit.unsupported_now for limit in limits if limit.unsupported_now is not None
+            )
+            with self._lock:
+                table = self.keep(self._tables, request, PlanTable(request, states))
+                self._used.add(table)
+        return table
+
+    def fast_paths_to(self, target: Any) -> dict[type, FastPath]:
+        """Return the fast paths to a target, a table that is filled and emptied in place."""
+        with self._lock:
+            return self.fast_paths.setdefault(target, {})

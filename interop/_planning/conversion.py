@@ -1,0 +1,227 @@
+"""Declared conversions between two registered formats, made ready for planning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from functools import partial
+
+from interop._model.device import device_type, matches
+from interop._model.dtype import bit_carrier, itemsize
+from interop._model.effect import LOSING, WRITING
+from interop._model.format import Format
+from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._registry.declared import Declared
+
+from .derived import derived_effects, shared_traits
+from .step import Step, Targets
+
+__all__ = ["ResolvedConversion"]
+
+
+class ResolvedConversion:
+    """A declared conversion between two registered formats.
+
+    Parameters
+    ----------
+    declared : Declared
+    source : Format
+        The conversion's source, or a format that exports by the protocol that it starts from.
+    target : Format
+    """
+
+    __slots__ = (
+        "aliases",
+        "bits",
+        "conversion",
+        "devices",
+        "dtypes",
+        "effects",
+        "is_sparse",
+        "keeps_order",
+        "losses",
+        "ndims",
+        "provenance",
+        "requires",
+        "source",
+        "takes",
+        "target",
+        "writes",
+    )
+
+    def __init__(self, declared: Declared, source: Format, target: Format) -> None:
+        conversion = declared.conversion
+        exports = source.exports.get(conversion.source, source.dtypes)
+        self.conversion = conversion
+        self.provenance = declared.provenance
+        self.source = source
+        self.target = target
+        self.dtypes = exports if conversion.dtypes is None else exports & conversion.dtypes
+        self.devices = conversion.devices
+        self.ndims = _intersection(conversion.ndims, target.ndims)
+        self.requires = conversion.requires
+        self.takes = conversion.takes | conversion.requires
+        self.effects = frozenset(conversion.effects)
+        self.losses = len(conversion.effects & LOSING)
+        self.is_sparse = not target.is_dense and not source.is_dense
+        self.aliases = conversion.aliases
+        self.writes = bool(conversion.effects & WRITING)
+        self.bits = conversion.result.bits
+        # A cast that keeps what it requires, such as an order, is no copy: copies are in C order.
+        casts = source is target and conversion.changes == {"dtype"}
+        self.keeps_order = casts and bool(conversion.requires & conversion.adds)
+
+    def takes_value(self, spec: Spec) -> bool:
+        """Tell whether the conversion takes a value of `spec`."""
+        return (
+            (spec.carrier or spec.dtype) in self.dtypes
+            and spec.traits <= self.takes
+            and self.requires <= spec.traits
+            and (self.devices is None or device_type(spec.device) in self.devices)
+            and (self.ndims is None or len(spec.shape) in self.ndims)
+            and self._takes_indices(spec)
+        )
+
+    def _takes_indices(self, spec: Spec) -> bool:
+        index_dtypes = self.conversion.index_dtypes
+        return index_dtypes is None or spec.index_dtype in index_dtypes
+
+    def objection(self, spec: Spec) -> str | None:
+        """Say why the conversion does not take a value of `spec`, or return None."""
+        missing = sorted(self.requires - spec.traits)
+        unexpected = sorted(spec.traits - self.takes)
+        if missing:
+            return f"it is for values that are {missing[0]!r}"
+        if unexpected:
+            return f"it cannot take a value with the trait {unexpected[0]!r}"
+        if (spec.carrier or spec.dtype) not in self.dtypes:
+            return f"it does not take {spec.carrier or spec.dtype}"
+        if self.devices is not None and device_type(spec.device) not in self.devices:
+            return f"it takes data on {', '.join(sorted(self.devices))}, not on {spec.device}"
+        if self.ndims is not None and len(spec.shape) not in self.ndims:
+            return f"it does not take arrays of {len(spec.shape)} axes"
+        if not self._takes_indices(spec):
+            return f"it does not take indices of {spec.index_dtype}"
+        return None
+
+    def steps(self, spec: Spec, targets: Targets) -> Iterator[Step]:
+        """Yield the steps this conversion can make of a value it takes."""
+        for device in self._devices(spec, targets):
+            unsupported = self.target.unsupported(device)
+            for dtype, carrier in self._elements(spec, targets):
+                # A value's format can hold the dtype that the value has already.
+                kept = self.source is self.target and dtype == spec.dtype
+                if kept or (carrier or dtype) not in unsupported:
+                    yield self._step(spec, dtype, carrier, device, targets)
+
+    def _devices(self, spec: Spec, targets: Targets) -> Iterable[str]:
+        if "device" not in self.conversion.changes:
+            return (spec.device,) if device_type(spec.device) in self.target.devices else ()
+        possible = self.conversion.result.devices or self.target.devices
+        return [
+            device
+            for device in targets.devices
+            if device_type(device) in possible and not matches(spec.device, device)
+        ]
+
+    def _elements(self, spec: Spec, targets: Targets) -> Iterator[tuple[str | None, str | None]]:
+        """Yield the pairs of dtype and carrier that the result may have."""
+        if self.bits == "carry":
+            carrier = None if spec.carrier else bit_carrier(spec.dtype)
+            if carrier in self.target.dtypes:
+                yield spec.dtype, carrier
+        elif self.bits == "restore":
+            if spec.carrier and spec.dtype in self.target.dtypes:
+                yield spec.dtype, None
+        elif "dtype" not in self.conversion.changes or spec.carrier:
+            if (spec.carrier or spec.dtype) in self.target.dtypes and not self.keeps_order:
+                yield spec.dtype, spec.carrier
+        else:
+            possible = self.conversion.result.dtypes or self.target.dtypes
+            for dtype in dict.fromkeys((spec.dtype, *targets.dtypes)):
+                if dtype in possible and not (self.keeps_order and dtype == spec.dtype):
+                    yield dtype, None
+
+    def _step(
+        self, spec: Spec, dtype: str | None, carrier: str | None, device: str, targets: Targets
+    ) -> Step:
+        conversion = self.conversion
+        after = self._after(spec, dtype, carrier, device)
+        derived = derived_effects(
+            spec, dtype, self.target, consented=targets.consented, aliases=self.aliases
+        )
+        keywords: dict[str, object] = {}
+        if "dtype" in conversion.changes or self.bits:
+            keywords["dtype"] = after.element
+        if "device" in conversion.changes:
+            keywords["device"] = device
+        return Step(
+            conversion.label,
+            self.provenance,
+            spec,
+            after,
+            self.effects | derived if derived else self.effects,
+            conversion.cost.seconds(spec, after),
+            conversion.cost.latency,
+            self.writes,
+            self.aliases,
+            partial(conversion.function, **keywords) if keywords else conversion.function,
+            conversion.stream,
+            self,
+            # One that was written for a protocol does not know this format's traits.
+            conversion.fast_path if conversion.source == self.source.name else None,
+            conversion.into,
+        )
+
+    def _after(self, spec: Spec, dtype: str | None, carrier: str | None, device: str) -> Spec:
+        traits, element = self._traits(spec), carrier or dtype
+        if self.target.wrapper is not None:
+            return self._wrapped(spec, dtype, device)._replace(traits=traits)
+        if self.target.is_dense:
+            nbytes = spec.size * itemsize(element)
+            name = self.target.name
+            return Spec(name, dtype, device, spec.shape, traits, nbytes, carrier=carrier)
+        nnz = spec.nnz
+        if not self.is_sparse:
+            nnz = None if self.target.layout == "affine" else spec.size if nnz is None else nnz
+        return Spec(
+            self.target.name,
+            dtype,
+            device,
+            spec.shape,
+            traits,
+            _sparse_bytes(spec, element),
+            nnz,
+            self.conversion.result.index_dtype or spec.index_dtype,
+            spec.code_dtype if self.is_sparse else None,
+            carrier,
+        )
+
+    def _wrapped(self, spec: Spec, dtype: str | None, device: str) -> Spec:
+        """Return the spec of a wrapper of the value, or of what the value wraps."""
+        wrapped = spec.wrapped if self.source.wrapper is not None else self.source.name
+        nbytes = spec.nbytes if dtype == spec.dtype else spec.size * itemsize(dtype)
+        return spec._replace(
+            format=self.target.name, wrapped=wrapped, dtype=dtype, device=device, nbytes=nbytes
+        )
+
+    def _traits(self, spec: Spec) -> frozenset[str]:
+        traits = spec.traits - self.conversion.drops
+        if not self.aliases:
+            traits -= MEMORY_TRAITS
+        else:
+            within = self.source.framework == self.target.framework
+            traits = shared_traits(traits, self.target.carries, within=within)
+        return traits | self.conversion.adds
+
+
+def _intersection(ndims: Set[int] | None, others: Set[int] | None) -> Set[int] | None:
+    """Return what two sets have in common, None being the set of everything."""
+    if ndims is None or others is None:
+        return others if ndims is None else ndims
+    return ndims & others
+
+
+def _sparse_bytes(spec: Spec, element: str | None) -> int:
+    if spec.nnz is None:
+        return spec.nbytes
+    return spec.nbytes + spec.nnz * (itemsize(element) - itemsize(spec.element))

@@ -1,0 +1,62 @@
+"""What follows from the specs before and after a step: its derived effects, and its traits."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from interop._model.dtype import preserves
+from interop._model.format import Format
+from interop._model.spec import Spec
+
+__all__ = ["LOCKED", "derived_effects", "shared_traits"]
+
+#: The traits of memory that must not be written to.
+LOCKED = frozenset({"readonly", "immutable"})
+
+#: The flags of memory that only some targets can carry.
+_FLAGS = LOCKED | {"pinned"}
+
+_NONE: frozenset[str] = frozenset()
+
+
+def derived_effects(
+    before: Spec, dtype: str | None, target: Format, *, consented: bool, aliases: bool
+) -> frozenset[str]:
+    """Return the effects of a step that nobody declares.
+
+    Parameters
+    ----------
+    before : Spec
+        Of the value that the step takes.
+    dtype : str or None
+        Of the numbers it makes.
+    target : Format
+        The format it makes.
+    consented : bool
+        Whether the caller named the dtype, so that a cast to it is no loss.
+    aliases : bool
+        Whether the result shares the value's memory.
+    """
+    effects = _NONE
+    if dtype != before.dtype and not consented and not preserves(before.dtype, dtype):
+        effects |= {"narrow"}
+    if aliases and LOCKED.isdisjoint(target.carries):
+        if "immutable" in before.traits:
+            effects |= {"alias_immutable"}
+        elif "readonly" in before.traits:
+            effects |= {"share_readonly"}
+    return effects
+
+
+def shared_traits(
+    traits: frozenset[str], carries: Set[str], *, within: bool = False
+) -> frozenset[str]:
+    """Return `traits` as they stand when a target that can carry some shares the memory.
+
+    Memory that never changes is flagged read-only where the target can say so, and the flags that
+    the target cannot carry are gone: whether that is permitted is the policy's business. Within
+    one framework memory is flagged as it was.
+    """
+    if "immutable" in traits and "readonly" in carries and not within:
+        traits |= {"readonly"}
+    return traits - (_FLAGS - carries)

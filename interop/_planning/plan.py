@@ -1,0 +1,117 @@
+"""A plan: the steps of a route, ready to be carried out on values of one class.
+
+This is the one border where a foreign exception becomes interop's, with the step, the plugin's
+distribution and the spec in its text.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from interop.errors import (
+    ConversionError,
+    Declined,
+    HandOffError,
+    InteropError,
+    NotInstalledError,
+)
+
+from .step import Step
+
+__all__ = ["FILLING", "Plan", "StepDeclined"]
+
+#: Effects after which a value may take far more memory than before.
+FILLING = frozenset({"densify", "materialize"})
+
+
+class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the planner
+    """A step has declined; what was done so far stands.
+
+    Attributes
+    ----------
+    step : Step
+    value : object
+        The value as the steps before left it.
+    """
+
+    def __init__(self, step: Step, value: Any, reason: Exception) -> None:
+        super().__init__(str(reason))
+        self.step = step
+        self.value = value
+        self.reason = reason
+
+
+class Plan:
+    """The steps of a route, ready to be carried out.
+
+    Parameters
+    ----------
+    steps : tuple of Step
+    warning : str
+        What those are to be warned of who take this route; "" for nearly all routes.
+
+    Attributes
+    ----------
+    verified : bool
+        Whether a result has once been compared with what was planned.
+    fast_types : set of type
+        The types of values for which a fast path was looked for.
+    """
+
+    __slots__ = ("allocates", "calls", "fast_types", "needs_checks", "steps", "verified", "warning")
+
+    def __init__(self, steps: tuple[Step, ...], warning: str = "") -> None:
+        self.steps = steps
+        self.warning = warning
+        self.calls = tuple(step.call for step in steps)
+        #: Whether memory may be filled with more than the value holds.
+        self.allocates = any(step.effects & FILLING for step in steps)
+        #: Whether anything has to be checked before the first step.
+        self.needs_checks = self.allocates or bool(warning)
+        self.verified = not steps
+        self.fast_types: set[type] = set()
+
+    def __call__(self, value: Any, stream: int | None = None) -> Any:
+        """Return what the steps make of `value`."""
+        position = 0
+        try:
+            for call in self.calls if stream is None else self._calls_on(stream):
+                value = call(value)
+                position += 1
+        except (Declined, StepDeclined) as reason:
+            raise StepDeclined(self.steps[position], value, reason) from reason
+        except Exception as error:
+            attributed = _attributed(error, self.steps[position])
+            if attributed is error:
+                raise  # an exception that is its own cause would keep the value alive
+            raise attributed from error
+        return value
+
+    def _calls_on(self, stream: int | None) -> list[Any]:
+        """Return the calls of the steps, on a stream where they care."""
+        return [
+            partial(step.call, stream=stream) if step.stream else step.call for step in self.steps
+        ]
+
+
+def _attributed(error: Exception, step: Step) -> Exception:
+    """Return the exception to raise when a step has raised `error`."""
+    declared = f"{step.label}, declared by {step.provenance}"
+    reason = f"{type(error).__name__}: {error}"
+    if isinstance(error, (InteropError, MemoryError)):
+        error.add_note(f"raised in {declared}")
+        return error
+    if isinstance(error, ImportError):
+        module = error.name or "a module that it needs"
+        return NotInstalledError(f"{declared}, could not import {module}; install it.")
+    if isinstance(error, BufferError):
+        return HandOffError(
+            f"{declared}, was refused the memory ({reason}); pass copy=True to copy it."
+        )
+    return ConversionError(
+        f"{declared}, failed on a {step.before.format} value with {reason}; report it there, or "
+        "block that plugin with INTEROP_DISABLE_PLUGINS.",
+        step.label,
+        step.provenance.distribution,
+    )

@@ -1,0 +1,143 @@
+"""Ranking: the order of preference between routes, written here and nowhere else.
+
+Feasible under the policy, then fewest lost properties, then no bytes copied before any copied, then
+some memory shared before none, then fewest imports that nobody requested, then fewest steps that
+write elements in another order than they lie in, then the shorter estimated time, then fewer steps,
+then the names.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from interop._model.effect import LOSING
+
+from .step import Step
+
+__all__ = ["EACH", "WORST", "Effort", "Rank", "Sacrifice"]
+
+#: Seconds that a step takes beside its own: to be called, and to do without the fast path of a
+#: single step.
+EACH = 2e-6
+
+#: Memory is shared, but only by visiting a framework that nobody requested: worse than no sharing.
+_SHARED_BY_DETOUR = 2
+
+
+class Sacrifice(NamedTuple):
+    """What a route gives up, the first field first.
+
+    Parameters
+    ----------
+    properties : int
+        How many properties of the value are lost.
+    copied : bool
+        Whether bytes are copied.
+    breaks_sharing : int
+        0 if some memory is shared with the value, 1 if none is, 2 if only by a detour.
+    imports : int
+        How many visits to frameworks would import them though nobody requested them.
+    """
+
+    properties: float = 0
+    copied: bool = False
+    breaks_sharing: int = 0
+    imports: int = 0
+
+    def plus(
+        self, properties: int = 0, *, copied: bool = False, breaks: bool = False, imports: int = 0
+    ) -> Sacrifice:
+        """Return what is given up when a step, or the rest of a route, gives up some more."""
+        return Sacrifice(
+            self.properties + properties,
+            self.copied or copied,
+            max(self.breaks_sharing, breaks),
+            self.imports + imports,
+        )
+
+
+#: More than any route gives up.
+WORST = Sacrifice(math.inf)
+
+
+class Effort(NamedTuple):
+    """What a route takes, the first field first.
+
+    Parameters
+    ----------
+    reorders : int
+        How many steps write elements by their indices, and not as they lie in memory. Where the
+        elements of a result lie must not depend on costs.
+    seconds : float
+        Estimated time.
+    steps : int
+    names : tuple of str
+        Of the steps, so that no two routes are alike.
+    """
+
+    reorders: int = 0
+    seconds: float = 0.0
+    steps: int = 0
+    names: tuple[str, ...] = ()
+
+
+class Rank(NamedTuple):
+    """The place of a route in the order of preference: the smaller is preferred.
+
+    Parameters
+    ----------
+    refused : int
+        How many effects the policy refuses.
+    sacrifice : Sacrifice
+    effort : Effort
+    """
+
+    refused: int = 0
+    sacrifice: Sacrifice = Sacrifice()
+    effort: Effort = Effort()
+
+    def extended(self, step: Step, refused: int, imports: bool) -> Rank:
+        """Return the rank of the route with one more step."""
+        reorders, seconds, steps, names = self.effort
+        return Rank(
+            self.refused + refused,
+            self.sacrifice.plus(
+                len(step.effects & LOSING),
+                copied=step.writes,
+                breaks=not step.aliases,
+                imports=imports,
+            ),
+            Effort(
+                reorders + _reorders(step),
+                seconds + step.seconds + EACH,
+                steps + 1,
+                (*names, step.label),
+            ),
+        )
+
+    def bounding(self, sacrifice: Sacrifice, seconds: float) -> Rank:
+        """Return the least rank of a whole route, of which the rest takes some seconds more."""
+        effort = self.effort._replace(seconds=self.effort.seconds + seconds)
+        return Rank(self.refused, sacrifice, effort)
+
+    def by_detour(self) -> Rank:
+        """Return the rank of a route whose result is shared only by way of a detour."""
+        sacrifice = self.sacrifice._replace(breaks_sharing=_SHARED_BY_DETOUR)
+        return self._replace(sacrifice=sacrifice)
+
+    def dominates(self, other: Rank) -> bool:
+        """Tell whether every route that goes on from here is at least as good as from `other`.
+
+        Whether bytes are copied and memory is shared is for the states to say.
+        """
+        return (
+            self.refused <= other.refused
+            and self.sacrifice.properties <= other.sacrifice.properties
+            and self.sacrifice.imports <= other.sacrifice.imports
+            and self.effort <= other.effort
+        )
+
+
+def _reorders(step: Step) -> bool:
+    return step.writes and "noncontiguous" in step.before.traits - step.after.traits

@@ -1,0 +1,183 @@
+"""Recognition: which format a value, a type, a name or a dtype object stands for.
+
+Types are looked up among the modules that are already imported: a value of a framework can only
+exist if its framework is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from interop._model.extension import DtypeNames
+from interop._model.format import Format
+from interop._model.spec import MEMORY_TRAITS, Spec
+from interop.errors import PluginError, UnknownValueError
+
+__all__ = ["Recognition", "imported"]
+
+#: Types that are remembered; a program that makes classes as it goes starts over.
+_MOST_TYPES = 4096
+
+
+class Recognition:
+    """The formats by name, and what can be told of a value by its type.
+
+    Attributes
+    ----------
+    formats : dict of str to Format
+    dtype_names : list of DtypeNames
+    """
+
+    def __init__(self) -> None:
+        self.formats: dict[str, Format] = {}
+        self.dtype_names: list[DtypeNames] = []
+        self._recognised: dict[type, Format] = {}
+        self._describers: dict[type, Callable[[Any], Spec]] = {}
+
+    def forget_types(self) -> None:
+        """Forget which types were recognised, because a format was registered."""
+        # Other threads may be going through the old tables.
+        self._recognised, self._describers = {}, {}
+
+    def describe(self, value: object) -> Spec:
+        """Return the spec of `value`.
+
+        Raises
+        ------
+        UnknownValueError
+            No format and no protocol recognises the type.
+        """
+        describers = self._describers
+        describe = describers.get(type(value))
+        if describe is None:
+            if len(describers) >= _MOST_TYPES:
+                describers.clear()
+            describe = describers[type(value)] = self._describer(type(value))
+        return describe(value)
+
+    def _describer(self, type_: type) -> Callable[[Any], Spec]:
+        format_ = self.recognise(type_)
+        if format_.wrapper is not None:
+            return partial(self._describe_wrapped, format_)
+        if format_.describe is None:
+            msg = f"values of format {format_.name!r} cannot be described; declare its describe."
+            raise PluginError(msg)
+        return format_.describe
+
+    def _describe_wrapped(self, format_: Format, value: Any) -> Spec:
+        """Return the spec of a wrapper: that of the wrapped value, with the wrapper's name."""
+        assert format_.wrapper is not None
+        wrapped = format_.wrapper.unwrap(value)
+        if wrapped is None and format_.describe is not None:
+            return format_.describe(value)
+        spec = self.describe(wrapped)
+        if spec.wrapped:
+            msg = (
+                f"a {type(value).__qualname__} around a {type(wrapped).__qualname__} is not "
+                "unwrapped twice; convert what the latter wraps."
+            )
+            raise UnknownValueError(msg)
+        return spec._replace(format=format_.name, wrapped=spec.format)
+
+    def unwrapped(self, value: Any) -> Any:
+        """Return what a wrapper wraps; any other value as it is."""
+        wrapper = self.formats[self.describe(value).format].wrapper
+        wrapped = None if wrapper is None else wrapper.unwrap(value)
+        return value if wrapped is None else wrapped
+
+    def is_plain(self, type_: type, format_: Format) -> bool:
+        """Tell whether a type is one of a format's own, rather than a subclass of one.
+
+        Of a protocol every type is its own.
+        """
+        return bool(format_.protocol) or any(imported(name) is type_ for name in format_.types)
+
+    def recognise(self, type_: type) -> Format:
+        """Return the format of which values of a type are, or of the first that shares it.
+
+        Raises
+        ------
+        UnknownValueError
+            No format and no protocol recognises the type.
+        """
+        format_ = self._recognised.get(type_)
+        if format_ is None:
+            if len(self._recognised) >= _MOST_TYPES:
+                self._recognised.clear()
+            format_ = self._recognised[type_] = self._search(type_)
+        return format_
+
+    def _search(self, type_: type) -> Format:
+        formats = self._imported_types()
+        for base in type_.__mro__:
+            if base in formats:
+                return formats[base]
+        for base, format_ in formats.items():
+            if issubclass(type_, base):  # abstract types, which do not stand in the MRO
+                return format_
+        for format_ in self.formats.values():
+            if format_.protocol and hasattr(type_, format_.protocol):
+                return format_
+        msg = (
+            f"{type_.__module__}.{type_.__qualname__} is not an array type interop recognises, "
+            "and it offers no array protocol; register a Format for it, or give it __dlpack__ or "
+            "__array__."
+        )
+        raise UnknownValueError(msg)
+
+    def _imported_types(self) -> dict[type, Format]:
+        types: dict[type, Format] = {}
+        for format_ in self.formats.values():
+            for name in format_.types if format_.describe or format_.wrapper else ():
+                type_ = imported(name)
+                if isinstance(type_, type):
+                    types.setdefault(type_, format_)
+        return types
+
+    def carries(self, format_: Format) -> frozenset[str]:
+        """Return the traits a finished value of a format may have.
+
+        Those of memory a composite has from its component arrays.
+        """
+        traits = frozenset(format_.carries)
+        components = self.formats.get(format_.component_format)
+        return traits if components is None else traits | (components.carries & MEMORY_TRAITS)
+
+    def named_by_type(self, type_: type) -> tuple[str, ...]:
+        """Return the formats that a type names in ``to=``: its framework's dense one, if any."""
+        names = [
+            format_.name
+            for format_ in self.formats.values()
+            if any(imported(name) is type_ for name in format_.naming_types)
+        ]
+        dense = [name for name in names if "." not in name]
+        return tuple(dense or names)
+
+    def named(self, name: str) -> tuple[str, ...]:
+        """Return the formats that a name stands for: itself, or all whose names begin with it."""
+        if name in self.formats:
+            return (name,)
+        return tuple(other for other in self.formats if other.startswith(f"{name}."))
+
+    def dtype_name(self, dtype: object) -> str | None:
+        """Return the name of a framework's dtype object, or None if no framework knows it."""
+        for names in self.dtype_names:
+            type_ = imported(names.type)
+            if isinstance(type_, type) and isinstance(dtype, type_):
+                try:
+                    return names.name(dtype)
+                except TypeError:
+                    continue
+        return None
+
+
+def imported(name: str) -> object:
+    """Return what ``"module:attribute"`` names if its module is imported, else None."""
+    module, _, attributes = name.partition(":")
+    value: object = sys.modules.get(module)
+    for attribute in attributes.split("."):
+        value = getattr(value, attribute, None)
+    return value
