@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop._model.extension import Autodiff, Pullback
 from interop._model.spec import Spec
+from interop._model.typing import Value
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError
 
@@ -31,19 +32,19 @@ class _Home(NamedTuple):
 
 def accepting(
     interop: Interop,
-    function: Callable[..., Any],
+    function: Callable[..., Value],
     to: str,
     keywords: Mapping[str, Any],
     *,
     grad: bool,
-) -> Callable[..., Any]:
+) -> Callable[..., Value]:
     """Return `function` with its arguments converted to `to`, and its results back."""
     if iscoroutinefunction(function) or isgeneratorfunction(function):
         msg = f"{function.__qualname__} gives its results later; convert them where they come up."
         raise BadRequestError(msg)
 
     @wraps(function)
-    def accepted(*args: Any, **kwargs: Any) -> Any:
+    def accepted(*args: Any, **kwargs: Any) -> Value:
         registry = interop._loaded()
         arguments = Tree((args, kwargs), lambda value: not _is_container(registry, value))
         specs = {n: array_spec(registry, leaf) for n, leaf in enumerate(arguments.leaves)}
@@ -56,7 +57,7 @@ def accepting(
     return accepted
 
 
-def _is_container(registry: Registry, value: Any) -> bool:
+def _is_container(registry: Registry, value: Value) -> bool:
     """Tell whether an argument is a container of Python's own; objects pass as they are."""
     ours = type(value).__module__ in ("builtins", "collections") or isinstance(value, tuple)
     return ours and array_spec(registry, value) is None
@@ -68,7 +69,7 @@ class _Call:
     def __init__(  # noqa: PLR0917 - called in one place
         self,
         interop: Interop,
-        function: Callable[..., Any],
+        function: Callable[..., Value],
         to: str,
         keywords: Mapping[str, Any],
         arguments: Tree,
@@ -82,11 +83,11 @@ class _Call:
         self.result: Tree
         self.outputs: dict[int, Spec]
 
-    def plain(self) -> Any:
+    def plain(self) -> Value:
         """Call the function, without its part in any differentiation."""
         return self._rebuilt([self._back(array) for array in self._called(self._converted())])
 
-    def differentiated(self) -> Any:
+    def differentiated(self) -> Value:
         """Call the function as a part of the caller's differentiation."""
         framework = self.registry.named(self.to)[0].partition(".")[0]
         if framework == self.home.framework:  # whose own graph goes through the call
@@ -97,31 +98,31 @@ class _Call:
             return self.plain()
         places = [n for n, spec in self.arrays.items() if self._takes_part(n, spec)]
 
-        def plain(arrays: Sequence[Any]) -> list[Any]:
+        def plain(arrays: Sequence[Value]) -> list[Value]:
             return [self._back(array) for array in self._called(self._converted(places, arrays))]
 
-        def forward(arrays: Sequence[Any]) -> tuple[list[Any], Pullback]:
+        def forward(arrays: Sequence[Value]) -> tuple[list[Value], Pullback]:
             return self._forward(ours, places, arrays)
 
         leaves = [self.arguments.leaves[n] for n in places]
         return self._rebuilt(theirs.attach(plain, forward, leaves))
 
     def _forward(
-        self, ours: Autodiff, places: Sequence[int], arrays: Sequence[Any]
-    ) -> tuple[list[Any], Pullback]:
+        self, ours: Autodiff, places: Sequence[int], arrays: Sequence[Value]
+    ) -> tuple[list[Value], Pullback]:
         """Call the function; return its results, and the pullback, in the caller's arrays."""
         convert = self.interop.convert
         leaves = self._converted(places, arrays)
         dtypes = [self.registry.describe(array).dtype for array in arrays]
 
-        def function(inputs: Sequence[Any]) -> list[Any]:
+        def function(inputs: Sequence[Value]) -> list[Value]:
             for n, array in zip(places, inputs, strict=True):
                 leaves[n] = array
             return self._called(leaves)
 
         outputs, pull = ours.vjp(function, [leaves[n] for n in places])
 
-        def pullback(cotangents: Sequence[Any]) -> list[Any]:
+        def pullback(cotangents: Sequence[Value]) -> list[Value]:
             converted = [
                 None if cotangent is None else convert(cotangent, ours.format)
                 for cotangent in cotangents
@@ -154,7 +155,7 @@ class _Call:
                 raise BadRequestError(msg)
         return False
 
-    def _converted(self, places: Sequence[int] = (), arrays: Sequence[Any] = ()) -> list[Any]:
+    def _converted(self, places: Sequence[int] = (), arrays: Sequence[Value] = ()) -> list[Value]:
         """Return the leaves of the arguments, with every array in the function's format."""
         leaves = list(self.arguments.leaves)
         for n, array in zip(places, arrays, strict=True):
@@ -164,7 +165,7 @@ class _Call:
                 leaves[n] = self.interop.convert(leaves[n], self.to, **self.keywords)
         return leaves
 
-    def _called(self, leaves: Sequence[Any]) -> list[Any]:
+    def _called(self, leaves: Sequence[Value]) -> list[Value]:
         """Call the function, and return the arrays in its result."""
         args, kwargs = self.arguments.rebuilt(leaves)
         registry = self.registry
@@ -174,7 +175,7 @@ class _Call:
         self.outputs = {n: spec for n, spec in specs.items() if spec is not None}
         return [self.result.leaves[n] for n in self.outputs]
 
-    def _back(self, value: Any, **keywords: Any) -> Any:
+    def _back(self, value: Value, **keywords: Any) -> Value:
         """Return an array of the function's as the caller's kind."""
         spec = self.registry.describe(value)
         target = _counterpart(self.registry, self.home, spec)
@@ -182,7 +183,7 @@ class _Call:
             return value
         return self.interop.convert(value, target, device=self.home.device, **keywords)
 
-    def _rebuilt(self, outputs: Sequence[Any]) -> Any:
+    def _rebuilt(self, outputs: Sequence[Value]) -> Value:
         """Return the function's result with its arrays replaced."""
         leaves = self.result.leaves
         for n, array in zip(self.outputs, outputs, strict=True):

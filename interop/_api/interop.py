@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +16,7 @@ from interop._model.cost import Cost
 from interop._model.extension import Declaration
 from interop._model.format import itself
 from interop._model.spec import Spec, spec_class
+from interop._model.typing import EffectNames, TargetLike, Value, ValueFunction
 from interop._planning.cache import PlanCache, PlanTable
 from interop._planning.explain import refused_routes
 from interop._planning.plan import Plan
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Interop"]
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., Value])
 
 #: The methods through which values enter.
 _ENTRANCES = ("convert", "convert_tree", "plan", "spec", "_run")
@@ -80,19 +81,19 @@ class Interop:
 
     def convert(
         self,
-        x: Any,
+        x: Value,
         /,
-        to: Any = None,
+        to: TargetLike | None = None,
         *,
-        like: Any = None,
-        dtype: Any = None,
-        device: Any = None,
+        like: object = None,
+        dtype: object = None,
+        device: object = None,
         copy: bool | None = None,
-        out: Any = None,
-        allow: str | Iterable[str] = (),
-        forbid: str | Iterable[str] = (),
-        stream: Any = None,
-    ) -> Any:
+        out: Value = None,
+        allow: EffectNames = (),
+        forbid: EffectNames = (),
+        stream: int | None = None,
+    ) -> Value:
         """Convert `x` to another format by the cheapest correct route.
 
         Parameters
@@ -161,16 +162,16 @@ class Interop:
 
     def converter(
         self,
-        to: Any = None,
+        to: TargetLike | None = None,
         *,
-        like: Any = None,
-        dtype: Any = None,
-        device: Any = None,
+        like: object = None,
+        dtype: object = None,
+        device: object = None,
         copy: bool | None = None,
-        allow: str | Iterable[str] = (),
-        forbid: str | Iterable[str] = (),
-        stream: Any = None,
-    ) -> Callable[[Any], Any]:
+        allow: EffectNames = (),
+        forbid: EffectNames = (),
+        stream: int | None = None,
+    ) -> ValueFunction:
         """Resolve a request once, for hot loops.
 
         The policy in force now is the converter's for good.
@@ -196,21 +197,21 @@ class Interop:
 
     def convert_tree(
         self,
-        tree: Any,
+        tree: Value,
         /,
-        to: Any = None,
+        to: TargetLike | None = None,
         *,
-        like: Any = None,
-        dtype: Any = None,
-        device: Any = None,
+        like: object = None,
+        dtype: object = None,
+        device: object = None,
         copy: bool | None = None,
-        allow: str | Iterable[str] = (),
-        forbid: str | Iterable[str] = (),
-        stream: Any = None,
+        allow: EffectNames = (),
+        forbid: EffectNames = (),
+        stream: int | None = None,
         strict: bool = False,
         progress: bool = False,
         consume: bool = False,
-    ) -> Any:
+    ) -> Value:
         """Convert every array in nested containers.
 
         Dicts, lists, tuples, namedtuples, deques and their subclasses, dataclasses, types that a
@@ -284,13 +285,13 @@ class Interop:
         to: str,
         /,
         *,
-        dtype: Any = None,
-        device: Any = None,
+        dtype: object = None,
+        device: object = None,
         copy: bool | None = None,
-        allow: str | Iterable[str] = (),
-        forbid: str | Iterable[str] = (),
+        allow: EffectNames = (),
+        forbid: EffectNames = (),
         grad: bool = False,
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
         """Let a function that is written for one framework take the arrays of any.
 
         Parameters
@@ -344,22 +345,24 @@ class Interop:
             "forbid": forbid,
         }
         defaults = {"dtype": None, "device": None, "copy": None, "allow": (), "forbid": ()}
-        asked = {name: value for name, value in keywords.items() if value != defaults[name]}
-        return lambda function: accepting(self, function, to, asked, grad=grad)
+        given_keywords = {
+            name: value for name, value in keywords.items() if value != defaults[name]
+        }
+        return lambda function: accepting(self, function, to, given_keywords, grad=grad)
 
     def plan(
         self,
-        x_or_spec: Any,
+        x_or_spec: Value,
         /,
-        to: Any = None,
+        to: TargetLike | None = None,
         *,
-        like: Any = None,
-        dtype: Any = None,
-        device: Any = None,
+        like: object = None,
+        dtype: object = None,
+        device: object = None,
         copy: bool | None = None,
-        allow: str | Iterable[str] = (),
-        forbid: str | Iterable[str] = (),
-        stream: Any = None,
+        allow: EffectNames = (),
+        forbid: EffectNames = (),
+        stream: int | None = None,
     ) -> Route:
         """Return the route that `convert` would take, without touching the data.
 
@@ -400,7 +403,7 @@ class Interop:
             lambda: refused_routes(self._planner, spec, request),
         )
 
-    def spec(self, x: Any, /) -> Spec:
+    def spec(self, x: Value, /) -> Spec:
         """Return what is known of `x` without touching its data.
 
         Parameters
@@ -426,8 +429,10 @@ class Interop:
         """Return the formats that are registered, each with its plugin, distribution and state."""
         registry = self._loaded()
         return tuple(
-            DeclaredFormat(name, one, registry.provenance[name], framework_state(one.requires))
-            for name, one in registry.formats.items()
+            DeclaredFormat(
+                name, format_, registry.provenance[name], framework_state(format_.requires)
+            )
+            for name, format_ in registry.formats.items()
         )
 
     def conversions(self) -> tuple[Declared, ...]:
@@ -517,7 +522,7 @@ class Interop:
         except BaseException:  # interrupted: the next call begins anew
             self._registry.forget()
             raise
-        entrances: list[Any] = [getattr(Interop, name) for name in _ENTRANCES]
+        entrances: list[Value] = [getattr(Interop, name) for name in _ENTRANCES]
         for function in (self.convert, _converted, *entrances):
             self._registry.untraced(function)
         if self._reads_costs:
@@ -526,7 +531,7 @@ class Interop:
             self._registry.price(stored())
         self._has_to_load = False
 
-    def _like(self, to: Any, like: Any, device: Any) -> tuple[str, Any]:
+    def _like(self, to: TargetLike | None, like: object, device: object) -> tuple[str, Any]:
         """Return the format and the device that ``like=`` asks for."""
         if to is not None:
             msg = "both to= and like= were given; pass one of them."
@@ -536,19 +541,19 @@ class Interop:
 
     def _table(  # noqa: PLR0917 - on the way of every conversion
         self,
-        to: Any,
-        dtype: Any,
-        device: Any,
+        to: TargetLike | None,
+        dtype: object,
+        device: object,
         copy: bool | None,
-        allow: str | Iterable[str],
-        forbid: str | Iterable[str],
+        allow: EffectNames,
+        forbid: EffectNames,
     ) -> PlanTable:
         """Return the plans of the request that the keywords of a call make, under its policy."""
         check_copy(copy)
         innermost = block.get()
-        words = (to, dtype, device, copy, allow, forbid, innermost and innermost.policy)
+        key = (to, dtype, device, copy, allow, forbid, innermost and innermost.policy)
         try:
-            return self._cache.by_words[words]
+            return self._cache.by_words[key]
         except KeyError:
             keep = True
         except TypeError:  # a list or a set among them does not hash
@@ -567,11 +572,13 @@ class Interop:
             base=current_policy(),
         )
         table = self._cache.table(request)
-        if keep and (words[4], words[5]) == (allow, forbid):
-            self._cache.keep(self._cache.by_words, words, table, version)
+        if keep and (key[4], key[5]) == (allow, forbid):
+            self._cache.keep(self._cache.by_words, key, table, version)
         return table
 
-    def _run(self, x: Any, table: PlanTable, stream: Any, to: Any = None) -> Any:
+    def _run(
+        self, x: Value, table: PlanTable, stream: int | None, to: TargetLike | None = None
+    ) -> Value:
         """Carry out the plan for `x`.
 
         Parameters
@@ -595,7 +602,9 @@ class Interop:
                 self._keep_fast_path(to, x, spec, plan, version)
         return result
 
-    def _keep_fast_path(self, to: Any, x: Any, spec: Spec, plan: Plan, version: int) -> None:
+    def _keep_fast_path(
+        self, to: TargetLike | None, x: Value, spec: Spec, plan: Plan, version: int
+    ) -> None:
         """Keep the fast path for values of the very type of `x`, if its route has one."""
         registry = self._registry
         source, steps = registry.formats[spec.format], plan.steps
@@ -603,8 +612,8 @@ class Interop:
             path = self._planner.fast_path(steps) if steps else source.fast_path
             if path is not None:
                 # A compiler may trace into what the fast path calls.
-                kept = None if path is itself else registry.untraced(path)
-                self._cache.keep(self._cache.fast_paths_to(to), type(x), kept, version)
+                entry = None if path is itself else registry.untraced(path)
+                self._cache.keep(self._cache.fast_paths_to(to), type(x), entry, version)
 
     def _planned_steps(self, spec: Spec, table: PlanTable) -> tuple[Step, ...]:
         """Return the steps of a route as they are for `spec`."""
@@ -618,12 +627,12 @@ class Interop:
 
     def _fill(
         self,
-        x: Any,
-        out: Any,
-        allow: str | Iterable[str],
-        forbid: str | Iterable[str],
-        stream: Any,
-    ) -> Any:
+        x: Value,
+        out: Value,
+        allow: EffectNames,
+        forbid: EffectNames,
+        stream: int | None,
+    ) -> Value:
         """Write `x` into `out`, which decides format, dtype and device."""
         allow, forbid = _reusable(allow), _reusable(forbid)
         spec, out_spec = self.spec(x), self.spec(out)
@@ -652,16 +661,18 @@ class Interop:
         return out
 
 
-def _converted(owner: Interop, table: PlanTable, stream: Any, to: Any, x: Any, /) -> Any:
+def _converted(
+    owner: Interop, table: PlanTable, stream: int | None, to: TargetLike | None, x: Value, /
+) -> Value:
     """Convert under a request that was resolved before."""
     return owner._run(x, table, stream, to)
 
 
-def _has_fast_paths(table: PlanTable, to: Any) -> bool:
+def _has_fast_paths(table: PlanTable, to: TargetLike | None) -> bool:
     """Tell whether fast paths may serve a request, by the target as the caller has named it."""
     return table.request.is_default and isinstance(to, (str, type, ModuleType))
 
 
-def _reusable(names: str | Iterable[str]) -> str | tuple[str, ...] | frozenset[str]:
+def _reusable(names: EffectNames) -> str | tuple[str, ...] | frozenset[str]:
     """Return names of effects that can be gone through more than once."""
     return names if isinstance(names, (str, tuple, frozenset)) else frozenset(names)

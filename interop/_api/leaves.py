@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from interop._execution.engine import Engine
 from interop._model.spec import Spec
+from interop._model.typing import Value
 from interop._planning.cache import PlanTable
 from interop._planning.plan import Plan
 from interop._registry.registry import Registry
@@ -30,7 +31,7 @@ class _Group(NamedTuple):
     places: list[int]
 
 
-def array_spec(registry: Registry, value: Any) -> Spec | None:
+def array_spec(registry: Registry, value: Value) -> Spec | None:
     """Return the spec of what counts as an array inside a tree, else None.
 
     Numbers, strings, bytes and lists of Python's own are values or containers there, although one
@@ -53,11 +54,11 @@ def convert_leaves(
     engine: Engine,
     table: PlanTable,
     *,
-    stream: Any = None,
+    stream: int | None = None,
     strict: bool = False,
     progress: bool = False,
     consume: bool = False,
-) -> list[Any]:
+) -> list[Value]:
     """Return the converted leaves of a tree, in order.
 
     Every leaf is planned before the first is converted, so that a refusal costs nothing.
@@ -105,7 +106,7 @@ def _planned(
     return list({id(group): group for group in groups.values()}.values())
 
 
-def _refuse(value: Any) -> None:
+def _refuse(value: Value) -> None:
     msg = (
         f"{type(value).__module__}.{type(value).__qualname__} is not an array type interop "
         "recognises; leave out strict=True to let it pass through."
@@ -113,7 +114,7 @@ def _refuse(value: Any) -> None:
     raise UnknownValueError(msg)
 
 
-def _tie(registry: Registry, value: Any, spec: Spec, plan: Plan) -> Any:
+def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value:
     """Return what values of the same elements in the same memory have in common.
 
     Only of those that lie in one block is it known that address, dtype and shape say it all.

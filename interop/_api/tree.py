@@ -16,6 +16,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from interop._model.extension import Branch, Container
+from interop._model.typing import Value, ValueFunction
 from interop.errors import BadRequestError, NotInstalledError
 
 __all__ = ["Tree", "joined"]
@@ -52,22 +53,22 @@ class Tree:
     """
 
     def __init__(
-        self, root: Any, is_leaf: Callable[[Any], bool], containers: Iterable[Container] = ()
+        self, root: Value, is_leaf: Callable[[Value], bool], containers: Iterable[Container] = ()
     ) -> None:
         self._flatten = _flattener()
         self._is_leaf = is_leaf
         self._containers = [c.open for c in containers if c.requires in sys.modules]
         self._above: dict[int, tuple[Any, ...]] = {}
-        self.leaves: list[Any] = []
+        self.leaves: list[Value] = []
         self.paths: list[tuple[Any, ...]] = []
-        self.emptiable: list[Any] = []
+        self.emptiable: list[Value] = []
         self._build = self._grow(root, ())
 
-    def rebuilt(self, leaves: Iterable[Any]) -> Any:
+    def rebuilt(self, leaves: Iterable[Any]) -> Value:
         """Return a tree of new containers of the same kinds, with other leaves."""
         return self._build(iter(leaves))
 
-    def _grow(self, value: Any, path: tuple[Any, ...]) -> Callable[[Any], Any]:
+    def _grow(self, value: Value, path: tuple[Any, ...]) -> ValueFunction:
         """Take up the leaves below `value`; return what builds it again from an iterator."""
         branch = None if self._is_leaf(value) else self._opened(value)
         if branch is None:
@@ -88,7 +89,7 @@ class Tree:
         rebuild = branch.rebuild  # the branch itself would keep the children alive
         return lambda leaves: rebuild([build(leaves) for build in grown])
 
-    def _opened(self, value: Any) -> Branch | None:
+    def _opened(self, value: Value) -> Branch | None:
         for opened in (*self._containers, _open_mapping, _open_list, _open_dataclass):
             branch = opened(value)
             if branch is not None:
@@ -101,14 +102,14 @@ def joined(path: tuple[Any, ...]) -> str:
     return "/".join(map(str, path)) or "the root"
 
 
-def _flattener() -> Callable[[Any], Branch | None]:
+def _flattener() -> Callable[[Value], Branch | None]:
     try:
         import optree
     except ImportError as error:
         msg = "trees need optree, which is not installed: pip install 'array-interop[tree]'"
         raise NotInstalledError(msg, name="optree") from error
 
-    def flatten(value: Any) -> Branch | None:
+    def flatten(value: Value) -> Branch | None:
         paths, children, structure = optree.tree_flatten_with_path(
             value, is_leaf=lambda other: other is not value, none_is_leaf=True
         )
@@ -119,7 +120,7 @@ def _flattener() -> Callable[[Any], Branch | None]:
     return flatten
 
 
-def _open_mapping(value: Any) -> Branch | None:
+def _open_mapping(value: Value) -> Branch | None:
     """Open what optree does not, or not with the attributes that a state dict has."""
     if not isinstance(value, (dict, UserDict)) or type(value) in _MAPPINGS:
         return None
@@ -127,7 +128,7 @@ def _open_mapping(value: Any) -> Branch | None:
         return None
     names = list(value)
 
-    def rebuild(children: list[Any]) -> Any:
+    def rebuild(children: list[Value]) -> Value:
         new = copy(value)
         for name, child in zip(names, children, strict=True):
             new[name] = child
@@ -136,11 +137,11 @@ def _open_mapping(value: Any) -> Branch | None:
     return Branch(names, [value[name] for name in names], rebuild)
 
 
-def _open_list(value: Any) -> Branch | None:
+def _open_list(value: Value) -> Branch | None:
     if not isinstance(value, list) or type(value) is list:
         return None
 
-    def rebuild(children: list[Any]) -> Any:
+    def rebuild(children: list[Value]) -> Value:
         new = copy(value)
         new[:] = children
         return new
@@ -148,13 +149,13 @@ def _open_list(value: Any) -> Branch | None:
     return Branch(range(len(value)), list(value), rebuild)
 
 
-def _open_dataclass(value: Any) -> Branch | None:
+def _open_dataclass(value: Value) -> Branch | None:
     """Open an instance of a dataclass by its fields; a new one is not initialised again."""
     if isinstance(value, type) or not is_dataclass(value):
         return None
     names = [field.name for field in fields(value) if hasattr(value, field.name)]
 
-    def rebuild(children: list[Any]) -> Any:
+    def rebuild(children: list[Value]) -> Value:
         new = copy(value)
         for name, child in zip(names, children, strict=True):
             object.__setattr__(new, name, child)  # which a frozen one does not refuse

@@ -8,12 +8,12 @@ import threading
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from interop._model.device import matches
 from interop._model.display import readable
 from interop._model.dtype import itemsize
 from interop._model.spec import Spec, representative, spec_class
+from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable
 from interop._planning.explain import explanation, nearest_refused, round_trip_warning
 from interop._planning.plan import FILLING, Plan, StepDeclined
@@ -89,20 +89,20 @@ class Engine:
             if key in table.plans:  # another thread has found it meanwhile
                 return table.plans[key]
             version = self._registry.version
-            found = self._planner.route(typical, request)
-            if found is None:
+            route = self._planner.route(typical, request)
+            if route is None:
                 nearest = list(nearest_refused(self._planner, typical, request))
                 self._cache.keep(table.refusals, key, nearest, version)
                 error = explanation(self._planner, spec, request, nearest)
                 _log.debug("refused: %s", error)
                 raise error
-            steps = tuple(found[1])
+            steps = tuple(route[1])
             warning = round_trip_warning(self._planner, typical, request, steps)
             plan: Plan = self._cache.keep(table.plans, key, Plan(steps, warning), version)
         _log.debug("planned %s → %s: %s", spec, request, _Names(steps))
         return plan
 
-    def run(self, plan: Plan, x: Any, spec: Spec, request: Request, stream: Any) -> Any:
+    def run(self, plan: Plan, x: Value, spec: Spec, request: Request, stream: int | None) -> Value:
         """Carry out the steps on `x`, leaving a receipt if a trace is open."""
         innermost = block.get()
         if innermost is None or innermost.trace is None:
@@ -116,12 +116,12 @@ class Engine:
     def carry_out(  # noqa: PLR0917 - on the way of every conversion
         self,
         plan: Plan,
-        x: Any,
+        x: Value,
         spec: Spec,
         request: Request,
-        stream: Any,
+        stream: int | None,
         wrap: _Wrap | None = None,
-    ) -> Any:
+    ) -> Value:
         """Carry out the steps on `x`."""
         if plan.needs_checks:
             self._check(plan, spec)
@@ -134,7 +134,7 @@ class Engine:
         return result
 
     def write(  # noqa: PLR0917 - called in one place
-        self, x: Any, spec: Spec, out: Any, out_spec: Spec, request: Request, stream: Any
+        self, x: Value, spec: Spec, out: Value, out_spec: Spec, request: Request, stream: int | None
     ) -> bool:
         """Let the step that would write the result write it into `out`, if it can.
 
@@ -159,12 +159,12 @@ class Engine:
         self,
         declined: StepDeclined,
         request: Request,
-        stream: Any,
+        stream: int | None,
         wrap: _Wrap | None,
         *,
         without: frozenset[object] = frozenset(),
         reasons: tuple[str, ...] = (),
-    ) -> Any:
+    ) -> Value:
         """Plan again from where a step has declined, without that step.
 
         If all routes end so, each reason is given, the first of them for the preferred route.
@@ -176,14 +176,14 @@ class Engine:
         if expected.carrier:  # the value itself does not know whose bits it carries
             spec = spec._replace(dtype=expected.dtype, carrier=expected.carrier)
         with self._lock:
-            found = self._planner.route(spec, request, without)
-            if found is None:
+            route = self._planner.route(spec, request, without)
+            if route is None:
                 nearest = list(nearest_refused(self._planner, spec, request, without))
                 error = explanation(self._planner, spec, request, nearest)
                 pronoun = "it" if len(reasons) == 1 else "them"
                 msg = f"{'; '.join(reasons)}. Without {pronoun}: {error}"
                 raise RefusedError(msg, error.effects) from declined.reason
-        plan = Plan(tuple(found[1]))
+        plan = Plan(tuple(route[1]))
         _log.debug(
             "%s declined (%s); going on by %s", declined.step.label, declined, _Names(plan.steps)
         )
@@ -192,17 +192,17 @@ class Engine:
         except StepDeclined as again:
             return self._replan(again, request, stream, wrap, without=without, reasons=reasons)
 
-    def _verify(self, plan: Plan, spec: Spec, result: Any) -> None:
+    def _verify(self, plan: Plan, spec: Spec, result: Value) -> None:
         """Compare the first result of a plan with what was planned."""
         planned, actual = plan.steps[-1].after, self._registry.describe(result)
         unknown = self._registry.formats[planned.format].not_recoverable
-        same = (
+        as_planned = (
             actual.format == planned.format
             and (actual.dtype == planned.dtype or "dtype" in unknown)
             and (actual.shape == spec.shape or "shape" in unknown or "unknown_shape" in spec.traits)
             and matches(actual.device, planned.device)
         )
-        if not same:
+        if not as_planned:
             step = plan.steps[-1]
             msg = (
                 f"{' → '.join(s.label for s in plan.steps)} promised {planned.format} "

@@ -11,16 +11,17 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
+from interop._model.typing import TargetLike, Value, ValueFunction
 from interop._planning.cache import FastPath
 
 __all__ = ["with_fast_paths", "with_fast_paths_to"]
 
 
 def with_fast_paths(
-    full: Callable[..., Any],
+    full: Callable[..., Value],
     tables: dict[Any, dict[type, FastPath]],
     block: ContextVar[Any],
-) -> Callable[..., Any]:
+) -> Callable[..., Value]:
     """Return `full` behind the fast paths of every target.
 
     State in cells is what is cheapest to reach.
@@ -36,7 +37,7 @@ def with_fast_paths(
     """
 
     @wraps(full)
-    def convert(x: Any, /, to: Any = None, **keywords: Any) -> Any:
+    def convert(x: Value, /, to: TargetLike | None = None, **keywords: Any) -> Value:
         if not keywords and block.get() is None:
             try:
                 fast_path = tables[to][type(x)]
@@ -54,8 +55,8 @@ def with_fast_paths(
 
 
 def with_fast_paths_to(
-    full: Callable[[Any], Any], table: dict[type, FastPath], block: ContextVar[Any]
-) -> Callable[[Any], Any]:
+    full: ValueFunction, table: dict[type, FastPath], block: ContextVar[Any]
+) -> ValueFunction:
     """Return `full`, which takes a value alone, behind the fast paths of its target.
 
     Parameters
@@ -67,7 +68,7 @@ def with_fast_paths_to(
         As of `with_fast_paths`.
     """
 
-    def converted(x: Any, /) -> Any:
+    def converted(x: Value, /) -> Value:
         if block.get() is None:
             try:
                 fast_path = table[type(x)]

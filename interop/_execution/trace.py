@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop._model.display import duration, html_table, readable, spec_as_dict, table
 from interop._model.spec import Spec
+from interop._model.typing import Value
 from interop._planning.plan import Plan
 from interop._planning.policy import Block, block
 
@@ -236,8 +237,8 @@ class Recorder:
             tuple(step._replace(call=self._watching(step)) for step in plan.steps), plan.warning
         )
 
-    def _watching(self, step: Step) -> Callable[..., Any]:
-        def call(value: Any, **keywords: Any) -> Any:
+    def _watching(self, step: Step) -> Callable[..., Value]:
+        def call(value: Value, **keywords: Any) -> Value:
             start = perf_counter_ns()
             result = step.call(value, **keywords)
             seconds = (perf_counter_ns() - start) / 1e9
@@ -248,7 +249,7 @@ class Recorder:
 
         return call
 
-    def receipt(self, x: Any, spec: Spec, result: Any) -> Receipt:
+    def receipt(self, x: Value, spec: Spec, result: Value) -> Receipt:
         """Return the receipt of the conversion of `x` to `result`."""
         elapsed = perf_counter_ns() - self._clock
         peak = self._meter.rise() if self._meter else None
@@ -270,7 +271,7 @@ class Recorder:
         )
 
 
-def shares_memory(registry: Registry, source: Any, result: Any) -> bool | None:
+def shares_memory(registry: Registry, source: Value, result: Value) -> bool | None:
     """Tell whether two values overlap in memory, or None if a format does not tell."""
     if source is result:
         return True

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import Any, NamedTuple
 
+from interop._model.typing import Value, ValueFunction
+
 from .cost import Cost
 from .effect import WRITING
 
@@ -103,7 +105,7 @@ class Conversion(NamedTuple):
 
     source: str
     target: str
-    function: Callable[..., Any]
+    function: Callable[..., Value]
     takes: Set[str] = frozenset()
     effects: Set[str] = frozenset()
     cost: Cost = Cost()
@@ -119,7 +121,7 @@ class Conversion(NamedTuple):
     shares: bool | None = None
     stream: bool = False
     priority: int = 0
-    fast_path: Callable[[Any], Any] | None = None
+    fast_path: ValueFunction | None = None
     into: Callable[[Any, Any], None] | None = None
     name: str = ""
 

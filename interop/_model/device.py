@@ -15,9 +15,9 @@ def device_type(device: str) -> str:
     return device.partition(":")[0]
 
 
-def matches(device: str, wanted: str) -> bool:
+def matches(device: str, requested: str) -> bool:
     """Tell whether data on `device` is where `wanted` asks; no index means any."""
-    return device == wanted or device.partition(":")[0] == wanted
+    return device == requested or device.partition(":")[0] == requested
 
 
 def device_name(device: object) -> str:

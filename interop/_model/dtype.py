@@ -90,8 +90,8 @@ _WIDENING = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
 @cache
 def itemsize(dtype: str | None) -> int:
     """Bytes of one element of `dtype`; 8 for a dtype that is not known."""
-    known = DTYPES.get(dtype or "")
-    return known.bits // 8 if known else 8
+    facts = DTYPES.get(dtype or "")
+    return facts.bits // 8 if facts else 8
 
 
 def bit_carrier(dtype: str | None) -> str | None:
@@ -99,10 +99,10 @@ def bit_carrier(dtype: str | None) -> str | None:
 
     Only the reals that most frameworks do not know have one: 8- and 16-bit ml_dtypes.
     """
-    known = DTYPES.get(dtype or "")
-    if known is None or known.kind != "f" or dtype == "float16":
+    facts = DTYPES.get(dtype or "")
+    if facts is None or facts.kind != "f" or dtype == "float16":
         return None
-    return _CARRIERS.get(known.bits)
+    return _CARRIERS.get(facts.bits)
 
 
 @cache
@@ -148,6 +148,8 @@ def narrowed(source: str, available: Iterable[str]) -> str | None:
     """
     if source not in DTYPES:
         return None
-    same = [d for d in available if d in DTYPES and _kin(d) == _kin(source)]
+    candidates = [d for d in available if d in DTYPES and _kin(d) == _kin(source)]
     kind = DTYPES[source].kind
-    return max(same, key=lambda d: (DTYPES[d].kind == kind, DTYPES[d].digits, d), default=None)
+    return max(
+        candidates, key=lambda d: (DTYPES[d].kind == kind, DTYPES[d].digits, d), default=None
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
+from interop._model.typing import Value
+
 from .conversion import Conversion
 from .format import Format
 
@@ -34,7 +36,7 @@ class DtypeNames(NamedTuple):
     """
 
     type: str
-    name: Callable[[Any], str]
+    name: Callable[[Value], str]
 
 
 class Branch(NamedTuple):
@@ -50,9 +52,9 @@ class Branch(NamedTuple):
         ``rebuild(children) -> container``: a new one like it, around other children.
     """
 
-    names: Sequence[Any]
-    children: Sequence[Any]
-    rebuild: Callable[[list[Any]], Any]
+    names: Sequence[Value]
+    children: Sequence[Value]
+    rebuild: Callable[[list[Value]], Any]
 
 
 class Container(NamedTuple):
@@ -68,13 +70,13 @@ class Container(NamedTuple):
     """
 
     requires: str
-    open: Callable[[Any], Branch | None]
+    open: Callable[[Value], Branch | None]
 
 
 #: ``function(arrays) -> arrays``.
-Function = Callable[[Sequence[Any]], list[Any]]
+Function = Callable[[Sequence[Value]], list[Value]]
 #: ``pullback(cotangents) -> gradients``.
-Pullback = Callable[[Sequence[Any]], list[Any]]
+Pullback = Callable[[Sequence[Value]], list[Value]]
 
 
 class Autodiff(NamedTuple):
@@ -101,10 +103,10 @@ class Autodiff(NamedTuple):
     """
 
     format: str
-    vjp: Callable[[Function, Sequence[Any]], tuple[list[Any], Pullback]]
+    vjp: Callable[[Function, Sequence[Value]], tuple[list[Value], Pullback]]
     attach: Callable[
-        [Function, Callable[[Sequence[Any]], tuple[list[Any], Pullback]], Sequence[Any]],
-        list[Any],
+        [Function, Callable[[Sequence[Value]], tuple[list[Value], Pullback]], Sequence[Value]],
+        list[Value],
     ]
 
 

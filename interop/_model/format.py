@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from typing import Any, NamedTuple
 
+from interop._model.typing import Value, ValueFunction
+
 from .spec import Spec
 
 __all__ = [
@@ -28,7 +30,7 @@ PLAIN_DTYPES = frozenset(
 _NOTHING: Mapping[str, Any] = {}
 
 
-def itself(value: Any) -> Any:
+def itself(value: Value) -> Value:
     """Return a value as it is."""
     return value
 
@@ -50,7 +52,7 @@ class Parts(NamedTuple):
     """
 
     shape: tuple[int, ...]
-    arrays: dict[str, Any]
+    arrays: dict[str, Value]
     facts: Mapping[str, Any] = _NOTHING
 
 
@@ -89,9 +91,9 @@ class Components(NamedTuple):
     layout: str
     format: str
     roles: Mapping[str, str]
-    unpack: Callable[[Any], Parts]
-    pack: Callable[[Parts], Any]
-    fast_unpack: Callable[[Any], Parts] | None = None
+    unpack: Callable[[Value], Parts]
+    pack: Callable[[Parts], Value]
+    fast_unpack: Callable[[Value], Parts] | None = None
     unpack_keeps: Set[str] = frozenset()
     unpack_copies: Set[str] = frozenset()
     pack_copies: Set[str] = frozenset()
@@ -112,7 +114,7 @@ class Wrapper(NamedTuple):
         How long that takes.
     """
 
-    unwrap: Callable[[Any], Any]
+    unwrap: ValueFunction
     seconds: float = 2e-6
 
 
@@ -152,8 +154,8 @@ class Samples(NamedTuple):
         given to its components.
     """
 
-    make: Callable[[Any], Any] | None = None
-    variants: Mapping[str, Callable[[Any], Any]] = _NOTHING
+    make: ValueFunction | None = None
+    variants: Mapping[str, ValueFunction] = _NOTHING
 
 
 class Format(NamedTuple):
@@ -226,17 +228,17 @@ class Format(NamedTuple):
 
     name: str
     types: tuple[str, ...] = ()
-    describe: Callable[[Any], Spec] | None = None
+    describe: Callable[[Value], Spec] | None = None
     dtypes: Set[str] = frozenset()
     devices: tuple[str, ...] = ("cpu",)
     carries: Set[str] = frozenset()
     exports: Mapping[str, Set[str]] = _NOTHING
-    memory: Callable[[Any], tuple[tuple[int, int], ...]] | None = None
+    memory: Callable[[Value], tuple[tuple[int, int], ...]] | None = None
     requires: str = ""
     install: str = ""
     ndims: Set[int] | None = None
-    fill: Callable[[Any, Any], None] | None = None
-    fast_path: Callable[[Any], Any] | None = None
+    fill: Callable[[Value, Value], None] | None = None
+    fast_path: ValueFunction | None = None
     target_types: tuple[str, ...] | None = None
     index_dtypes: Set[str] = frozenset()
     components: Components | None = None
@@ -282,8 +284,12 @@ class Format(NamedTuple):
     def unsupported(self, device: str) -> Set[str]:
         """Return those of its dtypes that it cannot hold on a device at this moment."""
         limits = self.limits
-        there = limits.unsupported.get(device.partition(":")[0], frozenset())
-        return there if limits.unsupported_now is None else there | limits.unsupported_now()
+        unsupported = limits.unsupported.get(device.partition(":")[0], frozenset())
+        return (
+            unsupported
+            if limits.unsupported_now is None
+            else unsupported | limits.unsupported_now()
+        )
 
 
 def common_axes(*formats: Format) -> int | None:

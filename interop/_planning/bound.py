@@ -327,18 +327,18 @@ class LowerBound(NamedTuple):
 
     Parameters
     ----------
-    rest : mapping
-        By format, and whether bytes have to be written on the rest of the route.
+    least_from : mapping
+        By format, and whether bytes have to be written on the way from there.
     writing : bool
         Whether the routes on which they have to be were told apart.
     """
 
-    rest: Mapping[tuple[str, bool], Least]
+    least_from: Mapping[tuple[str, bool], Least]
     writing: bool
 
     def least(self, name: str, writing: bool) -> Least | None:
         """Return what the rest takes at least, or None if no route leads on."""
-        return self.rest.get((name, writing and self.writing))
+        return self.least_from.get((name, writing and self.writing))
 
 
 class Candidates(NamedTuple):
@@ -390,25 +390,25 @@ class Candidates(NamedTuple):
 
     def _rest(self, inputs: BoundInputs) -> dict[tuple[str, bool], Least]:
         """Return the shortest routes to the goals, which are walked backwards from there."""
-        rest: dict[tuple[str, bool], Least] = {}
+        least_from: dict[tuple[str, bool], Least] = {}
         nothing: Least = (0, 0, 0.0)
         queue = [(nothing, name, False) for name in self.ends]
         while queue:
             least, name, written = heappop(queue)
-            if (name, written) in rest:
+            if (name, written) in least_from:
                 continue
-            rest[name, written] = least
+            least_from[name, written] = least
             losses, imports, seconds = least
             imports += name in inputs.not_imported
             for edge in self.edges.into(name):
                 source = edge.source
                 if source in self.names and inputs.take(edge):
                     longer = losses + edge.losses, imports, seconds + inputs.seconds(edge)
-                    if (source, written) not in rest:
+                    if (source, written) not in least_from:
                         heappush(queue, (longer, source, written))
-                    if inputs.writing and edge.writes and (source, True) not in rest:
+                    if inputs.writing and edge.writes and (source, True) not in least_from:
                         heappush(queue, (longer, source, True))
-        return rest
+        return least_from
 
 
 def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:

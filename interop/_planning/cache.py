@@ -12,6 +12,7 @@ from collections.abc import Callable, Set
 from typing import Any
 from weakref import WeakSet
 
+from interop._model.typing import Value, ValueFunction
 from interop._registry.registry import Registry
 
 from .plan import Plan
@@ -24,7 +25,7 @@ __all__ = ["FastPath", "PlanCache", "PlanTable"]
 _MOST = 4096
 
 #: Answers `NotImplemented` for a value that is not plain. None stands for the value itself.
-FastPath = Callable[[Any], Any] | None
+FastPath = ValueFunction | None
 
 
 class PlanTable:
@@ -53,7 +54,7 @@ class PlanTable:
         self.request = request
         self.states = states
         self.plans: dict[tuple[object, ...], Plan] = {}
-        self.refusals: dict[tuple[object, ...], list[Any]] = {}
+        self.refusals: dict[tuple[object, ...], list[Value]] = {}
         self.component_routes: dict[tuple[object, ...], tuple[Step, ...] | None] = {}
 
     def key(self, group: tuple[object, ...]) -> tuple[object, ...]:
@@ -100,10 +101,14 @@ class PlanCache:
             self._tables.clear()
             self.by_words.clear()
             # In place, since converters hold tables of either kind.
-            for table in (*self._used, *self.fast_paths.values()):
+            for table in self._used:
                 table.clear()
+            for fast_paths in self.fast_paths.values():
+                fast_paths.clear()
 
-    def keep(self, table: dict[Any, Any], key: Any, value: Any, version: int | None = None) -> Any:
+    def keep(
+        self, table: dict[Any, Any], key: Any, value: Value, version: int | None = None
+    ) -> Value:
         """Keep a value unless there is one, and return the one that is kept.
 
         Parameters

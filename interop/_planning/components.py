@@ -16,6 +16,7 @@ from interop._model.device import matches
 from interop._model.dtype import DTYPES, itemsize, preserves
 from interop._model.format import PLAIN_DTYPES, Components, Format, Parts
 from interop._model.spec import MEMORY_TRAITS, Spec, representative, spec_class, spec_kind
+from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
 from interop.errors import Declined
@@ -30,7 +31,7 @@ from .step import Step, Targets
 
 __all__ = ["ComponentTransfers"]
 
-_FastPath = Callable[[Any], Any]
+_FastPath = ValueFunction
 _FindFastPath = Callable[[tuple[Step, ...]], _FastPath | None]
 
 
@@ -149,8 +150,8 @@ class ComponentTransfers:
         if steps is None and size_class in routes:
             steps = routes[size_class]
         elif steps is None:
-            found = self._finder.route(representative(spec), inner, dense=True)
-            steps = None if found is None else tuple(found[1])
+            route = self._finder.route(representative(spec), inner, dense=True)
+            steps = None if route is None else tuple(route[1])
             copies = steps is None or any(step.writes for step in steps)
             self._cache.keep(routes, size_class if copies else kind, steps)
         return None if steps is None else _RoleRoute(role, steps, _seconds(spec, steps))
@@ -257,14 +258,14 @@ class ComponentTransfer(NamedTuple):
         aliases = any(route.aliases for route in routes if route.role not in copied)
         writes = any(route.writes for route in routes) or bool(copied)
         packing = self.unpacking.pack_seconds + self.packing.pack_seconds
-        kept = shared_traits(self.spec.traits, self.carries)
+        traits = shared_traits(self.spec.traits, self.carries)
         # Fresh memory may still be that of a library whose arrays never change.
         locked = LOCKED & self.carries & _last_traits(routes)
         return Step(
             f"{self.source.name}_to_{self.target.name}".replace(".", "_"),
             provenance,
             self.spec,
-            self.after()._replace(traits=(kept if aliases else kept - MEMORY_TRAITS) | locked),
+            self.after()._replace(traits=(traits if aliases else traits - MEMORY_TRAITS) | locked),
             self._effects(routes, writes),
             packing + sum(route.seconds for route in routes),
             packing + sum(step.latency for route in routes for step in route.steps),
@@ -310,11 +311,11 @@ class ComponentTransfer(NamedTuple):
     def _serves_plain_values(self) -> bool:
         """Tell whether every value that can be unpacked fast goes this way."""
         indices = self.source.index_dtypes <= self.target.index_dtypes
-        same = self.change.dtype == self.spec.dtype and self.change.copy is None
+        unchanged = self.change.dtype == self.spec.dtype and self.change.copy is None
         plain = PLAIN_DTYPES & self.source.dtypes <= self.target.dtypes
-        return indices and same and plain and not self.spec.traits
+        return indices and unchanged and plain and not self.spec.traits
 
-    def _call(self, routes: list[_RoleRoute]) -> Callable[..., Any]:
+    def _call(self, routes: list[_RoleRoute]) -> Callable[..., Value]:
         plans = {route.role: Plan(route.steps) for route in routes if route.steps}
         index, after = self.spec.index_dtype, self._index_dtype()
         digits = None if preserves(index, after) else DTYPES[after or "int32"].digits
@@ -322,13 +323,13 @@ class ComponentTransfer(NamedTuple):
 
 
 def _fast_transfer(
-    fast_unpack: Callable[[Any], Parts],
+    fast_unpack: Callable[[Value], Parts],
     paths: dict[str, _FastPath],
     pack: Callable[[Parts], Any],
 ) -> _FastPath:
     pairs = tuple(paths.items())
 
-    def fast_path(value: Any) -> Any:
+    def fast_path(value: Value) -> Value:
         parts = fast_unpack(value)
         if parts is NotImplemented:
             return NotImplemented
@@ -377,10 +378,10 @@ def _transfer(
     packing: Components,
     plans: dict[str, Plan],
     digits: int | None,
-    value: Any,
+    value: Value,
     *,
     stream: int | None = None,
-) -> Any:
+) -> Value:
     parts = unpacking.unpack(value)
     if digits is not None and any(length >= 2**digits for length in _lengths(parts)):
         msg = f"indices into {_lengths(parts)} do not fit in {digits + 1} bits"

@@ -109,8 +109,8 @@ class ResolvedConversion:
             unsupported = self.target.unsupported(device)
             for dtype, carrier in self._elements(spec, targets):
                 # A value's format can hold the dtype that the value has already.
-                kept = self.source is self.target and dtype == spec.dtype
-                if kept or (carrier or dtype) not in unsupported:
+                unchanged = self.source is self.target and dtype == spec.dtype
+                if unchanged or (carrier or dtype) not in unsupported:
                     yield self._step(spec, dtype, carrier, device, targets)
 
     def _devices(self, spec: Spec, targets: Targets) -> Iterable[str]:

@@ -47,10 +47,10 @@ def nearest_refused(
     keywords: set[str] = set()
     permitted = request.permitted
     for _ in range(2 * most):
-        found = planner.route(spec, request, without, relaxed=True, nearby=nearby)
-        if found is None:
+        route = planner.route(spec, request, without, relaxed=True, nearby=nearby)
+        if route is None:
             return
-        _, steps = found
+        _, steps = route
         stopped = [step for step in steps if step.effects - permitted]
         effects = frozenset(effect for step in stopped for effect in step.effects - permitted)
         keyword = _keyword(effects, request, steps)
@@ -100,14 +100,14 @@ def explanation(
     planner: Planner, spec: Spec, request: Request, nearest: list[Refused]
 ) -> RefusedError:
     """Return the error to raise when there is no route but the `nearest`, which are refused."""
-    asked = f"cannot convert {spec} to {request}"
+    request_text = f"cannot convert {spec} to {request}"
     if nearest:
         routes = "\n".join(f"  - {line}" for line in _described(nearest, request))
         steps, effects = nearest[0]
-        text = f"{asked}; the nearest routes are refused:\n{routes}\n"
+        text = f"{request_text}; the nearest routes are refused:\n{routes}\n"
         move = _keyword(effects, request, steps)
         return RefusedError(f"{text}To permit the nearest, {move}.", effects)
-    return RefusedError(f"{asked}: {_obstacle(planner, spec, request)}")
+    return RefusedError(f"{request_text}: {_obstacle(planner, spec, request)}")
 
 
 def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
@@ -140,11 +140,11 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
     conversions = planner.graph.conversions(spec.format)
     if not any(conversion.target.name in candidates.distance for conversion in conversions):
         return f"no conversion leads there from {spec.format}; register one with interop.register."
-    near = [item for item in conversions if item.target.name in candidates.names]
-    near.sort(key=lambda item: candidates.distance.get(item.target.name, 0))
+    towards_goal = [item for item in conversions if item.target.name in candidates.names]
+    towards_goal.sort(key=lambda item: candidates.distance.get(item.target.name, 0))
     objections = [
         f"  - {item.conversion.label}: {reason}"
-        for item in near
+        for item in towards_goal
         if item.target.name != spec.format and (reason := item.objection(spec))
     ]
     if not objections:
@@ -208,9 +208,9 @@ def round_trip_warning(
     if not any("host_round_trip" in step.effects for step in steps):
         return ""
     for keyword, verb, relaxed in _relaxed(request):
-        found = planner.route(spec, relaxed)
-        if found is not None and not _reaches_host(found[1]):
-            result = found[1][-1].after if found[1] else spec
+        route = planner.route(spec, relaxed)
+        if route is not None and not _reaches_host(route[1]):
+            result = route[1][-1].after if route[1] else spec
             return (
                 f"{spec.format} {spec.dtype} on {spec.device} goes to {request} through the "
                 f"host's memory and back; without {keyword} it would not, and come out as "

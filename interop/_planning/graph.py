@@ -172,7 +172,7 @@ class Graph:
         steps = distances((start,), self._forward)
         limit = min((steps[name] for name in goals if name in steps), default=0) + SLACK
         unrequested = self.unrequested(steps, (start, *goals))
-        near = {
+        visited = {
             name
             for name, count in steps.items()
             if name in distance
@@ -181,7 +181,7 @@ class Graph:
             and (name not in unrequested or self._is_transit(name, everywhere))
             and self._leads_on(name)
         }
-        return frozenset(near | {start, *goals}), distance
+        return frozenset(visited | {start, *goals}), distance
 
     def _is_transit(self, name: str, everywhere: bool) -> bool:
         """Tell whether a route between other frameworks may lead through a format.
@@ -215,8 +215,10 @@ class Graph:
         return frozenset(name for name in names if formats[name].framework not in frameworks)
 
     def _leads_on(self, name: str) -> bool:
-        """Tell whether a route may lead through a format: its framework is there, and its values
-        remember all of their spec, which the steps after it have to know.
+        """Tell whether a route may lead through a format.
+
+        Its framework has to be installed. Its values have to remember all of their spec, which the
+        steps after it need to know.
         """
         format_ = self._registry.formats[name]
         installed = not format_.requires or self._available(format_.requires)

@@ -7,8 +7,8 @@ distribution and the spec in its text.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
+from interop._model.typing import Value
 from interop.errors import (
     ConversionError,
     Declined,
@@ -35,7 +35,7 @@ class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the
         The value as the steps before left it.
     """
 
-    def __init__(self, step: Step, value: Any, reason: Exception) -> None:
+    def __init__(self, step: Step, value: Value, reason: Exception) -> None:
         super().__init__(str(reason))
         self.step = step
         self.value = value
@@ -72,7 +72,7 @@ class Plan:
         self.verified = not steps
         self.fast_types: set[type] = set()
 
-    def __call__(self, value: Any, stream: int | None = None) -> Any:
+    def __call__(self, value: Value, stream: int | None = None) -> Value:
         """Return what the steps make of `value`."""
         position = 0
         try:
@@ -88,7 +88,7 @@ class Plan:
             raise attributed from error
         return value
 
-    def _calls_on(self, stream: int | None) -> list[Any]:
+    def _calls_on(self, stream: int | None) -> list[Value]:
         """Return the calls of the steps, on a stream where they care."""
         return [
             partial(step.call, stream=stream) if step.stream else step.call for step in self.steps

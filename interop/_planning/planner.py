@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Set
 from functools import partial
-from typing import Any
 
 from interop._model.device import device_type, matches
 from interop._model.dtype import narrowed, promoted
 from interop._model.format import Format
 from interop._model.spec import Spec, spec_kind
+from interop._model.typing import Value, ValueFunction
 from interop._registry.registry import Registry
 
 from .bound import Candidates
@@ -65,9 +65,9 @@ class Planner:
             target = self._registry.formats[name]
             device = request.device or _default_device(spec, target)
             dtype = request.dtype or _default_dtype(spec, target, device)
-            same = name == spec.format and dtype == spec.dtype
+            unchanged = name == spec.format and dtype == spec.dtype
             fits = name == spec.format or target.ndims is None or len(spec.shape) in target.ndims
-            holds = fits and (same or dtype in target.holds(device))
+            holds = fits and (unchanged or dtype in target.holds(device))
             if holds and device_type(device) in target.devices:
                 goals[name] = Goal(dtype, device, self._carries(spec, target))
         return goals
@@ -115,9 +115,9 @@ class Planner:
                 candidates = self._candidates(spec, goals, everywhere=everywhere, dense=dense)
                 targets = _targets(request, goals)
                 search = Search(self, spec, request, goals, targets, candidates)
-                found = search.run(without, relaxed=relaxed)
-                if found is not None:
-                    return found
+                route = search.run(without, relaxed=relaxed)
+                if route is not None:
+                    return route
             return None
 
     def _candidates(
@@ -136,8 +136,8 @@ class Planner:
         frameworks = {self.format(name).framework for name in goals}
         if not source.has_labels or frameworks != {source.framework}:
             return candidates
-        own = frozenset(format_.name for format_ in self.formats(source.framework))
-        return candidates._replace(names=own & (candidates.names | {spec.format}))
+        names = frozenset(format_.name for format_ in self.formats(source.framework))
+        return candidates._replace(names=names & (candidates.names | {spec.format}))
 
     def replayed(
         self, spec: Spec, request: Request, steps: tuple[Step, ...]
@@ -175,7 +175,7 @@ class Planner:
         for target in self.transfers.targets(spec, names):
             yield from self.transfers.steps(spec, targets, request, target)
 
-    def fast_path(self, steps: tuple[Step, ...]) -> Callable[[Any], Any] | None:
+    def fast_path(self, steps: tuple[Step, ...]) -> ValueFunction | None:
         """Return the fast path that stands for a route, if no other distribution has a say.
 
         It stands for one if every hand-off among the steps declares one, and if nobody else
@@ -193,16 +193,19 @@ class Planner:
         """Tell whether several distributions declare conversions between two formats."""
         source, target = pair
         conversions = self.graph.conversions(source)
-        return 1 < len(
-            {
-                conversion.provenance.distribution
-                for conversion in conversions
-                if conversion.target.name == target
-            }
+        return (
+            len(
+                {
+                    conversion.provenance.distribution
+                    for conversion in conversions
+                    if conversion.target.name == target
+                }
+            )
+            > 1
         )
 
 
-def _one_after_another(paths: tuple[Callable[[Any], Any], ...], value: Any) -> Any:
+def _one_after_another(paths: tuple[ValueFunction, ...], value: Value) -> Value:
     """Return what fast paths make of a value in turn; `NotImplemented` as soon as one does."""
     for path in paths:
         value = path(value)

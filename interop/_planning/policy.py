@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from interop._model.effect import EFFECTS
+from interop._model.typing import EffectNames
 from interop.errors import BadRequestError
 
 __all__ = ["Block", "Policy", "adjusted", "block", "current_policy", "effect_names", "policy"]
@@ -43,7 +44,7 @@ class Block(NamedTuple):
 block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
 
 
-def effect_names(names: str | Iterable[str], keyword: str) -> frozenset[str]:
+def effect_names(names: EffectNames, keyword: str) -> frozenset[str]:
     """Return `names` as a set of effects, refusing words that are not effects."""
     effects = frozenset((names,)) if isinstance(names, str) else frozenset(names)
     unknown = sorted(effects - EFFECTS.keys())
@@ -53,7 +54,7 @@ def effect_names(names: str | Iterable[str], keyword: str) -> frozenset[str]:
     return effects
 
 
-def adjusted(base: Policy, allow: str | Iterable[str], forbid: str | Iterable[str]) -> Policy:
+def adjusted(base: Policy, allow: EffectNames, forbid: EffectNames) -> Policy:
     """Return `base` with some effects added and others taken away."""
     allowed, forbidden = effect_names(allow, "allow"), effect_names(forbid, "forbid")
     contradictory = sorted(allowed & forbidden)
@@ -73,7 +74,7 @@ def current_policy() -> Policy:
 
 
 @contextmanager
-def policy(allow: str | Iterable[str] = (), forbid: str | Iterable[str] = ()) -> Iterator[Policy]:
+def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Iterator[Policy]:
     """Change, inside a ``with`` block, which effects conversions may have.
 
     The policy belongs to the current thread or asyncio task, and to the tasks that are started

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from interop._model.display import duration, html_table, readable, spec_as_dict, table
 from interop._model.spec import Spec
+from interop._model.typing import Value, ValueFunction
 
 if TYPE_CHECKING:
     from .request import Request
@@ -46,7 +47,7 @@ class Route:
         spec: Spec,
         request: Request,
         steps: tuple[Step, ...],
-        run: Callable[[Any], Any],
+        run: ValueFunction,
         explain: Callable[[], str],
     ) -> None:
         self.spec = spec
@@ -80,7 +81,7 @@ class Route:
         """Estimated seconds."""
         return sum(step.seconds for step in self.steps)
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: Value) -> Value:
         """Convert a value of the spec this route was planned for."""
         return self._run(value)
 
@@ -88,7 +89,7 @@ class Route:
         """Return the table, and below it the ways that were refused and why."""
         return f"{self}\n\n{self._explain()}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Value]:
         """Return it as what JSON can hold."""
         return {
             "source": spec_as_dict(self.spec),

@@ -315,7 +315,7 @@ class Search:
         for step in steps:
             if step.origin in self._without:
                 continue
-            after, taken = advanced(state, step)
+            after, advanced_step = advanced(state, step)
             if after.fresh and not (state.fresh or self._from_lazy or self._is_snapshot(step)):
                 after = after._replace(fresh=False)
             # What is computed comes out as its library makes it, and not by a detour.
@@ -323,12 +323,12 @@ class Search:
                 after = after._replace(via_unrequested=True)
             if after.spec == state.spec and self._request.copy is not True:
                 continue
-            refused = len(taken.effects - self._permitted)
+            refused = len(advanced_step.effects - self._permitted)
             if refused and self._relaxed:
                 after = after._replace(refused=True)
             if not refused or self._relaxed:
                 imports = after.spec.format in self._not_imported
-                yield after, taken, rank.extended(taken, refused, imports)
+                yield after, advanced_step, rank.extended(advanced_step, refused, imports)
 
     def _is_snapshot(self, step: Step) -> bool:
         """Tell whether a step reads its value at once, and not whenever its result is computed."""

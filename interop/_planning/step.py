@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from interop._model.format import Format
 from interop._model.spec import Spec
+from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Provenance
 
 __all__ = ["Step", "Targets", "unwrap_step"]
@@ -69,10 +70,10 @@ class Step(NamedTuple):
     latency: float
     writes: bool
     aliases: bool
-    call: Callable[..., Any]
+    call: Callable[..., Value]
     stream: bool = False
     origin: object = None
-    fast_path: Callable[[Any], Any] | None = None
+    fast_path: ValueFunction | None = None
     into: Callable[[Any, Any], None] | None = None
 
 

@@ -65,9 +65,9 @@ def _processor() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
             for line in lines:  # the first core's; to read of all of them takes long
-                name, _, said = line.partition(":")
+                name, _, text = line.partition(":")
                 if name.strip() in ("model name", "CPU part"):
-                    return said.strip()
+                    return text.strip()
     except OSError:
         pass
     return platform.processor()
@@ -78,9 +78,9 @@ def default_file() -> Path | None:
 
     It is named after the machine: several may share a home.
     """
-    said = os.environ.get(_VARIABLE)
-    if said is not None:
-        return None if said in _NONE else Path(said)
+    setting = os.environ.get(_VARIABLE)
+    if setting is not None:
+        return None if setting in _NONE else Path(setting)
     try:
         from platformdirs import user_cache_path
     except ImportError:
@@ -122,12 +122,12 @@ def _warn(path: str, reason: str) -> None:
 
 
 def _read(path: Path) -> str:
-    found = os.stat(path)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
         msg = "it is not a file"
         raise UnusableTable(msg)
-    if found.st_size > _MOST_BYTES:
-        msg = f"its {found.st_size} bytes are too many for a table of costs"
+    if status.st_size > _MOST_BYTES:
+        msg = f"its {status.st_size} bytes are too many for a table of costs"
         raise UnusableTable(msg)
     try:
         return path.read_text("utf-8")
@@ -178,27 +178,27 @@ def decoded(text: str) -> dict[str, Cost]:
     if not isinstance(costs, dict):
         msg = "it holds no costs"
         raise UnusableTable(msg)
-    return {key: _cost(key, said) for key, said in costs.items()}
+    return {key: _cost(key, entry) for key, entry in costs.items()}
 
 
-def _check_machine(said: object) -> None:
-    here = machine()
-    if said == here:
+def _check_machine(recorded: object) -> None:
+    current = machine()
+    if recorded == current:
         return
-    if not isinstance(said, dict):
+    if not isinstance(recorded, dict):
         msg = "it does not say on which machine it was measured"
         raise UnusableTable(msg)
-    other = next(fact for fact in (*here, *said) if said.get(fact) != here.get(fact))
-    msg = f"it is of another machine ({other} {said.get(other)!r}, here {here.get(other)!r})"
+    other = next(fact for fact in (*current, *recorded) if recorded.get(fact) != current.get(fact))
+    msg = f"it is of another machine ({other} {recorded.get(other)!r}, here {current.get(other)!r})"
     raise UnusableTable(msg)
 
 
-def _cost(key: str, said: Any) -> Cost:
-    if not isinstance(said, dict) or said.keys() - set(Cost._fields) or "latency" not in said:
-        msg = f"{key!r} has {said!r} for a cost"
+def _cost(key: str, entry: Any) -> Cost:
+    if not isinstance(entry, dict) or entry.keys() - set(Cost._fields) or "latency" not in entry:
+        msg = f"{key!r} has {entry!r} for a cost"
         raise UnusableTable(msg)
-    latency = said["latency"]
-    rates = {name: rate for name, rate in said.items() if name != "latency" and rate is not None}
+    latency = entry["latency"]
+    rates = {name: rate for name, rate in entry.items() if name != "latency" and rate is not None}
     bad = [rate for rate in rates.values() if not _number(rate, _LEAST_RATE, _MOST_RATE)]
     if not _number(latency, 0.0, _MOST_SECONDS):
         bad.append(latency)
@@ -208,9 +208,9 @@ def _cost(key: str, said: Any) -> Cost:
     return Cost(float(latency), **{name: float(rate) for name, rate in rates.items()})
 
 
-def _number(said: object, low: float, high: float) -> bool:
-    real = isinstance(said, (int, float)) and not isinstance(said, bool)
-    return real and low <= said <= high  # type: ignore[operator]
+def _number(number: object, low: float, high: float) -> bool:
+    real = isinstance(number, (int, float)) and not isinstance(number, bool)
+    return real and low <= number <= high  # type: ignore[operator]
 
 
 def write(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -74,8 +74,8 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
     PluginError
         No plugin is installed at all, which means that this package's metadata is missing.
     """
-    found = sorted(_provenances(set(entry_points(group=GROUP))), key=_order)
-    if not found:
+    entries = sorted(_provenances(set(entry_points(group=GROUP))), key=_order)
+    if not entries:
         msg = (
             "no plugin is installed, not even interop's own: the metadata of the distribution "
             f"{_OWN!r} is missing; install it (pip install -e . in a checkout; with PyInstaller, "
@@ -88,7 +88,7 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
     at: list[Provenance] = []
     states = []
     with _impatience(at):
-        for entry, origin in found:
+        for entry, origin in entries:
             at.append(origin)
             states.append(_load_one(entry, origin, manager, registry, blocked))
     return tuple(states)
@@ -120,8 +120,8 @@ def _impatience(at: list[Provenance]) -> Iterator[None]:
         watch.cancel()
 
 
-def _order(found: tuple[EntryPoint, Provenance]) -> tuple[bool, str, str]:
-    entry, origin = found
+def _order(pair: tuple[EntryPoint, Provenance]) -> tuple[bool, str, str]:
+    entry, origin = pair
     return origin.distribution != _OWN, origin.distribution, entry.name
 
 
@@ -130,16 +130,16 @@ def _provenances(entries: Iterable[EntryPoint]) -> Iterator[tuple[EntryPoint, Pr
 
     To ask a distribution for its name is to parse its metadata, so each is asked once.
     """
-    known: dict[int, tuple[str, str]] = {}
+    origins: dict[int, tuple[str, str]] = {}
     for entry in entries:
         dist = entry.dist
         if dist is None:
             yield entry, Provenance(entry.name, "an unknown distribution", "")
             continue
-        if id(dist) not in known:
+        if id(dist) not in origins:
             metadata = dist.metadata
-            known[id(dist)] = metadata["Name"], metadata["Version"]
-        yield entry, Provenance(entry.name, *known[id(dist)])
+            origins[id(dist)] = metadata["Name"], metadata["Version"]
+        yield entry, Provenance(entry.name, *origins[id(dist)])
 
 
 def _load_one(
@@ -220,8 +220,16 @@ def _check_version(module: ModuleType) -> None:
 def _collect(manager: pluggy.PluginManager, module: ModuleType) -> list[Declaration]:
     """Return what one plugin's implementation of the hook declares."""
     implementations = manager.hook.interop_declarations.get_hookimpls()
-    own = (implementation for implementation in implementations if implementation.plugin is module)
-    return [declaration for implementation in own for declaration in implementation.function()]
+    hooks_of_module = [impl.function for impl in implementations if impl.plugin is module]
+    return [declaration for hook in hooks_of_module for declaration in _declarations(hook)]
+
+
+def _declarations(hook: Callable[[], object]) -> Iterable[Declaration]:
+    declarations = hook()
+    if not isinstance(declarations, Iterable):
+        msg = f"its hook returned {declarations!r}; return a list of declarations."
+        raise PluginError(msg)
+    return declarations
 
 
 def problems(distribution: str, name: str) -> list[Problem]:

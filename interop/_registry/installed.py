@@ -14,18 +14,18 @@ def framework_state(module: str) -> str:
     return "installed" if importable(module) else "missing"
 
 
-_found: dict[str, bool] = {}
+_importable: dict[str, bool] = {}
 
 
 def importable(module: str) -> bool:
     """Tell whether a module can be imported, without importing it."""
-    found = _found.get(module)
-    if found is None:
+    available = _importable.get(module)
+    if available is None:
         from importlib.util import find_spec
 
         try:
-            found = find_spec(module) is not None
+            available = find_spec(module) is not None
         except (ImportError, ValueError):
-            found = False
-        _found[module] = found
-    return found
+            available = False
+        _importable[module] = available
+    return available

@@ -9,11 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from interop._model.extension import DtypeNames
 from interop._model.format import Format
 from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._model.typing import Value
 from interop.errors import PluginError, UnknownValueError
 
 __all__ = ["Recognition", "imported"]
@@ -35,7 +35,7 @@ class Recognition:
         self.formats: dict[str, Format] = {}
         self.dtype_names: list[DtypeNames] = []
         self._recognised: dict[type, Format] = {}
-        self._describers: dict[type, Callable[[Any], Spec]] = {}
+        self._describers: dict[type, Callable[[Value], Spec]] = {}
 
     def forget_types(self) -> None:
         """Forget which types were recognised, because a format was registered."""
@@ -58,7 +58,7 @@ class Recognition:
             describe = describers[type(value)] = self._describer(type(value))
         return describe(value)
 
-    def _describer(self, type_: type) -> Callable[[Any], Spec]:
+    def _describer(self, type_: type) -> Callable[[Value], Spec]:
         format_ = self.recognise(type_)
         if format_.wrapper is not None:
             return partial(self._describe_wrapped, format_)
@@ -67,7 +67,7 @@ class Recognition:
             raise PluginError(msg)
         return format_.describe
 
-    def _describe_wrapped(self, format_: Format, value: Any) -> Spec:
+    def _describe_wrapped(self, format_: Format, value: Value) -> Spec:
         """Return the spec of a wrapper: that of the wrapped value, with the wrapper's name."""
         assert format_.wrapper is not None
         wrapped = format_.wrapper.unwrap(value)
@@ -82,7 +82,7 @@ class Recognition:
             raise UnknownValueError(msg)
         return spec._replace(format=format_.name, wrapped=spec.format)
 
-    def unwrapped(self, value: Any) -> Any:
+    def unwrapped(self, value: Value) -> Value:
         """Return what a wrapper wraps; any other value as it is."""
         wrapper = self.formats[self.describe(value).format].wrapper
         wrapped = None if wrapper is None else wrapper.unwrap(value)

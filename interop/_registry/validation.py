@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
@@ -66,7 +66,7 @@ def validated(declaration: _Declaration, origin: object) -> _Declaration:
     else:
         contradiction = _contradiction(sound)
         if not contradiction:
-            return sound
+            return cast("_Declaration", sound)
     msg = (
         f"{origin} declared {described(declaration)} with {contradiction}; see the reference of "
         "interop.plugin for what it must be."
@@ -93,11 +93,12 @@ def _checked(declaration: Any) -> Any:
 
 
 @cache
-def _checks(kind: Any) -> tuple[tuple[str, _Check, object], ...]:
+def _checks(kind: type) -> tuple[tuple[str, _Check, object], ...]:
     """Return the name, the check and the default of every field of a declaration."""
     missing = object()
+    defaults: Mapping[str, object] = getattr(kind, "_field_defaults", {})
     return tuple(
-        (name, _check(annotation), kind._field_defaults.get(name, missing))
+        (name, _check(annotation), defaults.get(name, missing))
         for name, annotation in get_type_hints(kind).items()
     )
 

@@ -14,10 +14,14 @@ from collections.abc import Container, Mapping
 from ctypes import PYFUNCTYPE, c_char, c_char_p, c_int64, c_void_p, py_object, pythonapi
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 from weakref import WeakKeyDictionary
 
+from interop._model.typing import Value
 from interop.errors import HandOffError
+
+#: A PyCapsule, which has no type of its own in Python.
+Capsule: TypeAlias = Any
 
 __all__ = ["ADDRESSES", "DLPACK_DTYPES", "CheckedProducer", "Export", "checked_export", "export"]
 
@@ -200,12 +204,12 @@ class Export(NamedTuple):
 
 
 def export(
-    value: Any,
+    value: Value,
     *,
     stream: int | None = None,
     copy: bool | None = None,
     dl_device: tuple[int, int] | None = None,
-) -> Any:
+) -> Capsule:
     """Return a DLPack capsule of `value`, whichever keywords its ``__dlpack__`` knows.
 
     Parameters
@@ -239,7 +243,7 @@ def export(
     return _ask(value, keywords)
 
 
-def checked_export(value: Any, *, stream: int | None = None) -> Export:
+def checked_export(value: Value, *, stream: int | None = None) -> Export:
     """Return what `value` offers through DLPack, having checked that it can be what it says.
 
     Negative strides, elements that are not aligned and read-only memory are reported, not refused:
@@ -288,7 +292,7 @@ class CheckedProducer:
 
     def __init__(
         self,
-        value: Any,
+        value: Value,
         *,
         negative_strides: bool = False,
         alignment: int | None = None,
@@ -301,19 +305,19 @@ class CheckedProducer:
         self._readonly = readonly
         self._dtypes = dtypes
 
-    def __dlpack__(self, **keywords: Any) -> Any:
+    def __dlpack__(self, **keywords: Any) -> Capsule:
         """Return the producer's capsule; raise HandOffError (a BufferError) if it is not sound."""
         capsule = _ask(self._value, keywords)
         # Fields by number: a named tuple would cost a third of the whole check.
-        found = _read(capsule, self._value)
-        alignment = self._alignment or found[9]
+        fields = _read(capsule, self._value)
+        alignment = self._alignment or fields[9]
         if (
-            (found[11] and not self._negative_strides)
-            or found[7] % alignment
-            or (found[4] and not self._readonly)
-            or (self._dtypes is not None and found[0] not in self._dtypes)
+            (fields[11] and not self._negative_strides)
+            or fields[7] % alignment
+            or (fields[4] and not self._readonly)
+            or (self._dtypes is not None and fields[0] not in self._dtypes)
         ):
-            self._refuse(Export._make(found), alignment)
+            self._refuse(Export._make(fields), alignment)
         return capsule
 
     def __dlpack_device__(self) -> tuple[Any, Any]:
@@ -325,20 +329,20 @@ class CheckedProducer:
         # Paddle leaves the index of the CPU at None, which consumers cannot read.
         return (kind, 0 if index is None else index)
 
-    def _refuse(self, found: Export, alignment: int) -> None:
+    def _refuse(self, offer: Export, alignment: int) -> None:
         """Say what stands in the way; an empty array may lie anywhere."""
-        if found.backwards and not self._negative_strides:
-            _refuse(self._value, f"has negative strides {found.strides}", "copy it first")
-        if found.readonly and not self._readonly:
+        if offer.backwards and not self._negative_strides:
+            _refuse(self._value, f"has negative strides {offer.strides}", "copy it first")
+        if offer.readonly and not self._readonly:
             _refuse(self._value, "is read-only", "copy it first")
-        if self._dtypes is not None and found.dtype not in self._dtypes:
-            _refuse(self._value, f"has dtype {found.dtype}", "cast it to a dtype both sides know")
-        if 0 not in found.shape:
-            problem = f"lies at {found.data:#x}, which is not aligned to {alignment} bytes"
+        if self._dtypes is not None and offer.dtype not in self._dtypes:
+            _refuse(self._value, f"has dtype {offer.dtype}", "cast it to a dtype both sides know")
+        if 0 not in offer.shape:
+            problem = f"lies at {offer.data:#x}, which is not aligned to {alignment} bytes"
             _refuse(self._value, problem, "copy it first")
 
 
-def _ask(value: Any, keywords: Mapping[str, Any]) -> Any:
+def _ask(value: Value, keywords: Mapping[str, object]) -> Capsule:
     """Call ``value.__dlpack__`` with those of `keywords` that it knows."""
     try:
         if _unknown:
@@ -355,7 +359,7 @@ def _ask(value: Any, keywords: Mapping[str, Any]) -> Any:
     return _probe(value, dict(keywords), refusal)
 
 
-def _probe(value: Any, keywords: dict[str, Any], refusal: TypeError) -> Any:
+def _probe(value: Value, keywords: dict[str, Any], refusal: TypeError) -> Capsule:
     """Call ``value.__dlpack__`` with ever fewer keywords, and remember what it took."""
     dropped = set()
     for name in _NEWEST_FIRST:
@@ -375,37 +379,37 @@ def _probe(value: Any, keywords: dict[str, Any], refusal: TypeError) -> Any:
     raise _refused(value, refusal) from refusal
 
 
-def _known(value: Any, keywords: Mapping[str, Any]) -> Mapping[str, Any]:
+def _known(value: Value, keywords: Mapping[str, object]) -> Mapping[str, object]:
     unknown = _unknown.get(type(value))
     if not unknown or unknown.isdisjoint(keywords):
         return keywords
     for name in unknown & keywords.keys():
         _check_droppable(value, name, keywords[name])
-    return {name: given for name, given in keywords.items() if name not in unknown}
+    return {name: value for name, value in keywords.items() if name not in unknown}
 
 
-def _about_signature(error: TypeError, keywords: Mapping[str, Any]) -> bool:
+def _about_signature(error: TypeError, keywords: Mapping[str, object]) -> bool:
     """Tell whether a TypeError is about the keywords sent, and not the producer's own."""
     text = str(error)
     return "argument" in text or any(name in text for name in keywords)
 
 
-def _check_droppable(value: Any, name: str, given: Any) -> None:
+def _check_droppable(value: Value, name: str, argument: Any) -> None:
     """Refuse to leave out a keyword if the producer would then do something else."""
-    if name == "copy" and given:
+    if name == "copy" and argument:
         _refuse(value, "cannot be asked for a copy", "share it and copy the result")
-    if name == "dl_device" and given is not None and tuple(given) != _device_of(value):
-        _refuse(value, f"cannot be asked for device {given}", "move it there first")
-    if name == "stream" and given not in (None, -1):
+    if name == "dl_device" and argument is not None and tuple(argument) != _device_of(value):
+        _refuse(value, f"cannot be asked for device {argument}", "move it there first")
+    if name == "stream" and argument not in (None, -1):
         _refuse(value, "cannot be asked to wait for a stream", "synchronise and share on the host")
 
 
-def _device_of(value: Any) -> tuple[int, int]:
+def _device_of(value: Value) -> tuple[int, int]:
     kind, index = CheckedProducer(value).__dlpack_device__()
     return int(kind), int(index)
 
 
-def _read(capsule: Any, value: Any) -> tuple[Any, ...]:
+def _read(capsule: Capsule, value: Value) -> tuple[Any, ...]:
     """Return the fields of an `Export`; refuse what cannot be usable memory."""
     try:
         address = _pointer_of(capsule, b"dltensor_versioned")
@@ -426,11 +430,11 @@ def _read(capsule: Any, value: Any) -> tuple[Any, ...]:
     if problem or (high and (data < _PAGE or data + low < 0 or data + high > ADDRESSES)):
         _refuse_memory(value, data, shape, strides, problem)
     device = _devices.get((device_type, index)) or _device(device_type, index)
-    found = (name, shape, strides, device, bool(flags & _READ_ONLY), bool(flags & _COPIED))
-    return (*found, bool(address), data, 8 * itemsize, alignment, device_type, *layout)
+    fields = (name, shape, strides, device, bool(flags & _READ_ONLY), bool(flags & _COPIED))
+    return (*fields, bool(address), data, 8 * itemsize, alignment, device_type, *layout)
 
 
-def _legacy(capsule: Any, value: Any) -> tuple[Any, ...]:
+def _legacy(capsule: Capsule, value: Value) -> tuple[Any, ...]:
     """Return the header of an unversioned capsule as if it were versioned and had no flags."""
     try:
         name = _name_of(capsule)
@@ -478,7 +482,7 @@ def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def _refuse_memory(
-    value: Any, data: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, problem: str
+    value: Value, data: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, problem: str
 ) -> NoReturn:
     if not problem and data < _PAGE:
         problem = f"has {prod(shape)} elements but no memory (does it wrap other arrays?)"
@@ -494,7 +498,7 @@ def _device(device_type: int, index: int) -> str:
     return name
 
 
-def _narrow_dtype(value: Any, dtype: int, flags: int) -> tuple[str, int, int]:
+def _narrow_dtype(value: Value, dtype: int, flags: int) -> tuple[str, int, int]:
     """Return a dtype narrower than a byte, if each is padded to one; refuse any other."""
     code, bits, lanes = _DTYPE.unpack(dtype.to_bytes(_DTYPE.size, sys.byteorder))
     name = DLPACK_DTYPES.get((code, bits))
@@ -505,21 +509,21 @@ def _narrow_dtype(value: Any, dtype: int, flags: int) -> tuple[str, int, int]:
     return name, 1, 1
 
 
-def _refuse_version(value: Any, header: tuple[Any, ...]) -> NoReturn:
+def _refuse_version(value: Value, header: tuple[Any, ...]) -> NoReturn:
     problem = f"speaks DLPack {header[0]}.{header[1]}, and only version 1 can be read here"
     _refuse(value, problem, "ask it for max_version=(1, 3)")
 
 
-def _refused(value: Any, error: Exception) -> HandOffError:
+def _refused(value: Value, error: Exception) -> HandOffError:
     problem = f"would not export its memory: {str(error).rstrip('.') or type(error).__name__}"
     return _problem(value, problem, "turn it into a plain array with its framework first")
 
 
-def _refuse(value: Any, problem: str, move: str) -> NoReturn:
+def _refuse(value: Value, problem: str, move: str) -> NoReturn:
     raise _problem(value, problem, move)
 
 
-def _problem(value: Any, problem: str, move: str) -> HandOffError:
+def _problem(value: Value, problem: str, move: str) -> HandOffError:
     kind = type(value)
     name = f"{kind.__module__}.{kind.__qualname__}"
     return HandOffError(f"DLPack hand-off: {name} {problem}. {move[0].upper()}{move[1:]}.")

@@ -53,9 +53,9 @@ def threads() -> int:
     except AttributeError:  # not on every system
         cores = os.cpu_count() or 1
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    told = [int(first)] if first.isdecimal() else []
-    told += [most for limit in _limits if (most := limit()) is not None]
-    return max(1, min(cores, _MOST, *told))
+    limits = [int(first)] if first.isdecimal() else []
+    limits += [most for limit in _limits if (most := limit()) is not None]
+    return max(1, min(cores, _MOST, *limits))
 
 
 def _idle_cores() -> int:

@@ -11,20 +11,20 @@ from interop_example.ring import Ring
 
 
 class TestPromises(PluginTests):
-    """Everything that the plugin declares, tried."""
+    """Every promise of the plugin, checked."""
 
     plugin = "ring"
 
 
 def test_a_ring_is_viewed() -> None:
-    """A ring that is not wrapped becomes an array over the same memory."""
+    """A ring that is not rotated becomes an array over the same memory."""
     ring = Ring(np.array([1.0, 2.0, 3.0]))
     array = interop.convert(ring, to="numpy", copy=False)
     assert array.ctypes.data == ring.numbers.ctypes.data
 
 
-def test_a_wrapped_ring_is_put_in_order() -> None:
-    """The numbers come out from the oldest to the newest, and the ring stays as it was."""
+def test_a_rotated_ring_is_put_in_order() -> None:
+    """The numbers come out from the oldest to the newest, and the ring does not change."""
     ring = Ring(np.array([1.0, 2.0, 3.0]))
     ring.push(4.0)
     assert interop.convert(ring, to="numpy").tolist() == [2.0, 3.0, 4.0]

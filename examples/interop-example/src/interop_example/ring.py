@@ -13,16 +13,16 @@ class Ring:
     Parameters
     ----------
     numbers : array
-        The block. It has one axis, is contiguous, can be written, and is of float32 or float64.
+        The block: one axis of contiguous, writable float32 or float64.
     oldest : int
-        Where in the block the oldest number lies, which is the next to be overwritten.
+        The position in the block of the oldest number, which is overwritten next.
     """
 
     def __init__(self, numbers: np.ndarray[Any, Any], oldest: int = 0) -> None:
         if numbers.dtype not in (np.float32, np.float64):
             raise TypeError(f"a ring holds float32 or float64, not {numbers.dtype}")
         if numbers.ndim != 1 or not numbers.flags.carray:
-            raise ValueError("a ring needs one axis of contiguous memory that can be written")
+            raise ValueError("a ring needs one axis of contiguous, writable memory")
         self.numbers = numbers
         self.oldest = oldest
 

@@ -1,0 +1,21 @@
+"""The types that stand for what callers hand over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any, TypeAlias
+
+__all__ = ["EffectNames", "TargetLike", "Value", "ValueFunction"]
+
+#: A value of any framework: an array, a tensor, a sparse matrix, a list of numbers.
+Value: TypeAlias = Any
+
+#: What takes a value and returns another.
+ValueFunction: TypeAlias = Callable[[Value], Value]
+
+#: What ``to=`` takes: a format, an array type, a module, or several of these.
+TargetLike: TypeAlias = str | type | ModuleType | Iterable["str | type | ModuleType"]
+
+#: What ``allow=`` and ``forbid=`` take.
+EffectNames: TypeAlias = str | Iterable[str]
