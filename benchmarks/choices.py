@@ -230,9 +230,9 @@ def _device(dense: torch.Tensor) -> Iterator[Choice]:
         yield Choice(name, value, {"to": "numpy", "dtype": dtype}, orders)
 
 
-def _carried_out(face: Interop, value: Any, stages: tuple[Stage, ...]) -> Any:
+def _carried_out(interop: Interop, value: Any, stages: tuple[Stage, ...]) -> Any:
     for stage in stages:
-        value = stage(value) if callable(stage) else face.convert(value, **stage)
+        value = stage(value) if callable(stage) else interop.convert(value, **stage)
     return value
 
 
@@ -245,13 +245,13 @@ def rows(costs: Mapping[str, Cost] | None = None, side: int = 2900) -> dict[str,
         As for `Interop`.
     side : int
     """
-    face = Interop(costs=costs)
+    interop = Interop(costs=costs)
     found: dict[str, list[Row]] = {}
     back_memory()
     for choice in choices(side):
-        timers = {"ours": Timer(partial(face.convert, choice.value, **choice.words))}
+        timers = {"ours": Timer(partial(interop.convert, choice.value, **choice.words))}
         for order, stages in choice.orders.items():
-            timers[order] = Timer(partial(_carried_out, face, choice.value, stages))
+            timers[order] = Timer(partial(_carried_out, interop, choice.value, stages))
         times = interleaved(timers, rounds=9, budget=0)
         for order in choice.orders:
             found.setdefault(order, []).append(against(choice.name, times["ours"], times[order]))

@@ -47,11 +47,9 @@ def bundled_spec(source: str) -> Spec:
 
 def forget(mine: Interop) -> None:
     """Make an instance forget its routes, but not its graph, as no user can."""
-    mine._requests.clear()
-    mine._planner.composites.forget()
+    mine._cache.clear()
 
 
 def kept_routes(mine: Interop) -> int:
     """Return how many routes an instance has in its cache."""
-    requests = {id(one): one for one in mine._requests._known().values()}
-    return sum(len(one.routes) for one in requests.values())
+    return sum(len(table.plans) for table in mine._cache._tables.values())

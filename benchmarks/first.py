@@ -54,7 +54,8 @@ timed("loader", loader)
 import importlib.metadata, interop._registry.discovery, interop._registry.registry
 wrap(interop._registry.discovery, "entry_points", lambda *a, **w: "entry points")
 wrap(importlib.metadata.EntryPoint, "load", lambda e: "import " + e.name)
-wrap(interop._registry.registry.Registry, "add", lambda r, f=(), c=(), d=(), p=None: "add " + p.plugin)
+registry = interop._registry.registry.Registry
+wrap(registry, "add", lambda self, declarations, origin: "add " + origin.plugin)
 timed("plugins", interop.plugins)
 if framework:
     import torch

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from interop._execution.runner import Halt, Runner
+from interop._planning.plan import Plan, StepDeclined
 from scipy.stats import spearmanr
 
 from interop import Cost, Interop, InteropError
@@ -66,10 +66,10 @@ def rows(costs: Mapping[str, Cost] | None = None, most: int = 300) -> list[Predi
         As for `Interop`.
     most : int
     """
-    face = Interop(costs=costs)
+    interop = Interop(costs=costs)
     formats = [
         f.format
-        for f in face.formats()
+        for f in interop.formats()
         if f.state != "missing" and "cpu" in f.format.devices and not f.format.protocol
     ]
     cases = [
@@ -86,23 +86,23 @@ def rows(costs: Mapping[str, Cost] | None = None, most: int = 300) -> list[Predi
         for case in cases:
             if len(found) == most:
                 break
-            found += _measured(face, *case)
+            found += _measured(interop, *case)
     return found
 
 
 def _measured(
-    face: Interop, side: int, source: str, target: str, words: dict[str, Any]
+    interop: Interop, side: int, source: str, target: str, words: dict[str, Any]
 ) -> list[Prediction]:
     """Return the prediction of one route, if there is one and it does not take for ever."""
-    sparse = any(face._registry.formats[one].index_dtypes for one in (source, target))
+    sparse = any(interop._registry.formats[one].index_dtypes for one in (source, target))
     wanted = Wanted(source, "float32", (side, side), density=0.03 if sparse else 1.0)
     try:
-        value = sample(face, wanted)
-        route = face.plan(value, to=target, **words)
-        runner = Runner(route.steps)
-        runner(value)
-        seconds = _seconds(runner, value)
-    except (NoSample, InteropError, Halt):
+        value = sample(interop, wanted)
+        route = interop.plan(value, to=target, **words)
+        plan = Plan(route.steps)
+        plan(value)
+        seconds = _seconds(plan, value)
+    except (NoSample, InteropError, StepDeclined):
         return []
     if not route.steps or max(route.cost, seconds) > _TOO_LONG:
         return []
@@ -110,13 +110,13 @@ def _measured(
     return [Prediction(f"{source} {side}²: {labels}", route.cost, seconds)]
 
 
-def _seconds(runner: Runner, value: Any) -> float:
+def _seconds(plan: Plan, value: Any) -> float:
     """Return the median time of a few runs."""
     times: list[float] = []
     start = perf_counter()
     while len(times) < 3 or (perf_counter() - start < _BUDGET and len(times) < 200):
         before = perf_counter()
-        runner(value)
+        plan(value)
         times.append(perf_counter() - before)
     return statistics.median(times)
 

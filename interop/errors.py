@@ -11,15 +11,15 @@
     ├─ DensifyMemoryError     (MemoryError)  the dense result does not fit in memory
     ├─ NotInstalledError      (ImportError)  a framework that is needed is not installed
     ├─ ConversionError        (RuntimeError) a step failed for a reason of its own
-    ├─ Declined               (RuntimeError) raised *by* a conversion that cannot serve a value
+    ├─ Declined               (RuntimeError) raised *by* a conversion that cannot convert a value
     └─ PluginError            (RuntimeError) a plugin's declarations are unusable
        └─ ConflictError       (RuntimeError) two distributions declare the same conversion
 
-Every leaf also is the builtin a user would expect. A message says what was asked, what stood in
-the way, and ends with the next move.
+Every leaf is also the builtin exception that a user would expect. A message says what was asked
+and what stood in the way, and ends with the next move.
 
-One warning is no error: `NeedlessCopyWarning` (a UserWarning), shown once for each line that asks
-for what makes bytes go through the host for nothing.
+One class is a warning: `NeedlessCopyWarning` (a UserWarning) is shown once for each line whose
+request sends bytes through the host for nothing.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class NeedlessCopyWarning(UserWarning):
 
 
 class Declined(InteropError, RuntimeError):  # noqa: N818 - it reports a fact, not a fault
-    """Raised by a conversion, before it changed anything, that cannot serve this value.
+    """Raised by a conversion that cannot convert this value, before it changes anything.
 
     The core then plans again from where it stands, without that conversion.
     """

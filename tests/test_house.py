@@ -1,4 +1,4 @@
-"""The rules of the house: names, floors, doors, and what is imported when."""
+"""The rules of the house: rooms, floors, names, and what is imported when."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ import interop.plugin
 import interop.testing
 
 ROOT = Path(__file__).parent.parent
-TESTING = sorted((ROOT / "interop" / "testing").glob("*.py"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+TESTING = sorted((ROOT / "interop" / "testing").rglob("*.py"))
 CORE = sorted((ROOT / "interop").rglob("*.py"))
-PLUGINS = sorted((ROOT / "plugins" / "interop_plugins").glob("*.py"))
+PLUGINS = sorted((ROOT / "plugins" / "interop_plugins").rglob("*.py"))
 FRAMEWORKS = (
     "numpy torch cupy cupyx scipy sparse jax tensorflow mlx pyarrow pandas polars xarray dask "
     "onnxruntime torchao paddle numba"
 ).split()
+
+#: For each room of the core, the rooms that it may import.
+ROOMS: dict[str, list[str]] = PROJECT["tool"]["interop-house"]["rooms"]
 
 
 def _module(path: Path) -> str:
@@ -93,46 +97,92 @@ def test_the_core_names_no_framework_in_code(path: Path) -> None:
             assert not words.fullmatch(name), node.lineno
 
 
+def _plugin(path: Path) -> str:
+    """Return the plugin that a file belongs to: its folder, or itself."""
+    return path.relative_to(ROOT / "plugins" / "interop_plugins").with_suffix("").parts[0]
+
+
 @pytest.mark.parametrize("path", PLUGINS, ids=lambda p: "/".join(p.parts[-2:]))
-def test_plugins_use_only_the_authors_door(path: Path) -> None:
-    """A plugin imports ``interop.plugin`` and ``interop.errors`` and no other plugin."""
+def test_plugins_use_only_the_authors_interface(path: Path) -> None:
+    """A plugin imports ``interop.plugin``, ``interop.errors``, ``interop`` and no other plugin."""
+    own = f"interop_plugins.{_plugin(path)}"
     for module, line in _imports(path, inside=False):
         top = module.partition(".")[0]
         if top == "interop":
             assert module in ("interop", "interop.plugin", "interop.errors"), f"line {line}"
-        if top == "interop_plugins":  # the private parts of the same plugin
-            own = path.stem.lstrip("_").partition("_")[0]
-            assert module.startswith(f"interop_plugins._{own}_"), f"line {line}"
+        if top == "interop_plugins":
+            assert module == own or module.startswith(f"{own}."), f"line {line}: {module}"
         assert top not in FRAMEWORKS, f"line {line}"
         assert top in sys.stdlib_module_names or top.startswith("interop"), f"line {line}: {module}"
 
 
-def test_imports_inside_the_core_point_one_way() -> None:
-    """There is no cycle among the core's modules at import time."""
+def test_a_plugin_of_several_files_is_a_folder() -> None:
+    """Beside the folders there are only plugins of one file, and the types of the signatures."""
+    names = {_plugin(path) for path in PLUGINS} - {"__init__", "signatures"}
+    assert names == set(PROJECT["project"]["entry-points"]["interop"])
+    assert [name for name in names if name.startswith("_")] == []
+
+
+def _room(module: str) -> str:
+    """Return the room of a module of the core."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def _arrows() -> dict[tuple[str, str], set[str]]:
+    """Return the imports between rooms, also those inside functions and for type checkers."""
+    arrows: dict[tuple[str, str], set[str]] = {}
+    for path in CORE:
+        for module, line in _imports(path, inside=True):
+            rooms = _room(_module(path)), _room(module)
+            if module.startswith("interop.") and rooms[0] != rooms[1]:
+                arrows.setdefault(rooms, set()).add(f"{path.relative_to(ROOT)}:{line}")
+    return arrows
+
+
+def test_rooms_import_only_what_the_table_allows() -> None:
+    """Every import between rooms of the core, lazy ones included, stands in pyproject's table."""
+    allowed = {(room, other) for room, others in ROOMS.items() for other in others}
+    arrows = _arrows()
+    assert {rooms: places for rooms, places in arrows.items() if rooms not in allowed} == {}
+    assert allowed - arrows.keys() == set(), "the table allows what nobody needs"
+
+
+def test_rooms_stand_on_floors() -> None:
+    """A room imports only rooms above it in the table, so that there is no circle."""
+    order = list(ROOMS)
+    assert {_room(_module(path)) for path in CORE} == set(order)
+    for room, others in ROOMS.items():
+        assert all(order.index(other) < order.index(room) for other in others), room
+
+
+def test_modules_of_a_room_point_one_way() -> None:
+    """There is no cycle among the core's modules, whatever is imported lazily."""
+    modules = {_module(path): path for path in CORE if path.stem != "__init__"}
     graph = {
-        _module(path): {m for m, _ in _imports(path, inside=False) if m.startswith("interop.")}
-        for path in CORE
-        if path.stem != "__init__"
+        module: {other for other, _ in _imports(path, inside=False) if other in modules}
+        for module, path in modules.items()
     }
-    order: list[str] = []
 
     def visit(module: str, way: tuple[str, ...]) -> None:
         assert module not in way, " → ".join((*way, module))
-        for other in graph.get(module, ()):
+        for other in graph[module]:
             visit(other, (*way, module))
-        order.append(module)
 
     for module in graph:
         visit(module, ())
 
 
+def test_contributing_shows_the_table_of_rooms() -> None:
+    """The picture of the floors in CONTRIBUTING names every room with what it may import."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    for room, others in ROOMS.items():
+        names = ", ".join(f"`{other}`" for other in others) or "—"
+        assert f"| `{room}` | {names} |" in text, room
+
+
 def test_entry_points_are_the_files_and_are_installed() -> None:
-    """pyproject's table, the files of the plugins and the installed metadata agree."""
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    declared = table["project"]["entry-points"]["interop"]
-    files = {p.stem for p in PLUGINS} - {"__init__", "signatures"}
-    files = {name for name in files if not name.startswith("_")}
-    assert set(declared) == files
+    """pyproject's table names the plugins by their folders or files, and is what is installed."""
+    declared = PROJECT["project"]["entry-points"]["interop"]
     assert all(value == f"interop_plugins.{name}" for name, value in declared.items())
     installed = {
         e.name: e.value
@@ -184,8 +234,8 @@ def test_everything_public_is_listed_and_documented(module: object) -> None:
             assert inspect.getdoc(value), name
 
 
-def test_every_name_of_the_face_knows_its_home() -> None:
-    """The table of homes and `__all__` agree, and an unknown name is an AttributeError."""
+def test_every_public_name_knows_its_home() -> None:
+    """The stub and `__all__` agree, and an unknown name is an AttributeError."""
     assert set(interop._homes()) == set(interop.__all__)
     assert set(interop.__all__) <= set(dir(interop))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

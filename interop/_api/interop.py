@@ -669,7 +669,7 @@ def _converted(
 
 
 def _has_fast_paths(table: PlanTable, to: TargetLike | None) -> bool:
-    """Tell whether fast paths may serve a request, by the target as the caller has named it."""
+    """Tell whether a request may take fast paths, by the target as the caller has named it."""
     return table.request.is_default and isinstance(to, (str, type, ModuleType))
 
 

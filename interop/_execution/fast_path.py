@@ -29,7 +29,7 @@ def with_fast_paths(
     Parameters
     ----------
     full : callable
-        ``full(x, to, **keywords)``, which serves whatever no fast path does.
+        ``full(x, to, **keywords)``, which converts whatever no fast path does.
     tables : dict
         For a target, the fast paths by type.
     block : ContextVar
@@ -42,7 +42,7 @@ def with_fast_paths(
             try:
                 fast_path = tables[to][type(x)]
             except (KeyError, TypeError):
-                pass  # served below, so that no KeyError stands in the traceback of what follows
+                pass  # converted below, so that no KeyError stands in the traceback of what follows
             else:
                 if fast_path is None:
                     return x

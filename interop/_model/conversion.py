@@ -39,7 +39,7 @@ class Conversion(NamedTuple):
     """One declared step from a format to a format.
 
     What it takes is a rule on specs, so that a route can be planned, and every refusal
-    explained, without a value at hand. A value with a trait that is neither in `takes` nor in
+    explained, without a value. A value with a trait that is neither in `takes` nor in
     `requires` is refused: a trait its author never thought of cannot be lost in silence.
 
     Most conversions need the first eight fields. A set may be given as a list, a tuple or any kind
@@ -48,14 +48,14 @@ class Conversion(NamedTuple):
     Parameters
     ----------
     source : str
-        Name of the format it takes, or of a protocol (``"dlpack"``): the conversion then serves
-        every format that exports by it.
+        Name of the format it takes, or of a protocol (``"dlpack"``): the conversion then applies
+        to every format that exports by it.
     target : str
         Name of the format it makes; that of the source for a unary step.
     function : callable
         ``function(value)``, plus one keyword for each of `changes` (``dtype=``, ``device=``) and
         ``stream=`` where `stream` is set. It must not change its argument, and raises `Declined`
-        before doing anything if it cannot serve the value after all.
+        before doing anything if it cannot convert the value after all.
     takes : set of str
         Traits the value may have.
     effects : set of str

@@ -9,7 +9,7 @@ from .spec import Spec
 
 __all__ = ["CACHED", "Cost"]
 
-#: Bytes, read and written, that are taken to stay in the caches and in memory at hand.
+#: Bytes, read and written, that are assumed to stay in the caches.
 CACHED = 2**21
 
 

@@ -21,7 +21,7 @@ __all__ = [
     "itself",
 ]
 
-#: The dtypes of composite values that `Components.fast_unpack` may serve.
+#: The dtypes of composite values that `Components.fast_unpack` may unpack.
 PLAIN_DTYPES = frozenset(
     {"bool", "uint8", "int8", "int16", "int32", "int64"}
     | {"float32", "float64", "complex64", "complex128"}

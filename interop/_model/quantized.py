@@ -120,8 +120,8 @@ class QuantizedArray:
             raise BadRequestError(msg)
         if self.packed not in PACKED or shape is None:
             msg = (
-                f"packed={self.packed!r} with shape={shape} says not what the bytes hold; give "
-                f"packed= one of {', '.join(PACKED)}, and the shape of the whole."
+                f"packed={self.packed!r} with shape={shape} does not describe the packed layout; "
+                f"give packed= one of {', '.join(PACKED)}, and the shape of the whole."
             )
             raise BadRequestError(msg)
         form = (tuple(self.codes.shape), str(self.codes.dtype).rpartition(".")[2])

@@ -1,7 +1,7 @@
 """A plan: the steps of a route, ready to be carried out on values of one class.
 
-This is the one border where a foreign exception becomes interop's, with the step, the plugin's
-distribution and the spec in its text.
+Here, and nowhere else, an exception of a framework becomes one of interop's, with the step, the
+plugin's distribution and the spec in its text.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class Block(NamedTuple):
     trace: Any = None
 
 
-#: The innermost block of this thread or task; None outside of all. Whoever serves the default
-#: policy without a receipt asks this first, on every call.
+#: The innermost block of this thread or task; None outside of all. Fast paths, which know the
+#: default policy alone and leave no receipt, are taken only where it is None.
 block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
 
 

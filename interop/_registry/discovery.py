@@ -153,7 +153,7 @@ def _load_one(
         return Plugin(*origin, "blocked", "named in INTEROP_DISABLE_PLUGINS")
     try:
         counts = _register(entry, manager, registry, origin)
-    # Whatever a foreign module raises, it must disable that module alone.
+    # Whatever a plugin's module raises disables that module alone.
     except (Exception, SystemExit) as error:  # noqa: BLE001
         manager.unregister(name=_name(origin))
         reason = f"{type(error).__name__}: {error}"

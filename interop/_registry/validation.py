@@ -77,7 +77,8 @@ def validated(declaration: _Declaration, origin: object) -> _Declaration:
 def _checked(declaration: Any) -> Any:
     """Return a named tuple with every field checked that is not the default."""
     changes = {}
-    for name, check, default in _checks(type(declaration)):
+    kind: type = type(declaration)
+    for name, check, default in _checks(kind):
         value = getattr(declaration, name)
         if value is default:
             continue

@@ -510,7 +510,7 @@ def _narrow_dtype(value: Value, dtype: int, flags: int) -> tuple[str, int, int]:
 
 
 def _refuse_version(value: Value, header: tuple[Any, ...]) -> NoReturn:
-    problem = f"speaks DLPack {header[0]}.{header[1]}, and only version 1 can be read here"
+    problem = f"exports DLPack {header[0]}.{header[1]}, and only version 1 can be read here"
     _refuse(value, problem, "ask it for max_version=(1, 3)")
 
 
