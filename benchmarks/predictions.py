@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from interop._planning.plan import Plan, StepDeclined
 from scipy.stats import spearmanr
 
 from interop import Cost, Interop, InteropError
 from interop._calibration.sample import NoSample, Wanted, sample
+from interop._planning.plan import Plan, StepDeclined
 
 __all__ = ["Prediction", "Summary", "rows", "summary"]
 

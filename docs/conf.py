@@ -1,9 +1,8 @@
-"""Sphinx: pages in MyST, reference from docstrings, tables from what the package itself holds."""
+"""Sphinx: pages in MyST, a reference from docstrings, tables from what is registered."""
 
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,9 +14,6 @@ import interop.testing
 from interop._cli.network import network, routes
 from interop._cli.page import page
 from interop.plugin import DTYPES
-
-sys.path.insert(0, str(Path(__file__).parent))
-from declarations import DECLARATIONS, fields_table, hooks_table
 
 project = "interop"
 author = "the authors of interop"
@@ -41,7 +37,7 @@ numpydoc_xref_param_type = False
 
 
 def setup(app: Sphinx) -> None:
-    """Let the page of the graph be written beside the others."""
+    """Write the page of the graph when the others are written."""
     app.connect("build-finished", write_graph)
 
 
@@ -60,9 +56,9 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def code(words: Iterable[str]) -> str:
-    """Return words as a list of code, in order."""
-    return ", ".join(f"`{word}`" for word in sorted(words)) or "none"
+def code(names: Iterable[str]) -> str:
+    """Return names as a list of code, in order."""
+    return ", ".join(f"`{name}`" for name in sorted(names)) or "none"
 
 
 def effects_table() -> str:
@@ -99,32 +95,34 @@ def formats_table() -> str:
     """Return the bundled formats and what each can be."""
     rows = (
         (
-            f"`{one.name}`",
-            code(one.devices),
-            f"`{one.layout}`" if one.layout else "dense",
-            str(len(one.dtypes)),
-            code(one.speaks),
-            code(one.carries),
+            f"`{format_.name}`",
+            code(format_.devices),
+            f"`{format_.layout}`" if format_.layout else "dense",
+            str(len(format_.dtypes)),
+            code(format_.exports),
+            code(format_.carries),
         )
-        for one in sorted((known.format for known in interop.formats()), key=lambda one: one.name)
+        for format_ in sorted(
+            (declared.format for declared in interop.formats()), key=lambda format_: format_.name
+        )
     )
-    return table(("format", "devices", "layout", "dtypes", "speaks", "carries"), rows)
+    return table(("format", "devices", "layout", "dtypes", "exports", "carries"), rows)
 
 
 def plugins_table() -> str:
     """Return the bundled plugins and how much each declares."""
     rows = (
-        (f"`{one.name}`", str(one.formats), str(one.conversions))
-        for one in interop.plugins()
-        if one.distribution == "array-interop"
+        (f"`{plugin.name}`", str(plugin.formats), str(plugin.conversions))
+        for plugin in interop.plugins()
+        if plugin.distribution == "array-interop"
     )
     return table(("plugin", "formats", "conversions"), rows)
 
 
 def dtypes_table() -> str:
-    """Return the dtypes that planning knows."""
+    """Return the dtypes that planning knows, with their kinds."""
     kinds = {"b": "bool", "u": "unsigned", "i": "signed", "f": "real", "c": "complex"}
-    rows = ((f"`{name}`", kinds[one.kind], str(one.bits)) for name, one in DTYPES.items())
+    rows = ((f"`{name}`", kinds[dtype.kind], str(dtype.bits)) for name, dtype in DTYPES.items())
     return table(("dtype", "kind", "bits stored"), rows)
 
 
@@ -133,8 +131,8 @@ def frameworks_table() -> str:
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
     pinned, lowest = _versions(extras["test"]), _versions(extras["floor"])
-    needed = _versions(project["project"]["dependencies"])["numpy"]
-    rows = [("`numpy`", "`numpy`", needed, lowest["numpy"], pinned["numpy"])]
+    required = _versions(project["project"]["dependencies"])["numpy"]
+    rows = [("`numpy`", "`numpy`", required, lowest["numpy"], pinned["numpy"])]
     for plugin in interop.plugins():
         if plugin.name in extras:
             ((name, floor),) = _versions(extras[plugin.name]).items()
@@ -146,8 +144,8 @@ def frameworks_table() -> str:
 
 def _versions(requirements: Iterable[str]) -> dict[str, str]:
     """Return the version that each requirement names, by its distribution."""
-    named = (re.match(r"([\w-]+)(?:\[.*\])?[=>]=(\S+)", one) for one in requirements)
-    return {one[1]: one[2] for one in named if one}
+    matches = (re.match(r"([\w-]+)(?:\[.*\])?[=>]=(\S+)", text) for text in requirements)
+    return {match[1]: match[2] for match in matches if match}
 
 
 myst_substitutions = {
@@ -158,6 +156,4 @@ myst_substitutions = {
     "formats_table": formats_table(),
     "plugins_table": plugins_table(),
     "dtypes_table": dtypes_table(),
-    "hooks_table": hooks_table(),
-    **{f"{name}_fields": fields_table(one) for name, one in DECLARATIONS.items()},
 }

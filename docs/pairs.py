@@ -1,7 +1,7 @@
 """The table of every pair of formats: what a conversion does, tried with real data.
 
-``python -m docs.pairs`` prints it, ``--store`` writes it into the reference. A test makes it again
-and compares.
+``python -m docs.pairs`` prints it, ``--store`` writes it into the reference. A test makes the table
+again and compares.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MEMORY = {True: "shared", False: "its own", None: "unknown"}
 
 
 class Pair(NamedTuple):
-    """What became of one pair.
+    """What happens to one pair.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
     memory : str
         Whether the result shares memory with the value.
     back : str
-        Whether the value that comes of converting back is the same, bit for bit.
+        Whether converting back gives the same value, bit for bit.
     """
 
     source: str
@@ -60,8 +60,8 @@ def _tried(source: Format, target: Format) -> Pair:
     axes = common_axes(source, target)
     try:
         if axes is None:
-            raise NoSample("they never have as many axes")
-        value = made(source, axes)
+            raise NoSample("they never have the same number of axes")
+        value = small_value(source, axes)
         before = numbers(value)
         route = interop.plan(value, to=target.name)
         result = interop.convert(value, to=target.name)
@@ -69,14 +69,14 @@ def _tried(source: Format, target: Format) -> Pair:
         return Pair(*names, "refused")
     shared = shares_memory(interop.default._registry, value, result)
     assert shared is None or shared == route.aliases, f"{names}: planned {route.aliases}, {shared}"
-    assert np.array_equal(numbers(result), before), f"{names}: other numbers came out"
+    assert np.array_equal(numbers(result), before), f"{names}: the numbers differ"
     assert np.array_equal(numbers(value), before), f"{names}: the value has changed"
     effects = ", ".join(f"`{effect}`" for effect in sorted(route.effects)) or "none"
     return Pair(*names, effects, _MEMORY[route.aliases], _back(value, result, source.name))
 
 
 def _back(value: Any, result: Any, source: str) -> str:
-    """Convert a result back to where it came from, and tell whether it is the same."""
+    """Convert a result back to its source, and say whether it is the same."""
     try:
         again = interop.convert(result, to=source)
     except RefusedError:
@@ -87,13 +87,13 @@ def _back(value: Any, result: Any, source: str) -> str:
     return "the same" if same else f"as {after.dtype}"
 
 
-def made(one: Format, axes: int) -> Any:
-    """Return a small value of a format, with zeros where those are left out."""
-    held = one.holds("cpu")
-    dtype = "float32" if "float32" in held else min(held)
+def small_value(format_: Format, axes: int) -> Any:
+    """Return a small value of a format; a sparse one leaves out zeros."""
+    dtypes = format_.holds("cpu")
+    dtype = "float32" if "float32" in dtypes else min(dtypes)
     shape = {0: (), 1: (12,), 2: (3, 4)}.get(axes, (1,) * (axes - 2) + (3, 4))
-    density = 0.5 if one.index_dtypes else 1.0
-    return sample(interop.default, Wanted(one.name, dtype, shape, density=density))
+    density = 0.5 if format_.index_dtypes else 1.0
+    return sample(interop.default, Wanted(format_.name, dtype, shape, density=density))
 
 
 def numbers(value: Any) -> Any:
@@ -107,48 +107,49 @@ def bits(value: Any) -> bytes:
 
 
 def available() -> list[Format]:
-    """Return the formats of which a value can be made on this machine's host."""
-    found = []
-    for known in interop.formats():
-        one = known.format
-        if known.state == "missing" or "cpu" not in one.devices or one.describe is None:
+    """Return the formats of which this machine can make a value on the host."""
+    formats = []
+    for declared in interop.formats():
+        format_ = declared.format
+        describable = "cpu" in format_.devices and format_.describe is not None
+        if declared.state == "missing" or not describable:
             continue
         try:
-            axes = common_axes(one)
-            made(one, 2 if axes is None else axes)
+            axes = common_axes(format_)
+            small_value(format_, 2 if axes is None else axes)
         except (NoSample, InteropError):
             continue
-        found.append(one)
-    return sorted(found, key=lambda one: one.name)
+        formats.append(format_)
+    return sorted(formats, key=lambda format_: format_.name)
 
 
-def rendered(found: list[Pair]) -> str:
+def rendered(results: list[Pair]) -> str:
     """Return the pairs as Markdown: a table for each source, with a row for targets of one kind."""
     lines = ["<!-- Written by `python -m docs.pairs --store`. -->", ""]
-    reached = {pair.target for pair in found if pair.effects != "refused"}
-    found = [pair for pair in found if pair.target in reached]
-    for source, group in groupby(found, key=lambda pair: pair.source):
+    reached = {pair.target for pair in results if pair.effects != "refused"}
+    rows = [pair for pair in results if pair.target in reached]
+    for source, group in groupby(rows, key=lambda pair: pair.source):
         lines += [f"## From {source}", "", "| to | effects | memory | and back |"]
         lines += ["| --- | --- | --- | --- |"]
         kinds: dict[tuple[str, str, str], list[str]] = {}
         for pair in group:
             kinds.setdefault((pair.effects, pair.memory, pair.back), []).append(pair.target)
-        for (effects, memory, back), targets in sorted(kinds.items(), key=_rank):
+        for (effects, memory, back), targets in sorted(kinds.items(), key=_order):
             names = ", ".join(f"`{name}`" for name in targets)
             lines.append(f"| {names} | {effects} | {memory} | {back} |")
         lines.append("")
     return "\n".join(lines)
 
 
-def _rank(kind: tuple[tuple[str, str, str], list[str]]) -> tuple[bool, int, str]:
+def _order(kind: tuple[tuple[str, str, str], list[str]]) -> tuple[bool, int, str]:
     effects = kind[0][0]
     return effects == "refused", 0 if effects == "none" else effects.count("`"), effects
 
 
 def table() -> str:
-    """Return the table as it comes out here and now."""
+    """Return the table as this machine makes it now."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # frameworks announce themselves
+        warnings.simplefilter("ignore")  # frameworks warn on import
         return rendered(list(pairs(available())))
 
 

@@ -1,7 +1,7 @@
 """The tutorial on plugins, from its empty folder to its wheel: every file is written, every line run.
 
-Files are the blocks with a caption. What follows a ``$`` is run by a shell, and what follows a
-``>>>`` by Python, in an environment in which the distributions that the page begins with are there.
+Blocks with a caption are files. A shell runs what follows a ``$``, and Python what follows a
+``>>>``, in an environment that has the distributions which the page installs first.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "tutorial" / "write-and-publish-a-plugin.md"
 TEMPLATE = ROOT / "examples" / "interop-example"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-CONTINUED = ", continued"
+#: How a caption says that its block replaces the last part of a file, and where that part begins.
+REPLACES, HOOK = ", in place of the hook", "@hookimpl\n"
 
-#: What to do with the blocks of each language that are no files.
+#: What to do with the blocks of each language that are not files.
 SHOWN_ONLY, RUN_BY_SHELL, RUN_BY_PYTHON = "sh", "console", "pycon"
 
 
@@ -49,7 +50,8 @@ def blocks() -> list[Block]:
         re.DOTALL | re.MULTILINE,
     )
     return [
-        Block(page.count("\n", 0, one.start()) + 1, one[1], one[2] or "", one[3]) for one in fenced
+        Block(page.count("\n", 0, fence.start()) + 1, fence[1], fence[2] or "", fence[3])
+        for fence in fenced
     ]
 
 
@@ -58,45 +60,47 @@ def files() -> dict[str, str]:
     texts: dict[str, str] = {}
     for block in blocks():
         if block.caption:
-            _append(texts, block)
+            _write(texts, block)
     return texts
 
 
-def _append(texts: dict[str, str], block: Block) -> str:
-    """Add a block to the texts of files, and return the name of its file."""
-    name = block.caption.removesuffix(CONTINUED).strip("`")
-    assert (name in texts) == block.caption.endswith(CONTINUED), block.caption
-    texts[name] = f"{texts[name]}\n\n{block.text}" if name in texts else block.text
+def _write(texts: dict[str, str], block: Block) -> str:
+    """Put a block into the texts of files, and return the name of its file."""
+    name = block.caption.removesuffix(REPLACES).strip("`")
+    assert (name in texts) == block.caption.endswith(REPLACES), block.caption
+    before, hook, _ = texts.get(name, "").partition(HOOK)
+    assert (name in texts) == bool(hook), f"{block.caption}: no hook to replace"
+    texts[name] = before + block.text
     return name
 
 
 def test_every_block_is_a_file_or_is_run() -> None:
-    """There is no block that nobody looks at; fences that are not understood are none."""
+    """The tests read every fence of the page, and use every block."""
     page = PAGE.read_text("utf-8")
-    found = blocks()
-    assert 2 * len(found) == len(re.findall(r"^```", page, re.MULTILINE))
-    run = {block.language for block in found if not block.caption}
+    read = blocks()
+    assert 2 * len(read) == len(re.findall(r"^```", page, re.MULTILINE))
+    run = {block.language for block in read if not block.caption}
     assert run == {SHOWN_ONLY, RUN_BY_SHELL, RUN_BY_PYTHON}
 
 
 def test_the_template_is_what_the_tutorial_ends_with() -> None:
     """Every file of the page but the README is in the template, and the other way round."""
-    known = {name: text for name, text in files().items() if name != "README.md"}
-    built = subprocess.run(
+    shown = {name: text for name, text in files().items() if name != "README.md"}
+    tracked = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "."],
         cwd=TEMPLATE,
         capture_output=True,
         text=True,
         check=False,
     )
-    listed = set(built.stdout.split()) if built.returncode == 0 else set(known)
-    assert listed - {"README.md", "src/interop_example/py.typed"} == set(known)
-    for name, text in known.items():
+    names = set(tracked.stdout.split()) if tracked.returncode == 0 else set(shown)
+    assert names - {"README.md", "src/interop_example/py.typed"} == set(shown)
+    for name, text in shown.items():
         assert (TEMPLATE / name).read_text("utf-8") == text, name
 
 
 def test_what_the_tutorial_begins_with_is_here() -> None:
-    """The distributions that its first block installs are those that the rest is run with."""
+    """The first block installs the distributions that the rest of the page runs with."""
     first = next(block for block in blocks() if block.language == SHOWN_ONLY)
     (line,) = re.findall(r"^pip install (.+)$", first.text, re.MULTILINE)
     names = [word.strip("'").partition("[")[0] for word in line.split()]
@@ -106,27 +110,27 @@ def test_what_the_tutorial_begins_with_is_here() -> None:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """An environment as of the page's first block, in which nothing can be downloaded.
+    """An environment like that of the page's first block, without a network.
 
     It is fresh, and sees what is installed where the tests run.
     """
-    where = tmp_path / ".venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(where)], check=True)
-    (site,) = where.glob("lib/python*/site-packages")
+    folder = tmp_path / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (site,) = folder.glob("lib/python*/site-packages")
     parent = sysconfig.get_path("purelib")
     (site / "parent.pth").write_text(f"import site; site.addsitedir({parent!r})\n")
     for command, program in {
         "pip": "from pip._internal.cli.main import main",
         "interop": "from interop._cli.cli import main",
     }.items():
-        script = where / "bin" / command
-        script.write_text(f"#!{where}/bin/python\nimport sys\n{program}\nsys.exit(main())\n")
+        script = folder / "bin" / command
+        script.write_text(f"#!{folder}/bin/python\nimport sys\n{program}\nsys.exit(main())\n")
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
     clean = {key: text for key, text in os.environ.items() if not key.startswith(("PYTHON", "PIP"))}
     return {
         **clean,
-        "PATH": f"{where}/bin{os.pathsep}{os.environ['PATH']}",
-        "VIRTUAL_ENV": str(where),
+        "PATH": f"{folder}/bin{os.pathsep}{os.environ['PATH']}",
+        "VIRTUAL_ENV": str(folder),
         "PYTHONIOENCODING": "utf-8",
         "PYTHONDONTWRITEBYTECODE": "1",  # a source can change twice within the same second
         "PIP_NO_INDEX": "1",
@@ -136,29 +140,29 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def test_the_tutorial_runs(tmp_path: Path, environment: dict[str, str]) -> None:
-    """From its first block to its last everything that the page shows is what happens."""
+    """The page shows what happens, from its first block to its last."""
     folder = tmp_path / "interop-example"
     folder.mkdir()
     texts: dict[str, str] = {}
     count = 0
     for block in blocks():
         if block.caption:
-            name = _append(texts, block)
+            name = _write(texts, block)
             file = folder / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(texts[name], "utf-8")
         elif block.language == RUN_BY_SHELL:
-            for command, printed in _commands(block):
-                _judge(block, command, printed, _shell(command, folder, environment))
+            for command, expected in _commands(block):
+                _judge(block, command, expected, _shell(command, folder, environment))
                 count += 1
         elif block.language == RUN_BY_PYTHON:
             (folder / "session.txt").write_text(block.text, "utf-8")
-            done = _shell(
+            report = _shell(
                 "python -m doctest -o ELLIPSIS -o NORMALIZE_WHITESPACE session.txt",
                 folder,
                 environment,
             )
-            assert done == "", f"{PAGE.name}, line {block.line}\n{done}"
+            assert report == "", f"{PAGE.name}, line {block.line}\n{report}"
             (folder / "session.txt").unlink()
             count += 1
     assert count > 15
@@ -176,8 +180,8 @@ def _commands(block: Block) -> list[tuple[str, str]]:
 
 
 def _shell(command: str, folder: Path, environment: dict[str, str]) -> str:
-    """Run a command, and return its output behind its exit code, if that is not zero."""
-    done = subprocess.run(
+    """Run a command, and return its output, after its exit code if that is not zero."""
+    process = subprocess.run(
         command,
         shell=True,
         cwd=folder,
@@ -187,12 +191,12 @@ def _shell(command: str, folder: Path, environment: dict[str, str]) -> str:
         timeout=300,
         check=False,
     )
-    if not done.returncode:
-        return done.stdout
-    return f"[{done.returncode}] {done.stdout or done.stderr}"
+    if not process.returncode:
+        return process.stdout
+    return f"[{process.returncode}] {process.stdout or process.stderr}"
 
 
-def _judge(block: Block, command: str, printed: str, got: str) -> None:
+def _judge(block: Block, command: str, expected: str, output: str) -> None:
     checker = doctest.OutputChecker()
-    same = checker.check_output(timeless(printed), timeless(got), FLAGS)
-    assert same, f"{PAGE.name}, line {block.line}: $ {command}\n{got}\nnot\n{printed}"
+    same = checker.check_output(timeless(expected), timeless(output), FLAGS)
+    assert same, f"{PAGE.name}, line {block.line}: $ {command}\n{output}\nnot\n{expected}"

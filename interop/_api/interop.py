@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 from interop._execution.engine import Engine
 from interop._execution.fast_path import with_fast_paths, with_fast_paths_to
@@ -36,6 +38,12 @@ if TYPE_CHECKING:
 __all__ = ["Interop"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Value])
+
+#: Every instance of this process.
+_instances: WeakSet[Interop] = WeakSet()
+
+#: Seconds for which a fork waits for plugins that are being loaded.
+_PATIENCE = 10.0
 
 #: The methods through which values enter.
 _ENTRANCES = ("convert", "convert_tree", "plan", "spec", "_run")
@@ -74,6 +82,7 @@ class Interop:
         if costs:
             self._registry.price(costs)
         self._plugins: tuple[Plugin, ...] = ()
+        _instances.add(self)
         if not TYPE_CHECKING:
             self.convert = with_fast_paths(self.convert, self._cache.fast_paths, block)
 
@@ -506,6 +515,12 @@ class Interop:
 
     # ------------------------------------------------------------------ inside
 
+    def _renew_locks(self) -> None:
+        """Take new locks, because the threads that hold the old ones did not survive a fork."""
+        self._lock = threading.RLock()
+        for part in (self._cache, self._planner, self._engine):
+            part.lock = threading.RLock()
+
     def _loaded(self) -> Registry:
         if self._has_to_load:
             with self._lock:
@@ -515,8 +530,9 @@ class Interop:
 
     def _load(self) -> None:
         """Load the installed plugins."""
-        from interop._registry.discovery import load
+        from interop._registry.discovery import check_not_loading, load
 
+        check_not_loading()
         try:
             self._plugins = load(self._registry)
         except BaseException:  # interrupted: the next call begins anew
@@ -581,25 +597,18 @@ class Interop:
     ) -> Value:
         """Carry out the plan for `x`.
 
-        Parameters
-        ----------
-        x : object
-        table : PlanTable
-            The plans of the request.
-        stream : int or None
-        to : object
-            The target as the caller has named it, if nothing else was asked for.
+        `to` is the target as the caller has named it, if nothing else was asked for.
         """
-        if not self._plugins:
-            self._loaded()
-        version = self._registry.version
-        spec = self._registry.describe(x)
-        plan = table.plans.get(table.key(spec_class(spec))) or self._engine.plan(spec, table)
+        registry = self._registry
+        version = registry.version
+        spec = registry.describe(x)
+        key = spec_class(spec)
+        if table.states:
+            key = table.key(key)
+        plan = table.plans.get(key) or self._engine.plan(spec, table)
         result = self._engine.run(plan, x, spec, table.request, stream)
-        if to is not None and type(x) not in plan.fast_types:
-            plan.fast_types.add(type(x))
-            if _has_fast_paths(table, to):
-                self._keep_fast_path(to, x, spec, plan, version)
+        if to is not None and type(x) not in plan.fast_types and _has_fast_paths(table, to):
+            self._keep_fast_path(to, x, spec, plan, version)
         return result
 
     def _keep_fast_path(
@@ -607,6 +616,8 @@ class Interop:
     ) -> None:
         """Keep the fast path for values of the very type of `x`, if its route has one."""
         registry = self._registry
+        # The first route of a type may have none, so that every plan is asked once.
+        self._cache.keep(plan.fast_types, type(x), True, version)
         source, steps = registry.formats[spec.format], plan.steps
         if not plan.warning and registry.is_plain(type(x), source):
             path = self._planner.fast_path(steps) if steps else source.fast_path
@@ -676,3 +687,19 @@ def _has_fast_paths(table: PlanTable, to: TargetLike | None) -> bool:
 def _reusable(names: EffectNames) -> str | tuple[str, ...] | frozenset[str]:
     """Return names of effects that can be gone through more than once."""
     return names if isinstance(names, (str, tuple, frozenset)) else frozenset(names)
+
+
+def _before_fork() -> None:
+    """Wait for plugins that another thread is loading: a fork would break off their imports."""
+    for instance in _instances:
+        if instance._lock.acquire(timeout=_PATIENCE):
+            instance._lock.release()
+
+
+def _after_fork() -> None:
+    for instance in _instances:
+        instance._renew_locks()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

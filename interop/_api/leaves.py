@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from interop._execution.engine import Engine
+from interop._model.format import Format
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.cache import PlanTable
@@ -117,9 +118,12 @@ def _refuse(value: Value) -> None:
 def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value:
     """Return what values of the same elements in the same memory have in common.
 
-    Only of those that lie in one block is it known that address, dtype and shape say it all.
+    Only of dense arrays that lie in one block do address, dtype and shape say it all. A sparse
+    array has a fill value, a quantized one an axis, a labelled one an index; and what offers a
+    protocol may export memory that is gone by now.
     """
-    memory = registry.formats[spec.format].memory
+    format_ = registry.formats[spec.format]
+    memory = format_.memory if _is_plain_array(format_) else None
     if memory is None or "noncontiguous" in spec.traits:
         return id(value)
     extents = memory(value)
@@ -128,6 +132,12 @@ def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value:
     after = plan.steps[-1].after if plan.steps else spec
     kind = spec._replace(traits=spec.traits - _LOST)
     return (extents, kind, after.traits, None if plan.steps else type(value))
+
+
+def _is_plain_array(format_: Format) -> bool:
+    """Tell whether the memory of a format's values is all there is to them."""
+    own = format_.wrapper is None and not format_.protocol
+    return own and format_.is_dense and not format_.has_labels and not format_.lazy
 
 
 @contextmanager

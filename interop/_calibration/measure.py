@@ -2,8 +2,8 @@
 
 Each conversion is made a step on a sample of its source, and its call is timed on a value of next
 to no size, on one that fits in the caches, and on one whose result needs fresh memory. Conversions
-from like samples are timed in turn, round after round, and of the rounds the least time counts:
-what a busy machine adds is never negative.
+of one sample are timed in turn, round after round, and of the rounds the least time counts: what a
+busy machine adds is never negative.
 """
 
 from __future__ import annotations
@@ -16,31 +16,37 @@ from math import exp, log
 from statistics import fmean
 from time import perf_counter
 from timeit import Timer
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from interop._execution.memory import give_back
 from interop._model.cost import CACHED, Cost
 from interop._model.dtype import bit_carrier, itemsize
-from interop._model.format import Format
-from interop._model.spec import Spec
-from interop._planning.step import ResolvedConversion, Step, Wants
+from interop._model.typing import Value
+from interop._planning.conversion import ResolvedConversion
+from interop._planning.step import Step
 from interop._registry.declared import Declared
-from interop._registry.installed import importable
 from interop._registry.registry import Registry
-from interop.errors import InteropError
 
-from .sample import NoSample, Wanted, fitted, sample
+from .sample import (
+    REFUSALS,
+    NoSample,
+    Recipe,
+    fitted,
+    not_installed,
+    preferred,
+    recipe_for,
+    sample,
+    step_on,
+)
 
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
-__all__ = ["REFUSALS", "Calibration", "calibrate", "preferred"]
+__all__ = ["Calibration", "calibrate"]
 
 Progress = Callable[[int, int, str], None]
 
-#: What is measured of a conversion that takes several dtypes: those that people have.
-_DTYPES = ("float32", "float64", "bfloat16", "float16", "complex64", "int32", "uint8", "uint16")
-#: How many of them are tried before a sample is given up.
+#: How many dtypes are tried before a sample is given up.
 _TRIES = 5
 #: Lengths of the axes of the three samples, of dense and of sparse values.
 _SMALL, _MIDDLE, _LARGE = _SIDES = 4, 384, 3072
@@ -53,21 +59,6 @@ _BUDGET, _ROUNDS = 0.05, 20
 #: Seconds for one call beyond which a conversion is not tried on a larger sample.
 _TOO_LONG = 0.12
 
-#: What foreign functions raise that cannot serve a value after all.
-REFUSALS = (
-    InteropError,
-    ArithmeticError,
-    AttributeError,
-    BufferError,
-    ImportError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-
 
 class Calibration(NamedTuple):
     """What was measured.
@@ -75,7 +66,7 @@ class Calibration(NamedTuple):
     Parameters
     ----------
     costs : dict of str to Cost
-        By `Declared.key`, and for the handling of composite formats by their names.
+        By `Declared.key`, and for packing composite values by the names of their formats.
     skipped : dict of str to str
         Why the others were not measured.
     seconds : float
@@ -90,31 +81,28 @@ class _Case(NamedTuple):
     """One conversion, on one kind of sample, to one dtype."""
 
     key: str
-    edge: ResolvedConversion
-    wanted: Wanted
+    conversion: ResolvedConversion
+    recipe: Recipe
     dtype: str | None
 
-    def at(self, side: int) -> Wanted:
-        """Return the sample wanted, of axes of a length."""
-        shape = fitted((side, side), self.edge)
-        if shape and side == _LARGE and self.edge.target.is_dense:
+    def at(self, side: int) -> Recipe:
+        """Return the recipe of a sample with axes of a length."""
+        shape = fitted((side, side), self.conversion)
+        if shape and side == _LARGE and self.conversion.target.is_dense:
             # So large that the result of this very dtype cannot lie in memory used before.
-            width = itemsize(self.dtype or self.wanted.dtype)
+            width = itemsize(self.dtype or self.recipe.dtype)
             longer = max(1, -(-_RECYCLED // (side * side * width)))
             shape = (shape[0] * longer, *shape[1:])
-        density = 0.5 if side == _SMALL and self.wanted.density < 1 else self.wanted.density
-        return self.wanted._replace(shape=shape, density=density)
+        density = 0.5 if side == _SMALL and self.recipe.density < 1 else self.recipe.density
+        return self.recipe._replace(shape=shape, density=density)
 
-    def step(self, spec: Spec) -> Step | None:
-        """Return the conversion as a step on a sample of some spec."""
-        if self.edge.bits == "unpack":  # the sample does not know whose bits it carries
-            spec = spec._replace(dtype=self.dtype, carrier=spec.dtype)
-        if not self.edge.takes_value(spec):
-            return None
-        dtypes = (self.dtype,) if self.dtype else ()
-        steps = self.edge.steps(spec, Wants(dtypes, ("cpu",), True))
-        fits = (s for s in steps if self.dtype is None or s.after.dtype == self.dtype)
-        return next(fits, None)
+
+class _Timed(NamedTuple):
+    """A conversion that is ready to be timed: so many calls of a step make one round."""
+
+    step: Step
+    timer: Timer
+    calls: int
 
 
 class _Measured(NamedTuple):
@@ -125,15 +113,15 @@ class _Measured(NamedTuple):
 
 
 def calibrate(
-    face: Interop, progress: Progress | None = None, *, budget: float = 50.0
+    interop: Interop, progress: Progress | None = None, *, budget: float = 50.0
 ) -> Calibration:
     """Measure what every conversion in force costs on this machine.
 
     Parameters
     ----------
-    face : Interop
+    interop : Interop
     progress : callable, optional
-        ``progress(done, total, what)``, called before each kind of sample and at the end.
+        ``progress(done, total, what)``, called before each sample and at the end.
     budget : float
         Seconds after which no further value is made; what was not measured at every size keeps
         the cost that is declared.
@@ -143,18 +131,17 @@ def calibrate(
     Calibration
     """
     start = perf_counter()
-    bench = _Bench(face, start + budget)
-    work = [(side, *group) for side in _SIDES for group in bench.groups()]
+    bench = _Bench(interop, start + budget)
+    groups = bench.groups()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for done, (side, wanted, cases) in enumerate(work):
+        for number, ((side, recipe), cases) in enumerate(groups.items()):
             if progress:
-                progress(done, len(work), f"{wanted.format} {wanted.dtype}")
-            bench.measure(side, cases)
-        costs = dict(_handling(face))
+                progress(number, len(groups), f"{recipe.format} {recipe.dtype}")
+            bench.measure(side, recipe, cases)
+        costs = {**dict(_pack_costs(interop)), **bench.costs()}
     if progress:
-        progress(len(work), len(work), "")
-    costs |= bench.costs()
+        progress(len(groups), len(groups), "")
     skipped = {key: reason for key, reason in bench.skipped.items() if key not in costs}
     return Calibration(costs, skipped, perf_counter() - start)
 
@@ -162,54 +149,47 @@ def calibrate(
 # ---------------------------------------------------------------------- what to measure
 
 
-def _cases(face: Interop, skipped: dict[str, str]) -> Iterator[_Case]:
-    registry = face._loaded()
+def _cases(interop: Interop, skipped: dict[str, str]) -> Iterator[_Case]:
+    """Yield what can be measured here, and note why the rest cannot."""
+    registry = interop._loaded()
     for declared in registry.conversions:
-        reason = _obstacle(registry, declared)
-        if reason:
-            skipped[declared.key] = reason
-            continue
-        one = declared.conversion
-        source = _source(registry, one.source)
-        edge = ResolvedConversion(declared, source, registry.formats[one.target])
         try:
-            yield from _of_edge(face, declared.key, edge)
+            yield from _cases_of(interop, declared.key, _resolved(registry, declared))
         except NoSample as reason:
             skipped[declared.key] = str(reason)
 
 
-def _source(registry: Registry, name: str) -> Format:
-    """Return the format that a conversion starts from, or one that speaks the protocol."""
-    speakers = (one for one in registry.formats.values() if name in one.speaks)
-    return registry.formats.get(name) or next(speakers)
+def _resolved(registry: Registry, declared: Declared) -> ResolvedConversion:
+    """Return a conversion from its source, or from a format that exports by that protocol.
 
-
-def _obstacle(registry: Registry, declared: Declared) -> str:
-    """Say why a conversion cannot be measured here, as far as its declaration tells."""
-    one = declared.conversion
-    known = {*registry.formats, *(p for f in registry.formats.values() for p in f.speaks)}
-    missing = {one.source, one.target} - known
-    if missing:
-        return f"{min(missing)} is not registered"
-    for name in (one.source, one.target):
-        requires = registry.formats[name].requires if name in registry.formats else ""
-        if requires and not importable(requires):
-            return f"{requires} is not installed"
-    if "device" in one.changes:
+    Raises
+    ------
+    NoSample
+        It cannot be measured here, as far as its declaration tells.
+    """
+    conversion, formats = declared.conversion, registry.formats
+    absent = {conversion.source, conversion.target} - registry.sources
+    if absent:
+        msg = f"{min(absent)} is not registered"
+        raise NoSample(msg)
+    exporters = (other for other in formats.values() if conversion.source in other.exports)
+    source = formats.get(conversion.source) or next(exporters)
+    target = formats[conversion.target]
+    problem = not_installed(source) or not_installed(target)
+    devices = conversion.devices
+    if "device" in conversion.changes:
         # Only what ends on the host is sure to be complete when the call returns.
-        return "" if _reaches_host(registry, declared) else "it does not end on the host"
-    if one.devices is not None and "cpu" not in one.devices:
-        return "it does not run on the host"
-    return ""
+        ends_there = "cpu" in (conversion.result.devices or target.devices)
+        if not ends_there or (devices is not None and devices <= {"cpu"}):
+            problem = problem or "it does not end on the host"
+    elif devices is not None and "cpu" not in devices:
+        problem = problem or "it does not run on the host"
+    if problem:
+        raise NoSample(problem)
+    return ResolvedConversion(declared, source, target)
 
 
-def _reaches_host(registry: Registry, declared: Declared) -> bool:
-    one = declared.conversion
-    devices = one.to_devices or registry.formats[one.target].devices
-    return "cpu" in devices and (one.devices is None or bool(one.devices - {"cpu"}))
-
-
-def _of_edge(face: Interop, key: str, edge: ResolvedConversion) -> Iterator[_Case]:
+def _cases_of(interop: Interop, key: str, conversion: ResolvedConversion) -> Iterator[_Case]:
     """Yield what to measure of one conversion.
 
     Raises
@@ -217,201 +197,175 @@ def _of_edge(face: Interop, key: str, edge: ResolvedConversion) -> Iterator[_Cas
     NoSample
         No value that it takes can be made here.
     """
-    devices = ["cpu"]
-    if "device" in edge.conversion.changes:
-        takes = edge.devices or set(edge.source.devices)
-        devices = [d for d in edge.source.devices if d != "cpu" and d in takes]
-    sparse = edge.source.index_dtypes or edge.target.index_dtypes
-    wanted = Wanted(edge.source.name, "", (), edge.requires, density=_DENSITY if sparse else 1.0)
-    reason: NoSample | None = None
+    devices: Iterable[str] = ("cpu",)
+    if "device" in conversion.conversion.changes:
+        taken = conversion.devices or set(conversion.source.devices)
+        devices = [device for device in conversion.source.devices if device in taken - {"cpu"}]
+    recipe = recipe_for(conversion, _DENSITY)
+    failure: NoSample | None = None
     for device in devices:
-        for dtype in preferred(edge.dtypes)[:_TRIES]:
-            pairs = _pairs(edge, dtype)
+        for first in preferred(conversion.dtypes)[:_TRIES]:
             cases = [
-                _Case(key, edge, wanted._replace(dtype=source, device=device), to)
-                for source, to in pairs
+                _Case(key, conversion, recipe._replace(dtype=dtype, device=device), target)
+                for dtype, target in _pairs(conversion, first)
             ]
             try:
-                sample(face, cases[0].at(_SMALL))
-            except NoSample as error:
-                reason = error
+                sample(interop, cases[0].at(_SMALL))
+            except NoSample as reason:
+                failure = reason
             else:
                 yield from cases
                 break
-    if reason:
-        raise reason
+    if failure:
+        raise failure
 
 
-def _pairs(edge: ResolvedConversion, first: str) -> list[tuple[str, str | None]]:
+def _pairs(conversion: ResolvedConversion, first: str) -> list[tuple[str, str | None]]:
     """Return up to three pairs of dtypes, the first from `first`, that stand for all it takes."""
-    one = edge.conversion
-    if one.bits == "unpack":
-        reals = preferred(d for d in edge.target.dtypes if bit_carrier(d) == first)
-        return [(first, real) for real in reals[:1]]
-    if "dtype" not in one.changes:
+    result, target = conversion.conversion.result, conversion.target
+    if conversion.bits == "restore":
+        carried = preferred(dtype for dtype in target.dtypes if bit_carrier(dtype) == first)
+        return [(first, dtype) for dtype in carried[:1]]
+    if "dtype" not in conversion.conversion.changes:
         return [(first, None)]
-    targets = preferred(edge.target.dtypes if one.to_dtypes is None else one.to_dtypes)
-    pairs: list[tuple[str, str | None]] = [(first, d) for d in targets[:2]]
-    others = [d for d in preferred(edge.dtypes) if d != first]
-    pairs += [(d, next((t for t in targets if t != d), None)) for d in others[:1]]
-    return pairs
-
-
-def preferred(dtypes: Iterable[str]) -> list[str]:
-    """Return dtypes in order, those first that people have."""
-    rank = {dtype: place for place, dtype in enumerate(_DTYPES)}
-    return sorted(dtypes, key=lambda dtype: (rank.get(dtype, len(rank)), dtype))
+    targets = preferred(target.dtypes if result.dtypes is None else result.dtypes)
+    others = [dtype for dtype in preferred(conversion.dtypes) if dtype != first][:1]
+    return [
+        *((first, dtype) for dtype in targets[:2]),
+        *((other, next((dtype for dtype in targets if dtype != other), None)) for other in others),
+    ]
 
 
 # ---------------------------------------------------------------------- measuring
 
 
 class _Bench:
-    """The conversions to measure, and what was measured of each.
+    """The conversions to measure, and what was measured of each before a deadline."""
 
-    Parameters
-    ----------
-    face : Interop
-    deadline : float
-        When to stop making large values.
-    """
-
-    def __init__(self, face: Interop, deadline: float) -> None:
+    def __init__(self, interop: Interop, deadline: float) -> None:
         self.skipped: dict[str, str] = {}
-        self._face = face
+        self._interop = interop
         self._deadline = deadline
-        self._points: dict[_Case, list[_Measured]] = {c: [] for c in _cases(face, self.skipped)}
-        self._left = len(self._points) * len(_SIDES)
+        cases = _cases(interop, self.skipped)
+        self._points: dict[_Case, list[_Measured]] = {case: [] for case in cases}
+        #: How many measurements are still to come.
+        self._remaining = len(self._points) * len(_SIDES)
 
-    def groups(self) -> list[tuple[Wanted, list[_Case]]]:
-        """Return the conversions in groups that share their samples."""
-        groups: dict[Wanted, list[_Case]] = {}
-        for case in self._points:
-            groups.setdefault(case.wanted, []).append(case)
-        return list(groups.items())
+    def groups(self) -> dict[tuple[int, Recipe], list[_Case]]:
+        """Return the conversions in groups that share a sample, small samples first."""
+        groups: dict[tuple[int, Recipe], list[_Case]] = {}
+        for side in _SIDES:
+            for case in self._points:
+                groups.setdefault((side, case.at(side)), []).append(case)
+        return groups
 
-    def measure(self, side: int, cases: list[_Case]) -> None:
-        """Measure conversions of like samples at one size."""
-        by_sample: dict[Wanted, list[_Case]] = {}
-        self._left -= len(cases)
-        for case in cases:
-            if self._worth_while(case, side):
-                by_sample.setdefault(case.at(side), []).append(case)
-        for wanted, alike in by_sample.items():
-            late = perf_counter() > self._deadline
-            try:
-                value = None if late else sample(self._face, wanted)
-            except NoSample as reason:
-                self._skip(alike, str(reason))
-            else:
-                if late:
-                    self._skip(alike, "there was no time left")
-                else:
-                    self._time(value, alike, fresh=side == _LARGE)
+    def measure(self, side: int, recipe: Recipe, cases: list[_Case]) -> None:
+        """Measure the conversions of one sample."""
+        self._remaining -= len(cases)
+        cases = [case for case in cases if self._is_worthwhile(case, side)]
+        if not cases:
+            return
+        if perf_counter() > self._deadline:
+            self._skip(cases, "there was no time left")
+            return
+        try:
+            value = sample(self._interop, recipe)
+        except NoSample as reason:
+            self._skip(cases, str(reason))
+        else:
+            self._time(value, cases, fresh=side == _LARGE)
 
     def _skip(self, cases: Iterable[_Case], reason: str) -> None:
         for case in cases:
             self.skipped[case.key] = reason
             self._points[case].clear()
 
-    def _worth_while(self, case: _Case, side: int) -> bool:
+    def _is_worthwhile(self, case: _Case, side: int) -> bool:
         """Tell whether a conversion is to be measured at a size, after those before."""
         if side == _SMALL:
             return True
         points = self._points[case]
-        if case.edge.conversion.cost.bandwidth is None or not points:
+        if case.conversion.conversion.cost.bandwidth is None or not points:
             return False
         return side == _MIDDLE or points[-1].seconds * (_LARGE / _MIDDLE) ** 2 < _TOO_LONG
 
-    def _time(self, value: Any, cases: list[_Case], *, fresh: bool) -> None:
+    def _time(self, value: Value, cases: list[_Case], *, fresh: bool) -> None:
         """Time several conversions of one value in turn."""
-        spec = self._face.spec(value)
-        timers: dict[_Case, tuple[Step, Timer, int]] = {}
+        spec = self._interop.spec(value)
+        timed: dict[_Case, _Timed] = {}
         for case in cases:
-            step = case.step(spec)
+            step = step_on(case.conversion, spec, case.dtype, "cpu")
             if step is None:
                 self._skip([case], f"it does not take {spec}")
                 continue
             try:
-                once = _seconds(step, value, known=bool(self._points[case]))
+                if not self._points[case]:
+                    step.call(value)  # the first call may have to import
+                seconds = Timer(partial(step.call, value)).timeit(1)
             except REFUSALS as reason:
                 self._skip([case], f"it refused {spec}: {reason}".partition("\n")[0])
             else:
-                call = _warm(step, value, protocol=bool(case.edge.source.protocol))
-                timers[case] = step, Timer(call), 1 if fresh else _number(once)
+                # In fresh memory lies the result of one call only. Others take a millisecond.
+                calls = 1 if fresh else max(1, min(1000, int(1e-3 / max(seconds, 1e-7))))
+                timed[case] = _Timed(step, Timer(_repeated_call(case, step, value)), calls)
         # Who comes last is to have time left.
-        share = (self._deadline - perf_counter()) / (self._left + len(cases))
-        for case, seconds in _in_turn(timers, min(_BUDGET, share), fresh=fresh).items():
-            nbytes = spec.nbytes + timers[case][0].after.nbytes
+        share = (self._deadline - perf_counter()) / (self._remaining + len(cases))
+        for case, seconds in _in_turn(timed, min(_BUDGET, share), fresh=fresh).items():
+            nbytes = spec.nbytes + timed[case].step.after.nbytes
             self._points[case].append(_Measured(nbytes, seconds))
 
     def costs(self) -> dict[str, Cost]:
         """Return what the measurements come to."""
-        found: dict[str, list[Cost]] = {}
+        costs: dict[str, list[Cost]] = {}
         for case, points in self._points.items():
             if points:
-                found.setdefault(case.key, []).append(_fitted(case.edge, points))
-        return {key: _mean(costs) for key, costs in found.items()}
+                declared = case.conversion.conversion.cost
+                costs.setdefault(case.key, []).append(_fitted(declared, points))
+        return {key: _mean(measured) for key, measured in costs.items()}
 
 
-def _seconds(step: Step, value: Any, *, known: bool) -> float:
-    """Return the time of a call that is not the first, which may have to import."""
-    if not known:
-        step.call(value)
-    start = perf_counter()
-    step.call(value)
-    return perf_counter() - start
-
-
-def _warm(step: Step, value: Any, *, protocol: bool) -> Callable[[], Any]:
+def _repeated_call(case: _Case, step: Step, value: Value) -> Callable[[], Value]:
     """Return what a step comes to for such a value once its route is known.
 
-    What a protocol's conversion costs holds for all formats that speak it, and its shortcut serves
-    only strangers.
+    What a protocol's conversion costs holds for all formats that export by it, and its fast path
+    serves foreign values only.
     """
-    shortcut = None if protocol else step.shortcut
-    if shortcut is not None and shortcut(value) is not NotImplemented:
-        return partial(shortcut, value)
+    fast_path = None if case.conversion.source.protocol else step.fast_path
+    if fast_path is not None and fast_path(value) is not NotImplemented:
+        return partial(fast_path, value)
     return partial(step.call, value)
 
 
-def _number(once: float) -> int:
-    """Return how many calls take about a millisecond."""
-    return max(1, min(1000, int(1e-3 / max(once, 1e-7))))
-
-
-def _in_turn(
-    timers: dict[_Case, tuple[Step, Timer, int]], budget: float, *, fresh: bool
-) -> dict[_Case, float]:
+def _in_turn(timed: dict[_Case, _Timed], budget: float, *, fresh: bool) -> dict[_Case, float]:
     """Return the least time of each, over rounds in which all take their turn.
 
     There are rounds while there is time, `budget` seconds for each. With `fresh` no result lies in
     memory that an earlier one has left in the allocator.
     """
-    taken: dict[_Case, list[float]] = {case: [] for case in timers}
+    seconds: dict[_Case, list[float]] = {case: [] for case in timed}
     gc.collect(0)
     start = perf_counter()
-    for turn in range(_ROUNDS):
-        for case, (_, timer, number) in timers.items():
-            if not _settled(taken[case]):
+    for number in range(_ROUNDS):
+        for case, (_, timer, calls) in timed.items():
+            if not _is_settled(seconds[case]):
                 if fresh:
                     give_back()
-                taken[case].append(timer.timeit(number) / number)
-        if turn and perf_counter() - start > budget * len(timers):
+                seconds[case].append(timer.timeit(calls) / calls)
+        if number and perf_counter() - start > budget * len(timed):
             break
-    return {case: min(seconds) for case, seconds in taken.items()}
+    return {case: min(rounds) for case, rounds in seconds.items()}
 
 
-def _settled(taken: list[float]) -> bool:
+def _is_settled(rounds: list[float]) -> bool:
     """Tell whether the least times agree, as they do once nothing else got in the way."""
-    return len(taken) > 2 and sorted(taken)[1] < 1.1 * min(taken)
+    return len(rounds) > 2 and sorted(rounds)[1] < 1.1 * min(rounds)
 
 
-def _fitted(edge: ResolvedConversion, points: list[_Measured]) -> Cost:
+def _fitted(declared: Cost, points: list[_Measured]) -> Cost:
     """Return the cost that goes through what was measured."""
     latency = max(points[0].seconds, 1e-9)
     if len(points) == 1:
-        return Cost(latency, edge.conversion.cost.bandwidth)
+        return Cost(latency, declared.bandwidth)
     few = min(points[1].nbytes, CACHED)
     cached = _rate(points[1].nbytes, points[1].seconds - latency)
     if len(points) == 2:
@@ -428,30 +382,26 @@ def _rate(nbytes: int, seconds: float) -> float:
 
 def _mean(costs: list[Cost]) -> Cost:
     """Return the geometric mean of several costs."""
-    columns = {
-        name: [number for cost in costs if (number := getattr(cost, name)) is not None]
-        for name in Cost._fields
-    }
-    means = {name: exp(fmean(map(log, column))) for name, column in columns.items() if column}
-    return Cost(**means)
+    columns = dict(zip(Cost._fields, zip(*costs, strict=True), strict=True))
+    logs = {name: [log(n) for n in column if n is not None] for name, column in columns.items()}
+    return Cost(**{name: exp(fmean(numbers)) for name, numbers in logs.items() if numbers})
 
 
-def _handling(face: Interop) -> Iterator[tuple[str, Cost]]:
-    """Yield what it takes to take a composite value apart, or to put one together."""
-    for one in face._registry.formats.values():
-        if one.unpack is None or one.pack is None:
+def _pack_costs(interop: Interop) -> Iterator[tuple[str, Cost]]:
+    """Yield what it takes to unpack a composite value, or to pack one."""
+    for format_ in interop._registry.formats.values():
+        components = format_.components
+        if components is None:
             continue
-        dtype = preferred(one.holds("cpu"))[0] if one.holds("cpu") else ""
-        wanted = Wanted(one.name, dtype, (_SMALL, _SMALL), density=0.5)
+        dtype = next(iter(preferred(format_.holds("cpu"))), "")
         try:
-            value = sample(face, wanted)
-            parts = one.unpack(value)
-            timers = (
-                Timer(partial(one.unpack, value)),
-                Timer(partial(one.pack, parts)),
+            value = sample(interop, Recipe(format_.name, dtype, (_SMALL, _SMALL), density=0.5))
+            calls = (
+                partial(components.unpack, value),
+                partial(components.pack, components.unpack(value)),
             )
             gc.collect(0)
-            least = [min(timer.repeat(_ROUNDS, 100)) / 100 for timer in timers]
+            seconds = [min(Timer(call).repeat(_ROUNDS, 100)) / 100 for call in calls]
         except (NoSample, *REFUSALS):
             continue
-        yield one.name, Cost(fmean(least))
+        yield format_.name, Cost(fmean(seconds))

@@ -1,45 +1,74 @@
 """Samples: a real value of any registered format, made from declarations alone.
 
-The numbers come from memory of Python's own, through `convert`. What cannot come that way is put
-together from components, or made by the format's own `sample`; traits are added by its `variants`,
-and strangers that speak a protocol are values of another format with all but that protocol hidden.
+The numbers come from memory of Python's own, through `convert`. A value that cannot come that way
+is packed from components, or made by its format's `samples.make`; its `samples.variants` add
+traits. A sample of a protocol is a value of another format of which only that protocol shows.
 """
 
 from __future__ import annotations
 
-import ctypes
 import random
 import sys
+from array import array
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
-from interop._model.dtype import DTYPES, itemsize
+from interop._model.device import device_type, matches
+from interop._model.dtype import DTYPES
 from interop._model.format import Format, Parts
 from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._model.typing import Value
+from interop._planning.conversion import ResolvedConversion
+from interop._planning.step import Step, Targets
 from interop._registry.installed import importable
 from interop.errors import Declined, InteropError
 
 if TYPE_CHECKING:
     from interop._api.interop import Interop
-    from interop._planning.step import ResolvedConversion
 
-__all__ = ["NoSample", "Numbers", "Wanted", "axes_of", "fitted", "sample"]
+__all__ = [
+    "REFUSALS", "NoSample", "Numbers", "Recipe", "axes_of", "fitted", "not_installed", "preferred",
+    "recipe_for", "sample", "step_on",
+]  # fmt: skip
 
-#: Numbers that most dtypes hold, and powers of two among them for those that hold no others.
+#: What foreign functions raise when they cannot serve a value after all.
+REFUSALS = (
+    InteropError, ArithmeticError, AttributeError, BufferError, ImportError, LookupError,
+    MemoryError, OSError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+
+#: The dtypes that people have, the commonest first.
+_COMMON = (
+    "float32", "float64", "int64", "complex64", "bfloat16", "float16", "int32", "uint8", "uint16",
+    "bool",
+)  # fmt: skip
+
+#: Numbers that most dtypes hold. The first of them are powers of two, which all dtypes hold.
 _REALS = (0.5, 1.0, 2.0, 4.0, -0.5, -1.0, -2.0, 1.5, -1.5, 3.0)
 _POWERS = _REALS[:4]
 #: Elements before the pattern repeats: a prime, so that no row is like the one above.
 _PERIOD = 9973
 
-_CTYPES = {"b": ctypes.c_bool, "i": ctypes.c_int64, "u": ctypes.c_uint64}
+#: By kind of dtype, how :mod:`array` stores its numbers; reals and parts of complex ones are ``d``.
+_CODES = {"b": "b", "i": "q", "u": "Q"}
+#: How the buffer protocol names the dtypes that it has.
+_BUFFER_CODES = {
+    "bool": "?",
+    "float32": "f",
+    "float64": "d",
+    **{f"int{8 << n}": code for n, code in enumerate("bhiq")},
+    **{f"uint{8 << n}": code for n, code in enumerate("BHIQ")},
+}
 
 
 class NoSample(Exception):  # noqa: N818 - it says why there is none
     """There is no way to make such a value here; the text says why."""
 
 
-class Wanted(NamedTuple):
+class Recipe(NamedTuple):
     """What a sample is to be.
 
     Parameters
@@ -70,334 +99,335 @@ class Wanted(NamedTuple):
     full: bool = False
 
 
-def axes_of(edge: ResolvedConversion) -> frozenset[int] | None:
+def preferred(dtypes: Iterable[str]) -> list[str]:
+    """Return dtypes in order, those first that people have."""
+    ranks = {dtype: rank for rank, dtype in enumerate(_COMMON)}
+    return sorted(dtypes, key=lambda dtype: (ranks.get(dtype, len(ranks)), dtype))
+
+
+def not_installed(format_: Format) -> str:
+    """Say so if the framework of a format is not installed; "" if it is."""
+    module = format_.requires
+    if not module or importable(module):
+        return ""
+    return f"{module} is not installed: {format_.install or f'pip install {module}'}"
+
+
+# ---------------------------------------------------------------------- what a conversion takes
+
+
+def recipe_for(conversion: ResolvedConversion, density: float) -> Recipe:
+    """Return a recipe for a value that a conversion takes, its dtype and shape left open.
+
+    If either end of the conversion is sparse, the value has that density.
+    """
+    is_sparse = conversion.source.index_dtypes or conversion.target.index_dtypes
+    traits = frozenset(conversion.requires)
+    return Recipe(conversion.source.name, "", (), traits, density=density if is_sparse else 1.0)
+
+
+def axes_of(conversion: ResolvedConversion) -> frozenset[int] | None:
     """Return the numbers of axes that a conversion and both its formats allow; None if any.
 
     What a format allows is what can be made of it. Values of more axes may exist.
     """
-    limits = [one for one in (edge.ndims, edge.source.ndims) if one is not None]
+    sets = (conversion.ndims, conversion.source.ndims)
+    limits = [frozenset(ndims) for ndims in sets if ndims is not None]
     return frozenset.intersection(*limits) if limits else None
 
 
-def fitted(shape: tuple[int, ...], edge: ResolvedConversion) -> tuple[int, ...]:
+def fitted(shape: tuple[int, ...], conversion: ResolvedConversion) -> tuple[int, ...]:
     """Return a shape of as many elements with the nearest number of axes that a conversion takes.
 
-    Parameters
-    ----------
-    shape : tuple of int
-    edge : ResolvedConversion
-        If it takes arrays of no axes alone, one element must do.
+    If it takes arrays of no axes alone, one element must do.
     """
-    own, ndims = len(shape), axes_of(edge)
-    if ndims is None or own in ndims:
+    count, ndims = len(shape), axes_of(conversion)
+    if ndims is None or count in ndims:
         return shape
     # Of two as near, the one with more axes: there is more that can go wrong, and that takes time.
-    axes = min(ndims, key=lambda axes: (abs(axes - own), -axes))
-    if axes > own:
-        return shape + (1,) * (axes - own)
-    return (prod(shape[: own - axes + 1]), *shape[own - axes + 1 :]) if axes else ()
+    axes = min(ndims, key=lambda axes: (abs(axes - count), -axes))
+    if axes > count:
+        return shape + (1,) * (axes - count)
+    return (prod(shape[: count - axes + 1]), *shape[count - axes + 1 :]) if axes else ()
+
+
+def step_on(
+    conversion: ResolvedConversion, spec: Spec, dtype: str | None, device: str | None
+) -> Step | None:
+    """Return a conversion as a step on a value, or None if it does not take that value.
+
+    The step changes the dtype and the device to those that are given.
+    """
+    if conversion.bits == "restore":  # the value does not know whose bits it carries
+        spec = spec._replace(dtype=dtype, carrier=spec.dtype)
+    if not conversion.takes_value(spec):
+        return None
+    targets = Targets((dtype,) if dtype else (), (device,) if device else (), consented=True)
+    for step in conversion.steps(spec, targets):
+        is_there = device is None or matches(step.after.device, device_type(device))
+        if is_there and (dtype is None or step.after.dtype == dtype):
+            return step
+    return None
+
+
+# ---------------------------------------------------------------------- numbers
 
 
 class Numbers:
-    """Numbers in memory of Python's own, shown by the array interface.
+    """The numbers of a sample, in memory of Python's own that the array interface shows.
+
+    They are stored in the widest dtype of their kind.
 
     Parameters
     ----------
-    dtype : str
-        The dtype that the numbers must fit. The memory holds them in the widest of its kind.
-    shape : tuple of int
-    density : float
-        Share of the elements that are not zero.
-    seed : int
-        Other seeds give other numbers.
-    full : bool
-        Whether they need every digit of the dtype.
+    recipe : Recipe
     """
 
-    def __init__(
-        self,
-        dtype: str,
-        shape: tuple[int, ...],
-        density: float = 1.0,
-        *,
-        seed: int = 0,
-        full: bool = False,
-    ) -> None:
-        kind = DTYPES[dtype].kind
-        width = 2 if kind == "c" else 1
-        one = _CTYPES.get(kind, ctypes.c_double)
-        pattern = _pattern(dtype, density, one, width, seed=seed, full=full)
-        self._memory = _repeated(one, pattern, prod(shape) * width)
-        self._shape = shape
-        self._typestr = "|b1" if kind == "b" else f"={kind}{8 * width}"
+    def __init__(self, recipe: Recipe) -> None:
+        self._kind = DTYPES[recipe.dtype].kind
+        self._shape = recipe.shape
+        self._memory = _memory(recipe, _CODES.get(self._kind, "d"))
 
     @property
-    def __array_interface__(self) -> dict[str, Any]:
+    def __array_interface__(self) -> dict[str, object]:
         """Where the numbers are, and how they lie there."""
-        address = ctypes.addressof(self._memory)
-        data = {"typestr": self._typestr, "data": (address, False)}
-        return {"version": 3, "shape": self._shape, **data}
+        width = 16 if self._kind == "c" else 8
+        return {
+            "version": 3,
+            "shape": self._shape,
+            "typestr": "|b1" if self._kind == "b" else f"={self._kind}{width}",
+            "data": (self._memory.buffer_info()[0], False),
+        }
+
+    def values(self) -> Sequence[complex]:
+        """Return the numbers in a row, as Python's own; of an empty array there is one."""
+        numbers = self._memory.tolist()
+        if self._kind == "c":
+            return [complex(*parts) for parts in zip(numbers[::2], numbers[1::2], strict=True)]
+        return numbers
 
 
-@lru_cache(maxsize=128)
-def _pattern(
-    dtype: str, density: float, one: Any, width: int = 1, *, seed: int = 0, full: bool = False
-) -> Any:
-    """Return memory of ctypes' with the numbers that are repeated, of `width` parts each."""
-    known = DTYPES[dtype]
-    rng = random.Random(seed)
-    numbers: tuple[Any, ...] = _REALS if known.kind in "fc" and known.digits > 1 else _POWERS
-    if known.kind in "bui":
-        top = min(2**known.digits - 1, 9)
-        numbers = tuple(range(1, top + 1)) or (0,)
-    if full and known.digits > 1:
-        numbers = tuple(_full(dtype, rng) for _ in range(97))
-    elements = [
-        rng.choice(numbers) if rng.random() < density else type(numbers[0])(0)
-        for _ in range(_PERIOD)
-    ]
-    if width == 2:
-        elements = [part for each in elements for part in (each, -each)]
-    return (one * len(elements))(*elements)
-
-
-def _full(dtype: str, rng: random.Random) -> float:
-    """Return a number that needs every digit of a dtype, as far as ctypes can hold them."""
-    known = DTYPES[dtype]
-    digits = min(known.digits, 53 if known.kind in "fc" else 64)
-    number = rng.getrandbits(digits) | 1 << (digits - 1) | 1
-    if known.kind == "i":
-        return number if rng.random() < 0.5 else -number
-    # Between 1 and 2, where every dtype of reals has its digits.
-    return number if known.kind == "u" else number / 2 ** (digits - 1)
-
-
-def _repeated(one: Any, pattern: Any, count: int) -> Any:
-    """Return memory for `count` numbers, filled with a pattern over and over."""
+def _memory(recipe: Recipe, code: str) -> array[float]:
+    """Return memory for the numbers of a recipe, filled with a pattern over and over."""
+    pattern = _pattern(recipe.dtype, recipe.density, recipe.seed, recipe.full, code)
+    parts = 2 if DTYPES[recipe.dtype].kind == "c" else 1
     # An array of no length has no address that could be shown.
-    memory = (one * max(count, 1))()
-    view = memoryview(memory).cast("B")
-    bytes_ = memoryview(pattern).cast("B")
-    for start in range(0, len(view), len(bytes_)):
-        view[start : start + len(bytes_)] = bytes_[: len(view) - start]
+    count = max(prod(recipe.shape), 1) * parts
+    memory = pattern * (count // len(pattern))
+    memory.extend(pattern[: count % len(pattern)])
     return memory
 
 
-def sample(face: Interop, wanted: Wanted) -> Any:
-    """Return a value as wanted.
+@lru_cache(maxsize=128)
+def _pattern(dtype: str, density: float, seed: int, full: bool, code: str) -> array[float]:
+    """Return the numbers that are repeated; of complex ones the parts in turn."""
+    kind, _, digits, *_ = DTYPES[dtype]
+    rng = random.Random(seed)
+    numbers: Sequence[float] = _REALS if kind in "fc" and digits > 1 else _POWERS
+    if kind in "bui":
+        numbers = range(1, min(2**digits, 10)) or (0,)
+    if full and digits > 1:
+        numbers = [_full(kind, digits, rng) for _ in range(97)]
+    elements = [rng.choice(numbers) if rng.random() < density else 0 for _ in range(_PERIOD)]
+    if kind == "c":
+        elements = [part for real in elements for part in (real, -real)]
+    return array(code, elements)
 
-    Parameters
-    ----------
-    face : Interop
-        Whose formats and conversions to use.
-    wanted : Wanted
 
-    Returns
-    -------
-    object
-        A value that is described as having the format, dtype, shape and traits wanted.
+def _full(kind: str, digits: int, rng: random.Random) -> float:
+    """Return a number that needs every digit of a dtype, as far as it can be stored here."""
+    digits = min(digits, 53 if kind in "fc" else 64)
+    number = rng.getrandbits(digits) | 1 << (digits - 1) | 1
+    if kind == "i":
+        return number if rng.random() < 0.5 else -number
+    # Between 1 and 2, where every dtype of reals has its digits.
+    return number if kind == "u" else number / 2 ** (digits - 1)
+
+
+# ---------------------------------------------------------------------- values
+
+
+def sample(interop: Interop, recipe: Recipe) -> Value:
+    """Return a value that is described as having the format, dtype, shape and traits of a recipe.
 
     Raises
     ------
     NoSample
         It cannot be made on this machine, or at all.
     """
-    one = face._loaded().formats.get(wanted.format)
-    _check(one, wanted)
-    assert one is not None
+    format_ = _format(interop, recipe)
+    make = _foreign_value if format_.protocol else _value
     try:
-        value = _with_traits(face, one, wanted)
-    except (InteropError, ValueError, TypeError, RuntimeError, NotImplementedError) as reason:
-        said = str(reason).partition("\n")[0]
-        msg = f"{wanted.format} {wanted.dtype} {wanted.shape} could not be made: {said}"
-        raise NoSample(msg) from reason
-    _compare(face.spec(value), wanted, one)
+        value = make(interop, format_, recipe)
+    except (InteropError, ValueError, TypeError, RuntimeError) as error:
+        reason = str(error).partition("\n")[0]
+        msg = f"{recipe.format} {recipe.dtype} {recipe.shape} could not be made: {reason}"
+        raise NoSample(msg) from error
+    _compare(interop.spec(value), recipe, format_)
     return value
 
 
-def _check(one: Format | None, wanted: Wanted) -> None:
-    """Say what stands in the way before anything is made."""
-    problem = ""
-    if one is None:
-        problem = "is not registered"
-    elif one.requires and not importable(one.requires):
-        problem = f"needs {one.requires}, which is not installed; {one.install}"
-    elif wanted.dtype not in one.holds(wanted.device):
-        problem = f"does not hold {wanted.dtype} on {wanted.device}"
-    elif wanted.device.partition(":")[0] not in one.devices:
-        problem = f"does not live on {wanted.device}"
-    elif one.ndims is not None and len(wanted.shape) not in one.ndims:
-        problem = f"does not have {len(wanted.shape)} axes"
-    if problem:
-        msg = f"{wanted.format} {problem}"
-        raise NoSample(msg)
+def _format(interop: Interop, recipe: Recipe) -> Format:
+    """Return the format of a recipe, if nothing that can be known before stands in the way."""
+    name, dtype, device = recipe.format, recipe.dtype, recipe.device
+    format_ = interop._loaded().formats.get(name)
+    if format_ is None:
+        problem = f"{name} is not registered"
+    elif missing := not_installed(format_):
+        problem = missing
+    elif dtype not in format_.holds(device):
+        problem = f"{name} does not hold {dtype} on {device}"
+    elif device_type(device) not in format_.devices:
+        problem = f"{name} does not live on {device}"
+    elif format_.ndims is not None and len(recipe.shape) not in format_.ndims:
+        problem = f"{name} does not have {len(recipe.shape)} axes"
+    else:
+        return format_
+    raise NoSample(problem)
 
 
-def _compare(spec: Spec, wanted: Wanted, one: Format) -> None:
-    missing = sorted(wanted.traits - spec.traits)
-    is_it = (
-        spec.format == wanted.format
-        and (spec.dtype == wanted.dtype or "dtype" in one.forgets)
-        and (spec.shape == wanted.shape or "scalar" in wanted.traits or "shape" in one.forgets)
+def _compare(spec: Spec, recipe: Recipe, format_: Format) -> None:
+    """Refuse a value that is not as the recipe says."""
+    missing = sorted(recipe.traits - spec.traits)
+    unknown = format_.not_recoverable
+    fits = (
+        spec.format == recipe.format
+        and (spec.dtype == recipe.dtype or "dtype" in unknown)
+        and (spec.shape == recipe.shape or "scalar" in recipe.traits or "shape" in unknown)
     )
-    if missing or not is_it:
+    if missing or not fits:
         what = f"lacks {', '.join(missing)}" if missing else "is something else"
-        msg = f"what was made for {wanted.format} {wanted.dtype} {wanted.shape} {what}: {spec}"
+        msg = f"what was made for {recipe.format} {recipe.dtype} {recipe.shape} {what}: {spec}"
         raise NoSample(msg)
 
 
-def _with_traits(face: Interop, one: Format, wanted: Wanted) -> Any:
-    if one.protocol:
-        return _stranger(face, one, wanted)
-    inner = frozenset(t for t in wanted.traits & MEMORY_TRAITS if t not in one.variants)
-    composite = one.components is not None and bool(inner)
-    value = _plain(face, one, wanted)
-    # What every value of the format is needs no variant.
-    wanted = wanted._replace(traits=wanted.traits - (face.spec(value).traits - one.variants.keys()))
-    if composite:
-        value = _with_odd_components(face, one, value, inner)
-    return _varied(one, value, wanted.traits - inner if composite else wanted.traits)
+def _value(interop: Interop, format_: Format, recipe: Recipe) -> Value:
+    """Return a value; traits of memory that its format has no variants for go to a component."""
+    variants, components = format_.samples.variants.keys(), format_.components
+    value = _plain(interop, format_, recipe)
+    # A trait that every value of the format has needs no variant.
+    traits = recipe.traits - (interop.spec(value).traits - variants)
+    odd = (recipe.traits & MEMORY_TRAITS) - variants
+    if components is not None and odd:
+        parts, role = components.unpack(value), next(iter(components.roles))
+        dense = interop._registry.formats[components.format]
+        arrays = {**parts.arrays, role: _varied(dense, parts.arrays[role], odd)}
+        value, traits = components.pack(parts._replace(arrays=arrays)), traits - odd
+    return _varied(format_, value, traits)
 
 
-def _varied(one: Format, value: Any, traits: frozenset[str]) -> Any:
+def _plain(interop: Interop, format_: Format, recipe: Recipe) -> Value:
+    """Return a value without any trait."""
+    if format_.samples.make is not None:
+        name = _dense_format(interop, format_, len(recipe.shape))
+        return format_.samples.make(
+            sample(interop, recipe._replace(format=name, traits=frozenset()))
+        )
+    if format_.layout == "affine":
+        return _quantized(interop, format_, recipe)
+    return interop.convert(
+        Numbers(recipe),
+        to=format_.name,
+        dtype=recipe.dtype,
+        device=recipe.device,
+        copy=True if format_.is_dense else None,
+    )
+
+
+def _dense_format(interop: Interop, format_: Format, axes: int) -> str:
+    """Return the bare dense format of a framework, or the first other that has as many axes.
+
+    Of a framework without any it is that of its components.
+    """
+    formats = interop._planner.formats(format_.framework)
+    dense = [other for other in formats if other.is_dense and other.samples.make is None]
+    dense.sort(key=lambda other: other.name != format_.framework)
+    names = (other.name for other in dense if other.ndims is None or axes in other.ndims)
+    return next(names, format_.component_format or format_.framework)
+
+
+def _quantized(interop: Interop, format_: Format, recipe: Recipe) -> Value:
+    """Return a quantized array with one scale, packed from components."""
+    assert format_.components is not None
+    # A zero point is not a number of many digits.
+    dense = recipe._replace(
+        format=format_.component_format, traits=frozenset(), density=1.0, full=False
+    )
+    arrays = {
+        "codes": sample(interop, dense._replace(dtype=recipe.code_dtype)),
+        "scale": sample(interop, dense._replace(dtype="float64", shape=())),
+        "zero_point": sample(interop, dense._replace(dtype="int64", shape=())),
+    }
+    facts = {"axis": None, "block_size": None, "dtype": recipe.dtype}
+    return format_.components.pack(Parts(recipe.shape, arrays, facts))
+
+
+def _varied(format_: Format, value: Value, traits: frozenset[str]) -> Value:
     """Return a value with traits added, in the order of the format's variants."""
-    unknown = sorted(traits - one.variants.keys())
+    variants = format_.samples.variants
+    unknown = sorted(traits - variants.keys())
     if unknown:
-        msg = f"{one.name} declares no variant that is {unknown[0]!r}"
+        msg = f"{format_.name} declares no variant that is {unknown[0]!r}"
         raise Declined(msg)
-    for trait, variant in one.variants.items():
+    for trait, variant in variants.items():
         if trait in traits:
             value = variant(value)
     return value
 
 
-def _with_odd_components(face: Interop, one: Format, value: Any, traits: frozenset[str]) -> Any:
-    """Return a composite whose first component has some traits of memory."""
-    assert one.unpack is not None
-    assert one.pack is not None
-    components = face._registry.formats[one.components or ""]
-    parts = one.unpack(value)
-    role = next(iter(one.roles))
-    arrays = {**parts.arrays, role: _varied(components, parts.arrays[role], traits)}
-    return one.pack(parts._replace(arrays=arrays))
+# ---------------------------------------------------------------------- values of a protocol
 
 
-def _plain(face: Interop, one: Format, wanted: Wanted) -> Any:
-    """Return a value without any trait."""
-    if one.sample is not None:
-        dense = wanted._replace(format=_dense_format(face, one, wanted), traits=frozenset())
-        return one.sample(sample(face, dense))
-    if one.layout == "affine":
-        return _quantized(face, one, wanted)
-    numbers = Numbers(
-        wanted.dtype, wanted.shape, wanted.density, seed=wanted.seed, full=wanted.full
-    )
-    return face.convert(
-        numbers,
-        to=one.name,
-        dtype=wanted.dtype,
-        device=wanted.device,
-        copy=True if one.is_dense else None,
-    )
-
-
-def _dense_format(face: Interop, one: Format, wanted: Wanted) -> str:
-    """Return the bare dense format of a framework, or the first other that has as many axes.
-
-    Of a framework without any it is that of its components.
-    """
-    dense = [f for f in face._planner.formats(one.framework) if f.is_dense and f.sample is None]
-    dense.sort(key=lambda f: f.name != one.framework)
-    fits = (f.name for f in dense if f.ndims is None or len(wanted.shape) in f.ndims)
-    return next(fits, one.components or one.framework)
-
-
-def _quantized(face: Interop, one: Format, wanted: Wanted) -> Any:
-    """Return a quantized array with one scale, put together from components."""
-    assert one.pack is not None
-    base = wanted._replace(format=one.components or "", traits=frozenset(), density=1.0)
-    base = base._replace(full=False)  # a zero point is no number of many digits
-    arrays = {
-        "codes": sample(face, base._replace(dtype=wanted.code_dtype)),
-        "scale": sample(face, base._replace(dtype="float64", shape=())),
-        "zero_point": sample(face, base._replace(dtype="int64", shape=())),
-    }
-    facts = {"axis": None, "block_size": None, "dtype": wanted.dtype}
-    return one.pack(Parts(wanted.shape, arrays, facts))
-
-
-def _stranger(face: Interop, one: Format, wanted: Wanted) -> Any:
-    """Return a value that shows nothing but one protocol."""
-    if one.types:  # the protocol is that of types of Python's own
-        return _varied(one, _buffer(one, wanted), wanted.traits)
-    own = wanted.traits & one.variants.keys()
-    # What is imported already serves as well, and to import the others can take a minute.
-    # Those that are no help to others have costs of their own.
+def _foreign_value(interop: Interop, format_: Format, recipe: Recipe) -> Value:
+    """Return a value of which nothing but one protocol shows."""
+    if format_.types:  # the protocol is that of types of Python's own
+        return _varied(format_, _buffer(recipe), recipe.traits)
+    protocol = format_.protocol or ""
+    variants = recipe.traits & format_.samples.variants.keys()
+    # A framework that is imported already serves as well, and to import another can take a minute.
+    # Formats that are no help to others have costs of their own.
     others = sorted(
-        face._registry.formats.values(),
-        key=lambda other: (other.requires not in sys.modules, not other.passable),
+        interop._registry.formats.values(),
+        key=lambda other: (other.requires not in sys.modules, not other.transit),
     )
     for other in others:
-        carries = wanted.dtype in other.speaks.get(one.name, other.dtypes)
-        if other.protocol or not carries or not other.is_dense or other.forgets:
+        exports = recipe.dtype in other.exports.get(format_.name, other.dtypes)
+        if other.protocol or not exports or not other.is_dense or other.not_recoverable:
             continue
         try:
-            inner = wanted._replace(format=other.name, traits=wanted.traits - own)
-            value = sample(face, inner)
+            inner = recipe._replace(format=other.name, traits=recipe.traits - variants)
+            value = sample(interop, inner)
         except NoSample:
             continue
-        if hasattr(value, one.protocol or ""):
-            stranger = _varied(one, _Hidden.behind(one.protocol or "", value), own)
+        if hasattr(value, protocol):
+            foreign = _varied(format_, _behind(protocol, value), variants)
             # Frameworks differ in what they say of their memory.
-            if face.spec(stranger).traits == wanted.traits:
-                return stranger
-    msg = f"no format holds {wanted.dtype} and offers {one.protocol} with these traits"
+            if interop.spec(foreign).traits == recipe.traits:
+                return foreign
+    msg = f"no format holds {recipe.dtype} and offers {protocol} with these traits"
     raise Declined(msg)
 
 
 class _Hidden:
-    """A value of which only a protocol shows."""
+    """A value that shows nothing of itself."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Value) -> None:
         self._value = value
 
-    @staticmethod
-    def behind(protocol: str, value: Any) -> Any:
-        """Return an object with only the attributes of `protocol`."""
-        names = (protocol, f"{protocol.rstrip('_')}_device__")
-        shown = {name: _forwarded(name) for name in names if hasattr(value, name)}
-        return type("Stranger", (_Hidden,), shown)(value)
+
+def _behind(protocol: str, value: Value) -> object:
+    """Return an object that shows the attributes of a protocol, and those alone."""
+    names = (protocol, f"{protocol.rstrip('_')}_device__")
+    shown = {name: property(attrgetter(f"_value.{name}")) for name in names if hasattr(value, name)}
+    return type("ForeignValue", (_Hidden,), shown)(value)
 
 
-def _forwarded(name: str) -> Any:
-    return property(lambda self: getattr(self._value, name))
-
-
-_BUFFER_CODES = {
-    "bool": "?",
-    "float32": "f",
-    "float64": "d",
-    **dict(zip((f"int{8 << n}" for n in range(4)), "bhiq", strict=True)),
-    **dict(zip((f"uint{8 << n}" for n in range(4)), "BHIQ", strict=True)),
-}
-
-
-def _buffer(one: Format, wanted: Wanted) -> Any:
+def _buffer(recipe: Recipe) -> memoryview:
     """Return a view of memory of Python's own."""
-    code = _BUFFER_CODES.get(wanted.dtype)
-    if code is None or 0 in wanted.shape:
-        msg = f"Python has no {one.name} of {wanted.dtype} {wanted.shape}"
+    code = _BUFFER_CODES.get(recipe.dtype)
+    if code is None or 0 in recipe.shape:
+        msg = f"Python has no {recipe.format} of {recipe.dtype} {recipe.shape}"
         raise Declined(msg)
-    kind = DTYPES[wanted.dtype].kind
-    ctype = getattr(ctypes, f"c_{wanted.dtype}") if kind in "iu" else _REAL_CTYPES[wanted.dtype]
-    pattern = _pattern(wanted.dtype, wanted.density, ctype, seed=wanted.seed, full=wanted.full)
-    memory = _repeated(ctype, pattern, prod(wanted.shape))
-    view: Any = memoryview(bytearray(memoryview(memory).cast("B")[: _nbytes(wanted)]))
-    return view.cast(code, wanted.shape)
-
-
-def _nbytes(wanted: Wanted) -> int:
-    return prod(wanted.shape) * itemsize(wanted.dtype)
-
-
-_REAL_CTYPES = {"bool": ctypes.c_bool, "float32": ctypes.c_float, "float64": ctypes.c_double}
+    memory = _memory(recipe, "b" if code == "?" else code)
+    view: Value = memoryview(bytearray(memory.tobytes()))
+    return view.cast(code, recipe.shape)  # type: ignore[no-any-return]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_MISSING = "interop: {name} is not installed, which the command needs; {install}"
+_MISSING = "interop: the command needs {name}, which is not installed: {install}"
 _INSTALL = "pip install 'array-interop[cli]'"
 
 
@@ -30,22 +30,24 @@ def main() -> None:
 
 
 def _app() -> Typer:
-    """Return the command with all that can follow its name."""
-    import packaging  # noqa: F401 - so that absences are found before anything is measured
+    """Return the command with all its subcommands."""
+    import packaging  # noqa: F401 - what is missing is found before anything is measured
     import platformdirs  # noqa: F401
     import rich  # noqa: F401
     import typer
 
-    from .commands import calibrate
+    from .calibration import calibrate
     from .doctor import check, doctor
-    from .listings import conversions, formats, graph, plan, plugins
+    from .graph import graph
+    from .listings import conversions, formats, plugins
+    from .plan import plan
 
     app = typer.Typer(
         add_completion=False,
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        help="Hand arrays from one framework to another by the cheapest correct way.",
+        help="Convert arrays between frameworks by the cheapest correct route.",
     )
     app.callback()(_about)
     for command in (doctor, plan, formats, conversions, plugins, graph, check, calibrate):
@@ -54,7 +56,7 @@ def _app() -> Typer:
 
 
 def _about() -> None:
-    """Hand arrays from one framework to another by the cheapest correct way."""
+    """Convert arrays between frameworks by the cheapest correct route."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The diagnosis: which frameworks are here and work, what is wrong, and which line mends it."""
+"""The diagnosis: which frameworks are installed and work, what is wrong, which command fixes it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from interop._model.extension import Problem
 from interop._registry.declared import DeclaredFormat, Provenance
@@ -19,12 +19,16 @@ from interop._version import __version__
 from .probe import Probed, probe
 
 if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
     from interop._api.interop import Interop
     from interop._registry.discovery import Plugin
 
 __all__ = ["Diagnosis", "Driver", "Finding", "Framework", "diagnose"]
 
 Progress = Callable[[int, int, str], None]
+#: For each plugin, the modules of its frameworks, with the formats that require each.
+_Modules = dict[Provenance, dict[str, list[DeclaredFormat]]]
 
 _SMI = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
 #: How many frameworks are imported at a time.
@@ -38,17 +42,17 @@ class Framework(NamedTuple):
     ----------
     module : str
     plugin : str
-        The entry point of the plugin that knows it.
+        The entry point of the plugin that declares its formats.
     distribution : str
-        What has installed it; "" if it is missing.
+        The distribution that installed it; "" if it is missing.
     version : str
     state : str
-        ``"ready"``, ``"troubled"`` (some conversions do not work), ``"broken"`` (it cannot be
+        ``"ready"``, ``"degraded"`` (some conversions do not work), ``"broken"`` (it cannot be
         imported) or ``"missing"``.
     seconds : float or None
         How long it took to import it.
     install : str
-        The line that installs it.
+        The command that installs it.
     formats : tuple of str
     """
 
@@ -68,7 +72,7 @@ class Driver(NamedTuple):
     Parameters
     ----------
     tool : str
-        What was asked.
+        The program that was asked.
     state : str
         ``"ready"``, ``"absent"`` or ``"failed"``.
     devices : tuple of str
@@ -91,7 +95,7 @@ class Finding(NamedTuple):
         The framework, plugin or driver.
     problem : str
     fix : str
-        The line that mends it.
+        The command that fixes it.
     disables : tuple of str
         The conversions that cannot be used because of it, by `Declared.key`.
     """
@@ -103,7 +107,7 @@ class Finding(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """What was found.
+    """The state of everything that is installed.
 
     Parameters
     ----------
@@ -113,7 +117,7 @@ class Diagnosis(NamedTuple):
     driver : Driver
     findings : tuple of Finding
     notes : tuple of str
-        What frameworks have warned of when they were imported.
+        The warnings that frameworks raised when they were imported.
     """
 
     machine: dict[str, str]
@@ -125,57 +129,61 @@ class Diagnosis(NamedTuple):
 
     @property
     def broken(self) -> frozenset[str]:
-        """The modules that cannot be imported although they are there."""
-        return frozenset(one.module for one in self.frameworks if one.state == "broken")
+        """The modules that are installed and cannot be imported."""
+        return frozenset(
+            framework.module for framework in self.frameworks if framework.state == "broken"
+        )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as what JSON can hold."""
         return {
             "machine": self.machine,
-            "frameworks": [one._asdict() for one in self.frameworks],
-            "plugins": [one._asdict() for one in self.plugins],
+            "frameworks": [framework._asdict() for framework in self.frameworks],
+            "plugins": [plugin._asdict() for plugin in self.plugins],
             "driver": self.driver._asdict(),
-            "findings": [one._asdict() for one in self.findings],
+            "findings": [finding._asdict() for finding in self.findings],
             "notes": list(self.notes),
         }
 
 
-def diagnose(face: Interop, progress: Progress | None = None, *, timeout: float = 120) -> Diagnosis:
+def diagnose(
+    interop: Interop, progress: Progress | None = None, *, timeout: float = 120
+) -> Diagnosis:
     """Find out what is wrong with what is installed.
 
     Parameters
     ----------
-    face : Interop
+    interop : Interop
     progress : callable, optional
-        ``progress(done, total, what)``, called after each plugin's frameworks.
+        ``progress(count, total, name)``, called after each plugin's frameworks.
     timeout : float
-        Seconds that the frameworks of one plugin may take to be imported.
+        Seconds that importing the frameworks of one plugin may take.
 
     Returns
     -------
     Diagnosis
     """
-    known = _modules(face)
-    probed = _probed(known, progress, timeout)
+    modules_of = _modules(interop)
+    probed_of = _probed(modules_of, progress, timeout)
     installed = packages_distributions()
     frameworks: list[Framework] = []
-    findings = [*_plugin_findings(face)]
+    findings = [*_plugin_findings(interop)]
     notes: list[str] = []
-    for origin, modules in known.items():
-        one = probed.get(origin, Probed({}, {}, {}))
-        own = [
-            _framework(origin, module, formats, one, installed)
+    for origin, modules in modules_of.items():
+        probed = probed_of.get(origin, Probed({}, {}, {}))
+        of_plugin = [
+            _framework(origin, module, formats, probed, installed)
             for module, formats in modules.items()
         ]
-        frameworks += own
-        findings += _findings(face, origin, own, one)
-        notes += [f"{origin.plugin}: {said}" for said in one.warnings]
+        frameworks += of_plugin
+        findings += _findings(interop, origin, of_plugin, probed)
+        notes += [f"{origin.plugin}: {warning}" for warning in probed.warnings]
     driver = _driver()
     if driver.state == "failed":
-        fix = "load the driver again, or reinstall it and restart the machine"
+        fix = "reload the driver, or reinstall it and restart the machine"
         findings.append(Finding(driver.tool, driver.reason, fix))
     return Diagnosis(
-        _machine(), tuple(frameworks), face.plugins(), driver, tuple(findings), tuple(notes)
+        _machine(), tuple(frameworks), interop.plugins(), driver, tuple(findings), tuple(notes)
     )
 
 
@@ -188,73 +196,71 @@ def _machine() -> dict[str, str]:
     }
 
 
-def _modules(face: Interop) -> dict[Provenance, dict[str, list[DeclaredFormat]]]:
-    """Return, for each plugin, the modules that it knows, with the formats that require them.
+def _modules(interop: Interop) -> _Modules:
+    """Return, for each plugin, the modules of its frameworks, with the formats that require them.
 
-    Of several plugins with formats of one module, that with the shortest name for one is taken to
-    know it.
+    If several plugins declare formats of one module, it counts as that of the format with the
+    shortest name.
     """
-    formats: dict[str, list[DeclaredFormat]] = {}
-    for one in face.formats():
-        if one.format.requires:
-            formats.setdefault(one.format.requires, []).append(one)
-    known: dict[Provenance, dict[str, list[DeclaredFormat]]] = {}
-    for module, some in formats.items():
-        some.sort(key=lambda one: (len(one.name), one.name))
-        known.setdefault(some[0].provenance, {})[module] = some
-    return known
+    formats_of: dict[str, list[DeclaredFormat]] = {}
+    for declared in interop.formats():
+        if declared.format.requires:
+            formats_of.setdefault(declared.format.requires, []).append(declared)
+    modules_of: _Modules = {}
+    for module, formats in formats_of.items():
+        formats.sort(key=lambda declared: (len(declared.name), declared.name))
+        modules_of.setdefault(formats[0].provenance, {})[module] = formats
+    return modules_of
 
 
 def _probed(
-    known: dict[Provenance, dict[str, list[DeclaredFormat]]],
-    progress: Progress | None,
-    timeout: float,
+    modules_of: _Modules, progress: Progress | None, timeout: float
 ) -> dict[Provenance, Probed]:
-    """Import what is installed, a process for each plugin."""
-    here = {
+    """Import what is installed, in a process for each plugin."""
+    installed = {
         origin: [module for module in modules if importable(module)]
-        for origin, modules in known.items()
+        for origin, modules in modules_of.items()
     }
-    here = {origin: modules for origin, modules in here.items() if modules}
+    installed = {origin: modules for origin, modules in installed.items() if modules}
 
-    def one(origin: Provenance) -> Probed:
-        modules = {name: _parts(name, known[origin][name]) for name in here[origin]}
+    def probe_plugin(origin: Provenance) -> Probed:
+        modules = {name: _parts(name, modules_of[origin][name]) for name in installed[origin]}
         return probe(origin.distribution, origin.plugin, modules, timeout)
 
-    found: dict[Provenance, Probed] = {}
+    probed_of: dict[Provenance, Probed] = {}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for origin, answer in zip(here, pool.map(one, here), strict=True):
-            found[origin] = answer
+        for origin, probed in zip(installed, pool.map(probe_plugin, installed), strict=True):
+            probed_of[origin] = probed
             if progress:
-                progress(len(found), len(here), origin.plugin)
-    return found
+                progress(len(probed_of), len(installed), origin.plugin)
+    return probed_of
 
 
 def _parts(module: str, formats: Iterable[DeclaredFormat]) -> list[str]:
     """Return the modules of a framework that hold the types of its formats."""
     top = module.partition(".")[0]
-    found = (name.partition(":")[0] for one in formats for name in one.format.types)
-    return sorted({name for name in found if name.partition(".")[0] == top})
+    names = (type_.partition(":")[0] for declared in formats for type_ in declared.format.types)
+    return sorted({name for name in names if name.partition(".")[0] == top})
 
 
 def _framework(
     origin: Provenance,
     module: str,
-    formats: list[DeclaredFormat],
+    formats: Sequence[DeclaredFormat],
     probed: Probed,
-    installed: Any,
+    installed: Mapping[str, list[str]],
 ) -> Framework:
     top = module.partition(".")[0]
-    here = importable(module)
-    # The first of several distributions that share a namespace tells as much as any.
-    distribution = min(installed.get(top, ()), default="") if here else ""
-    state = "ready" if here else "missing"
-    if here and module not in probed.seconds:
+    present = importable(module)
+    # Of several distributions that share a namespace, the first is as good as any.
+    distribution = min(installed.get(top, ()), default="") if present else ""
+    state = "ready" if present else "missing"
+    if present and module not in probed.seconds:
         state = "broken"
-    elif here and any(t.formats for t in probed.troubles):
-        state = "troubled"
+    elif present and any(problem.formats for problem in probed.problems):
+        state = "degraded"
     install = formats[0].format.install or f"pip install {module}"
-    names = tuple(one.name for one in formats)
+    names = tuple(declared.name for declared in formats)
     number = _version(distribution) or probed.versions.get(module, "")
     seconds = probed.seconds.get(module)
     return Framework(module, origin.plugin, distribution, number, state, seconds, install, names)
@@ -270,51 +276,57 @@ def _version(distribution: str) -> str:
 # ---------------------------------------------------------------------- what is wrong
 
 
-def _plugin_findings(face: Interop) -> Iterator[Finding]:
-    for one in face.plugins():
-        if one.state == "failed":
+def _plugin_findings(interop: Interop) -> Iterator[Finding]:
+    for plugin in interop.plugins():
+        if plugin.state == "failed":
             fix = (
-                f"pip install --upgrade {one.distribution}, or set "
-                f"INTEROP_DISABLE_PLUGINS={one.name}"
+                f"pip install --upgrade {plugin.distribution}, or set "
+                f"INTEROP_DISABLE_PLUGINS={plugin.name}"
             )
-            problem = f"the plugin {one.name!r} is not loaded: {one.reason}"
-            yield Finding(one.distribution, problem, fix)
+            problem = f"the plugin {plugin.name!r} is not loaded: {plugin.reason}"
+            yield Finding(plugin.distribution, problem, fix)
 
 
 def _findings(
-    face: Interop, origin: Provenance, frameworks: list[Framework], probed: Probed
+    interop: Interop, origin: Provenance, frameworks: Iterable[Framework], probed: Probed
 ) -> Iterator[Finding]:
-    for one in frameworks:
-        reason = probed.errors.get(one.module) or probed.ended
-        if one.state == "broken" and reason:
-            problem = f"{one.module} cannot be imported: {reason}"
-            fix = f"pip install --force-reinstall {one.distribution or one.module}"
-            everything = Problem(problem, fix, one.formats)
-            yield Finding(one.module, problem, fix, _disabled(face, everything))
-        if one.version and one.state != "missing":
-            yield from _outdated(origin, one)
-    for trouble in probed.troubles:
-        yield Finding(origin.plugin, trouble.problem, trouble.fix, _disabled(face, trouble))
+    for framework in frameworks:
+        reason = probed.errors.get(framework.module) or probed.ended
+        if framework.state == "broken" and reason:
+            text = f"{framework.module} cannot be imported: {reason}"
+            fix = f"pip install --force-reinstall {framework.distribution or framework.module}"
+            disabled = _disabled(interop, Problem(text, fix, framework.formats))
+            yield Finding(framework.module, text, fix, disabled)
+        if framework.version and framework.state != "missing":
+            yield from _outdated(origin, framework)
+    for problem in probed.problems:
+        disabled = _disabled(interop, problem)
+        yield Finding(origin.plugin, problem.problem, problem.fix, disabled)
 
 
-def _disabled(face: Interop, trouble: Problem) -> tuple[str, ...]:
-    return tuple(one.key for one in face.conversions() if trouble.disables(one.conversion))
+def _disabled(interop: Interop, problem: Problem) -> tuple[str, ...]:
+    """Return the keys of the conversions that a problem disables."""
+    return tuple(
+        declared.key for declared in interop.conversions() if problem.disables(declared.conversion)
+    )
 
 
-def _outdated(origin: Provenance, one: Framework) -> Iterator[Finding]:
+def _outdated(origin: Provenance, framework: Framework) -> Iterator[Finding]:
     """Compare a framework's version with what the extra of its plugin's name asks for."""
-    for wanted in _wanted(origin.distribution, origin.plugin):
-        if _same(wanted.name, one.distribution) and not wanted.specifier.contains(
-            one.version, prereleases=True
+    for requirement in _requirements(origin.distribution, origin.plugin):
+        if _is_same(requirement.name, framework.distribution) and not (
+            requirement.specifier.contains(framework.version, prereleases=True)
         ):
             problem = (
-                f"{one.distribution} {one.version} is not a version that {origin.distribution} "
-                f"is made for ({wanted.specifier})"
+                f"{origin.distribution} does not support {framework.distribution} "
+                f"{framework.version}: it needs {requirement.specifier}"
             )
-            yield Finding(one.module, problem, f"pip install '{wanted.name}{wanted.specifier}'")
+            fix = f"pip install '{requirement.name}{requirement.specifier}'"
+            yield Finding(framework.module, problem, fix)
 
 
-def _wanted(distribution: str, extra: str) -> Iterable[Any]:
+def _requirements(distribution: str, extra: str) -> Iterator[Requirement]:
+    """Yield what an extra of a distribution requires."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
@@ -323,33 +335,34 @@ def _wanted(distribution: str, extra: str) -> Iterable[Any]:
         return
     for line in lines:
         try:
-            wanted = Requirement(line)
+            requirement = Requirement(line)
         except InvalidRequirement:
             continue
-        if wanted.marker is None or wanted.marker.evaluate({"extra": ""}):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
             continue
-        if wanted.marker.evaluate({"extra": extra}):
-            yield wanted
+        if requirement.marker.evaluate({"extra": extra}):
+            yield requirement
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same(distribution: str, other: str) -> bool:
     from packaging.utils import canonicalize_name
 
-    return canonicalize_name(one) == canonicalize_name(other)
+    return canonicalize_name(distribution) == canonicalize_name(other)
 
 
 def _driver() -> Driver:
     """Ask the tool that comes with the driver."""
-    tool = shutil.which(_SMI[0])
+    name = _SMI[0]
+    tool = shutil.which(name)
     if tool is None:
-        return Driver(_SMI[0], "absent", reason="it is not on PATH")
+        return Driver(name, "absent", reason="it is not on PATH")
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [tool, *_SMI[1:]], capture_output=True, text=True, timeout=30, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Driver(_SMI[0], "failed", reason=f"{_SMI[0]} could not be run: {error}")
-    if done.returncode:
-        said = " ".join((done.stdout or done.stderr).split())
-        return Driver(_SMI[0], "failed", reason=f"{_SMI[0]} ended with {done.returncode}: {said}")
-    return Driver(_SMI[0], "ready", tuple(filter(None, map(str.strip, done.stdout.splitlines()))))
+        return Driver(name, "failed", reason=f"{name} could not be run: {error}")
+    if process.returncode:
+        output = " ".join((process.stdout or process.stderr).split())
+        return Driver(name, "failed", reason=f"{name} ended with {process.returncode}: {output}")
+    return Driver(name, "ready", tuple(filter(None, map(str.strip, process.stdout.splitlines()))))

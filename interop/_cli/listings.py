@@ -1,277 +1,172 @@
-"""The commands that show what is there: ``plan``, ``formats``, ``conversions`` and the others."""
+"""The commands that list what is registered: ``formats``, ``conversions`` and ``plugins``."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import typer
 
-from interop._api.interop import Interop
-from interop._model.conversion import Conversion
+from interop._api.default import default
+from interop._model.conversion import Conversion, Result
+from interop._model.cost import Cost
 from interop._model.display import duration
-from interop._planning.route import HEADS
-from interop.errors import RefusedError
+from interop._registry.declared import Declared, DeclaredFormat
 
-from . import drawing
-from .network import network, routes
-from .notation import read, read_spec
-from .output import FOUND, JSON, bar, fail, line, misused, show_json, show_table, told
-from .page import page
+from .output import FAILURE, JSON, fail, reports_errors, show_json, show_table
 
-__all__ = ["conversions", "formats", "graph", "plan", "plugins"]
+__all__ = ["conversions", "formats", "plugins"]
 
-_SOURCE = typer.Argument(
-    metavar="SRC", help="What is converted: format[:device][:dtype][:shape][:trait...]."
+_NAME = typer.Argument(help="Only those of one framework, or one format.")
+_FROM = typer.Option("--from", help="Only those that start at a framework or format.")
+_TO = typer.Option("--to", help="Only those that lead to a framework or format.")
+
+_STYLES = {"missing": "dim", "failed": "red", "blocked": "dim", "dormant": "dim"}
+
+_FORMAT_HEADS = ("format", "framework", "layout", "dtypes", "devices", "exports", "declared by")
+_CONVERSION_HEADS = (
+    *("from", "to", "conversion", "effects", "only if", "on"),
+    *("cost", "state", "declared by"),
 )
-_TARGET = typer.Argument(metavar="DST", help="What is wanted: format[:device][:dtype].")
-_COPY = typer.Option("--copy/--no-copy", help="Own fresh memory, or never copy.")
-_DTYPE = typer.Option("--dtype", help="The dtype wanted.")
-_DEVICE = typer.Option("--device", help="The device wanted.")
-_ALLOW = typer.Option("--allow", help="An effect to permit; may be given several times.")
-_FORBID = typer.Option("--forbid", help="An effect to refuse; may be given several times.")
-_DENSITY = typer.Option("--density", min=0, max=1, help="Share of a sparse array that is stored.")
-_NAME = typer.Argument(help="Those of one framework or format alone.")
-_FROM = typer.Option("--from", help="Those that start at a framework or format.")
-_TO = typer.Option("--to", help="Those that lead to a framework or format.")
-
-_STATES = {"missing": "dim", "failed": "red", "blocked": "dim", "dormant": "dim"}
+_PLUGIN_HEADS = ("plugin", "distribution", "version", "state", "formats", "conversions", "reason")
 
 
-@told
-def plan(
-    source: Annotated[str, _SOURCE],
-    target: Annotated[str, _TARGET],
-    *,
-    copy: Annotated[bool | None, _COPY] = None,
-    dtype: Annotated[str | None, _DTYPE] = None,
-    device: Annotated[str | None, _DEVICE] = None,
-    allow: Annotated[list[str] | None, _ALLOW] = None,
-    forbid: Annotated[list[str] | None, _FORBID] = None,
-    density: Annotated[float, _DENSITY] = 0.01,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
-    """Show the route that a conversion would take, and those that were refused.
-
-    No framework and no device is needed: interop plan torch:cuda:float32:4096x4096 numpy
-    """
-    face = _face()
-    spec = read_spec(face, source, density)
-    words = read(face, target)
-    if words.shape is not None or words.traits:
-        misused(f"{target!r} is a target: write format[:device][:dtype].", as_json=as_json)
-    for name, one, other in (("dtype", words.dtype, dtype), ("device", words.device, device)):
-        if one and other and one != other:
-            misused(f"the target and --{name} name two {name}s; name one.", as_json=as_json)
-    request: dict[str, Any] = {
-        "dtype": words.dtype or dtype,
-        "device": words.device or device,
-        "copy": copy,
-        "allow": allow or (),
-        "forbid": forbid or (),
-    }
-    try:
-        route = face.plan(spec, to=words.format, **request)
-    except RefusedError as refusal:
-        fail(str(refusal), as_json=as_json, effects=sorted(refusal.effects))
-    if as_json:
-        show_json(route.as_dict())
-        return
-    line(route._title(), "bold")
-    if route.steps:
-        show_table(HEADS, route._rows(), _plan_style)
-    line("")
-    line(route._explain())
-
-
-def _plan_style(column: int, cell: str) -> str:
-    return ("green" if cell == "view" else "yellow") if column == 4 else ""
-
-
-@told
+@reports_errors
 def formats(
     name: Annotated[str | None, _NAME] = None, as_json: Annotated[bool, JSON] = False
 ) -> None:
     """List the formats, and whether their frameworks are installed."""
-    face = _face()
-    found = [one for one in face.formats() if name is None or _within(one.name, name)]
-    if name is not None and not found:
+    entries = [entry for entry in default.formats() if name is None or _is_within(entry.name, name)]
+    if name is not None and not entries:
         fail(f"there is no format {name!r}; leave out the name to see all.", as_json=as_json)
     if as_json:
-        show_json(
-            [
-                {
-                    "name": one.name,
-                    "state": one.state,
-                    "requires": one.format.requires,
-                    "install": one.format.install,
-                    "devices": list(one.format.devices),
-                    "dtypes": sorted(one.format.dtypes),
-                    "layout": one.format.layout,
-                    "dense": one.format.is_dense,
-                    "carries": sorted(one.format.carries),
-                    "speaks": sorted(one.format.speaks),
-                    "types": list(one.format.types),
-                    "plugin": one.provenance.plugin,
-                    "declared_by": str(one.provenance),
-                }
-                for one in found
-            ]
-        )
-        return
-    rows = [
-        (
-            one.name,
-            one.state,
-            one.format.layout or ("dense" if one.format.is_dense else "sparse"),
-            str(len(one.format.dtypes)),
-            ", ".join(one.format.devices),
-            ", ".join(sorted(one.format.speaks)) or "—",
-            str(one.provenance),
-        )
-        for one in found
-    ]
-    heads = ("format", "framework", "layout", "dtypes", "devices", "speaks", "declared by")
-    show_table(heads, rows, lambda column, cell: _STATES.get(cell, "") if column == 1 else "")
+        show_json([_format_as_dict(entry) for entry in entries])
+    else:
+        show_table(_FORMAT_HEADS, map(_format_row, entries), _style_of(_FORMAT_HEADS, "framework"))
 
 
-@told
+def _format_row(entry: DeclaredFormat) -> tuple[str, ...]:
+    format_ = entry.format
+    return (
+        entry.name,
+        entry.state,
+        format_.layout or ("dense" if format_.is_dense else "sparse"),
+        str(len(format_.dtypes)),
+        ", ".join(format_.devices),
+        ", ".join(sorted(format_.exports)) or "—",
+        str(entry.provenance),
+    )
+
+
+def _format_as_dict(entry: DeclaredFormat) -> dict[str, object]:
+    format_ = entry.format
+    return {
+        "name": entry.name,
+        "state": entry.state,
+        "requires": format_.requires,
+        "install": format_.install,
+        "devices": list(format_.devices),
+        "dtypes": sorted(format_.dtypes),
+        "layout": format_.layout,
+        "dense": format_.is_dense,
+        "carries": sorted(format_.carries),
+        "exports": sorted(format_.exports),
+        "types": list(format_.types),
+        "plugin": entry.provenance.plugin,
+        "declared_by": str(entry.provenance),
+    }
+
+
+@reports_errors
 def conversions(
     source: Annotated[str | None, _FROM] = None,
     target: Annotated[str | None, _TO] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """List the conversions that are declared."""
-    found = [
-        one
-        for one in _face().conversions()
-        if (source is None or _within(one.conversion.source, source))
-        and (target is None or _within(one.conversion.target, target))
+    entries = [
+        entry
+        for entry in default.conversions()
+        if (source is None or _is_within(entry.conversion.source, source))
+        and (target is None or _is_within(entry.conversion.target, target))
     ]
     if as_json:
-        show_json(
-            [{"key": one.key, "state": one.state, **_as_dict(one.conversion)} for one in found]
-        )
+        show_json([_conversion_as_dict(entry) for entry in entries])
         return
-    if not found:
+    if not entries:
         fail("no conversion is declared between these; leave out --from or --to to see more.")
-    rows = [
-        (
-            one.conversion.source,
-            one.conversion.target,
-            one.conversion.label,
-            ", ".join(sorted(one.conversion.effects)) or "view",
-            ", ".join(sorted(one.conversion.requires)) or "—",
-            ", ".join(sorted(one.conversion.devices)) if one.conversion.devices else "any",
-            _speed(one.conversion),
-            one.state,
-            str(one.provenance),
-        )
-        for one in found
-    ]
-    heads = ("from", "to", "conversion", "effects", "only if", "on", "cost", "state", "declared by")
-    show_table(heads, rows, lambda column, cell: _STATES.get(cell, "") if column == 7 else "")
+    style = _style_of(_CONVERSION_HEADS, "state")
+    show_table(_CONVERSION_HEADS, map(_conversion_row, entries), style)
 
 
-def _speed(one: Conversion) -> str:
-    rate = one.cost.bandwidth
-    return duration(one.cost.latency) + ("" if rate is None else f" + {rate / 1e9:.3g} GB/s")
+def _conversion_row(entry: Declared) -> tuple[str, ...]:
+    conversion = entry.conversion
+    return (
+        conversion.source,
+        conversion.target,
+        conversion.label,
+        ", ".join(sorted(conversion.effects)) or "view",
+        ", ".join(sorted(conversion.requires)) or "—",
+        ", ".join(sorted(conversion.devices)) if conversion.devices else "any",
+        _cost(conversion.cost),
+        entry.state,
+        str(entry.provenance),
+    )
 
 
-def _as_dict(one: Conversion) -> dict[str, Any]:
+def _cost(cost: Cost) -> str:
+    rate = "" if cost.bandwidth is None else f" + {cost.bandwidth / 1e9:.3g} GB/s"
+    return f"{duration(cost.latency)}{rate}"
+
+
+def _conversion_as_dict(entry: Declared) -> dict[str, object]:
+    conversion = entry.conversion
+    facts = {"name": conversion.label, "aliases": conversion.aliases}
+    return {"key": entry.key, "state": entry.state, **_as_dict(conversion), **facts}
+
+
+def _as_dict(declaration: Conversion | Result | Cost) -> dict[str, object]:
     """Return a declaration as what JSON can hold, without its functions."""
-    fields = {**one._asdict(), "name": one.label, "aliases": one.aliases}
-    return {
-        name: sorted(field) if isinstance(field, frozenset) else field
-        for name, field in {**fields, "cost": one.cost._asdict()}.items()
-        if not callable(field)
-    }
+    fields = declaration._asdict()
+    return {name: _as_json(field) for name, field in fields.items() if not callable(field)}
 
 
-@told
+def _as_json(field: object) -> object:
+    if isinstance(field, (Result, Cost)):
+        return _as_dict(field)
+    return sorted(field) if isinstance(field, frozenset) else field
+
+
+@reports_errors
 def plugins(as_json: Annotated[bool, JSON] = False) -> None:
-    """List the plugins that were found, and why any is not loaded."""
-    found = _face().plugins()
+    """List the plugins that are installed, and why any is not loaded."""
+    entries = default.plugins()
     if as_json:
-        show_json([one._asdict() for one in found])
+        show_json([plugin._asdict() for plugin in entries])
     else:
-        heads = ("plugin", "distribution", "version", "state", "formats", "conversions", "reason")
         rows = [
             (
-                one.name,
-                one.distribution,
-                one.version,
-                one.state,
-                str(one.formats),
-                str(one.conversions),
-                one.reason or "—",
+                plugin.name,
+                plugin.distribution,
+                plugin.version,
+                plugin.state,
+                str(plugin.formats),
+                str(plugin.conversions),
+                plugin.reason or "—",
             )
-            for one in found
+            for plugin in entries
         ]
-        show_table(heads, rows, lambda column, cell: _STATES.get(cell, "") if column == 3 else "")
-    if any(one.state == "failed" for one in found):
-        raise typer.Exit(FOUND)
+        show_table(_PLUGIN_HEADS, rows, _style_of(_PLUGIN_HEADS, "state"))
+    if any(plugin.state == "failed" for plugin in entries):
+        raise typer.Exit(FAILURE)
 
 
-class Drawing(StrEnum):
-    """How the graph can be drawn."""
-
-    svg = "svg"
-    mermaid = "mermaid"
-    dot = "dot"
-    html = "html"
-    json = "json"
+def _style_of(heads: Sequence[str], head: str) -> Callable[[int, str], str]:
+    """Return the style of a table whose column with a certain head holds states."""
+    states = heads.index(head)
+    return lambda column, cell: _STYLES.get(cell, "") if column == states else ""
 
 
-_DRAWING = typer.Option("--as", help="What to draw; by default what the file's name ends with.")
-_FILE = typer.Option("--file", "-o", help="Where to write it instead of standard output.")
-_ENDINGS = {".svg": "svg", ".mmd": "mermaid", ".dot": "dot", ".gv": "dot", ".html": "html"}
-
-
-@told
-def graph(
-    kind: Annotated[Drawing | None, _DRAWING] = None,
-    file: Annotated[Path | None, _FILE] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
-    """Draw the formats and the conversions between them.
-
-    As SVG, Mermaid, DOT, or as one HTML page that shows the route and its cost for each pair.
-    """
-    ending = _ENDINGS.get(file.suffix.lower(), file.suffix.lower()[1:]) if file else "svg"
-    wanted = "json" if as_json else kind.value if kind else ending
-    if wanted not in set(Drawing):
-        misused(f"{file} does not say what to draw; pass --as svg, mermaid, dot, html or json.")
-    text = _drawn(wanted, quiet=file is None)
-    if file is None:
-        typer.echo(text)
-        return
-    try:
-        file.write_text(text + "\n", "utf-8")
-    except OSError as error:
-        fail(f"{file} cannot be written ({error.strerror or error}); pass another --file.")
-    line(f"wrote {file}")
-
-
-def _drawn(wanted: str, *, quiet: bool) -> str:
-    import json
-
-    face = _face()
-    shown = network(face)
-    if wanted == "html":
-        with bar("planning", hidden=quiet) as progress:
-            return page(shown, routes(face, shown, progress))
-    if wanted == "json":
-        return json.dumps(shown.as_dict(), indent=1, ensure_ascii=False)
-    return {"svg": drawing.svg, "mermaid": drawing.mermaid, "dot": drawing.dot}[wanted](shown)
-
-
-def _within(name: str, wanted: str) -> bool:
-    return name == wanted or name.startswith(f"{wanted}.")
-
-
-def _face() -> Interop:
-    from interop._api.default import default
-
-    return default
+def _is_within(name: str, framework: str) -> bool:
+    """Tell whether a format is one of a framework's, or that format itself."""
+    return name == framework or name.startswith(f"{framework}.")

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interop._calibration.measure import preferred
+from interop._calibration.sample import preferred
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.format import Format, common_axes
 from interop._model.spec import TRAITS, Spec
@@ -21,17 +21,17 @@ from interop.errors import BadRequestError, UnknownValueError
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
-__all__ = ["Words", "plain_shape", "read", "read_spec"]
+__all__ = ["Description", "plain_shape", "read", "read_spec"]
 
 _SHAPE = re.compile(r"\d+(x\d+)*|scalar")
-#: Elements of a value of which no shape is given.
+#: Elements of a value whose shape is left out.
 _ELEMENTS = 1024 * 1024
-#: The dtype of the codes of a quantized array, of which nothing is said.
+#: The dtype of the codes of a quantized array, which the notation does not name.
 _CODES = "uint8"
 
 
-class Words(NamedTuple):
-    """What a text says, each word in its place."""
+class Description(NamedTuple):
+    """What a text says of a value or a target, each word in its field."""
 
     format: str
     device: str | None = None
@@ -40,69 +40,72 @@ class Words(NamedTuple):
     traits: frozenset[str] = frozenset()
 
 
-def read(face: Interop, text: str) -> Words:
+def read(interop: Interop, text: str) -> Description:
     """Return what a text says of a value or of a target.
 
     Raises
     ------
     BadRequestError
-        A word in it is none.
+        A word in it means nothing.
     """
-    name, *rest = text.split(":")
-    known = _Known(face)
-    words = Words(name)
-    for word in rest:
-        words = _with(words, word, text, known)
-    return words
+    name, *words = text.split(":")
+    vocabulary = _Vocabulary(interop)
+    description = Description(name)
+    for word in words:
+        description = _with(description, word, text, vocabulary)
+    return description
 
 
-class _Known:
-    """The words that there are."""
+class _Vocabulary:
+    """The words that mean something: devices, dtypes and traits of what is registered."""
 
-    def __init__(self, face: Interop) -> None:
-        formats = [one.format for one in face.formats()]
-        self.devices = {"cpu", *(device for one in formats for device in one.devices)}
-        conversions = [one.conversion for one in face.conversions()]
+    def __init__(self, interop: Interop) -> None:
+        formats = [declared.format for declared in interop.formats()]
+        conversions = [declared.conversion for declared in interop.conversions()]
+        self.devices = {"cpu", *(device for format_ in formats for device in format_.devices)}
+        self.dtypes = {*DTYPES, *(dtype for format_ in formats for dtype in format_.dtypes)}
         self.traits = {
             *TRAITS,
-            *(trait for one in formats for trait in one.carries),
-            *(trait for one in conversions for trait in one.takes | one.requires),
+            *(trait for format_ in formats for trait in format_.carries),
+            *(trait for conversion in conversions for trait in conversion.takes),
+            *(trait for conversion in conversions for trait in conversion.requires),
         }
-        self.dtypes = {*DTYPES, *(dtype for one in formats for dtype in one.dtypes)}
 
 
-def _with(words: Words, word: str, text: str, known: _Known) -> Words:
-    indexed = words.device is not None and ":" not in words.device
-    if word.isdecimal() and indexed and words[2:] == (None, None, frozenset()):
-        return words._replace(device=f"{words.device}:{word}")
+def _with(description: Description, word: str, text: str, vocabulary: _Vocabulary) -> Description:
+    device = description.device
+    indexed = device is not None and ":" not in device
+    if word.isdecimal() and indexed and description[2:] == (None, None, frozenset()):
+        return description._replace(device=f"{device}:{word}")
     if _SHAPE.fullmatch(word):
         axes = () if word == "scalar" else tuple(map(int, word.split("x")))
-        return _once(words, "shape", axes, text)
-    if word in known.dtypes:
-        return _once(words, "dtype", word, text)
-    if word in known.devices:
-        return _once(words, "device", word, text)
-    if word in known.traits:
-        return words._replace(traits=words.traits | {word})
-    close = get_close_matches(word, known.dtypes | known.devices | known.traits, 1)
+        return _set_once(description, "shape", axes, text)
+    if word in vocabulary.dtypes:
+        return _set_once(description, "dtype", word, text)
+    if word in vocabulary.devices:
+        return _set_once(description, "device", word, text)
+    if word in vocabulary.traits:
+        return description._replace(traits=description.traits | {word})
+    options = vocabulary.dtypes | vocabulary.devices | vocabulary.traits
+    close = get_close_matches(word, options, 1)
     hint = f"did you mean {close[0]!r}?" if close else "write format:device:dtype:4096x4096:trait."
-    msg = f"{word!r} in {text!r} is no device, dtype, shape or trait; {hint}"
+    msg = f"{word!r} in {text!r} is not a device, dtype, shape or trait; {hint}"
     raise BadRequestError(msg)
 
 
-def _once(words: Words, field: str, given: Any, text: str) -> Words:
-    if getattr(words, field) is not None:
+def _set_once(description: Description, field: str, value: Any, text: str) -> Description:
+    if getattr(description, field) is not None:
         msg = f"{text!r} names two {field}s; name one."
         raise BadRequestError(msg)
-    return words._replace(**{field: given})
+    return description._replace(**{field: value})
 
 
-def read_spec(face: Interop, text: str, density: float = 0.01) -> Spec:
+def read_spec(interop: Interop, text: str, density: float = 0.01) -> Spec:
     """Return the spec of a value that a text describes.
 
     Parameters
     ----------
-    face : Interop
+    interop : Interop
     text : str
     density : float
         Of a sparse array, the share of the elements that are stored.
@@ -112,34 +115,55 @@ def read_spec(face: Interop, text: str, density: float = 0.01) -> Spec:
     UnknownValueError
         There is no such format.
     BadRequestError
-        A word is none, or the format cannot be such.
+        A word means nothing, or the format has no such values.
     """
-    formats = {one.name: one.format for one in face.formats()}
-    words = read(face, text)
-    one = formats.get(words.format)
-    if one is None:
-        raise UnknownValueError(_unknown(words.format, formats))
-    device = words.device or one.devices[0]
-    if device.partition(":")[0] not in one.devices:
-        msg = f"{one.name} does not live on {device}; it lives on {' and '.join(one.devices)}."
+    formats = {declared.name: declared.format for declared in interop.formats()}
+    description = read(interop, text)
+    format_ = formats.get(description.format)
+    if format_ is None:
+        raise UnknownValueError(_unknown(description.format, formats))
+    device = _device(description, format_)
+    dtype = _dtype(description, format_, device)
+    shape = _shape(description, format_)
+    nbytes = prod(shape) * itemsize(dtype)
+    spec = Spec(format_.name, dtype, device, shape, description.traits, nbytes)
+    if format_.index_dtypes:
+        return _sparse(spec, format_, density)
+    return _quantized(spec) if format_.layout == "affine" else spec
+
+
+def _device(description: Description, format_: Format) -> str:
+    device = description.device or format_.devices[0]
+    if device.partition(":")[0] not in format_.devices:
+        devices = " and ".join(format_.devices)
+        msg = f"{format_.name} does not live on {device}; it lives on {devices}."
         raise BadRequestError(msg)
-    dtype = words.dtype or next(iter(preferred(one.holds(device))), "float32")
-    if dtype not in one.holds(device) and dtype in DTYPES:
-        holds = ", ".join(sorted(one.holds(device), key=list(DTYPES).index))
-        msg = f"{one.name} does not hold {dtype} on {device}; it holds {holds}."
+    return device
+
+
+def _dtype(description: Description, format_: Format, device: str) -> str:
+    dtypes = format_.holds(device)
+    dtype = description.dtype or next(iter(preferred(dtypes)), "float32")
+    if dtype not in dtypes and dtype in DTYPES:
+        names = ", ".join(sorted(dtypes, key=list(DTYPES).index))
+        msg = f"{format_.name} does not hold {dtype} on {device}; it holds {names}."
         raise BadRequestError(msg)
-    shape = plain_shape(common_axes(one)) if words.shape is None else words.shape
-    if one.ndims is not None and len(shape) not in one.ndims:
-        msg = f"{one.name} does not have {len(shape)} axes; give a shape that it can have."
+    return dtype
+
+
+def _shape(description: Description, format_: Format) -> tuple[int, ...]:
+    if description.shape is None:
+        return plain_shape(common_axes(format_))
+    axes = len(description.shape)
+    if format_.ndims is not None and axes not in format_.ndims:
+        counts = " or ".join(map(str, sorted(format_.ndims)))
+        msg = f"{format_.name} does not have {axes} axes; give a shape of {counts}."
         raise BadRequestError(msg)
-    spec = Spec(one.name, dtype, device, shape, words.traits, prod(shape) * itemsize(dtype))
-    if one.index_dtypes:
-        return _sparse(spec, one, density)
-    return _quantized(spec) if one.layout == "affine" else spec
+    return description.shape
 
 
 def plain_shape(axes: int | None) -> tuple[int, ...]:
-    """Return a shape of as many axes, and of a size that matters."""
+    """Return a shape of a number of axes, large enough for its size to matter."""
     if not axes:
         return ()
     side = round(_ELEMENTS ** (1 / axes))
@@ -147,25 +171,26 @@ def plain_shape(axes: int | None) -> tuple[int, ...]:
 
 
 def _unknown(name: str, formats: Mapping[str, Format]) -> str:
-    within = [one for one in formats if one.startswith(f"{name}.")]
-    if within:
-        return f"{name!r} has no dense format; name one of {', '.join(within)}."
+    layouts = [format_ for format_ in formats if format_.startswith(f"{name}.")]
+    if layouts:
+        return f"{name!r} has no dense format; name one of {', '.join(layouts)}."
     close = get_close_matches(name, formats, 1)
-    move = f"did you mean {close[0]!r}?" if close else "'interop formats' lists those there are."
-    return f"there is no format {name!r}; {move}"
+    hint = f"did you mean {close[0]!r}?" if close else "'interop formats' lists them all."
+    return f"there is no format {name!r}; {hint}"
 
 
-def _sparse(spec: Spec, one: Format, density: float) -> Spec:
+def _sparse(spec: Spec, format_: Format, density: float) -> Spec:
     """Return the spec of a sparse array that stores a share of its elements."""
     nnz = round(spec.size * density)
-    index = min(one.index_dtypes, key=lambda dtype: (itemsize(dtype), dtype))
-    integers = _integers(spec.shape, nnz, one.roles)
+    index = min(format_.index_dtypes, key=lambda dtype: (itemsize(dtype), dtype))
+    roles = () if format_.components is None else format_.components.roles
+    integers = _integers(spec.shape, nnz, roles)
     nbytes = nnz * itemsize(spec.dtype) + integers * itemsize(index)
     return spec._replace(nnz=nnz, index_dtype=index, nbytes=nbytes)
 
 
 def _integers(shape: tuple[int, ...], nnz: int, roles: Iterable[str]) -> int:
-    """Return how many indices and pointers there are."""
+    """Return how many indices and pointers a sparse array has."""
     if "pointers" in roles and shape:
         return nnz + shape[0] + 1
     return nnz * len(shape)

@@ -7,10 +7,10 @@ never cut. With ``--json`` standard output is one document, and nothing else.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, NoReturn, TypeVar, cast
+from typing import NoReturn, ParamSpec
 
 import typer
 from rich.console import Console
@@ -22,47 +22,47 @@ from interop._model.display import table as plain_table
 from interop.errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
 
 __all__ = [
-    "FOUND",
+    "FAILURE",
     "JSON",
-    "WRONG_USE",
+    "USAGE_ERROR",
     "bar",
     "fail",
     "line",
     "misused",
+    "reports_errors",
     "show_json",
     "show_table",
-    "told",
 ]
 
-#: Exit codes: something was found or could not be done; the command line is wrong.
-FOUND, WRONG_USE = 1, 2
+#: Exit codes: something is wrong or could not be done; the command line is wrong.
+FAILURE, USAGE_ERROR = 1, 2
 
-JSON = typer.Option("--json", help="Print one document of JSON and nothing else.")
+JSON = typer.Option("--json", help="Print one JSON document and nothing else.")
 
-#: What is raised when the words of a command name nothing that there is.
-_MISUSES = (BadRequestError, UnknownTargetError, UnknownValueError)
+#: What is raised when a word of the command line names nothing that exists.
+_USAGE_ERRORS = (BadRequestError, UnknownTargetError, UnknownValueError)
 
-_Command = TypeVar("_Command", bound=Callable[..., None])
+_Parameters = ParamSpec("_Parameters")
 
 
-def told(command: _Command) -> _Command:
-    """Make a command end with a sentence and a code where it would raise an error of interop's."""
+def reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
+    """Make a command print interop's errors as a sentence and end with the code for them."""
 
     @wraps(command)
-    def run(**words: Any) -> None:
-        as_json = bool(words.get("as_json"))
+    def run(*args: _Parameters.args, **options: _Parameters.kwargs) -> None:
+        as_json = bool(options.get("as_json"))
         try:
-            command(**words)
-        except _MISUSES as error:
+            command(*args, **options)
+        except _USAGE_ERRORS as error:
             misused(str(error), as_json=as_json)
         except InteropError as error:
             fail(str(error), as_json=as_json)
 
-    return cast("_Command", run)
+    return run
 
 
 def line(text: str, style: str = "") -> None:
-    """Print a line, in a style if that is seen."""
+    """Print a line, in a style where styles are seen."""
     _console().print(Text(text, style), soft_wrap=True)
 
 
@@ -99,17 +99,17 @@ def show_table(
     console.print(table)
 
 
-def fail(reason: str, *, as_json: bool = False, **facts: Any) -> NoReturn:
+def fail(reason: str, *, as_json: bool = False, **facts: object) -> NoReturn:
     """Say why it could not be done, and end with the code for that."""
-    _end(reason, FOUND, as_json, facts)
+    _end(reason, FAILURE, as_json, facts)
 
 
 def misused(reason: str, *, as_json: bool = False) -> NoReturn:
     """Say what is wrong with the command line, and end with the code for that."""
-    _end(reason, WRONG_USE, as_json, {})
+    _end(reason, USAGE_ERROR, as_json, {})
 
 
-def _end(reason: str, code: int, as_json: bool, facts: dict[str, Any]) -> NoReturn:
+def _end(reason: str, code: int, as_json: bool, facts: Mapping[str, object]) -> NoReturn:
     if as_json:
         show_json({"error": reason, **facts})
     typer.echo(f"interop: {reason}", err=True)
@@ -127,10 +127,10 @@ def bar(title: str, *, hidden: bool) -> Iterator[Callable[[int, int, str], None]
         TimeElapsedColumn(),
     )
     quiet = hidden or not console.is_terminal
-    with Progress(*columns, console=console, disable=quiet, transient=True) as shown:
-        task = shown.add_task("", total=None)
-        yield lambda done, total, what: shown.update(
-            task, completed=done, total=total, description=what
+    with Progress(*columns, console=console, disable=quiet, transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda count, total, label: progress.update(
+            task, completed=count, total=total, description=label
         )
 
 

@@ -59,7 +59,7 @@ class Engine:
         self._registry = registry
         self._planner = planner
         self._cache = cache
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
 
     def plan(self, spec: Spec, table: PlanTable, *, installed: bool = True) -> Plan:
         """Return the plan for the class of `spec`, found once.
@@ -85,7 +85,7 @@ class Engine:
     def _new_plan(self, key: tuple[object, ...], spec: Spec, table: PlanTable) -> Plan:
         """Find a plan, or the nearest routes that are refused, and keep what was found."""
         typical, request = representative(spec), table.request
-        with self._lock:
+        with self.lock:
             if key in table.plans:  # another thread has found it meanwhile
                 return table.plans[key]
             version = self._registry.version
@@ -175,7 +175,7 @@ class Engine:
         spec = self._registry.describe(declined.value)
         if expected.carrier:  # the value itself does not know whose bits it carries
             spec = spec._replace(dtype=expected.dtype, carrier=expected.carrier)
-        with self._lock:
+        with self.lock:
             route = self._planner.route(spec, request, without)
             if route is None:
                 nearest = list(nearest_refused(self._planner, spec, request, without))

@@ -38,36 +38,17 @@ Least = tuple[int, int, float]
 
 
 class Edge(NamedTuple):
-    """What every step from one format into another takes at least.
-
-    Parameters
-    ----------
-    source : str
-    losses : int
-    seconds : float
-        What it takes whatever the size.
-    cost : Cost or None
-        Of the bytes; None if they cost nothing.
-    dense, stored : int
-        How many of its two ends are dense arrays, and how many are sparse or quantized.
-    values, others : int
-        Of those that are handed over array by array: how many of the arrays hold the values, and
-        the bytes of the others for each element that is stored.
-    writes : bool
-        Whether it may write bytes.
-    dtypes, makes : set of str or None
-        The dtypes of the elements before and after; None: any.
-    requires : set of str
-    ndims : set of int or None
-        What it takes, as of a conversion.
-    """
+    """What every step from one format into another takes at least; None stands for any."""
 
     source: str
     losses: int
-    seconds: float
-    cost: Cost | None = None
+    seconds: float  # whatever the size
+    cost: Cost | None = None  # of the bytes
+    # How many of its two ends are dense arrays, and how many are sparse or quantized.
     dense: int = 0
     stored: int = 0
+    # Handed over array by array: how many arrays hold values, and the bytes of the others for each
+    # element that is stored.
     values: int = 0
     others: int = 0
     writes: bool = True
@@ -78,14 +59,9 @@ class Edge(NamedTuple):
 
 
 class _DenseRoutes(NamedTuple):
-    """What the routes from dense formats to one of them have in common.
+    """The least seconds, and seconds a byte, of the routes from dense formats to one of them.
 
-    Parameters
-    ----------
-    latency, rate : mapping of str to float
-        Seconds, and seconds for each byte, that such a route takes at least.
-    uncopied, shared : mapping of str to int
-        The formats from which one writes no bytes, or shares the memory.
+    From the formats in `uncopied` one writes no bytes, from those in `shared` one shares memory.
     """
 
     latency: Mapping[str, float]
@@ -144,7 +120,7 @@ def _least(target: str, weights: Mapping[str, Mapping[str, float]]) -> dict[str,
 
 
 class Edges:
-    """The edges between formats, where only some devices are touched.
+    """The edges between formats, where only devices of some types are touched.
 
     Parameters
     ----------
@@ -152,7 +128,6 @@ class Edges:
     alike : iterable of tuple of Format
         The pairs of formats of one layout.
     devices : frozenset of str
-        The types of the devices.
 
     Attributes
     ----------
@@ -274,34 +249,17 @@ def _made_dtypes(conversion: ResolvedConversion) -> Set[str]:
 
 
 class BoundInputs(NamedTuple):
-    """What is known beforehand of every value on the routes of one search.
+    """What is known beforehand of every value on the routes of one search."""
 
-    Parameters
-    ----------
-    dense, stored : int, in bytes
-        What a dense array has at least, and what a sparse one.
-    elements, width : int
-        How many elements it stores at least, and the bytes of one of them.
-    axes : int
-    dtypes : frozenset of str
-        The dtypes that its elements may have.
-    traits : frozenset of str
-        Those that it may have.
-    not_imported : frozenset of str
-        The formats that cost an import.
-    writing : bool
-        Whether the routes on which bytes have to be written are to be told apart.
-    """
-
-    dense: int
-    stored: int
-    elements: int
-    width: int
+    dense: int  # bytes of a dense array, at least
+    stored: int  # bytes of a sparse one
+    elements: int  # that are stored, at least
+    width: int  # bytes of one of them
     axes: int
-    dtypes: frozenset[str | None]
-    traits: frozenset[str]
-    not_imported: frozenset[str]
-    writing: bool
+    dtypes: frozenset[str | None]  # that its elements may have
+    traits: frozenset[str]  # that it may have
+    not_imported: frozenset[str]  # the formats that cost an import
+    writing: bool  # whether routes on which bytes have to be written are to be told apart
 
     def take(self, edge: Edge) -> bool:
         """Tell whether an edge may be part of such a route."""
@@ -323,18 +281,11 @@ class BoundInputs(NamedTuple):
 
 
 class LowerBound(NamedTuple):
-    """What the rest of a route takes at least, from each format.
+    """What the rest of a route takes at least, from each format."""
 
-    Parameters
-    ----------
-    least_from : mapping
-        By format, and whether bytes have to be written on the way from there.
-    writing : bool
-        Whether the routes on which they have to be were told apart.
-    """
-
+    #: By format, and whether bytes have to be written on the way from there.
     least_from: Mapping[tuple[str, bool], Least]
-    writing: bool
+    writing: bool  # whether the two are told apart
 
     def least(self, name: str, writing: bool) -> Least | None:
         """Return what the rest takes at least, or None if no route leads on."""
@@ -345,35 +296,18 @@ class Candidates(NamedTuple):
     """The formats that routes from one format to some goals may visit, and what is known of them.
 
     It is drawn up from formats alone, before any spec is looked at.
-
-    Parameters
-    ----------
-    names : frozenset of str
-        Those on routes of few enough hand-offs.
-    distance : mapping of str to int
-        For each format, the hand-offs to the nearest goal at least.
-    uncopied, shared : frozenset of str
-        The formats from which a route leads on without writing bytes, or sharing some memory.
-    breaks_sharing : bool
-        Whether there is a step that writes bytes and shares memory all the same.
-    computes : bool
-        Whether such a step computes a lazy value, so that what it visits is no detour.
-    ends : tuple of str
-        The formats from which nothing is known of the rest: the goals, and wrappers.
-    edges : Edges
-    bounds : dict
-        The lower bounds that were worked out so far.
     """
 
-    names: frozenset[str]
-    distance: Mapping[str, int]
+    names: frozenset[str]  # on routes of few enough hand-offs
+    distance: Mapping[str, int]  # hand-offs to the nearest goal, at least
+    #: The formats from which a route leads on without writing bytes, or sharing some memory.
     uncopied: frozenset[str]
     shared: frozenset[str]
-    breaks_sharing: bool
-    computes: bool
-    ends: tuple[str, ...]
+    breaks_sharing: bool  # whether a step writes bytes and shares memory all the same
+    computes: bool  # whether such a step computes a lazy value: what it visits is no detour
+    ends: tuple[str, ...]  # where nothing is known of the rest: the goals, and wrappers
     edges: Edges
-    bounds: dict[BoundInputs, LowerBound]
+    bounds: dict[BoundInputs, LowerBound]  # worked out so far
 
     def bound(self, inputs: BoundInputs) -> LowerBound:
         """Return what the rest of a route takes at least, from each format."""

@@ -29,32 +29,19 @@ FastPath = ValueFunction | None
 
 
 class PlanTable:
-    """The plans of one request.
-
-    Parameters
-    ----------
-    request : Request
-    states : tuple of callable
-        What answers how a process is set up: plans are kept apart by the answers.
-
-    Attributes
-    ----------
-    plans : dict of tuple to Plan
-        By class of spec.
-    refusals : dict of tuple to list
-        For the classes that have no plan, the nearest routes, which are refused.
-    component_routes : dict of tuple to tuple of Step, or None
-        The routes of the arrays of composite values, by class of spec; those that write nothing
-        by kind of spec, for all sizes.
-    """
+    """The plans of one request, kept apart by what `states` answer of how the process is set up."""
 
     __slots__ = ("__weakref__", "component_routes", "plans", "refusals", "request", "states")
 
     def __init__(self, request: Request, states: tuple[Callable[[], Set[str]], ...] = ()) -> None:
         self.request = request
         self.states = states
+        #: By class of spec.
         self.plans: dict[tuple[object, ...], Plan] = {}
+        #: For the classes that have no plan, the nearest routes, which are refused.
         self.refusals: dict[tuple[object, ...], list[Value]] = {}
+        #: The routes of the arrays of composite values, by class of spec; those that write nothing
+        #: by kind of spec, for all sizes.
         self.component_routes: dict[tuple[object, ...], tuple[Step, ...] | None] = {}
 
     def key(self, group: tuple[object, ...]) -> tuple[object, ...]:
@@ -85,7 +72,7 @@ class PlanCache:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._count = 0
         self._tables: dict[Request, PlanTable] = {}
         #: All tables that are in use, also by converters.
@@ -96,7 +83,7 @@ class PlanCache:
 
     def clear(self) -> None:
         """Forget everything."""
-        with self._lock:
+        with self.lock:
             self._count = 0
             self._tables.clear()
             self.by_words.clear()
@@ -111,14 +98,9 @@ class PlanCache:
     ) -> Value:
         """Keep a value unless there is one, and return the one that is kept.
 
-        Parameters
-        ----------
-        table : dict
-        key, value : object
-        version : int, optional
-            That of the registry from which `value` was found. Nothing is kept of an older one.
+        Nothing is kept that was found from an older `version` of the registry.
         """
-        with self._lock:
+        with self.lock:
             if version is not None and version != self._registry.version:
                 return value
             if self._count >= _MOST:
@@ -138,12 +120,12 @@ class PlanCache:
             states = tuple(
                 limit.unsupported_now for limit in limits if limit.unsupported_now is not None
             )
-            with self._lock:
+            with self.lock:
                 table = self.keep(self._tables, request, PlanTable(request, states))
                 self._used.add(table)
         return table
 
     def fast_paths_to(self, target: Any) -> dict[type, FastPath]:
         """Return the fast paths to a target, a table that is filled and emptied in place."""
-        with self._lock:
+        with self.lock:
             return self.fast_paths.setdefault(target, {})

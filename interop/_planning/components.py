@@ -68,15 +68,7 @@ class _RoleRoute(NamedTuple):
 
 
 class ComponentTransfers:
-    """The steps between composite formats of one layout.
-
-    Parameters
-    ----------
-    registry : Registry
-    finder : RouteFinder
-    cache : PlanCache
-        Which keeps the routes of component arrays.
-    """
+    """The steps between composite formats of one layout."""
 
     def __init__(self, registry: Registry, finder: RouteFinder, cache: PlanCache) -> None:
         self._registry = registry
@@ -100,17 +92,9 @@ class ComponentTransfers:
         *,
         writing: bool = True,
     ) -> Iterator[Step]:
-        """Yield every transfer, move, cast and copy of a composite value to a format.
+        """Yield every transfer, move, cast and copy of a composite value to one of its targets.
 
-        Parameters
-        ----------
-        spec : Spec
-        targets : Targets
-        request : Request
-        target : Format
-            One of `targets()`.
-        writing : bool
-            Whether to yield those, too, that write bytes in any case.
+        Without `writing`, those are left out that write bytes in any case.
         """
         source, carries = self._registry.formats[spec.format], self._registry.carries(target)
         for device in dict.fromkeys((spec.device, *targets.devices)):

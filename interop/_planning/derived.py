@@ -22,20 +22,10 @@ _NONE: frozenset[str] = frozenset()
 def derived_effects(
     before: Spec, dtype: str | None, target: Format, *, consented: bool, aliases: bool
 ) -> frozenset[str]:
-    """Return the effects of a step that nobody declares.
+    """Return the effects, which nobody declares, of a step from `before` to a dtype and a format.
 
-    Parameters
-    ----------
-    before : Spec
-        Of the value that the step takes.
-    dtype : str or None
-        Of the numbers it makes.
-    target : Format
-        The format it makes.
-    consented : bool
-        Whether the caller named the dtype, so that a cast to it is no loss.
-    aliases : bool
-        Whether the result shares the value's memory.
+    `consented` says that the caller named the dtype, so that a cast to it is no loss; `aliases`
+    that the result shares the value's memory.
     """
     effects = _NONE
     if dtype != before.dtype and not consented and not preserves(before.dtype, dtype):

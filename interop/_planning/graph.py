@@ -130,16 +130,8 @@ class Graph:
     ) -> Candidates:
         """Return the formats that routes from a format to some others may visit.
 
-        Parameters
-        ----------
-        start : str
-        goals : iterable of str
-        devices : frozenset of str
-            The types of the devices that a route may touch.
-        everywhere : bool
-            Whether to drop the limit on hand-offs.
-        dense : bool
-            Whether to stay among dense formats.
+        They touch devices of some types only. With `everywhere` there is no limit on hand-offs;
+        with `dense` they stay among dense formats.
         """
         key = (start, *goals, devices, everywhere, dense)
         candidates = self._candidates.get(key)

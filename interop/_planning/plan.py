@@ -55,7 +55,7 @@ class Plan:
     ----------
     verified : bool
         Whether a result has once been compared with what was planned.
-    fast_types : set of type
+    fast_types : dict of type to bool
         The types of values for which a fast path was looked for.
     """
 
@@ -70,7 +70,7 @@ class Plan:
         #: Whether anything has to be checked before the first step.
         self.needs_checks = self.allocates or bool(warning)
         self.verified = not steps
-        self.fast_types: set[type] = set()
+        self.fast_types: dict[type, bool] = {}
 
     def __call__(self, value: Value, stream: int | None = None) -> Value:
         """Return what the steps make of `value`."""

@@ -47,7 +47,7 @@ class Planner:
         self.graph = Graph(registry, available)
         self.transfers = ComponentTransfers(registry, self, cache)
         # What is known of the graph is not to change under a search.
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
 
     def format(self, name: str) -> Format:
         """Return a format by its name."""
@@ -107,7 +107,7 @@ class Planner:
         -------
         tuple of Rank and list of Step, or None
         """
-        with self._lock:
+        with self.lock:
             self.graph.refresh()
             goals = self.goals(spec, request)
             limits = (False,) if nearby else (False, True)
@@ -146,7 +146,7 @@ class Planner:
 
         None if they were found before something else was registered.
         """
-        with self._lock:
+        with self.lock:
             self.graph.refresh()
             targets = _targets(request, self.goals(spec, request))
             names = frozenset(step.after.format for step in steps)

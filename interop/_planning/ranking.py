@@ -26,24 +26,12 @@ _SHARED_BY_DETOUR = 2
 
 
 class Sacrifice(NamedTuple):
-    """What a route gives up, the first field first.
+    """What a route gives up, the first field first."""
 
-    Parameters
-    ----------
-    properties : int
-        How many properties of the value are lost.
-    copied : bool
-        Whether bytes are copied.
-    breaks_sharing : int
-        0 if some memory is shared with the value, 1 if none is, 2 if only by a detour.
-    imports : int
-        How many visits to frameworks would import them though nobody requested them.
-    """
-
-    properties: float = 0
+    properties: float = 0  # of the value, that are lost
     copied: bool = False
-    breaks_sharing: int = 0
-    imports: int = 0
+    breaks_sharing: int = 0  # 0: some memory is shared with the value, 1: none, 2: by a detour
+    imports: int = 0  # of frameworks that nobody requested
 
     def plus(
         self, properties: int = 0, *, copied: bool = False, breaks: bool = False, imports: int = 0
@@ -62,38 +50,20 @@ WORST = Sacrifice(math.inf)
 
 
 class Effort(NamedTuple):
-    """What a route takes, the first field first.
+    """What a route takes, the first field first."""
 
-    Parameters
-    ----------
-    reorders : int
-        How many steps write elements by their indices, and not as they lie in memory. Where the
-        elements of a result lie must not depend on costs.
-    seconds : float
-        Estimated time.
-    steps : int
-    names : tuple of str
-        Of the steps, so that no two routes are alike.
-    """
-
+    # Steps that write elements by their indices, and not as they lie in memory. They come before
+    # the time, since where the elements of a result lie must not depend on costs.
     reorders: int = 0
     seconds: float = 0.0
     steps: int = 0
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # of the steps, so that no two routes are alike
 
 
 class Rank(NamedTuple):
-    """The place of a route in the order of preference: the smaller is preferred.
+    """The place of a route in the order of preference: the smaller is preferred."""
 
-    Parameters
-    ----------
-    refused : int
-        How many effects the policy refuses.
-    sacrifice : Sacrifice
-    effort : Effort
-    """
-
-    refused: int = 0
+    refused: int = 0  # effects that the policy refuses
     sacrifice: Sacrifice = Sacrifice()
     effort: Effort = Effort()
 

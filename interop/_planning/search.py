@@ -33,32 +33,15 @@ _READONLY = frozenset({"readonly"})
 
 
 class SearchState(NamedTuple):
-    """A spec, and what of the way to it still matters.
-
-    Parameters
-    ----------
-    spec : Spec
-    fresh : bool
-        Whether its memory is not the value's.
-    copied : bool
-        Whether bytes were written.
-    was_on_device : bool
-        Whether bytes came from a device to the host.
-    refused : bool
-        Whether a step has an effect that the policy refuses.
-    via_unrequested : bool
-        Whether the way led through a framework that nobody requested.
-    readonly_source : bool
-        Whether the memory was flagged read-only by its owner.
-    """
+    """A spec, and what of the way to it still matters."""
 
     spec: Spec
-    fresh: bool = False
-    copied: bool = False
-    was_on_device: bool = False
-    refused: bool = False
-    via_unrequested: bool = False
-    readonly_source: bool = False
+    fresh: bool = False  # its memory is not the value's
+    copied: bool = False  # bytes were written
+    was_on_device: bool = False  # bytes came from a device to the host
+    refused: bool = False  # a step has an effect that the policy refuses
+    via_unrequested: bool = False  # the way led through a framework that nobody requested
+    readonly_source: bool = False  # the memory was flagged read-only by its owner
 
 
 class Goal(NamedTuple):
@@ -86,17 +69,6 @@ class Search:
     B. Raphael, 1968): the losses, copies, imports and seconds of the best way through the formats,
     whatever the specs there may be. No step lowers that bound by more than its own cost, so that
     the first goal settled is the preferred one.
-
-    Parameters
-    ----------
-    world : World
-    spec : Spec
-        Where it begins.
-    request : Request
-    goals : dict of str to Goal
-    targets : Targets
-    candidates : Candidates
-        The formats that a route may visit.
     """
 
     def __init__(  # noqa: PLR0917 - made in one place
@@ -135,15 +107,7 @@ class Search:
     def run(
         self, without: frozenset[object] = frozenset(), *, relaxed: bool = False
     ) -> tuple[Rank, list[Step]] | None:
-        """Return the preferred route, or None if there is none.
-
-        Parameters
-        ----------
-        without : frozenset
-            Origins of steps to leave out.
-        relaxed : bool
-            Whether to search among the routes that are refused.
-        """
+        """Return the preferred route, or None; the arguments are those of `Planner.route`."""
         self._without, self._relaxed = without, relaxed
         self._ranks[self._start] = Rank()
         self._enter(Rank(), self._start)
@@ -251,12 +215,7 @@ class Search:
     def _bound(self, state: SearchState, rank: Rank, *, written: bool = False) -> Rank | None:
         """Return the least rank that a whole route through `state` can have, if there is one.
 
-        Parameters
-        ----------
-        state : SearchState
-        rank : Rank
-        written : bool
-            Whether the bytes that have to be written may be so by the step before.
+        With `written`, the bytes that have to be written may be so by the step before.
         """
         name, writing = state.spec.format, self._must_write(state)
         least = self._bounds.least(name, writing and not written)

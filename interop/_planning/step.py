@@ -14,18 +14,11 @@ __all__ = ["Step", "Targets", "unwrap_step"]
 
 
 class Targets(NamedTuple):
-    """The dtypes and devices that a step may usefully change to, for one request.
-
-    Parameters
-    ----------
-    dtypes, devices : tuple of str
-    consented : bool
-        Whether the caller named the dtype, so that a cast to it is no loss.
-    """
+    """The dtypes and devices that a step may usefully change to, for one request."""
 
     dtypes: tuple[str, ...]
     devices: tuple[str, ...]
-    consented: bool
+    consented: bool  # the caller named the dtype, so that a cast to it is no loss
 
 
 class Step(NamedTuple):

@@ -27,7 +27,7 @@ from . import hooks
 from .declared import Provenance
 from .registry import Registry
 
-__all__ = ["GROUP", "Plugin", "enlist", "load", "problems"]
+__all__ = ["GROUP", "Plugin", "check_not_loading", "enlist", "load", "problems"]
 
 GROUP = "interop"
 _OWN = "array-interop"
@@ -36,6 +36,9 @@ _OWN = "array-interop"
 _PATIENCE = 10.0
 
 _log = logging.getLogger("interop")
+
+#: The `origin` of the plugin that is being loaded in this thread, if any is.
+_current = threading.local()
 
 
 class Plugin(NamedTuple):
@@ -85,39 +88,57 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hooks)
     blocked = {name.strip() for name in os.environ.get("INTEROP_DISABLE_PLUGINS", "").split(",")}
-    at: list[Provenance] = []
     states = []
-    with _impatience(at):
+    with _impatience():
         for entry, origin in entries:
-            at.append(origin)
+            _current.origin = origin
             states.append(_load_one(entry, origin, manager, registry, blocked))
     return tuple(states)
 
 
+def check_not_loading() -> None:
+    """Refuse a call of interop by a plugin that is being loaded, which would load all plugins anew.
+
+    Raises
+    ------
+    PluginError
+    """
+    origin = getattr(_current, "origin", None)
+    if origin is not None:
+        msg = (
+            f"plugin {origin.plugin!r} of {origin} calls interop while it is being loaded; call it "
+            "in the functions that convert."
+        )
+        raise PluginError(msg)
+
+
 @contextmanager
-def _impatience(at: list[Provenance]) -> Iterator[None]:
+def _impatience() -> Iterator[None]:
     """Say which plugin is being waited for, after a while or when the waiting is interrupted.
 
-    An import cannot be stopped from outside. `at` ends with the plugin that is being loaded.
+    An import cannot be stopped from outside.
     """
+    loading = vars(_current)  # of this thread, for the one that waits
 
     def text() -> str:
+        origin = loading["origin"]
         return (
-            f"plugin {at[-1].plugin!r} of {at[-1]} was still being loaded; to leave it out set "
-            f"INTEROP_DISABLE_PLUGINS={at[-1].plugin}"
+            f"plugin {origin.plugin!r} of {origin} was still being loaded; to leave it out set "
+            f"INTEROP_DISABLE_PLUGINS={origin.plugin}"
         )
 
-    watch = threading.Timer(_PATIENCE, lambda: _log.warning("%s", text()))
-    watch.daemon = True
-    watch.start()
+    timer = threading.Timer(_PATIENCE, lambda: _log.warning("%s", text()))
+    timer.daemon = True
+    timer.start()
     try:
         yield
     except KeyboardInterrupt as interruption:
-        if at:
+        if loading.get("origin"):
             interruption.add_note(text())
         raise
     finally:
-        watch.cancel()
+        timer.cancel()
+        loading.clear()
 
 
 def _order(pair: tuple[EntryPoint, Provenance]) -> tuple[bool, str, str]:
@@ -153,8 +174,11 @@ def _load_one(
         return Plugin(*origin, "blocked", "named in INTEROP_DISABLE_PLUGINS")
     try:
         counts = _register(entry, manager, registry, origin)
-    # Whatever a plugin's module raises disables that module alone.
-    except (Exception, SystemExit) as error:  # noqa: BLE001
+    except KeyboardInterrupt:
+        raise
+    # Whatever else a plugin's module raises disables that module alone: SystemExit, and what test
+    # runners derive from BaseException to skip a module.
+    except BaseException as error:  # noqa: BLE001
         manager.unregister(name=_name(origin))
         reason = f"{type(error).__name__}: {error}"
         # A log record and not a warning: under ``-W error`` that would disable the others too.

@@ -1,4 +1,4 @@
-"""torch: every dtype and layout, every secret a tensor may keep, and all ways to NumPy and back."""
+"""torch: every dtype and layout, whatever a tensor may be in secret, all ways to NumPy and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 import interop
 from interop import Cost, Interop
 from interop.errors import BadRequestError, InteropError, RefusedError
-from interop_plugins import _torch_dense
+from interop_plugins.torch import dense as torch_dense
 
 NARROW = {
     "bfloat16",
@@ -113,12 +113,12 @@ def test_every_dtype_and_layout_is_a_view_in_numpy(name: str, layout: str) -> No
     assert bits_equal(tensor, before)
 
 
-def bits_equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+def bits_equal(tensor: torch.Tensor, other: torch.Tensor) -> bool:
     """Compare tensors of dtypes that torch cannot compare."""
     widths = {1: torch.uint8, 2: torch.int16}
-    if str(one.dtype).removeprefix("torch.") in NARROW:
-        one, other = one.view(widths[one.itemsize]), other.view(widths[other.itemsize])
-    return torch.equal(one, other)
+    if str(tensor.dtype).removeprefix("torch.") in NARROW:
+        tensor, other = tensor.view(widths[tensor.itemsize]), other.view(widths[other.itemsize])
+    return torch.equal(tensor, other)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -138,28 +138,28 @@ def test_every_dtype_and_layout_is_copied_into_numpy(name: str, layout: str) -> 
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 @pytest.mark.parametrize("layout", ["plain", "transposed", "scalar", "empty"])
 @pytest.mark.parametrize(
-    "wanted", ["float32", "float64", "bfloat16", "float16", "int32", "complex64"]
+    "dtype", ["float32", "float64", "bfloat16", "float16", "int32", "complex64"]
 )
 @pytest.mark.parametrize("name", sorted(set(DTYPES) - {"complex64", "complex128"}))
-def test_every_real_dtype_is_cast(name: str, wanted: str, layout: str, target: str) -> None:
+def test_every_real_dtype_is_cast(name: str, dtype: str, layout: str, target: str) -> None:
     """A cast on the way gives the numbers and the strides of torch's own, in fresh memory."""
     tensor = LAYOUTS[layout](dense(name))
-    result = interop.convert(tensor, to=target, dtype=wanted)
-    expected = tensor.to(getattr(torch, wanted))
-    got = result if target == "torch" else interop.convert(result, to="torch")
-    assert got.dtype == expected.dtype
-    assert got.shape == expected.shape
-    assert bits_equal(got, expected)
-    if name != wanted and tensor.numel():
-        assert got.stride() == expected.stride()
-        assert got.data_ptr() != tensor.data_ptr()
+    result = interop.convert(tensor, to=target, dtype=dtype)
+    expected = tensor.to(getattr(torch, dtype))
+    converted = result if target == "torch" else interop.convert(result, to="torch")
+    assert converted.dtype == expected.dtype
+    assert converted.shape == expected.shape
+    assert bits_equal(converted, expected)
+    if name != dtype and tensor.numel():
+        assert converted.stride() == expected.stride()
+        assert converted.data_ptr() != tensor.data_ptr()
 
 
-@pytest.mark.parametrize("wanted", ["float32", "bool", "int64"])
-def test_complex_numbers_do_not_become_real_in_silence(wanted: str) -> None:
+@pytest.mark.parametrize("dtype", ["float32", "bool", "int64"])
+def test_complex_numbers_do_not_become_real_in_silence(dtype: str) -> None:
     """Where torch drops imaginary parts with a warning, interop refuses."""
     with pytest.raises(RefusedError, match="complex64"):
-        interop.convert(dense("complex64"), to="torch", dtype=wanted, forbid="copy")
+        interop.convert(dense("complex64"), to="torch", dtype=dtype, forbid="copy")
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -276,7 +276,7 @@ def test_every_array_is_a_view_in_torch(name: str, layout: str) -> None:
     "layout", ["reversed", "swapped", "readonly", "unaligned", "odd stride", "readonly strided"]
 )
 def test_arrays_that_torch_cannot_share_are_copied(name: str, layout: str) -> None:
-    """Negative strides, foreign bytes, read-only and crooked memory become fresh tensors."""
+    """Negative strides, swapped bytes, read-only and unaligned memory become fresh tensors."""
     array = odd_array(layout, name)
     before = array.tobytes()
     tensor = interop.convert(array, to="torch")
@@ -322,9 +322,9 @@ def test_readonly_memory_is_shared_on_request_only(name: str) -> None:
     assert tensor.float().sum() == dense(name).float().sum()
 
 
-@pytest.mark.parametrize("wanted", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("layout", ["plain", "transposed", "readonly", "reversed", "swapped"])
-def test_arrays_are_cast_on_the_way(layout: str, wanted: str) -> None:
+def test_arrays_are_cast_on_the_way(layout: str, dtype: str) -> None:
     """A cast from NumPy to torch works from every layout, small and large."""
     for shape in ((4, 6), (500, 700)):
         array = np.arange(np.prod(shape), dtype="float16").reshape(shape) / 2048
@@ -335,8 +335,8 @@ def test_arrays_are_cast_on_the_way(layout: str, wanted: str) -> None:
             "reversed": array[::-1],
             "swapped": array.astype(">f2"),
         }[layout]
-        tensor = interop.convert(array, to="torch", dtype=wanted)
-        expected = torch.from_numpy(array.astype("float32")).to(getattr(torch, wanted))
+        tensor = interop.convert(array, to="torch", dtype=dtype)
+        expected = torch.from_numpy(array.astype("float32")).to(getattr(torch, dtype))
         assert torch.equal(tensor, expected)
 
 
@@ -349,7 +349,7 @@ def test_the_tensor_keeps_the_arrays_memory_alive() -> None:
 
 
 @pytest.mark.parametrize("before", ["one", "plain", "grad", "both"])
-def test_the_shortcuts_answer_only_for_what_is_plain(before: str) -> None:
+def test_the_fast_paths_serve_plain_values_only(before: str) -> None:
     """Whatever came before, a value of the same type but another kind goes its own way."""
     plain, grad = dense("float32"), dense("float32").requires_grad_()
     runs = {
@@ -380,7 +380,7 @@ def test_the_shortcuts_answer_only_for_what_is_plain(before: str) -> None:
 def test_torch_is_not_asked_again_for_what_it_refuses(
     odd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A refusal takes ten times as long as an answer: after one, the next like it is told apart."""
+    """A refusal takes ten times as long as an answer: after one, the next like it is recognised."""
     z = dense("complex64").conj()
     value = {"conj": z, "neg": z.imag, "sparse": dense("float32").to_sparse()}[odd]
     expected = np.asarray(interop.convert(value, to="numpy"))
@@ -602,17 +602,17 @@ def test_what_has_no_data_is_refused(kind: str, target: str) -> None:
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])
 @pytest.mark.parametrize("transform", ["grad", "vmap", "jvp", "functionalize", "vmap of grad"])
 def test_values_inside_transforms_are_refused(transform: str, name: str) -> None:
-    """Inside a functorch transform the tensor is a stand-in, and its numbers are not to be had."""
+    """Inside a functorch transform the tensor is a stand-in, whose numbers cannot be read."""
     from torch import func
 
-    interop.convert(dense(name), to="numpy")  # so that the shortcut is in force
-    seen = []
+    interop.convert(dense(name), to="numpy")  # so that the fast path is in force
+    traits = []
 
     def function(x: torch.Tensor) -> torch.Tensor:
         for target in ("numpy", "python"):
             with pytest.raises(InteropError):
                 interop.convert(x, to=target)
-        seen.append(interop.spec(x).traits)
+        traits.append(interop.spec(x).traits)
         return x.sum()
 
     tensor = dense(name)
@@ -623,8 +623,8 @@ def test_values_inside_transforms_are_refused(transform: str, name: str) -> None
         "functionalize": lambda: func.functionalize(function)(tensor),
         "vmap of grad": lambda: func.vmap(func.grad(function))(tensor),
     }[transform]()
-    assert seen
-    assert "traced" in seen[0]
+    assert traits
+    assert "traced" in traits[0]
 
 
 def test_fake_tensors_under_tracing_are_refused() -> None:
@@ -648,16 +648,16 @@ def sparse(layout: str, name: str = "float32", index: torch.dtype = torch.int64)
     matrix = MATRIX.to(getattr(torch, name))
     if layout == "coo":
         return matrix.to_sparse()
-    made = quiet(
+    compressed = quiet(
         lambda: getattr(matrix, f"to_sparse_{layout}")(*([(2, 2)] if layout[0] == "b" else []))
     )
-    values, indices, pointers = parts(made)
+    values, indices, pointers = parts(compressed)
     return torch.sparse_compressed_tensor(
         pointers.to(index),
         indices.to(index),
         values,
-        made.shape,
-        layout=made.layout,
+        compressed.shape,
+        layout=compressed.layout,
         check_invariants=False,
     )
 
@@ -682,7 +682,7 @@ SPARSE_DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", *REALS]
 @pytest.mark.parametrize("layout", ["coo", *COMPRESSED])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_every_sparse_layout_becomes_dense(layout: str, name: str, target: str) -> None:
-    """Every layout and dtype densifies, and not without leave."""
+    """Every layout and dtype densifies, and only where that is permitted."""
     tensor = sparse(layout, name)
     result = interop.convert(tensor, to=target)
     expected = MATRIX.to(getattr(torch, name))
@@ -769,9 +769,9 @@ def test_rows_are_counted_or_searched_alike(shape: tuple[int, int]) -> None:
     tensor = dense.to_sparse_coo()
     result, expected = interop.convert(tensor, to="torch.sparse_csr"), tensor.to_sparse_csr()
     for name in ("values", "col_indices", "crow_indices"):
-        found, right = getattr(result, name)(), getattr(expected, name)()
-        assert found.dtype == right.dtype
-        assert torch.equal(found, right)
+        component, expected_component = getattr(result, name)(), getattr(expected, name)()
+        assert component.dtype == expected_component.dtype
+        assert torch.equal(component, expected_component)
     assert result.shape == shape
 
 
@@ -867,7 +867,7 @@ def test_compressed_layouts_are_quiet_from_the_start(in_subprocess: Callable[...
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", DTYPES)
 def test_specs_say_what_lies_in_memory(name: str, layout: str) -> None:
-    """The spec has dtype, shape, bytes and the traits that decide."""
+    """The spec has the dtype, the shape, the bytes and the traits that decide."""
     tensor = LAYOUTS[layout](dense(name))
     spec = interop.spec(tensor)
     assert (spec.format, spec.dtype, spec.device) == ("torch", name, "cpu")
@@ -899,7 +899,7 @@ def test_out_is_filled(name: str) -> None:
 
 
 def test_out_must_not_be_in_a_graph() -> None:
-    """A tensor that requires grad is not written behind the back of its graph."""
+    """A tensor that requires grad is not written without its graph knowing."""
     out = torch.zeros(3, requires_grad=True)
     with pytest.raises(BadRequestError, match=r"out\.detach"):
         interop.convert(np.ones(3, "float32"), out=out)
@@ -907,7 +907,7 @@ def test_out_must_not_be_in_a_graph() -> None:
 
 
 class Producer:
-    """A stranger with DLPack over a NumPy array."""
+    """A foreign value with DLPack over a NumPy array."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self.array = array
@@ -920,7 +920,7 @@ class Producer:
 
 
 @pytest.mark.parametrize("name", sorted(PLAIN))
-def test_strangers_are_shared_through_dlpack(name: str) -> None:
+def test_foreign_values_are_shared_through_dlpack(name: str) -> None:
     """A DLPack producer's memory is shared with torch."""
     array = np.ascontiguousarray(interop.convert(dense(name), to="numpy"))
     tensor = interop.convert(Producer(array), to="torch")
@@ -928,7 +928,7 @@ def test_strangers_are_shared_through_dlpack(name: str) -> None:
     assert tensor.dtype == getattr(torch, name)
 
 
-def test_a_stranger_without_memory_is_refused() -> None:
+def test_a_foreign_value_without_memory_is_refused() -> None:
     """A capsule with a NULL pointer and elements is refused, before and after a sound one."""
 
     class Freed(Producer):
@@ -942,7 +942,7 @@ def test_a_stranger_without_memory_is_refused() -> None:
         assert interop.convert(Freed(np.ones(4)), to="torch").sum() == 4
 
 
-def test_negative_strides_of_a_stranger_do_not_end_the_process(
+def test_negative_strides_of_a_foreign_value_do_not_end_the_process(
     in_subprocess: Callable[..., str],
 ) -> None:
     """What makes torch abort is copied instead."""
@@ -1099,10 +1099,11 @@ def test_indices_with_gaps_are_compressed_rightly(
     assert in_subprocess(program).strip() == "[50.0]"
 
 
-def test_a_strangers_shortcut_does_not_serve_tensors() -> None:
-    """However cheap DLPack is said to be, its shortcut never sees torch's neg bit."""
+def test_the_fast_path_of_dlpack_does_not_serve_tensors() -> None:
+    """However cheap DLPack is declared to be, its fast path never sees torch's neg bit."""
     mine = Interop()
-    keys = [one.key for one in mine.conversions() if one.conversion.source == "dlpack"]
+    imports = [entry for entry in mine.conversions() if entry.conversion.source == "dlpack"]
+    keys = [entry.key for entry in imports]
     cheap = Interop(costs=dict.fromkeys(keys, Cost(1e-12)))
     plain = dense("float64")
     for _ in range(2):
@@ -1116,12 +1117,12 @@ def test_a_strangers_shortcut_does_not_serve_tensors() -> None:
 def test_torch_is_not_asked_for_what_it_refuses(
     odd: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The shortcut tells apart by itself what torch would take long to refuse."""
+    """The fast path itself recognises what torch would take long to refuse."""
     array = np.arange(3.0, dtype="float32")
     interop.convert(array, to="torch")
-    asked: list[Any] = []
-    monkeypatch.setattr(_torch_dense, "_from_numpy", [asked.append])
-    assert _torch_dense.torch_shortcut(odd(array)) is NotImplemented
-    assert not asked
-    _torch_dense.torch_shortcut(array)
-    assert len(asked) == 1
+    requests: list[Any] = []
+    monkeypatch.setattr(torch_dense, "_from_numpy", [requests.append])
+    assert torch_dense.torch_fast_path(odd(array)) is NotImplemented
+    assert not requests
+    torch_dense.torch_fast_path(array)
+    assert len(requests) == 1

@@ -39,19 +39,23 @@ def weight(shape: tuple[int, ...] = (48, 64), dtype: torch.dtype = torch.float32
     return torch.randn(shape, generator=generator).to(dtype)
 
 
-def int8(granularity: Any, shape: tuple[int, ...] = (48, 64), **words: Any) -> Callable[..., Any]:
-    return lambda dtype: ao.Int8Tensor.from_hp(weight(shape, dtype), granularity, **words)
+def int8(
+    granularity: Any, shape: tuple[int, ...] = (48, 64), **keywords: Any
+) -> Callable[..., Any]:
+    return lambda dtype: ao.Int8Tensor.from_hp(weight(shape, dtype), granularity, **keywords)
 
 
-def float8(granularity: Any, shape: tuple[int, ...] = (48, 64), **words: Any) -> Callable[..., Any]:
+def float8(
+    granularity: Any, shape: tuple[int, ...] = (48, 64), **keywords: Any
+) -> Callable[..., Any]:
     return lambda dtype: ao.Float8Tensor.from_hp(
-        weight(shape, dtype), granularity=granularity, **words
+        weight(shape, dtype), granularity=granularity, **keywords
     )
 
 
-def intx(blocks: tuple[int, ...], target: torch.dtype, **words: Any) -> Callable[..., Any]:
+def intx(blocks: tuple[int, ...], target: torch.dtype, **keywords: Any) -> Callable[..., Any]:
     return lambda dtype: ao.IntxUnpackedToInt8Tensor.from_hp(
-        weight((48, 64), dtype), blocks, target, **words
+        weight((48, 64), dtype), blocks, target, **keywords
     )
 
 
@@ -91,7 +95,7 @@ CODED: dict[str, tuple[Callable[..., Any], int | None, int | None]] = {
 def int4(
     shape: tuple[int, ...] = (48, 64), group: int = 16, dtype: torch.dtype = torch.bfloat16
 ) -> tuple[Any, torch.Tensor]:
-    """Return an `Int4Tensor` put together by hand, and the codes that are in it."""
+    """Return an `Int4Tensor` packed by hand, and the codes that are in it."""
     generator = torch.Generator().manual_seed(5)
     codes = torch.randint(-8, 8, shape, generator=generator, dtype=torch.int8)
     packed = (codes[..., ::2] & 15) | (codes[..., 1::2] << 4)
@@ -128,13 +132,15 @@ def address(array: Any) -> int:
     return array.data_ptr() if isinstance(array, torch.Tensor) else array.ctypes.data
 
 
-def same(found: Any, expected: torch.Tensor) -> None:
+def assert_same_bits(result: Any, expected: torch.Tensor) -> None:
     """Assert that two dense arrays have the same bits."""
-    assert type(found) in (torch.Tensor, np.ndarray)
-    assert tuple(found.shape) == tuple(expected.shape)
-    found, expected = (np.asarray(interop.convert(one, to="numpy")) for one in (found, expected))
-    assert found.dtype == expected.dtype
-    assert found.tobytes() == expected.tobytes()
+    assert type(result) in (torch.Tensor, np.ndarray)
+    assert tuple(result.shape) == tuple(expected.shape)
+    array, expected_array = (
+        np.asarray(interop.convert(dense, to="numpy")) for dense in (result, expected)
+    )
+    assert array.dtype == expected_array.dtype
+    assert array.tobytes() == expected_array.tobytes()
 
 
 # ---------------------------------------------------------------- codes
@@ -148,8 +154,8 @@ def test_numbers_are_torchaos_own_to_the_last_bit(name: str, dtype: torch.dtype)
     expected = own_numbers(value)
     assert expected.dtype == dtype
     for to in ("torch", "numpy"):
-        same(interop.convert(value, to=to), expected)
-        same(interop.convert(value, to=to, copy=True), expected)
+        assert_same_bits(interop.convert(value, to=to), expected)
+        assert_same_bits(interop.convert(value, to=to, copy=True), expected)
 
 
 @pytest.mark.parametrize("name", CODED)
@@ -164,13 +170,13 @@ def test_codes_are_shared(name: str, to: str) -> None:
     assert array.shape == tuple(value.shape)
     assert address(array.codes) == value.qdata.data_ptr()
     assert not interop.plan(value, to=to).effects
-    same(interop.convert(array, to="torch"), own_numbers(value))
-    same(interop.convert(array, to="numpy"), own_numbers(value))
+    assert_same_bits(interop.convert(array, to="torch"), own_numbers(value))
+    assert_same_bits(interop.convert(array, to="numpy"), own_numbers(value))
 
 
 @pytest.mark.parametrize("name", CODED)
 def test_there_and_back(name: str) -> None:
-    """From a quantized array, a tensor of the same class over the same codes is put together."""
+    """A quantized array becomes a tensor of the same class again, over the same codes."""
     value = CODED[name][0](torch.float32)
     format_ = interop.spec(value).format
     for between in ("quantized.torch", "quantized.numpy"):
@@ -226,7 +232,7 @@ def test_the_result_outlives_the_source() -> None:
     del value
     gc.collect()
     torch.full((48, 64), 7, dtype=torch.int8)
-    same(interop.convert(array, to="numpy"), expected)
+    assert_same_bits(interop.convert(array, to="numpy"), expected)
 
 
 def test_the_source_is_left_alone() -> None:
@@ -243,12 +249,12 @@ def test_the_source_is_left_alone() -> None:
             assert torch.equal(part.float(), before[n].float())
 
 
-def test_dequantizing_needs_leave() -> None:
-    """`copy=False` and `forbid` refuse numbers, and say what would permit them."""
+def test_dequantizing_needs_permission() -> None:
+    """`copy=False` and `forbid` refuse the numbers, and the refusal says what would permit them."""
     for value in (CODED["int8 per row"][0](torch.float32), int4()[0], nf4()):
-        for words in ({"copy": False}, {"forbid": "dequantize"}):
+        for request in ({"copy": False}, {"forbid": "dequantize"}):
             with pytest.raises(RefusedError, match="dequantize"):
-                interop.convert(value, to="numpy", **words)
+                interop.convert(value, to="numpy", **request)
 
 
 def test_another_dtype_is_made_of_the_numbers() -> None:
@@ -257,7 +263,7 @@ def test_another_dtype_is_made_of_the_numbers() -> None:
     for dtype in ("float32", "float16", "float64"):
         expected = own_numbers(value).to(getattr(torch, dtype))
         for to in ("torch", "numpy"):
-            same(interop.convert(value, to=to, dtype=dtype), expected)
+            assert_same_bits(interop.convert(value, to=to, dtype=dtype), expected)
 
 
 # ---------------------------------------------------------------- wrappers
@@ -272,7 +278,7 @@ def test_views_of_float8() -> None:
         assert array.axis == 1
         assert array.codes.strides == (1, 64)
         assert address(array.codes) == value.qdata.data_ptr()
-        same(interop.convert(view, to="numpy"), own_numbers(value).t().contiguous())
+        assert_same_bits(interop.convert(view, to="numpy"), own_numbers(value).t().contiguous())
 
 
 @pytest.mark.parametrize("name", ["int8 per row", "float8 per row", "intx per group"])
@@ -282,7 +288,7 @@ def test_slices(name: str) -> None:
     for view in (value[4:9], value[:, 16:48]):
         array = interop.convert(view, to="quantized.numpy")
         assert address(array.codes) == view.qdata.data_ptr()
-        same(interop.convert(view, to="numpy"), own_numbers(view))
+        assert_same_bits(interop.convert(view, to="numpy"), own_numbers(view))
 
 
 @pytest.mark.parametrize("name", ["int8 per row", "float8 per row", "intx per group"])
@@ -293,7 +299,7 @@ def test_wrappers_in_a_graph(name: str) -> None:
     assert "grad" in interop.spec(value).traits
     plan = interop.plan(value, to="numpy")
     assert plan.effects == {"detach", "dequantize"}
-    same(interop.convert(value, to="numpy"), own_numbers(value).detach())
+    assert_same_bits(interop.convert(value, to="numpy"), own_numbers(value).detach())
     array = interop.convert(value, to="quantized.torch", copy=False)
     assert address(array.codes) == value.qdata.data_ptr()
     assert value.requires_grad
@@ -323,7 +329,7 @@ def test_weights_that_quantize_made(config: Any, format_: str) -> None:
     value = layer.weight
     assert isinstance(value, torch.nn.Parameter)
     assert interop.spec(value).format == format_
-    same(interop.convert(value, to="numpy"), own_numbers(value))
+    assert_same_bits(interop.convert(value, to="numpy"), own_numbers(value))
     codes = interop.convert(value, to="quantized.numpy").codes
     assert address(codes) == value.qdata.data_ptr()
     assert layer(weight((2, 64), torch.bfloat16)).shape == (2, 48)
@@ -335,7 +341,7 @@ def test_what_goes_with_activations_is_kept_within_torchao() -> None:
     copy = interop.convert(value, to="torchao.int8", copy=True)
     assert torch.equal(copy.act_quant_scale, value.act_quant_scale)
     assert copy.act_quant_scale.data_ptr() != value.act_quant_scale.data_ptr()
-    same(interop.convert(value, to="numpy"), own_numbers(value))
+    assert_same_bits(interop.convert(value, to="numpy"), own_numbers(value))
     back = interop.convert(interop.convert(value, to="quantized.torch"), to="torchao.int8")
     assert back.act_quant_scale is None
 
@@ -348,7 +354,7 @@ def test_weights_whose_activations_are_scaled_are_refused() -> None:
             interop.convert(value, to=to)
     assert interop.convert(value, to="torchao.int8", copy=True).act_pre_scale is not None
     value.act_pre_scale = None
-    same(interop.convert(value, to="numpy"), own_numbers(value))
+    assert_same_bits(interop.convert(value, to="numpy"), own_numbers(value))
 
 
 def test_meta_tensors_are_refused() -> None:
@@ -374,7 +380,7 @@ def test_fake_components_are_refused() -> None:
 
 
 def test_components_on_two_devices_are_refused() -> None:
-    """Components that do not lie together are not put together."""
+    """Components on different devices belong to no tensor that can be converted."""
     value = CODED["int8 per row"][0](torch.float32)
     value.scale = value.scale.to("meta")
     with pytest.raises(RefusedError):
@@ -418,7 +424,7 @@ def test_four_bits_are_unpacked_in_order(shape: tuple[int, ...], dtype: torch.dt
             expected = inner.float().transpose(-2, -1).numpy()
             np.testing.assert_array_equal(np.asarray(part, dtype="f4"), expected)
         assert array.zero_point is None
-        same(interop.convert(array, to="torch"), int4_numbers(value, codes))
+        assert_same_bits(interop.convert(array, to="torch"), int4_numbers(value, codes))
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
@@ -426,18 +432,18 @@ def test_four_bits_are_unpacked_in_order(shape: tuple[int, ...], dtype: torch.dt
 def test_numbers_of_four_bits(dtype: torch.dtype, to: str) -> None:
     """torchao's 4-bit zero point is what a code of zero stands for, in floating point."""
     value, codes = int4(dtype=dtype)
-    same(interop.convert(value, to=to), int4_numbers(value, codes))
+    assert_same_bits(interop.convert(value, to=to), int4_numbers(value, codes))
 
 
 def test_four_bits_as_torchao_packs_them() -> None:
     """The byte 0x1f holds -1 and then 1."""
-    one = torch.ones(1, 1)
+    scale = torch.ones(1, 1)
     value = ao.Int4Tensor(
-        torch.tensor([[0x1F, -128]], dtype=torch.int8), one, 0 * one, [1, 4], torch.Size((1, 4))
+        torch.tensor([[0x1F, -128]], dtype=torch.int8), scale, 0 * scale, [1, 4], torch.Size((1, 4))
     )
     assert interop.convert(value, to="numpy").tolist() == [[-1, 1, 0, -8]]
     unsigned = ao.Int4Tensor(
-        value.qdata.view(torch.uint8), one, 0 * one, [1, 4], torch.Size((1, 4))
+        value.qdata.view(torch.uint8), scale, 0 * scale, [1, 4], torch.Size((1, 4))
     )
     assert interop.convert(unsigned, to="numpy").tolist() == [[-1, 1, 0, -8]]
 
@@ -446,16 +452,16 @@ def test_four_bits_that_are_transposed_or_sliced() -> None:
     """A transposed tensor is packed along its first axis."""
     value, codes = int4()
     expected = int4_numbers(value, codes)
-    same(interop.convert(value.transpose(0, 1), to="numpy"), expected.t().contiguous())
-    same(interop.convert(value[8:24], to="numpy"), expected[8:24])
-    same(interop.convert(value[:, 16:48], to="numpy"), expected[:, 16:48].contiguous())
+    assert_same_bits(interop.convert(value.transpose(0, 1), to="numpy"), expected.t().contiguous())
+    assert_same_bits(interop.convert(value[8:24], to="numpy"), expected[8:24])
+    assert_same_bits(interop.convert(value[:, 16:48], to="numpy"), expected[:, 16:48].contiguous())
 
 
 def test_the_last_group_of_four_bits_may_be_short() -> None:
     """A row of 40 has groups of 16, 16 and 8."""
     value, codes = int4((6, 40), 16)
     assert value.scale.shape == (3, 6)
-    same(interop.convert(value, to="numpy"), int4_numbers(value, codes))
+    assert_same_bits(interop.convert(value, to="numpy"), int4_numbers(value, codes))
 
 
 def test_four_bits_and_back() -> None:
@@ -522,7 +528,7 @@ def test_nf4_has_numbers_only(dtype: torch.dtype) -> None:
     assert (spec.format, spec.shape) == ("torchao.nf4", (64, 32))
     assert spec.nbytes < 64 * 32 * 2
     for to in ("torch", "numpy"):
-        same(interop.convert(value, to=to), value.get_original_weight())
+        assert_same_bits(interop.convert(value, to=to), value.get_original_weight())
     with pytest.raises(RefusedError):
         interop.convert(value, to="quantized.torch")
 
@@ -539,7 +545,7 @@ def test_nf4_in_a_graph() -> None:
     assert interop.plan(value, to="numpy").effects == {"detach", "dequantize"}
     result = interop.convert(value, to="torch")
     assert not result.requires_grad
-    same(result, nf4().get_original_weight())
+    assert_same_bits(result, nf4().get_original_weight())
 
 
 class Halves(TorchAOBaseTensor):
@@ -589,8 +595,8 @@ def test_an_unknown_class_dequantizes_itself() -> None:
     value = Halves(weight())
     spec = interop.spec(value)
     assert (spec.format, spec.dtype) == ("torchao.opaque", "bfloat16")
-    same(interop.convert(value, to="torch"), (weight() * 2).to(torch.bfloat16))
-    same(interop.convert(value, to="numpy"), (weight() * 2).to(torch.bfloat16))
+    assert_same_bits(interop.convert(value, to="torch"), (weight() * 2).to(torch.bfloat16))
+    assert_same_bits(interop.convert(value, to="numpy"), (weight() * 2).to(torch.bfloat16))
 
 
 def test_opaque_numbers_are_in_memory_of_their_own() -> None:
@@ -606,7 +612,7 @@ def test_a_subclass_is_not_its_parent() -> None:
     plain = CODED["int8 per row"][0](torch.float32)
     value = Int8Tensor(plain.qdata, plain.scale, [1, 64], torch.float32)
     assert interop.spec(value).format == "torchao.opaque"
-    same(interop.convert(value, to="numpy"), plain.dequantize() + 1)
+    assert_same_bits(interop.convert(value, to="numpy"), plain.dequantize() + 1)
 
 
 @pytest.mark.parametrize(
@@ -622,7 +628,7 @@ def test_known_classes_with_unknown_insides_are_opaque(change: Callable[[Any], N
     value = CODED["int8 per group"][0](torch.float32)
     change(value)
     assert interop.spec(value).format == "torchao.opaque"
-    same(interop.convert(value, to="numpy"), value.dequantize())
+    assert_same_bits(interop.convert(value, to="numpy"), value.dequantize())
 
 
 def test_a_class_without_numbers_is_refused() -> None:
@@ -641,7 +647,7 @@ def test_other_tensors_of_torchao(kind: str) -> None:
         value.codes.copy_(torch.arange(48 * 64).remainder(256).view(48, 64))
         value.scale.copy_(torch.arange(12.0))
     assert interop.spec(value).format == "torchao.opaque"
-    same(interop.convert(value, to="numpy"), value.dequantize())
+    assert_same_bits(interop.convert(value, to="numpy"), value.dequantize())
 
 
 # ---------------------------------------------------------------- into torchao
@@ -654,7 +660,7 @@ def test_codes_of_your_own() -> None:
     value = interop.convert(array, to=ao.Int8Tensor, copy=False)
     assert type(value) is ao.Int8Tensor
     assert value.qdata.data_ptr() == codes.ctypes.data
-    same(interop.convert(array, to="torch"), value.dequantize())
+    assert_same_bits(interop.convert(array, to="torch"), value.dequantize())
     product = torch.nn.functional.linear(torch.eye(16), value)
     torch.testing.assert_close(product, value.dequantize().t())
 
@@ -672,7 +678,7 @@ def test_torchs_own_tensors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("to", "array", "said"),
+    ("to", "array", "reason"),
     [
         ("int8", QuantizedArray(np.zeros((2, 4), "uint8"), np.array(1.0)), "no codes of uint8"),
         ("float8", QuantizedArray(np.zeros((2, 4), "int8"), np.array(1.0)), "no codes of int8"),
@@ -704,9 +710,9 @@ def test_torchs_own_tensors() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_torchao_has_no_scheme_for(to: str, array: QuantizedArray, said: str) -> None:
+def test_what_torchao_has_no_scheme_for(to: str, array: QuantizedArray, reason: str) -> None:
     """What a class of torchao's cannot hold is refused with the reason, and nothing is rounded."""
-    with pytest.raises(RefusedError, match=said):
+    with pytest.raises(RefusedError, match=reason):
         interop.convert(array, to=f"torchao.{to}")
     assert interop.convert(array, to="numpy").shape == array.shape
 

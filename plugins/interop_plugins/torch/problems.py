@@ -7,16 +7,16 @@ from collections.abc import Iterable
 
 from interop.plugin import Problem
 
-__all__ = ["found"]
+__all__ = ["find"]
 
 
-def found() -> list[Problem]:
-    """Return what is wrong here."""
+def find() -> Iterable[Problem]:
+    """Return what is wrong with torch as it is installed here."""
     return [*_numpy(), *_cuda()]
 
 
 def _numpy() -> Iterable[Problem]:
-    """Find out whether torch can see NumPy, which it cannot if it was built for another one."""
+    """Report a torch that cannot see NumPy, because it was built for another version."""
     import torch
 
     try:
@@ -31,16 +31,16 @@ def _numpy() -> Iterable[Problem]:
 
 
 def _cuda() -> Iterable[Problem]:
-    """Find out whether a torch that was built for CUDA says why it has no device."""
+    """Report why a torch that was built for CUDA finds no device, if it gives a reason."""
     import torch
 
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        there = torch.cuda.is_available()
-    if not there and said:
+        available = torch.cuda.is_available()
+    if not available and caught:
         yield Problem(
             f"torch {torch.__version__} finds no CUDA device: "
-            + " ".join(str(said[0].message).split()),
+            + " ".join(str(caught[0].message).split()),
             "update the NVIDIA driver, or install a torch built for the CUDA version it supports",
             ("torch",),
             devices=frozenset({"cuda"}),

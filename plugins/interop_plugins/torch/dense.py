@@ -12,18 +12,21 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cache
 from threading import Lock
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, HandOffError, NotInstalledError
-from interop.plugin import CheckedProducer, Declined, limit_threads
+from interop.plugin import CheckedProducer, Declined, MemoryAt, limit_threads
 
-from ._torch_describe import BIT_DTYPES, dtype_name
+from .describe import BIT_DTYPES, dtype_name
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
+    from torch import Tensor
 
     Array = np.ndarray[Any, Any]
+    NumpyDtype = np.dtype[Any]
 
 __all__ = [
     "bits_to_numpy",
@@ -34,6 +37,7 @@ __all__ = [
     "clone",
     "copy_into_torch",
     "detach",
+    "dlpack_fast_path",
     "download",
     "fill",
     "fresh",
@@ -45,6 +49,7 @@ __all__ = [
     "numpy_to_torch",
     "quietly",
     "refill",
+    "refill_in_order",
     "resolve",
     "resolve_in_order",
     "tensor_to_numpy",
@@ -62,42 +67,39 @@ _DLPACK_CPU, _DLPACK_CUDA = 1, 2
 
 #: By torch's dtype and by NumPy's: the integer to view as, and the other side's dtype. Filled when
 #: one of them is first met, so that ml_dtypes is not imported for nothing.
-_to_numpy: dict[Any, tuple[Any, Any]] = {}
-_to_torch: dict[Any, tuple[Any, Any]] = {}
+_bits_for_numpy: dict[torch.dtype, tuple[torch.dtype, NumpyDtype]] = {}
+_bits_for_torch: dict[NumpyDtype, tuple[NumpyDtype, torch.dtype]] = {}
 #: NumPy's dtypes that torch was seen to share as they are.
-_shared: set[Any] = set()
-#: torch.from_numpy, once it was needed: an import statement is slow where it runs for every call.
-_from_numpy: list[Callable[[Any], Any]] = []
-_numpy_from_dlpack: list[Callable[[Any], Any]] = []
+_shared_dtypes: set[NumpyDtype] = set()
+#: Functions of torch and NumPy, each stored when it is first needed: an import statement is slow
+#: where it runs on every call.
+_from_numpy: list[Callable[[Array], Tensor]] = []
+_numpy_from_dlpack: list[Callable[[Any], Array]] = []
 
 #: What NumPy or a producer raises when there is nothing to hand over.
 _REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, AssertionError, AttributeError)
 
-#: How many plain tensors in a row the fast_path has met, or below zero how many in graphs; and from
-#: where on it expects the next to be like them. What detaches serves plain ones too, but slower.
-_run = 0
-_LONG_RUN = 64
-_LOOK_AGAIN = -4096
-#: For how many tensors more the fast_path asks first whether torch would refuse them.
-_wary = 0
+#: For how many tensors after a refusal the fast path first checks whether torch would refuse.
+_CHECKS = 64
+_checks_left = 0
 #: torch.strided, once it was needed.
 _strided: list[torch.layout] = []
 
 _lock = Lock()
-_said: set[str] = set()
+_silenced: set[str] = set()
 
 
 def _most_threads() -> int | None:
     """Return how many threads the user lets torch have, if it is in use."""
-    asked = getattr(sys.modules.get("torch"), "get_num_threads", None)
-    return asked and int(asked())
+    get_num_threads = getattr(sys.modules.get("torch"), "get_num_threads", None)
+    return None if get_num_threads is None else int(get_num_threads())
 
 
 limit_threads(_most_threads)
 
 
 def quietly(message: str, make: Callable[[], object]) -> None:
-    """Call `make` once per process without the warning that torch gives once per process.
+    """Call `make` once per process, without the warning that torch gives once per process.
 
     Parameters
     ----------
@@ -106,7 +108,7 @@ def quietly(message: str, make: Callable[[], object]) -> None:
     make : callable
         What provokes it.
     """
-    if message in _said:
+    if message in _silenced:
         return
     with _lock:
         # `warnings.catch_warnings` would put back the filters of all threads as they were.
@@ -117,11 +119,11 @@ def quietly(message: str, make: Callable[[], object]) -> None:
         finally:
             if added in filters:
                 filters.remove(added)  # type: ignore[attr-defined]
-        _said.add(message)
+        _silenced.add(message)
 
 
 @cache
-def numpy_dtype(name: str) -> np.dtype[Any]:
+def numpy_dtype(name: str) -> NumpyDtype:
     """Return NumPy's or ml_dtypes' dtype of a name."""
     import numpy as np
 
@@ -129,7 +131,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         return np.dtype(name)
     import ml_dtypes
 
-    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    dtype: NumpyDtype = np.dtype(getattr(ml_dtypes, name))
     return dtype
 
 
@@ -142,19 +144,19 @@ def torch_dtype(name: str) -> torch.dtype:
 
 
 def _learn_bits(name: str) -> None:
-    """Take notice of a dtype that crosses between torch and NumPy as integers."""
-    there, here = torch_dtype(name), numpy_dtype(name)
-    carrier = f"uint{8 * here.itemsize}"
-    _to_numpy[there] = (torch_dtype(carrier), here)
-    _to_torch[here] = (numpy_dtype(carrier), there)
+    """Fill the tables for a dtype that crosses between torch and NumPy as integers."""
+    in_torch, in_numpy = torch_dtype(name), numpy_dtype(name)
+    carrier = f"uint{8 * in_numpy.itemsize}"
+    _bits_for_numpy[in_torch] = (torch_dtype(carrier), in_numpy)
+    _bits_for_torch[in_numpy] = (numpy_dtype(carrier), in_torch)
 
 
-def detach(value: torch.Tensor) -> torch.Tensor:
+def detach(value: Tensor) -> Tensor:
     """Return the tensor outside its autograd graph."""
     return value.detach()
 
 
-def without_subclass(value: torch.Tensor) -> torch.Tensor:
+def without_subclass(value: Tensor) -> Tensor:
     """Return the memory of a tensor of a subclass as a plain tensor."""
     import torch
 
@@ -162,79 +164,78 @@ def without_subclass(value: torch.Tensor) -> torch.Tensor:
         return value.as_subclass(torch.Tensor)
 
 
-def resolve(value: torch.Tensor) -> torch.Tensor:
+def resolve(value: Tensor) -> Tensor:
     """Return the tensor with its lazy conjugation and negation carried out."""
-    return refill(value) if _large(value) else value.resolve_conj().resolve_neg()
+    return refill(value) if _is_large(value) else value.resolve_conj().resolve_neg()
 
 
-def resolve_in_order(value: torch.Tensor) -> torch.Tensor:
-    """Return the same of a strided tensor, its elements in the order in which they lie there."""
-    return refill_in_order(value) if _large(value) else value.resolve_conj().resolve_neg()
+def resolve_in_order(value: Tensor) -> Tensor:
+    """Return what `resolve` does, of a strided tensor, its elements in their order in memory."""
+    return refill_in_order(value) if _is_large(value) else value.resolve_conj().resolve_neg()
 
 
-def clone(value: torch.Tensor) -> torch.Tensor:
+def clone(value: Tensor) -> Tensor:
     """Return a C-ordered copy, part of the same graph."""
     import torch
 
-    return refill(value) if _large(value) else value.clone(memory_format=torch.contiguous_format)
+    if _is_large(value):
+        return refill(value)
+    return value.clone(memory_format=torch.contiguous_format)
 
 
-def cast(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
+def cast(value: Tensor, *, dtype: str) -> Tensor:
     """Return a C-ordered copy of another dtype, part of the same graph."""
     return _cast(value, dtype, refill, "contiguous_format")
 
 
-def cast_in_order(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
+def cast_in_order(value: Tensor, *, dtype: str) -> Tensor:
     """Return what `cast` does, its elements in the order in which they lie in memory."""
     return _cast(value, dtype, refill_in_order, "preserve_format")
 
 
-def _cast(
-    value: torch.Tensor, dtype: str, refilled: Callable[..., torch.Tensor], order: str
-) -> torch.Tensor:
+def _cast(value: Tensor, dtype: str, refilled: Callable[..., Tensor], order: str) -> Tensor:
     import torch
 
-    wanted = torch_dtype(dtype)
-    if torch.complex32 in (wanted, value.dtype):
+    target = torch_dtype(dtype)
+    if torch.complex32 in (target, value.dtype):
         quietly(
             _HALF, lambda: torch.zeros(1, dtype=torch.complex32, device="cpu").to(torch.complex64)
         )
-    elif _large(value):
+    elif _is_large(value):
         return refilled(value, dtype=dtype)
-    return value.to(wanted, copy=True, memory_format=getattr(torch, order))
+    return value.to(target, copy=True, memory_format=getattr(torch, order))
 
 
-def cast_as_numpy(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
+def cast_as_numpy(value: Tensor, *, dtype: str) -> Tensor:
     """Return what `cast` does, but with the numbers that NumPy makes of the tensor's.
 
-    The two disagree where a cast rounds twice or has to find something for what does not fit. So
-    that it does not matter who casts, it is always NumPy; torch keeps the graph.
+    The two disagree where a cast rounds twice, or has to find something for what does not fit. So
+    that it does not matter which library casts, it is always NumPy; torch keeps the graph.
     """
     import numpy as np
 
     result = cast(value, dtype=dtype)
-    out, given = (
-        (bits_to_numpy if each.dtype in _bits() else tensor_to_numpy)(each.detach())
-        for each in (result, value)
+    out, numbers = (
+        (bits_to_numpy if tensor.dtype in _bit_dtypes() else tensor_to_numpy)(tensor.detach())
+        for tensor in (result, value)
     )
     with np.errstate(all="ignore"):
-        np.copyto(out, given, casting="unsafe")
+        np.copyto(out, numbers, casting="unsafe")
     return result
 
 
 @cache
-def _bits() -> frozenset[torch.dtype]:
+def _bit_dtypes() -> frozenset[torch.dtype]:
     """Return torch's dtypes that cross to NumPy as integers."""
     return frozenset(map(torch_dtype, BIT_DTYPES))
 
 
-def _large(value: torch.Tensor) -> bool:
-    """Tell whether a copy is better put into memory of NumPy's."""
-    # torch has no half complex numbers in memory of NumPy's.
+def _is_large(value: Tensor) -> bool:
+    """Tell whether a copy is better put into memory of NumPy's, which holds no complex32."""
     return value.is_cpu and value.numel() >= _LARGE and str(value.dtype) != "torch.complex32"
 
 
-def move(value: torch.Tensor, *, device: str) -> torch.Tensor:
+def move(value: Tensor, *, device: str) -> Tensor:
     """Return a C-ordered copy on another device, part of the same graph, complete on return."""
     import torch
 
@@ -244,8 +245,8 @@ def move(value: torch.Tensor, *, device: str) -> torch.Tensor:
     return value.to(device, memory_format=torch.contiguous_format)
 
 
-def _check_present(torch: Any, device: str) -> None:
-    """Say so if there is no such device; torch would name an assertion of its own."""
+def _check_present(torch: ModuleType, device: str) -> None:
+    """Refuse a device that is missing; torch's own error would name an internal assertion."""
     kind = device.partition(":")[0]
     present = {
         "cuda": torch.cuda.is_available,
@@ -260,15 +261,15 @@ def _check_present(torch: Any, device: str) -> None:
         raise NotInstalledError(msg, name="torch")
 
 
-def fresh(shape: Sequence[int], dtype: str, *, zero: bool = False) -> tuple[Array, torch.Tensor]:
-    """Return a new array in huge pages where it is large, and a tensor over the same memory."""
+def fresh(shape: Sequence[int], dtype: str, *, zero: bool = False) -> tuple[Array, Tensor]:
+    """Return a new array, in huge pages if it is large, and a tensor over the same memory."""
     import numpy as np
 
     array = (np.zeros if zero else np.empty)(tuple(shape), numpy_dtype(dtype))
     return array, _over(array, dtype)
 
 
-def _over(array: Array, dtype: str) -> torch.Tensor:
+def _over(array: Array, dtype: str) -> Tensor:
     """Return a tensor over the memory of a new array."""
     import torch
 
@@ -278,12 +279,12 @@ def _over(array: Array, dtype: str) -> torch.Tensor:
     return torch.from_numpy(bits).view(torch_dtype(dtype))
 
 
-def refill(value: torch.Tensor, *, dtype: str | None = None) -> torch.Tensor:
+def refill(value: Tensor, *, dtype: str | None = None) -> Tensor:
     """Return a C-ordered copy, cast on the way, part of the same graph, in memory of NumPy's."""
     return fresh(value.shape, dtype or dtype_name(value.dtype))[1].copy_(value)
 
 
-def refill_in_order(value: torch.Tensor, *, dtype: str | None = None) -> torch.Tensor:
+def refill_in_order(value: Tensor, *, dtype: str | None = None) -> Tensor:
     """Return what `refill` does, its elements in the order in which they lie in memory."""
     import numpy as np
     from numpy.lib.stride_tricks import as_strided
@@ -294,58 +295,54 @@ def refill_in_order(value: torch.Tensor, *, dtype: str | None = None) -> torch.T
     return _over(np.empty_like(like, subok=False), name).copy_(value)
 
 
-def download(value: torch.Tensor, *, device: str) -> Array:
+def download(value: Tensor, *, device: str) -> Array:
     """Return a device's tensor as a NumPy array on `device`, the host, complete on return."""
     array, tensor = fresh(value.shape, dtype_name(value.dtype))
     tensor.copy_(value)
     return array
 
 
-def upload(value: Array, *, device: str) -> torch.Tensor:
+def upload(value: Array, *, device: str) -> Tensor:
     """Return a C-ordered tensor on a device of a NumPy array's elements, complete on return."""
-    bits = value.dtype.isbuiltin == 2
-    return move(bits_to_torch(value) if bits else numpy_to_torch(value), device=device)
+    return move(_over_numpy(value), device=device)
 
 
-def copy_into_torch(value: Array) -> torch.Tensor:
+def copy_into_torch(value: Array) -> Tensor:
     """Return a C-ordered tensor of a NumPy array's elements, in memory of its own."""
-    bits = value.dtype.isbuiltin == 2
-    return clone(bits_to_torch(value) if bits else numpy_to_torch(value))
+    return clone(_over_numpy(value))
 
 
-def view_as(value: torch.Tensor, *, dtype: str) -> torch.Tensor:
+def _over_numpy(value: Array) -> Tensor:
+    """Return a tensor that shares the memory of an array of NumPy's or ml_dtypes'."""
+    is_user_defined = value.dtype.isbuiltin == 2  # as the dtypes of ml_dtypes are
+    return bits_to_torch(value) if is_user_defined else numpy_to_torch(value)
+
+
+def view_as(value: Tensor, *, dtype: str) -> Tensor:
     """Return a view of the same elements under another dtype of the same width."""
     return value.view(torch_dtype(dtype))
 
 
-def tensor_to_numpy(value: torch.Tensor) -> Array:
+def tensor_to_numpy(value: Tensor) -> Array:
     """Return a NumPy array that shares the tensor's memory."""
     array: Array = value.numpy()
     return array
 
 
-def bits_to_numpy(value: torch.Tensor) -> Array:
+def bits_to_numpy(value: Tensor) -> Array:
     """Return an ml_dtypes array that shares the tensor's memory."""
-    if value.dtype not in _to_numpy:
+    if value.dtype not in _bits_for_numpy:
         _learn_bits(str(value.dtype).removeprefix("torch."))
-    carrier, dtype = _to_numpy[value.dtype]
+    carrier, dtype = _bits_for_numpy[value.dtype]
     array: Array = value.view(carrier).numpy().view(dtype)
     return array
 
 
-class _Memory:
-    """An array interface on memory that its owner keeps alive."""
-
-    def __init__(self, name: str, interface: dict[str, Any], owner: Any) -> None:
-        self._owner = owner
-        setattr(self, name, interface)
-
-
-def from_numpy(array: Array) -> torch.Tensor:
+def from_numpy(array: Array) -> Tensor:
     """Return a tensor over an array's memory, which may be flagged read-only.
 
-    torch would warn of the flag, which it cannot carry. Whether to share it all the same was the
-    policy's to say before this was called.
+    torch would warn of the flag, which it cannot carry. Whether to share such memory all the same
+    was the policy's to decide before this was called.
     """
     import numpy as np
     import torch
@@ -353,16 +350,16 @@ def from_numpy(array: Array) -> torch.Tensor:
     if not array.flags.writeable:
         interface = dict(array.__array_interface__)
         interface["data"] = (interface["data"][0], False)
-        array = np.asarray(_Memory("__array_interface__", interface, array))
+        array = np.asarray(MemoryAt(interface, array))
     if not _from_numpy:
         _from_numpy.append(torch.from_numpy)
     if min(array.strides, default=0) < 0:
         array = _forwards(array)
     try:
         tensor = torch.from_numpy(array)
-    except ValueError as reason:  # strides that are no whole number of elements
+    except ValueError as reason:  # strides that are not a whole number of elements
         raise Declined(str(reason)) from reason
-    _shared.add(array.dtype)
+    _shared_dtypes.add(array.dtype)
     return tensor
 
 
@@ -381,77 +378,63 @@ def _forwards(array: Array) -> Array:
     return as_strided(array, strides=steps)
 
 
-def numpy_to_torch(value: Array) -> torch.Tensor:
+def numpy_to_torch(value: Array) -> Tensor:
     """Return a tensor that shares a NumPy array's memory."""
     return from_numpy(value)
 
 
-def bits_to_torch(value: Array) -> torch.Tensor:
+def bits_to_torch(value: Array) -> Tensor:
     """Return a tensor that shares an ml_dtypes array's memory."""
-    if value.dtype not in _to_torch:
+    if value.dtype not in _bits_for_torch:
         _learn_bits(value.dtype.name)
-    carrier, dtype = _to_torch[value.dtype]
+    carrier, dtype = _bits_for_torch[value.dtype]
     return from_numpy(value.view(carrier)).view(dtype)
 
 
-def numpy_fast_path(value: torch.Tensor) -> Any:
+def numpy_fast_path(value: Tensor) -> Any:
     """Share a plain tensor with NumPy, or answer `NotImplemented`.
 
     torch's own check refuses what is not plain, but takes ten times as long to refuse as to share.
-    So it serves as the guard only after a long run of plain tensors, or of tensors in graphs; else
-    what is common is told apart before, and after a refusal for a while also what is rare. Of a
-    tensor without memory torch makes an array that owns garbage.
+    So what is common is told apart before it, and for a while after a refusal also what is rare.
+    Of a tensor without memory torch makes an array that owns garbage.
     """
-    global _run, _wary  # noqa: PLW0603 - guesses about the next; a lost update does no harm
-    if _wary:
-        _wary -= 1
+    global _checks_left  # noqa: PLW0603 - a lost update costs a refusal or a check, and no more
+    if _checks_left:
+        _checks_left -= 1
         if value.is_conj() or value.is_neg() or not value.is_cpu or value.layout is not _strided[0]:
-            _wary = _LONG_RUN
+            _checks_left = _CHECKS
             return NotImplemented
     try:
-        if _run >= _LONG_RUN:
-            array = value.numpy()
-        elif _run <= -_LONG_RUN:
-            _run = _run - 1 if _run > _LOOK_AGAIN else 0
-            array = value.numpy(force=True)
-        elif (bits := _to_numpy.get(value.dtype)) is not None:
-            _run = 0  # the bits have no graph to be detached from
-            array = value.view(bits[0]).numpy()
+        if (bits := _bits_for_numpy.get(value.dtype)) is not None:
+            array = value.view(bits[0]).numpy()  # integers are in no graph
             return NotImplemented if array.flags.owndata else array.view(bits[1])
-        elif value.requires_grad:
-            _run = _run - 1 if _run <= 0 else -1
-            array = value.numpy(force=value.is_cpu)  # detach().numpy(), in one call
-        else:
-            _run = _run + 1 if _run >= 0 else 1
-            array = value.numpy()
+        # Of a tensor in a graph `force` means detach().numpy(), in one call.
+        array = value.numpy(force=value.is_cpu) if value.requires_grad else value.numpy()
     except (TypeError, RuntimeError):
         if not _strided:
             _strided.append(sys.modules["torch"].strided)
-        _wary = _LONG_RUN
-        if -_LONG_RUN < _run < _LONG_RUN:
-            return NotImplemented
-        _run = 0
-        return numpy_fast_path(value)
+        _checks_left = _CHECKS
+        return NotImplemented
     return NotImplemented if array.flags.owndata else array
 
 
 def torch_fast_path(value: Array) -> Any:
     """Share a plain, writable and aligned array with torch, or answer `NotImplemented`.
 
-    What torch would refuse it must not be asked for: that takes twenty times as long as to share.
+    torch must not be asked for what it would refuse: that takes twenty times as long as to share.
     """
     if not value.flags.carray and (not value.flags.behaved or min(value.strides) < 0):
         return NotImplemented
     try:
-        if value.dtype in _shared:
+        if value.dtype in _shared_dtypes:
             return _from_numpy[0](value)
-        bits = _to_torch.get(value.dtype)
+        bits = _bits_for_torch.get(value.dtype)
         return NotImplemented if bits is None else _from_numpy[0](value.view(bits[0])).view(bits[1])
     except (IndexError, ValueError):
         return NotImplemented
 
 
-def dlpack_fast_path(value: Any) -> Any:
+def dlpack_fast_path(value: object) -> Any:
     """Share the memory of a producer on the host by way of NumPy, or answer `NotImplemented`.
 
     NumPy takes the capsule in a third of the time that torch does, and, unlike torch, checks it: it
@@ -465,7 +448,7 @@ def dlpack_fast_path(value: Any) -> Any:
     return NotImplemented if array.flags.owndata else torch_fast_path(array)
 
 
-def from_dlpack(value: Any, *, stream: int | None = None) -> torch.Tensor:
+def from_dlpack(value: object, *, stream: int | None = None) -> Tensor:
     """Return a tensor over a DLPack producer's memory, ordered on `stream` if it is a device's."""
     import torch
     from torch.utils.dlpack import from_dlpack as share
@@ -488,15 +471,15 @@ def from_dlpack(value: Any, *, stream: int | None = None) -> torch.Tensor:
         raise Declined(str(reason)) from reason
 
 
-def _stream(pointer: int | None, device: Any) -> Any:
-    """Return torch's object for a CUDA stream of somebody else's."""
+def _stream(pointer: int | None, device: int | torch.device) -> torch.cuda.Stream:
+    """Return torch's object for a CUDA stream that another library made."""
     import torch
 
-    make: Any = torch.cuda.ExternalStream
+    make: Callable[..., torch.cuda.Stream] = torch.cuda.ExternalStream
     return make(pointer, device=device)
 
 
-def from_cuda_array_interface(value: Any) -> torch.Tensor:
+def from_cuda_array_interface(value: Any) -> Tensor:
     """Return a tensor over the memory of a producer of the CUDA Array Interface.
 
     The consumer waits for the interface's stream, which torch does not do by itself.
@@ -508,7 +491,7 @@ def from_cuda_array_interface(value: Any) -> torch.Tensor:
     current = torch.cuda.current_device()
     # The interface does not name the device, and torch copies to any but the right one.
     for index in sorted(range(torch.cuda.device_count()), key=lambda index: index != current):
-        memory = _Memory("__cuda_array_interface__", interface, value)
+        memory = MemoryAt(interface, value, "__cuda_array_interface__")
         tensor = torch.as_tensor(memory, device=torch.device("cuda", index))
         if tensor.data_ptr() == address or not tensor.numel():
             break
@@ -517,7 +500,7 @@ def from_cuda_array_interface(value: Any) -> torch.Tensor:
     return tensor
 
 
-def fill(out: torch.Tensor, value: torch.Tensor) -> None:
+def fill(out: Tensor, value: Tensor) -> None:
     """Write the numbers of `value` into `out`.
 
     Raises

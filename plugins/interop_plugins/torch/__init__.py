@@ -1,17 +1,25 @@
-"""PyTorch: dense, sparse and quantized tensors, declared; the functions are in the modules beside.
+"""PyTorch: dense, sparse and quantized tensors.
 
-The speeds are those of 64 MiB on two cores. Large results on the host lie in memory that NumPy
-allocates, in huge pages, whoever fills them; small ones in torch's own.
+This file declares; the functions are in the modules beside it. The speeds are those of 64 MiB on
+two cores. Large results on the host lie in memory that NumPy allocates, in huge pages, whichever
+library fills them; small ones lie in torch's own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from interop.plugin import (
-    DTYPES,
+    COMPLEX,
+    COPY,
+    CPU,
+    DEVICE,
+    DTYPE,
+    EMPTY,
+    INTEGERS,
+    TRANSFER,
     Autodiff,
     Components,
     Conversion,
@@ -20,99 +28,75 @@ from interop.plugin import (
     DtypeNames,
     Format,
     NoTrace,
-    Problem,
     Problems,
     Result,
     Samples,
     hookimpl,
 )
 
-from . import _torch_composite as composite
-from . import _torch_dense as dense
-from . import _torch_samples as samples
-from . import _torch_troubles
-from ._torch_autodiff import attach, vjp
-from ._torch_compile import shield
-from ._torch_describe import BIT_DTYPES, DTYPE_NAMES, describe, dtype_name, memory
+from . import autodiff, dense, no_trace, problems, quantized, samples, sparse
+from .describe import BIT_DTYPES, DTYPE_NAMES, describe, dtype_name, memory
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    TensorFunction = Callable[..., Tensor]
 
 __all__ = ["interop_declarations"]
 
-_NONE: frozenset[str] = frozenset()
 _GRAD, _SUBCLASS, _ZERO = frozenset({"grad"}), frozenset({"subclass"}), frozenset({"zero_tensor"})
 _CONJ, _NEG = frozenset({"conj"}), frozenset({"neg"})
 _UNCOALESCED, _GAPS = frozenset({"uncoalesced"}), frozenset({"noncontiguous"})
 _LAZY = _CONJ | _NEG
-_COPY, _TRANSFER = frozenset({"copy"}), frozenset({"transfer"})
-_DTYPE = frozenset({"dtype"})
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
-_CPU = frozenset({"cpu"})
 _MPS = frozenset({"mps"})
-_ACCELERATORS = frozenset(_DEVICES) - _CPU
+_ACCELERATORS = frozenset(_DEVICES) - CPU
 
 _LAYOUT = frozenset({"noncontiguous", "broadcast", "unaligned"})
 _BLOCK = _LAYOUT - {"noncontiguous", "broadcast"}
 _CARRIES = _LAYOUT | _GRAD | _LAZY
-#: What an array of NumPy's may be and yet lie where torch can share it.
+#: The traits with which an array of NumPy's can still lie where torch can share it.
 _SHAREABLE = frozenset({"noncontiguous", "broadcast", "readonly", "immutable"})
 
-_COMPLEX = frozenset(name for name in DTYPE_NAMES if DTYPES[name].kind == "c")
+_COMPLEX = COMPLEX | {"complex32"}
 _REAL = DTYPE_NAMES - _COMPLEX
-#: What NumPy can hold as it is; the others of 8 and 16 bits go as bits, and complex32 by a cast.
-_NUMPY = DTYPE_NAMES - BIT_DTYPES - {"complex32"}
-#: What torch widens one by one.
+#: What NumPy holds as it is. The other dtypes of 8 and 16 bits cross as bits, complex32 by a cast.
+_NUMPY_DTYPES = DTYPE_NAMES - BIT_DTYPES - {"complex32"}
+#: What torch widens one element at a time.
 _SLOW = frozenset({"float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz"})
-#: Whole numbers, and what torch casts other real numbers to as NumPy does. The dtypes left out have
-#: no agreed place for infinities, NaN or zero, or for what is too large.
-_WHOLE = frozenset(name for name in DTYPE_NAMES if DTYPES[name].kind in "bui")
+#: Whole numbers, and the dtypes to which torch casts other real numbers as NumPy does. Those left
+#: out have no agreed place for infinities, NaN or zero, or for numbers that are too large.
+_WHOLE = INTEGERS | {"bool"}
 _CLIPPED = frozenset({"float8_e4m3fn", "float8_e8m0fnu"})
-_REALS = DTYPE_NAMES - _CLIPPED - _WHOLE | {"bool"}
+_CAST_REALS = DTYPE_NAMES - _CLIPPED - _WHOLE | {"bool"}
 _DOUBLE = frozenset({"float64"})
-_NOT_MPS = frozenset({"float64", "complex128"})
-#: torch computes sparse tensors of no others.
+_NOT_ON_MPS = frozenset({"float64", "complex128"})
+#: torch computes with sparse tensors of these alone.
 _SPARSE_MATH = DTYPE_NAMES - BIT_DTYPES - {"uint16", "uint32", "uint64"} | {"bfloat16"}
 
-#: Between the host and a device, pageable memory.
+#: Between the host and a device, from pageable memory.
 _WIRE = Cost(1.5e-5, 1.2e10)
 
 _LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 _BLOCKS = frozenset({"sparse_bsr", "sparse_bsc"})
 _SHAPED = frozenset({"hybrid", "batched", "uncoalesced"})
 _SPARSE_TRAITS = frozenset({"grad", "hybrid", "noncontiguous"})
+_MATRIX = frozenset({2})
 _INSTALL = "pip install torch"
 
 
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
-    """Return the formats, the conversions, the names of dtypes, the differentiation, what its compiler must not trace and what may be wrong with an installation."""
+    """Return everything that is declared for torch."""
     return [
         *_formats(),
         *_conversions(),
-        *_dtypes(),
-        *_autodiffs(),
-        *map(NoTrace, _shields()),
-        Problems(_troubles),
+        DtypeNames("torch:dtype", dtype_name),
+        Autodiff("torch", autodiff.vjp, autodiff.attach),
+        NoTrace(no_trace.mark),
+        Problems(problems.find),
     ]
-
-
-def _shields() -> Iterable[Callable[[Any], None]]:
-    """Return what keeps torch.compile out of conversions."""
-    return [shield]
-
-
-def _autodiffs() -> Iterable[Autodiff]:
-    """Return how it differentiates."""
-    return [Autodiff("torch", vjp, attach)]
-
-
-def _dtypes() -> Iterable[DtypeNames]:
-    """Return how torch names its dtypes."""
-    return [DtypeNames("torch:dtype", dtype_name)]
-
-
-def _troubles() -> Iterable[Problem]:
-    """Return what is wrong with torch as it is installed here."""
-    return _torch_troubles.found()
 
 
 def _formats() -> Iterable[Format]:
@@ -141,9 +125,9 @@ def _formats() -> Iterable[Format]:
                 layout="affine",
                 format="torch",
                 roles={"codes": "code_dtype", "scale": "float64", "zero_point": "int64"},
-                unpack=composite.unpack_quantized,
-                fast_unpack=composite.fast_unpack_quantized,
-                pack=composite.pack_quantized,
+                unpack=quantized.unpack,
+                fast_unpack=quantized.fast_unpack,
+                pack=quantized.pack,
                 pack_seconds=2e-5,
             ),
             samples=Samples(variants=samples.QUANTIZED),
@@ -168,8 +152,8 @@ def _sparse_format(layout: str) -> Format:
                 format="torch",
                 roles=roles,
                 unpack_keeps=_UNCOALESCED,
-                unpack=composite.unpack_coo,
-                pack=composite.pack_coo,
+                unpack=sparse.unpack_coo,
+                pack=sparse.pack_coo,
                 pack_copies=frozenset({"indices"}),
             ),
             samples=Samples(variants=samples.COO),
@@ -183,11 +167,11 @@ def _sparse_format(layout: str) -> Format:
             layout=layout.removeprefix("sparse_"),
             format="torch",
             roles={**roles, "pointers": "index_dtype"},
-            unpack=composite.unpack_compressed,
+            unpack=sparse.unpack_compressed,
             fast_unpack=None
             if layout in _BLOCKS
-            else partial(composite.fast_unpack_rows, f"torch.{layout}"),
-            pack=partial(composite.pack_compressed, layout),
+            else partial(sparse.fast_unpack_compressed, f"torch.{layout}"),
+            pack=partial(sparse.pack_compressed, layout),
         ),
         samples=Samples(variants=samples.SPARSE),
         index_dtypes=frozenset({"int32", "int64"}),
@@ -223,8 +207,8 @@ def _conversions() -> Iterable[Conversion]:
     ]
 
 
-def _step(name: str, function: Any, **fields: Any) -> Conversion:
-    """Return a step from dense tensors to dense tensors, on any device unless said otherwise."""
+def _step(name: str, function: TensorFunction, **fields: Any) -> Conversion:
+    """Return a step from dense tensors to dense tensors, on any device unless told otherwise."""
     return Conversion("torch", "torch", function, **{"devices": None, "name": name, **fields})
 
 
@@ -261,50 +245,67 @@ def _views() -> Iterable[Conversion]:
 
 
 def _copies() -> Iterable[Conversion]:
-    """Return the steps that write the same numbers, on the device or on another."""
-    strided: dict[str, Any] = {"takes": _LAYOUT | _GRAD, "effects": _COPY}
-    block: dict[str, Any] = {"takes": _BLOCK | _GRAD, "effects": _COPY}
-    yield from _everywhere("clone", dense.clone, 1.9e10, 1.5e11, **block)
-    yield from _everywhere("contiguous", dense.clone, 6e9, 8e10, requires=_GAPS, **strided)
-    lazy: dict[str, Any] = {"drops": _LAZY, "effects": _COPY, "into": dense.fill}
+    """Return the steps that write the same numbers, on the same device or on another."""
+    of_block = partial(_everywhere, takes=_BLOCK | _GRAD, effects=COPY)
+    of_any_layout = partial(_everywhere, takes=_LAYOUT | _GRAD, effects=COPY)
+    yield from of_block("clone", dense.clone, 1.9e10, 1.5e11)
+    yield from of_any_layout("contiguous", dense.clone, 6e9, 8e10, requires=_GAPS)
+    resolving = partial(_everywhere, drops=_LAZY, effects=COPY, into=dense.fill)
     for name, trait in (("resolve_conj", _CONJ), ("resolve_neg", _NEG)):
-        taken = {"takes": _BLOCK | _GRAD | _LAZY, "requires": trait}
-        yield from _everywhere(name, dense.resolve, 1.6e10, 1.5e11, **taken, **lazy)
-        taken = {"takes": _CARRIES, "requires": trait | _GAPS, "adds": _GAPS}
-        kept = dense.resolve_in_order
-        yield from _everywhere(f"{name}_in_order", kept, 1.6e10, 1e11, **taken, **lazy)
-    written: dict[str, Any] = {**strided, "cost": Cost(2e-6, 2e10)}
-    yield _step("materialize_zeros", dense.clone, requires=_ZERO, drops=_ZERO, **written)
+        yield from resolving(
+            name, dense.resolve, 1.6e10, 1.5e11, takes=_BLOCK | _GRAD | _LAZY, requires=trait
+        )
+        yield from resolving(
+            f"{name}_in_order",
+            dense.resolve_in_order,
+            1.6e10,
+            1e11,
+            takes=_CARRIES,
+            requires=trait | _GAPS,
+            adds=_GAPS,
+        )
+    yield _step(
+        "materialize_zeros",
+        dense.clone,
+        takes=_LAYOUT | _GRAD,
+        requires=_ZERO,
+        drops=_ZERO,
+        effects=COPY,
+        cost=Cost(2e-6, 2e10),
+    )
     yield from _moves(_step, dense.move, _LAYOUT | _GRAD, frozenset(_DEVICES))
 
 
 def _everywhere(
-    name: str, function: Any, speed: float, cached: float, **fields: Any
+    name: str, function: TensorFunction, speed: float, cached: float, **fields: Any
 ) -> Iterable[Conversion]:
-    """Return a step with its speeds on the host, and with that of an accelerator.
+    """Return a step with its speeds on the host, and again with that of an accelerator.
 
-    The latter is assumed, not measured: half of what the memory of current ones can do.
+    The latter is assumed, not measured: it is half of what the memory of current ones can do.
     """
-    yield _step(name, function, devices=_CPU, cost=Cost(1.5e-6, speed, cached), **fields)
+    yield _step(name, function, devices=CPU, cost=Cost(1.5e-6, speed, cached), **fields)
     yield _step(name, function, devices=_ACCELERATORS, cost=Cost(1e-5, 1e12), **fields)
 
 
 def _moves(
-    make: Callable[..., Conversion], function: Any, takes: frozenset[str], devices: frozenset[str]
+    make: Callable[..., Conversion],
+    function: TensorFunction,
+    takes: frozenset[str],
+    devices: frozenset[str],
 ) -> Iterable[Conversion]:
-    """Return the steps to other devices; there is no 64-bit floating point on MPS."""
+    """Return the steps to other devices. MPS has no 64-bit floating point."""
     for name, dtypes, to_devices in (
         (function.__name__, DTYPE_NAMES, devices - _MPS),
-        (f"{function.__name__}_to_mps", DTYPE_NAMES - _NOT_MPS, devices & _MPS),
+        (f"{function.__name__}_to_mps", DTYPE_NAMES - _NOT_ON_MPS, devices & _MPS),
     ):
         yield make(
             name=name,
             function=function,
             dtypes=dtypes,
             takes=takes,
-            changes=frozenset({"device"}),
+            changes=DEVICE,
             result=Result(devices=to_devices),
-            effects=_TRANSFER,
+            effects=TRANSFER,
             cost=_WIRE,
         )
 
@@ -312,77 +313,92 @@ def _moves(
 def _casts() -> Iterable[Conversion]:
     """Return the casts.
 
-    Complex numbers stay complex: torch would drop half of each, with a warning. On the host those
-    casts are left out of which NumPy makes other numbers, so that it does not matter who casts.
+    Complex numbers stay complex: torch would drop their imaginary parts with a warning. On the
+    host, casts are left out where NumPy makes other numbers, so that it does not matter which
+    library casts.
     """
     for name, source, target, speed, cached in (
         ("cast", _WHOLE, DTYPE_NAMES - _CLIPPED, 1.9e10, 1.2e11),
-        ("cast_real", _REAL - _WHOLE - _SLOW - _DOUBLE, _REALS, 1.9e10, 1.2e11),
-        ("cast_double", _DOUBLE, _REALS - {"float16"}, 1.9e10, 1.2e11),
-        ("cast_narrow", _SLOW, _REALS, 2e9, 5e9),
+        ("cast_real", _REAL - _WHOLE - _SLOW - _DOUBLE, _CAST_REALS, 1.9e10, 1.2e11),
+        ("cast_double", _DOUBLE, _CAST_REALS - {"float16"}, 1.9e10, 1.2e11),
+        ("cast_narrow", _SLOW, _CAST_REALS, 2e9, 5e9),
         ("cast_complex", _COMPLEX, _COMPLEX, 1.9e10, 1.2e11),
     ):
-        pairs: dict[str, Any] = {"dtypes": source, "result": Result(dtypes=target), "devices": _CPU}
-        taken = _BLOCK | _GRAD
-        yield _cast(name, cost=Cost(2e-6, speed, cached), takes=taken, **pairs)
-        # torch walks what is strided one by one.
-        cost, taken = Cost(2e-6, min(speed, 3e9), min(cached, 2.5e10)), _LAYOUT | _GRAD
-        yield _cast(f"{name}_strided", cost=cost, takes=taken, requires=_GAPS, **pairs)
-        # Where any order will do, it is that of the tensor; elements that repeat have none.
-        taken -= {"broadcast"}
-        kept: dict[str, Any] = {"takes": taken, "requires": _GAPS, "adds": _GAPS, **pairs}
-        cost = Cost(2e-6, speed, min(cached, 1e11))
-        yield _cast(f"{name}_in_order", dense.cast_in_order, cost=cost, **kept)
+        cast = partial(_cast, dtypes=source, result=Result(dtypes=target), devices=CPU)
+        yield cast(name, takes=_BLOCK | _GRAD, cost=Cost(2e-6, speed, cached))
+        yield cast(
+            f"{name}_strided",
+            takes=_LAYOUT | _GRAD,
+            requires=_GAPS,
+            # torch walks strided elements one by one.
+            cost=Cost(2e-6, min(speed, 3e9), min(cached, 2.5e10)),
+        )
+        # Where any order will do, the result keeps that of the tensor; repeated elements have none.
+        yield cast(
+            f"{name}_in_order",
+            dense.cast_in_order,
+            takes=_LAYOUT - {"broadcast"} | _GRAD,
+            requires=_GAPS,
+            adds=_GAPS,
+            cost=Cost(2e-6, speed, min(cached, 1e11)),
+        )
     yield from _casts_as_numpy()
-    there = partial(_cast, devices=_ACCELERATORS, takes=_LAYOUT | _GRAD, cost=Cost(1e-5, 1e12))
-    yield there("cast_there", dtypes=_REAL, result=Result(dtypes=DTYPE_NAMES))
-    yield there("cast_complex_there", dtypes=_COMPLEX, result=Result(dtypes=_COMPLEX))
+    on_device = partial(_cast, devices=_ACCELERATORS, takes=_LAYOUT | _GRAD, cost=Cost(1e-5, 1e12))
+    yield on_device("cast_there", dtypes=_REAL, result=Result(dtypes=DTYPE_NAMES))
+    yield on_device("cast_complex_there", dtypes=_COMPLEX, result=Result(dtypes=_COMPLEX))
 
 
 def _casts_as_numpy() -> Iterable[Conversion]:
-    """Return, for tensors in graphs, the casts on the host of which torch makes other numbers."""
-    make = partial(_cast, function=dense.cast_as_numpy, devices=_CPU, requires=_GRAD, takes=_LAYOUT)
-    clipped = _NUMPY & _REAL - _WHOLE
-    cost = Cost(3e-6, 2e9)
-    yield make("cast_as_numpy", dtypes=clipped, result=Result(dtypes=_CLIPPED), cost=cost)
+    """Return, for tensors in graphs, the casts on the host for which torch makes other numbers."""
+    cast = partial(
+        _cast,
+        function=dense.cast_as_numpy,
+        devices=CPU,
+        takes=_LAYOUT,
+        requires=_GRAD,
+        cost=Cost(3e-6, 2e9),
+    )
+    yield cast(
+        "cast_as_numpy", dtypes=_NUMPY_DTYPES & _REAL - _WHOLE, result=Result(dtypes=_CLIPPED)
+    )
     half = frozenset({"float16"})
-    yield make("cast_double_as_numpy", dtypes=_DOUBLE, result=Result(dtypes=half), cost=cost)
+    yield cast("cast_double_as_numpy", dtypes=_DOUBLE, result=Result(dtypes=half))
 
 
-def _cast(name: str, function: Any = dense.cast, **fields: Any) -> Conversion:
-    return _step(name, function, changes=_DTYPE, effects=_COPY, **fields)
+def _cast(name: str, function: TensorFunction = dense.cast, **fields: Any) -> Conversion:
+    return _step(name, function, changes=DTYPE, effects=COPY, **fields)
 
 
 def _numpy() -> Iterable[Conversion]:
     """Return the hand-offs between tensors and arrays."""
-    wide, bits = Cost(5e-7), Cost(1.2e-6)
-    out: dict[str, Any] = {"takes": _LAYOUT, "fast_path": dense.numpy_fast_path}
-    back: dict[str, Any] = {"takes": _SHAREABLE, "fast_path": dense.torch_fast_path}
-    yield from (
-        Conversion("torch", "numpy", dense.tensor_to_numpy, dtypes=_NUMPY, cost=wide, **out),
-        Conversion("torch", "numpy", dense.bits_to_numpy, dtypes=BIT_DTYPES, cost=bits, **out),
-        Conversion("numpy", "torch", dense.numpy_to_torch, dtypes=_NUMPY, cost=wide, **back),
-        Conversion("numpy", "torch", dense.bits_to_torch, dtypes=BIT_DTYPES, cost=bits, **back),
-        Conversion(
-            "numpy",
-            "torch",
-            dense.copy_into_torch,
-            takes=_SHAREABLE - _GAPS,
-            effects=_COPY,
-            cost=Cost(4e-6, 1.9e10, 1.2e11),
-        ),
-        Conversion(
-            "torch",
-            "numpy",
-            dense.download,
-            dtypes=DTYPE_NAMES - {"complex32"},
-            devices=_ACCELERATORS,
-            takes=_LAYOUT,
-            changes=frozenset({"device"}),
-            result=Result(devices=_CPU),
-            effects=_TRANSFER,
-            cost=_WIRE,
-        ),
+    to_numpy = partial(Conversion, "torch", "numpy", takes=_LAYOUT, fast_path=dense.numpy_fast_path)
+    to_torch = partial(
+        Conversion, "numpy", "torch", takes=_SHAREABLE, fast_path=dense.torch_fast_path
+    )
+    as_is, as_bits = Cost(5e-7), Cost(1.2e-6)
+    yield to_numpy(dense.tensor_to_numpy, dtypes=_NUMPY_DTYPES, cost=as_is)
+    yield to_numpy(dense.bits_to_numpy, dtypes=BIT_DTYPES, cost=as_bits)
+    yield to_torch(dense.numpy_to_torch, dtypes=_NUMPY_DTYPES, cost=as_is)
+    yield to_torch(dense.bits_to_torch, dtypes=BIT_DTYPES, cost=as_bits)
+    yield Conversion(
+        "numpy",
+        "torch",
+        dense.copy_into_torch,
+        takes=_SHAREABLE - _GAPS,
+        effects=COPY,
+        cost=Cost(4e-6, 1.9e10, 1.2e11),
+    )
+    yield Conversion(
+        "torch",
+        "numpy",
+        dense.download,
+        dtypes=DTYPE_NAMES - {"complex32"},
+        devices=_ACCELERATORS,
+        takes=_LAYOUT,
+        changes=DEVICE,
+        result=Result(devices=CPU),
+        effects=TRANSFER,
+        cost=_WIRE,
     )
     upload = partial(Conversion, "numpy", "torch")
     yield from _moves(upload, dense.upload, _SHAREABLE, _ACCELERATORS)
@@ -406,7 +422,7 @@ def _protocols() -> Iterable[Conversion]:
             "cuda_array_interface",
             "torch",
             dense.from_cuda_array_interface,
-            dtypes=_NUMPY,
+            dtypes=_NUMPY_DTYPES,
             devices=frozenset({"cuda"}),
             takes=_SHAREABLE - {"readonly"},
             cost=Cost(1e-5),
@@ -414,17 +430,19 @@ def _protocols() -> Iterable[Conversion]:
     ]
 
 
-def _sparse(source: str, target: str, name: str, function: Any, **fields: Any) -> Conversion:
+def _between(
+    source: str, target: str, name: str, function: TensorFunction, **fields: Any
+) -> Conversion:
     """Return a step from or to a sparse layout; ``""`` stands for the dense one."""
-    start, end = (f"torch.{one}" if one else "torch" for one in (source, target))
+    start, end = (f"torch.{layout}" if layout else "torch" for layout in (source, target))
     return Conversion(start, end, function, **{"devices": None, "name": name, **fields})
 
 
 def _sparse_steps() -> Iterable[Conversion]:
     """Return the steps that keep a layout."""
     for layout in _LAYOUTS:
-        keep = partial(_sparse, layout, layout)
-        yield keep(
+        within = partial(_between, layout, layout)
+        yield within(
             "detach",
             dense.detach,
             takes=_SHAPED | _GAPS,
@@ -432,72 +450,82 @@ def _sparse_steps() -> Iterable[Conversion]:
             drops=_GRAD,
             effects=frozenset({"detach"}),
         )
-        yield from _moves(keep, dense.move, _SHAPED | _GRAD, frozenset(_DEVICES))
-        tidy: dict[str, Any] = {"requires": _GAPS, "drops": _GAPS, "effects": _COPY}
-        cost = Cost(8e-6, 1.2e10)
-        yield keep("compact", composite.compact, takes=_SHAPED, shares=True, cost=cost, **tidy)
-    # In a graph torch has to do it, which leaves the indices in an order of its own.
-    for graph, gaps in ((_NONE, _NONE), (_GRAD, _GAPS)):
-        yield _sparse(
+        yield from _moves(within, dense.move, _SHAPED | _GRAD, frozenset(_DEVICES))
+        yield within(
+            "compact",
+            sparse.compact,
+            takes=_SHAPED,
+            requires=_GAPS,
+            drops=_GAPS,
+            effects=COPY,
+            shares=True,
+            cost=Cost(8e-6, 1.2e10),
+        )
+    # In a graph torch itself has to do it, and leaves the indices in an order of its own.
+    for in_graph, gaps in ((EMPTY, EMPTY), (_GRAD, _GAPS)):
+        yield _between(
             "sparse_coo",
             "sparse_coo",
             "coalesce",
-            composite.coalesce,
+            sparse.coalesce,
             dtypes=_SPARSE_MATH,
             takes=_GAPS | {"hybrid"},
-            requires=_UNCOALESCED | graph,
+            requires=_UNCOALESCED | in_graph,
             drops=_UNCOALESCED,
             adds=gaps,
-            effects=_COPY,
+            effects=COPY,
             cost=Cost(2e-5, 0.85e9),
         )
 
 
 def _densifying() -> Iterable[Conversion]:
-    """Return the steps from sparse to dense, in torch's memory and, where it can, in NumPy's."""
+    """Return the steps from sparse to dense, into torch's memory and, where it can, NumPy's."""
     for layout in _LAYOUTS:
-        yield _sparse(
+        yield _between(
             layout,
             "",
             "densify",
-            composite.densify,
+            sparse.densify,
             dtypes=_SPARSE_MATH,
             takes=_SHAPED | _GRAD | _GAPS,
             drops=_SHAPED,
             effects=frozenset({"densify"}),
             cost=Cost(1e-5, 1.2e9) if layout in _BLOCKS else Cost(5e-6, 3.2e9, 1e10),
         )
-        if layout not in _BLOCKS:  # torch adds no blocks to an array
-            into = partial(
-                _sparse,
+        if layout not in _BLOCKS:  # torch adds no blocks to a dense tensor
+            densify_into = partial(
+                _between,
                 layout,
                 "",
-                function=composite.densify_into,
+                function=sparse.densify_into,
                 dtypes=_SPARSE_MATH - {"complex32"},
-                devices=_CPU,
+                devices=CPU,
                 takes=_GAPS,
                 effects=frozenset({"densify"}),
             )
-            yield into("densify_into", cost=Cost(5e-6, 1e10, 5e10))
+            yield densify_into("densify_into", cost=Cost(5e-6, 1e10, 5e10))
             if layout == "sparse_coo":
-                loose: dict[str, Any] = {"requires": _UNCOALESCED, "drops": _UNCOALESCED}
-                yield into("densify_loose_into", cost=Cost(2e-5, 1.5e9), **loose)
+                yield densify_into(
+                    "densify_loose_into",
+                    requires=_UNCOALESCED,
+                    drops=_UNCOALESCED,
+                    cost=Cost(2e-5, 1.5e9),
+                )
 
 
 def _layout_changes() -> Iterable[Conversion]:
     """Return the steps from dense to sparse, and between the sparse layouts."""
-    matrix = frozenset({2})
     for target in sorted(_BLOCKS):
-        yield _sparse(
+        yield _between(
             "",
             target,
             f"dense_to_{target}",
-            partial(composite.to_blocks, target),
+            partial(sparse.to_blocks, target),
             dtypes=_SPARSE_MATH,
             takes=_GRAD | _LAYOUT,
-            ndims=matrix,
+            ndims=_MATRIX,
             result=Result(index_dtype="int64"),
-            effects=_COPY,
+            effects=COPY,
             cost=Cost(1e-4, 1e9),
         )
     for source, target, speed, shares in (
@@ -514,18 +542,18 @@ def _layout_changes() -> Iterable[Conversion]:
         ("sparse_bsc", "sparse_coo", 2e9, True),
     ):
         to_coo = target == "sparse_coo"
-        yield _sparse(
+        yield _between(
             source,
             target,
             f"{source or 'dense'}_to_{target}",
-            partial(composite.to_layout, target),
+            partial(sparse.to_layout, target),
             dtypes=_SPARSE_MATH,
             takes=_GRAD | (_GAPS if source else _LAYOUT),
-            ndims=None if to_coo and not source else matrix,
+            ndims=None if to_coo and not source else _MATRIX,
             # The order of columns and of blocks is not that of coordinates.
-            adds=_UNCOALESCED if to_coo and source not in ("", "sparse_csr") else _NONE,
+            adds=_UNCOALESCED if to_coo and source not in ("", "sparse_csr") else EMPTY,
             result=Result(index_dtype="int64" if to_coo or not source else None),
-            effects=_COPY,
+            effects=COPY,
             shares=shares,
             cost=Cost(2e-5, speed),
         )
@@ -534,39 +562,39 @@ def _layout_changes() -> Iterable[Conversion]:
 def _regroupings() -> Iterable[Conversion]:
     """Return the steps between the two layouts of blocks."""
     for source, target in (("sparse_bsr", "sparse_bsc"), ("sparse_bsc", "sparse_bsr")):
-        yield _sparse(
+        yield _between(
             source,
             target,
             f"{source}_to_{target}",
-            partial(composite.regroup, target),
+            partial(sparse.regroup, target),
             takes=_GAPS,
             drops=_GAPS,
-            ndims=frozenset({2}),
-            effects=_COPY,
+            ndims=_MATRIX,
+            effects=COPY,
             cost=Cost(8e-5, 1e9),
         )
 
 
 def _opaque() -> Iterable[Conversion]:
-    """Return the ways out of torch's layouts that only torch can read."""
+    """Return the ways out of the layouts that torch alone can read."""
     return [
-        _sparse(
+        _between(
             "mkldnn",
             "",
             "mkldnn_to_dense",
-            composite.densify,
+            sparse.densify,
             takes=_GRAD,
-            effects=_COPY,
+            effects=COPY,
             cost=Cost(8e-6, 2e10),
         ),
-        _sparse(
+        _between(
             "quantized",
             "",
             "dequantize",
-            composite.dequantize,
+            quantized.dequantize,
             takes=_GAPS,
             effects=frozenset({"dequantize"}),
             cost=Cost(4e-6, 1.2e10, 5e10),
-            into=composite.dequantize_into,
+            into=quantized.dequantize_into,
         ),
     ]

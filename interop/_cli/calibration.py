@@ -1,4 +1,4 @@
-"""The command ``calibrate``; only imported with the extra ``cli``."""
+"""The command ``calibrate``."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from interop._calibration.measure import calibrate as measure
 from interop._registry import costs as _costs
 from interop._version import __version__
 
-from .output import JSON, bar, fail, line, show_json, told
+from .output import JSON, bar, fail, line, reports_errors, show_json
 
 __all__ = ["calibrate"]
 
 _FILE = typer.Option("--file", help="Where to store it instead of the user's cache.")
-_SECONDS = typer.Option("--seconds", min=1, help="How long to measure at most, about.")
+_SECONDS = typer.Option("--seconds", min=1, help="About how long to measure at most.")
 
 
-@told
+@reports_errors
 def calibrate(
     file: Annotated[Path | None, _FILE] = None,
     as_json: Annotated[bool, JSON] = False,
@@ -32,19 +32,19 @@ def calibrate(
 ) -> None:
     """Measure what each conversion costs on this machine, and store it for later processes.
 
-    What is stored decides which of several ways a conversion takes, never what comes out.
+    The stored costs decide which of several routes a conversion takes, never what comes out.
     """
     path = (
         file
         or _costs.default_file()
-        or fail("INTEROP_CALIBRATION says that no file is to be used; unset it, or pass --file.")
+        or fail("INTEROP_CALIBRATION says not to use a file; unset it, or pass --file.")
     )
     _check_writable(path)
     with bar("calibrating", hidden=as_json) as progress:
-        found = measure(Interop(costs={}), progress, budget=seconds)
-    if not found.costs:
-        fail("nothing could be measured; see 'interop.plugins()' for what is loaded.")
-    text = _costs.encoded(found.costs, **_record(found))
+        calibration = measure(Interop(costs={}), progress, budget=seconds)
+    if not calibration.costs:
+        fail("nothing could be measured; see 'interop plugins' for what is loaded.")
+    text = _costs.encoded(calibration.costs, **_record(calibration))
     try:
         _costs.write(path, text)
     except OSError as error:
@@ -52,33 +52,34 @@ def calibrate(
     if as_json:
         show_json({"file": str(path), **json.loads(text)})
     else:
-        _report(path, found)
+        _report(path, calibration)
 
 
-def _record(found: Calibration) -> dict[str, object]:
+def _record(calibration: Calibration) -> dict[str, object]:
     """Return what is kept beside the costs, for people to read."""
     return {
         "interop": __version__,
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(found.seconds, 1),
-        "skipped": found.skipped,
+        "seconds": round(calibration.seconds, 1),
+        "skipped": calibration.skipped,
     }
 
 
-def _report(path: Path, found: Calibration) -> None:
-    line(f"measured {len(found.costs)} costs in {found.seconds:.0f} s and stored them in {path}")
-    late = sum("no time" in reason for reason in found.skipped.values())
+def _report(path: Path, calibration: Calibration) -> None:
+    count, seconds = len(calibration.costs), calibration.seconds
+    line(f"measured {count} costs in {seconds:.0f} s and stored them in {path}")
+    late = sum("no time" in reason for reason in calibration.skipped.values())
     if late:
-        line(f"{late} were left out for want of time; pass a larger --seconds.")
+        line(f"{late} were left out because time ran out; pass a larger --seconds.")
     if _busy():
         line(
-            "The machine was busy meanwhile, which makes steps on several threads look slow; "
+            "The machine was busy in the meantime, which makes steps on several threads look slow; "
             "calibrate again when it is idle."
         )
 
 
 def _busy() -> bool:
-    """Tell whether others have kept the machine's cores from us."""
+    """Tell whether other processes kept the machine's cores busy."""
     try:
         return os.getloadavg()[0] > (os.cpu_count() or 1)
     except (AttributeError, OSError):
@@ -98,5 +99,5 @@ def _check_writable(path: Path) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> str:
-    said = error.strerror or error
-    return f"{path} cannot be written ({said}); pass --file, or set INTEROP_CALIBRATION."
+    reason = error.strerror or error
+    return f"{path} cannot be written ({reason}); pass --file, or set INTEROP_CALIBRATION."

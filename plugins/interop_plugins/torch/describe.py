@@ -1,13 +1,18 @@
-"""What a torch tensor is, and what it may be in secret, read from its metadata."""
+"""What a torch tensor is, including what its type does not show, read from its metadata."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from interop.plugin import Spec
+from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Spec
 
-from ._torch_compile import shield_all
+from .no_trace import mark_waiting
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 __all__ = ["BIT_DTYPES", "DTYPE_NAMES", "components", "describe", "dtype_name", "memory"]
 
@@ -22,31 +27,21 @@ BIT_DTYPES = frozenset(
         "float8_e8m0fnu",
     }
 )
-#: Every dtype of whole bytes. What torch calls int4, bits8, float4_e2m1fn_x2 … is none of them.
-DTYPE_NAMES = BIT_DTYPES | {
-    "bool",
-    "float16",
-    "float32",
-    "float64",
-    "complex32",
-    "complex64",
-    "complex128",
-    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-}
+#: Every dtype of whole bytes. What torch calls int4, bits8, float4_e2m1fn_x2 … is not among them.
+DTYPE_NAMES = BIT_DTYPES | INTEGERS | REALS | COMPLEX | {"bool", "complex32"}
 
-_NONE: frozenset[str] = frozenset()
 _GRAD = frozenset({"grad"})
 _CODES = {"quint8": "uint8", "qint8": "int8", "qint32": "int32"}
 
 # Filled on first use, so that describing a plain tensor is a few look-ups: torch's two plain types,
 # its layout of plain memory, and by dtype its name, the mask of its alignment, and whether complex.
 _plain_types: set[type] = set()
-_plain_layouts: set[Any] = set()
-_dtypes: dict[Any, tuple[str, int, bool]] = {}
-_devices: dict[Any, str] = {}
+_plain_layouts: set[torch.layout] = set()
+_dtypes: dict[torch.dtype, tuple[str, int, bool]] = {}
+_devices: dict[torch.device, str] = {}
 
 
-def dtype_name(dtype: Any) -> str:
+def dtype_name(dtype: torch.dtype) -> str:
     """Return the name of a `torch.dtype`.
 
     A dtype that only torch has keeps its prefix (``"torch.int4"``), because torch packs or fakes
@@ -57,7 +52,7 @@ def dtype_name(dtype: Any) -> str:
     return plain if plain in DTYPE_NAMES else name
 
 
-def describe(value: Any) -> Spec:
+def describe(value: Tensor) -> Spec:
     """Return the spec of a tensor of any layout.
 
     Parameters
@@ -67,7 +62,7 @@ def describe(value: Any) -> Spec:
     Returns
     -------
     Spec
-        A tensor whose elements cannot be read where its type says has a trait that says why.
+        If the elements cannot be read where the type promises them, a trait says why.
     """
     if type(value) not in _plain_types or value.layout not in _plain_layouts:
         return _describe_rare(value)
@@ -78,7 +73,7 @@ def describe(value: Any) -> Spec:
         device = _devices[value.device]
     except (KeyError, RuntimeError):
         return _describe_rare(value)
-    traits = _GRAD if value.requires_grad else _NONE
+    traits = _GRAD if value.requires_grad else EMPTY
     if (
         not address
         or address & mask
@@ -90,8 +85,8 @@ def describe(value: Any) -> Spec:
     return Spec("torch", name, device, shape, traits, value.nbytes)
 
 
-def _memory_traits(value: Any, address: int, mask: int) -> set[str]:
-    """Return the traits of a tensor of plain memory, at an address of 0 if it has none."""
+def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:
+    """Return the traits of a tensor of plain memory, whose address is 0 if it has none."""
     traits = set()
     if not value.is_contiguous():
         traits.add("noncontiguous")
@@ -106,11 +101,11 @@ def _memory_traits(value: Any, address: int, mask: int) -> set[str]:
     if address & mask:
         traits.add("unaligned")
     if not address:
-        return traits | _missing(value)
+        return traits | _missing_memory(value)
     return traits
 
 
-def _missing(value: Any) -> set[str]:
+def _missing_memory(value: Tensor) -> set[str]:
     """Return why a tensor has no address; an empty one needs none."""
     import torch
 
@@ -123,28 +118,29 @@ def _missing(value: Any) -> set[str]:
     return {"no_storage"} if value.numel() else set()
 
 
-def _describe_rare(value: Any) -> Spec:
+def _describe_rare(value: Tensor) -> Spec:
     """Describe what is not a plain tensor, or the first tensor of its dtype or device."""
     import torch
 
-    shield_all()
+    mark_waiting()
     _learn(torch, value)
     # A subclass may have put code of its own before every attribute.
     with torch._C.DisableTorchFunctionSubclass():
         unreadable = _unreadable(torch, value)
         if unreadable:
             return _describe_unreadable(value, unreadable)
-        own = _NONE if type(value) in _plain_types else frozenset({"subclass"})
+        subclass = EMPTY if type(value) in _plain_types else frozenset({"subclass"})
         if value.layout is not torch.strided:
-            return _describe_layout(torch, value, own)
+            return _describe_layout(torch, value, subclass)
         if value.is_quantized:
-            return _describe_quantized(value, own)
+            return _describe_quantized(value, subclass)
         name, mask, _ = _dtypes.get(value.dtype, (str(value.dtype), 0, False))
-        traits = own | _memory_traits(value, value.data_ptr(), mask) | _grad(value)
+        traits = subclass | _memory_traits(value, value.data_ptr(), mask) | _grad(value)
         return Spec("torch", name, _device(value), tuple(value.shape), traits, value.nbytes)
 
 
-def _learn(torch: Any, value: Any) -> None:
+def _learn(torch: ModuleType, value: Tensor) -> None:
+    """Fill the tables that serve plain tensors."""
     if not _plain_types:
         for name in DTYPE_NAMES:
             dtype = getattr(torch, name, None)  # older versions lack some
@@ -157,15 +153,18 @@ def _learn(torch: Any, value: Any) -> None:
         _device(value)
 
 
-def _device(value: Any) -> str:
+def _device(value: Tensor) -> str:
     device = value.device
     if device not in _devices:
         _devices[device] = str(device)
     return _devices[device]
 
 
-def _unreadable(torch: Any, value: Any) -> frozenset[str]:
-    """Return why the elements of `value` cannot be read from its memory, if they cannot be."""
+def _unreadable(torch: ModuleType, value: Tensor) -> frozenset[str]:
+    """Return why the elements of a tensor cannot be read from its memory, or nothing if they can.
+
+    A class that answers for every operation itself may keep its elements anywhere, and often does.
+    """
     if _is_a(value, "torch._subclasses.fake_tensor", "FakeTensor") or value.device.type == "meta":
         return frozenset({"meta"})
     if value.is_nested:
@@ -176,18 +175,18 @@ def _unreadable(torch: Any, value: Any) -> frozenset[str]:
         return frozenset({"masked", "no_storage"})
     if _is_a(value, "torch.nn.parameter", "UninitializedTensorMixin"):
         return frozenset({"no_storage"})
-    # Who answers for every operation may keep the elements anywhere, and often does.
     if type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         return frozenset({"no_storage"})
-    return _NONE if _has_address(torch, value) else frozenset({"traced"})
+    return EMPTY if _has_address(torch, value) else frozenset({"traced"})
 
 
-def _is_a(value: Any, module: str, name: str) -> bool:
-    found = getattr(sys.modules.get(module), name, None)
-    return found is not None and isinstance(value, found)
+def _is_a(value: Tensor, module: str, name: str) -> bool:
+    """Tell whether a tensor is of a class, which is not imported for the question."""
+    class_ = getattr(sys.modules.get(module), name, None)
+    return class_ is not None and isinstance(value, class_)
 
 
-def _has_address(torch: Any, value: Any) -> bool:
+def _has_address(torch: ModuleType, value: Tensor) -> bool:
     """Tell whether a tensor of plain memory knows where that is."""
     if value.layout is not torch.strided:
         return True
@@ -198,32 +197,31 @@ def _has_address(torch: Any, value: Any) -> bool:
     return True
 
 
-def _describe_unreadable(value: Any, traits: frozenset[str]) -> Spec:
+def _describe_unreadable(value: Tensor, traits: frozenset[str]) -> Spec:
     try:
-        # A size may be a symbol, which stands for no number yet.
+        # A length may be a symbol, which stands for no number yet.
         shape = tuple(n for n in value.shape if type(n) is int)
     except RuntimeError:
         shape = ()
     return Spec("torch", dtype_name(value.dtype), _device(value), shape, traits | _grad(value))
 
 
-def _grad(value: Any) -> frozenset[str]:
-    return _GRAD if value.requires_grad else _NONE
+def _grad(value: Tensor) -> frozenset[str]:
+    return _GRAD if value.requires_grad else EMPTY
 
 
-def _describe_layout(torch: Any, value: Any, traits: frozenset[str]) -> Spec:
+def _describe_layout(torch: ModuleType, value: Tensor, traits: frozenset[str]) -> Spec:
     """Describe a sparse tensor, or one in the opaque layout of oneDNN."""
     traits |= _grad(value)
     name, device, shape = dtype_name(value.dtype), _device(value), tuple(value.shape)
     if value.is_mkldnn:
         return Spec("torch.mkldnn", name, device, shape, traits, value.nbytes)
-    plain = value.detach()
-    values, *indices = components(plain)
-    compressed = value.layout is not torch.sparse_coo
-    found = {
+    values, *indices = components(value.detach())
+    is_compressed = value.layout is not torch.sparse_coo
+    sparse_traits = {
         "hybrid": value.dense_dim() > 0,
-        "batched": compressed and value.ndim - value.dense_dim() > 2,
-        "uncoalesced": not compressed and not value.is_coalesced(),
+        "batched": is_compressed and value.ndim - value.dense_dim() > 2,
+        "uncoalesced": not is_compressed and not value.is_coalesced(),
         "noncontiguous": not all(part.is_contiguous() for part in (values, *indices)),
     }
     return Spec(
@@ -231,14 +229,14 @@ def _describe_layout(torch: Any, value: Any, traits: frozenset[str]) -> Spec:
         name,
         device,
         shape,
-        traits | {trait for trait, holds in found.items() if holds},
+        traits | {trait for trait, holds in sparse_traits.items() if holds},
         values.nbytes + sum(part.nbytes for part in indices),
         values.numel(),
         dtype_name(indices[0].dtype),
     )
 
 
-def _describe_quantized(value: Any, traits: frozenset[str]) -> Spec:
+def _describe_quantized(value: Tensor, traits: frozenset[str]) -> Spec:
     code = dtype_name(value.dtype)
     code = _CODES.get(code.removeprefix("torch."), code)
     if not value.is_contiguous():
@@ -247,7 +245,7 @@ def _describe_quantized(value: Any, traits: frozenset[str]) -> Spec:
     return Spec("torch.quantized", "float32", device, shape, traits, value.nbytes, code_dtype=code)
 
 
-def components(value: Any) -> tuple[Any, ...]:
+def components(value: Tensor) -> tuple[Tensor, ...]:
     """Return the tensors that a tensor is made of, which share its memory.
 
     Parameters
@@ -257,7 +255,8 @@ def components(value: Any) -> tuple[Any, ...]:
     Returns
     -------
     tuple of torch.Tensor
-        Of a sparse tensor its values, its plain indices and, where compressed, its compressed ones.
+        Of a sparse tensor: its values, its plain indices and, if it is compressed, its pointers.
+        Any other tensor is its own only component.
     """
     layout = str(value.layout)
     if layout == "torch.sparse_coo":
@@ -269,8 +268,8 @@ def components(value: Any) -> tuple[Any, ...]:
     return (value,)
 
 
-def memory(value: Any) -> tuple[tuple[int, int], ...]:
-    """Return the address and the length of every stretch of memory a tensor lies in."""
+def memory(value: Tensor) -> tuple[tuple[int, int], ...]:
+    """Return the address and the length in bytes of every stretch of memory a tensor lies in."""
     if value.is_mkldnn:
         return ()
     parts = components(value.detach())
@@ -278,6 +277,6 @@ def memory(value: Any) -> tuple[tuple[int, int], ...]:
     return tuple(_extent(part) for part in parts if part.numel() and part.data_ptr())
 
 
-def _extent(part: Any) -> tuple[int, int]:
+def _extent(part: Tensor) -> tuple[int, int]:
     reach = sum((n - 1) * step for n, step in zip(part.shape, part.stride(), strict=True))
     return part.data_ptr(), (reach + 1) * part.itemsize

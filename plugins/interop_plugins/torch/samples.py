@@ -1,20 +1,22 @@
-"""Odd tensors, of the same numbers as a plain one: to try conversions out."""
+"""Odd tensors with the numbers of a plain one, to try conversions out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from interop.plugin import Declined
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
+
+    Variants = Mapping[str, Callable[[Tensor], Tensor]]
 
 __all__ = ["COO", "DENSE", "QUANTIZED", "SPARSE", "mkldnn"]
 
 
-def grad(value: torch.Tensor) -> torch.Tensor:
+def grad(value: Tensor) -> Tensor:
     """Return a leaf of an autograd graph."""
     if not (value.is_floating_point() or value.is_complex()):
         msg = f"torch has no gradients of {value.dtype}"
@@ -22,35 +24,40 @@ def grad(value: torch.Tensor) -> torch.Tensor:
     return value.detach().requires_grad_()
 
 
-def conj(value: torch.Tensor) -> torch.Tensor:
+def conj(value: Tensor) -> Tensor:
     """Return the lazy conjugate of the conjugate."""
     if not value.is_complex():
-        msg = f"torch conjugates no {value.dtype}"
+        msg = f"torch does not conjugate {value.dtype}"
         raise Declined(msg)
     return value.conj().resolve_conj().conj()
 
 
-def neg(value: torch.Tensor) -> torch.Tensor:
+def neg(value: Tensor) -> Tensor:
     """Return the lazy negation of the negation."""
     import torch
 
     return torch._neg_view(torch._neg_view(value).resolve_neg())
 
 
-def noncontiguous(value: torch.Tensor) -> torch.Tensor:
-    """Return the tensor in the opposite order of axes, or with gaps if it has but one."""
+def noncontiguous(value: Tensor) -> Tensor:
+    """Return the tensor in the opposite order of axes, or with gaps if only one axis is long."""
     import torch
 
     if not value.dim() or value.numel() < 2:
         msg = f"a tensor of shape {tuple(value.shape)} has no strides of its own"
         raise Declined(msg)
     if sum(n > 1 for n in value.shape) > 1:
-        axes = tuple(range(value.dim()))[::-1]
-        return value.permute(axes).contiguous().permute(axes)
+        return reversed_axes(value)
     return torch.stack([value, value], -1)[..., 0]
 
 
-def broadcast(value: torch.Tensor) -> torch.Tensor:
+def reversed_axes(value: Tensor) -> Tensor:
+    """Return the tensor stored in the opposite order of axes."""
+    axes = tuple(range(value.dim()))[::-1]
+    return value.permute(axes).contiguous().permute(axes)
+
+
+def broadcast(value: Tensor) -> Tensor:
     """Return the first element along the longest axis, over and over."""
     if not value.dim() or value.numel() < 2:
         msg = f"a tensor of shape {tuple(value.shape)} has nothing to repeat"
@@ -59,8 +66,8 @@ def broadcast(value: torch.Tensor) -> torch.Tensor:
     return value.narrow(axis, 0, 1).expand(value.shape)
 
 
-def unaligned(value: torch.Tensor) -> torch.Tensor:
-    """Return a tensor one byte beside its alignment."""
+def unaligned(value: Tensor) -> Tensor:
+    """Return a tensor one byte off its alignment."""
     import numpy as np
     import torch
 
@@ -71,39 +78,39 @@ def unaligned(value: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(memory.view(carrier)).view(value.dtype).reshape(value.shape)
 
 
-def subclass(value: torch.Tensor) -> torch.Tensor:
+def subclass(value: Tensor) -> Tensor:
     """Return the tensor as one of a subclass."""
-    made: torch.Tensor = value.as_subclass(_subclass())
-    return made
+    tensor: Tensor = value.as_subclass(_subclass())
+    return tensor
 
 
 @cache
-def _subclass() -> Any:
+def _subclass() -> type[Tensor]:
     import torch
 
     return type("Sample", (torch.Tensor,), {})
 
 
-def zero_tensor(value: torch.Tensor) -> torch.Tensor:
+def zero_tensor(value: Tensor) -> Tensor:
     """Return zeros that are not stored, of the shape of a tensor."""
     import torch
 
-    zeros: torch.Tensor = torch._efficientzerotensor(value.shape, dtype=value.dtype)
+    zeros: Tensor = torch._efficientzerotensor(value.shape, dtype=value.dtype)
     return zeros
 
 
-def meta(value: torch.Tensor) -> torch.Tensor:
-    """Return a tensor with no data, of the shape of another."""
+def meta(value: Tensor) -> Tensor:
+    """Return a tensor without data, of the shape of another."""
     return value.to("meta")
 
 
-def uncoalesced(value: torch.Tensor) -> torch.Tensor:
-    """Return a COO tensor in the reverse order, its first coordinate held twice."""
+def uncoalesced(value: Tensor) -> Tensor:
+    """Return a COO tensor in the reverse order, which holds its first coordinate twice."""
     import torch
 
     indices, values = value._indices().flip(1), value._values().flip(0)
     if not values.shape[0]:
-        msg = "a COO tensor with no elements is coalesced"
+        msg = "a COO tensor without elements is coalesced"
         raise Declined(msg)
     indices = torch.cat([indices, indices[:, :1]], 1)
     values = torch.cat([values, torch.zeros_like(values[:1])])
@@ -112,23 +119,17 @@ def uncoalesced(value: torch.Tensor) -> torch.Tensor:
     )
 
 
-def hybrid(value: torch.Tensor) -> torch.Tensor:
+def hybrid(value: Tensor) -> Tensor:
     """Return a COO tensor whose stored elements are rows."""
     return value.to_dense().to_sparse(1)
 
 
-def gaps(value: torch.Tensor) -> torch.Tensor:
-    """Return a quantized tensor in the opposite order of axes."""
-    axes = tuple(range(value.dim()))[::-1]
-    return value.permute(axes).contiguous().permute(axes)
-
-
-def mkldnn(value: torch.Tensor) -> torch.Tensor:
+def mkldnn(value: Tensor) -> Tensor:
     """Return a tensor in the opaque layout of oneDNN."""
     return value.to_mkldnn()
 
 
-DENSE: Mapping[str, Callable[[Any], Any]] = {
+DENSE: Variants = {
     "noncontiguous": noncontiguous,
     "broadcast": broadcast,
     "unaligned": unaligned,
@@ -139,10 +140,6 @@ DENSE: Mapping[str, Callable[[Any], Any]] = {
     "subclass": subclass,
     "grad": grad,
 }
-SPARSE: Mapping[str, Callable[[Any], Any]] = {"grad": grad}
-COO: Mapping[str, Callable[[Any], Any]] = {
-    "hybrid": hybrid,
-    "uncoalesced": uncoalesced,
-    **SPARSE,
-}
-QUANTIZED: Mapping[str, Callable[[Any], Any]] = {"noncontiguous": gaps}
+SPARSE: Variants = {"grad": grad}
+COO: Variants = {"hybrid": hybrid, "uncoalesced": uncoalesced, **SPARSE}
+QUANTIZED: Variants = {"noncontiguous": reversed_axes}

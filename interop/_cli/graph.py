@@ -1,0 +1,110 @@
+"""The command ``graph``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from interop._api.default import default
+
+from .drawing import dot, mermaid
+from .network import Network, network, routes
+from .output import JSON, bar, fail, line, misused, reports_errors
+from .page import page
+
+__all__ = ["graph"]
+
+
+class Drawing(StrEnum):
+    """How the graph can be drawn."""
+
+    svg = "svg"
+    png = "png"
+    pdf = "pdf"
+    mermaid = "mermaid"
+    dot = "dot"
+    html = "html"
+    json = "json"
+
+
+#: What Graphviz makes of the text for it.
+_PICTURES = (Drawing.svg, Drawing.png, Drawing.pdf)
+_SUFFIXES = {".mmd": "mermaid", ".gv": "dot"}
+_NO_GRAPHVIZ = (
+    "Graphviz is not installed, which draws {kind}: install it "
+    "(apt install graphviz, brew install graphviz), or pass --as html, mermaid, dot or json."
+)
+
+_DRAWING = typer.Option("--as", help="What to draw; by default what the file's name ends with.")
+_FILE = typer.Option("--file", "-o", help="Where to write it instead of standard output.")
+
+
+@reports_errors
+def graph(
+    kind: Annotated[Drawing | None, _DRAWING] = None,
+    file: Annotated[Path | None, _FILE] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Draw the formats and the conversions between them.
+
+    As SVG, PNG or PDF, which needs Graphviz; as Mermaid or DOT; or as one HTML page that shows the
+    route and its cost for each pair.
+    """
+    kind = Drawing.json if as_json else kind or _kind_of(file)
+    drawing = _drawing(kind, quiet=file is None)
+    if file is None:
+        typer.echo(drawing, nl=False)
+        return
+    try:
+        file.write_bytes(drawing)
+    except OSError as error:
+        fail(f"{file} cannot be written ({error.strerror or error}); pass another --file.")
+    line(f"wrote {file}")
+
+
+def _kind_of(file: Path | None) -> Drawing:
+    """Return what the name of a file asks for."""
+    if file is None:
+        return Drawing.svg
+    suffix = file.suffix.lower()
+    name = _SUFFIXES.get(suffix, suffix[1:])
+    if name not in set(Drawing):
+        kinds = ", ".join(Drawing)
+        misused(f"{file} does not say what to draw; pass --as with one of {kinds}.")
+    return Drawing(name)
+
+
+def _drawing(kind: Drawing, *, quiet: bool) -> bytes:
+    shown = network(default)
+    if kind in _PICTURES:
+        return _picture(dot(shown), kind)
+    return f"{_text(shown, kind, quiet=quiet)}\n".encode()
+
+
+def _text(shown: Network, kind: Drawing, *, quiet: bool) -> str:
+    if kind is Drawing.html:
+        with bar("planning", hidden=quiet) as progress:
+            return page(shown, routes(default, shown, progress))
+    if kind is Drawing.json:
+        return json.dumps(shown.as_dict(), indent=1, ensure_ascii=False)
+    return mermaid(shown) if kind is Drawing.mermaid else dot(shown)
+
+
+def _picture(text: str, kind: Drawing) -> bytes:
+    """Return what Graphviz draws."""
+    program = shutil.which("dot")
+    if program is None:
+        misused(_NO_GRAPHVIZ.format(kind=kind.upper()))
+    process = subprocess.run(
+        [program, f"-T{kind}"], input=text.encode(), capture_output=True, check=False
+    )
+    if process.returncode:
+        reason = " ".join(process.stderr.decode(errors="replace").split())
+        fail(f"Graphviz ended with {process.returncode}: {reason}")
+    return process.stdout

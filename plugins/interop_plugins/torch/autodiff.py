@@ -1,0 +1,113 @@
+"""Functions of other frameworks inside torch's autograd, and torch's functions inside theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+from interop.errors import RefusedError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    #: Of tensors, to a list of tensors.
+    Function = Callable[[Sequence[Tensor]], list[Tensor]]
+    #: Of cotangents, to gradients; None stands for zeros.
+    Pullback = Callable[[Sequence[Tensor | None]], list[Tensor | None]]
+
+__all__ = ["attach", "vjp"]
+
+
+def vjp(function: Function, arrays: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
+    """Call a function of tensors, and return its outputs and what maps cotangents to gradients.
+
+    The tensors are taken without their history.
+    """
+    import torch
+
+    inputs = [array.detach() for array in arrays]
+    with torch.enable_grad():
+        inputs = [
+            tensor.requires_grad_() if _differentiable(tensor) else tensor for tensor in inputs
+        ]
+        outputs = function(inputs)
+    leaves = [tensor for tensor in inputs if tensor.requires_grad]
+    tied = [n for n, output in enumerate(outputs) if output.requires_grad]
+
+    def pullback(cotangents: Sequence[Tensor | None]) -> list[Tensor | None]:
+        used = [n for n in tied if cotangents[n] is not None]
+        gradients: Iterator[Tensor | None] = repeat(None)
+        if used and leaves:
+            gradients = iter(
+                torch.autograd.grad(
+                    [outputs[n] for n in used],
+                    leaves,
+                    [_conjugate(cotangents[n]) for n in used],
+                    retain_graph=True,  # a Jacobian is asked for row by row
+                    allow_unused=True,
+                )
+            )
+        return [_conjugate(next(gradients)) if tensor.requires_grad else None for tensor in inputs]
+
+    return [output.detach() for output in outputs], pullback
+
+
+def attach(
+    plain: Function,
+    forward: Callable[[Sequence[Tensor]], tuple[list[Tensor], Pullback]],
+    arrays: Sequence[Tensor],
+) -> list[Tensor]:
+    """Return what a function makes of tensors, as one node of the autograd graph."""
+    import torch
+
+    if torch.is_grad_enabled() and any(array.requires_grad for array in arrays):
+        apply: Callable[..., tuple[Tensor, ...]] = _node().apply
+        return list(apply(forward, *arrays))
+    return plain([array.detach() for array in arrays])
+
+
+@cache
+def _node() -> type[torch.autograd.Function]:
+    import torch
+
+    class Foreign(torch.autograd.Function):
+        """A function of another framework."""
+
+        @staticmethod
+        def forward(ctx: Any, forward: Any, *arrays: Tensor) -> tuple[Tensor, ...]:
+            ctx.set_materialize_grads(False)
+            outputs, ctx.pullback = forward([array.detach() for array in arrays])
+            ctx.mark_non_differentiable(
+                *(output for output in outputs if not _differentiable(output))
+            )
+            return tuple(outputs)
+
+        @staticmethod
+        def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Tensor | None, ...]:
+            if torch.is_grad_enabled():  # `once_differentiable` lets it pass as a constant
+                msg = (
+                    "a function of another framework is differentiated once; leave out "
+                    "create_graph=True, or compute the second derivative inside the function."
+                )
+                raise RefusedError(msg)
+            gradients = ctx.pullback([_conjugate(cotangent) for cotangent in cotangents])
+            return (None, *map(_conjugate, gradients))
+
+    return Foreign
+
+
+def _differentiable(tensor: Tensor) -> bool:
+    return tensor.dtype.is_floating_point or tensor.dtype.is_complex
+
+
+def _conjugate(gradient: Tensor | None) -> Tensor | None:
+    """Go between the conventions: torch's gradient is the conjugate of the transposed Jacobian's.
+
+    https://docs.pytorch.org/docs/stable/notes/autograd.html, "Autograd for Complex Numbers".
+    """
+    if gradient is None or not gradient.is_complex():
+        return gradient
+    return gradient.conj().resolve_conj()

@@ -1,0 +1,199 @@
+"""torch's own quantized tensors: unpacked, packed and dequantized."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from interop.plugin import Declined, Parts
+
+from .dense import fill, fresh, quietly
+from .describe import dtype_name
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+__all__ = ["dequantize", "dequantize_into", "fast_unpack", "pack", "unpack"]
+
+_DEPRECATED = "torch.quantize_per_tensor, torch.quantize_per_channel and other quantized"
+
+#: Elements from which on torch would dequantize into small pages that the system has to find anew,
+#: rows from which on it is done by rows, and elements that are done at a time.
+_MANY, _ROWS, _PIECE = 2**23, 8, 2**19
+_QUANTIZED = {"uint8": "quint8", "int8": "qint8", "int32": "qint32"}
+
+
+class _Tools(NamedTuple):
+    """What unpacking a quantized tensor needs: an import statement is slow on every call.
+
+    Parameters
+    ----------
+    blanks : dict of torch.dtype to torch.Tensor
+        For each quantized dtype, an empty tensor of the dtype of its codes.
+    per_tensor : torch.qscheme
+    from_numpy, array : callable
+        torch's and NumPy's functions of these names.
+    """
+
+    blanks: dict[torch.dtype, Tensor]
+    per_tensor: torch.qscheme
+    from_numpy: Callable[[object], Tensor]
+    array: Callable[..., object]
+
+
+@cache
+def _tools() -> _Tools:
+    import numpy as np
+    import torch
+
+    blanks = {
+        getattr(torch, kind): torch.empty(0, dtype=getattr(torch, code), device="cpu")
+        for code, kind in _QUANTIZED.items()
+    }
+    return _Tools(blanks, torch.per_tensor_affine, torch.from_numpy, np.array)
+
+
+def fast_unpack(value: Tensor) -> Any:
+    """Return the components of an ordinary quantized tensor on the host, or `NotImplemented`."""
+    if not value.is_quantized or not value.is_cpu or not value.is_contiguous():
+        return NotImplemented
+    if value.dtype in _tools().blanks:  # others have several codes in a byte
+        return unpack(value)
+    return NotImplemented
+
+
+def unpack(value: Tensor) -> Parts:
+    """Return codes that share the tensor's memory, with their scale and zero point."""
+    tools = _tools()
+    blank = tools.blanks[value.dtype]
+    # Making one tensor like another is quicker than naming its dtype and device.
+    codes = blank.new_empty(0) if value.is_cpu else blank.new_empty(0, device=value.device)
+    codes.set_(value.untyped_storage(), value.storage_offset(), value.size(), value.stride())
+    axis = None
+    if value.qscheme() == tools.per_tensor:
+        # By way of NumPy, which is four times as fast as torch.tensor and knows no other device.
+        scale = tools.from_numpy(tools.array(value.q_scale(), "float64"))
+        zero_point = tools.from_numpy(tools.array(value.q_zero_point(), "int64"))
+    else:
+        axis = value.q_per_channel_axis()
+        scale, zero_point = value.q_per_channel_scales(), value.q_per_channel_zero_points()
+    arrays = {"codes": codes, "scale": scale, "zero_point": zero_point}
+    facts = {"axis": axis, "block_size": None, "dtype": "float32"}
+    return Parts(tuple(value.shape), arrays, facts)
+
+
+def pack(parts: Parts) -> Tensor:
+    """Return a quantized tensor over given codes.
+
+    Raises
+    ------
+    Declined
+        torch has no such scheme.
+    """
+    import torch
+
+    codes = parts.arrays["codes"]
+    dtype, axis = dtype_name(codes.dtype), parts.facts["axis"]
+    if dtype not in _QUANTIZED:
+        msg = f"torch has no quantized dtype for {dtype} codes"
+        raise Declined(msg)
+    if parts.facts["block_size"] is not None:
+        msg = "torch has no quantized tensors with a scale per block"
+        raise Declined(msg)
+    if axis is not None and not codes.is_contiguous():
+        msg = "torch's per-channel tensors are contiguous, and these codes are not"
+        raise Declined(msg)
+    scale, zero_point = _parameters(torch, parts)
+    kind = getattr(torch, _QUANTIZED[dtype])
+    quietly(
+        _DEPRECATED,
+        lambda: _empty(torch, kind, scale.new_ones(()), zero_point.new_zeros(()), None),
+    )
+    empty = _empty(torch, kind, scale, zero_point, axis)
+    return empty.set_(codes.untyped_storage(), codes.storage_offset(), codes.size(), codes.stride())
+
+
+def _parameters(torch: ModuleType, parts: Parts) -> tuple[Tensor, Tensor]:
+    """Return scale and zero point in the dtypes that torch's schemes want."""
+    codes, scale, zero_point = (parts.arrays[role] for role in ("codes", "scale", "zero_point"))
+    if zero_point is None:
+        zero_point = torch.zeros_like(scale, dtype=torch.int64)
+    if zero_point.is_floating_point():
+        # torch ends the process when it dequantizes 32-bit codes with such zero points.
+        if parts.facts["axis"] is None or codes.itemsize > 1:
+            msg = "torch takes zero points that are real numbers only per channel, for 8-bit codes"
+            raise Declined(msg)
+        return scale.to(torch.float32), zero_point.to(torch.float32)
+    limits = torch.iinfo(codes.dtype)
+    # Before they are compared: an int8 tensor makes one of its own dtype of a limit, and -1 of 255.
+    zero_point = zero_point.to(torch.int64)
+    if zero_point.numel() and not limits.min <= zero_point.min() <= zero_point.max() <= limits.max:
+        msg = f"torch takes only zero points that are {dtype_name(codes.dtype)} themselves"
+        raise Declined(msg)
+    return scale.to(torch.float64), zero_point
+
+
+def _empty(
+    torch: ModuleType, dtype: torch.dtype, scale: Tensor, zero_point: Tensor, axis: int | None
+) -> Tensor:
+    """Return a quantized tensor without elements."""
+    empty: Tensor
+    if axis is None:
+        empty = torch._empty_affine_quantized(
+            [0],
+            scale=scale.item(),
+            zero_point=int(zero_point),
+            dtype=dtype,
+            device=scale.device,
+        )
+    else:
+        empty = torch._empty_per_channel_affine_quantized(
+            [0] * (axis + 1),
+            scales=scale,
+            zero_points=zero_point,
+            axis=axis,
+            dtype=dtype,
+            device=scale.device,
+        )
+    return empty
+
+
+def dequantize(value: Tensor) -> Tensor:
+    """Return the real numbers that the codes stand for."""
+    if value.is_cpu and value.numel() >= _MANY and len(value) >= _ROWS:
+        out = fresh(value.shape, "float32")[1]
+        dequantize_into(out, value)
+        return out
+    _check_zero_points(value)
+    return value.dequantize()
+
+
+def dequantize_into(out: Tensor, value: Tensor) -> None:
+    """Write the real numbers into a tensor, some rows of them at a time."""
+    _check_zero_points(value)
+    if value.numel() < _PIECE or value.dtype not in _tools().blanks:
+        fill(out, value.dequantize())
+        return
+    parts = unpack(value)
+    # Where the channels are along the rows, each row has a scale of its own.
+    by_row = parts.arrays.keys() if parts.facts["axis"] == 0 else {"codes"}
+    step = max(1, _PIECE * len(value) // value.numel())
+    for start in range(0, len(value), step):
+        rows = slice(start, start + step)
+        arrays = {
+            role: array[rows] if role in by_row else array for role, array in parts.arrays.items()
+        }
+        fill(out[rows], pack(parts._replace(arrays=arrays)).dequantize())
+
+
+def _check_zero_points(value: Tensor) -> None:
+    """Refuse what would end the process."""
+    import torch
+
+    has_real_zeros = value.qscheme() == torch.per_channel_affine_float_qparams
+    if has_real_zeros and value.dtype == torch.qint32:
+        msg = "torch ends the process when it dequantizes 32-bit codes with real zero points"
+        raise Declined(msg)

@@ -1,0 +1,283 @@
+"""Sparse torch tensors: unpacked, packed, made dense, and changed in layout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from interop.plugin import Declined, Parts
+
+from .dense import fresh, quietly
+from .describe import components, dtype_name
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+__all__ = [
+    "coalesce",
+    "compact",
+    "densify",
+    "densify_into",
+    "fast_unpack_compressed",
+    "pack_compressed",
+    "pack_coo",
+    "regroup",
+    "to_blocks",
+    "to_layout",
+    "unpack_compressed",
+    "unpack_coo",
+]
+
+_BETA = "Sparse CSR tensor support is in beta state"
+
+#: The real dtypes that every framework with sparse matrices can hold.
+_PLAIN = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"})
+#: Elements per row from which on searching for the end of a row is quicker than counting them all.
+_LONG_ROW = 512
+
+#: Filled on first use: the name of each layout, and what makes a tensor of each compressed one.
+_layout_names: dict[torch.layout, str] = {}
+_makers: dict[str, Callable[..., Tensor]] = {}
+
+
+def _allow_compressed() -> None:
+    """Provoke, unseen, the warning that torch gives once: its compressed layouts are in beta."""
+    import torch
+
+    quietly(_BETA, lambda: torch.zeros(1, 1, device="cpu").to_sparse_csr())
+
+
+def unpack_coo(value: Tensor) -> Parts:
+    """Return the components of a COO tensor; the index of each axis is a row of torch's own."""
+    values, indices = components(value)
+    rows = {f"indices_{axis}": row for axis, row in enumerate(indices)}
+    return Parts(
+        tuple(value.shape), {"values": values, **rows}, {"canonical": value.is_coalesced()}
+    )
+
+
+def unpack_compressed(value: Tensor) -> Parts:
+    """Return the components of a CSR, CSC, BSR or BSC tensor."""
+    values, indices, pointers = components(value)
+    return _compressed_parts(value, values, indices, pointers)
+
+
+def _compressed_parts(value: Tensor, values: Tensor, indices: Tensor, pointers: Tensor) -> Parts:
+    """Return components that belong together in the shape of a tensor."""
+    arrays = {"values": values, "indices": indices, "pointers": pointers}
+    return Parts(tuple(value.shape), arrays)
+
+
+def fast_unpack_compressed(layout: str, value: Tensor) -> Any:
+    """Return the components of a plain real CSR or CSC matrix on the host, or `NotImplemented`.
+
+    Whether there is any memory is left for those who share the components to find out.
+    """
+    name = _layout_names.get(value.layout) or _learn_layout_name(value.layout)
+    if name != layout or value.requires_grad or not value.is_cpu or value.dim() != 2:
+        return NotImplemented
+    if layout == "torch.sparse_csr":
+        indices, pointers = value.col_indices(), value.crow_indices()
+    else:
+        indices, pointers = value.row_indices(), value.ccol_indices()
+    values = value.values()
+    if dtype_name(values.dtype) not in _PLAIN or not values.is_contiguous():
+        return NotImplemented
+    return _compressed_parts(value, values, indices, pointers)
+
+
+def _learn_layout_name(layout: torch.layout) -> str:
+    _layout_names[layout] = str(layout)
+    return _layout_names[layout]
+
+
+def pack_coo(parts: Parts) -> Tensor:
+    """Return a COO tensor that shares the values; torch wants the indices in one block."""
+    import torch
+
+    values = parts.arrays["values"]
+    shape = (len(parts.shape), len(values))
+    if values.device.type == "cpu":
+        indices = fresh(shape, "int64")[1]
+    else:
+        indices = torch.empty(shape, dtype=torch.int64, device=values.device)
+    for axis, row in enumerate(indices):
+        row.copy_(parts.arrays[f"indices_{axis}"])
+    canonical = bool(parts.facts.get("canonical"))
+    return torch.sparse_coo_tensor(
+        indices, values, parts.shape, is_coalesced=canonical, check_invariants=False
+    )
+
+
+def pack_compressed(layout: str, parts: Parts) -> Tensor:
+    """Return a tensor of a compressed layout (``"sparse_csr"`` …) over given components."""
+    make = _makers.get(layout) or _learn_maker(layout)
+    arrays = parts.arrays
+    indices, pointers = arrays["indices"], arrays["pointers"]
+    if indices.dtype is not pointers.dtype:  # there is one object for each of torch's dtypes
+        msg = f"torch wants indices of one dtype, not {indices.dtype} and {pointers.dtype}"
+        raise Declined(msg)
+    return make(pointers, indices, arrays["values"], parts.shape)
+
+
+def _learn_maker(layout: str) -> Callable[..., Tensor]:
+    import torch
+
+    _allow_compressed()
+    _makers[layout] = partial(
+        torch.sparse_compressed_tensor, layout=getattr(torch, layout), check_invariants=False
+    )
+    return _makers[layout]
+
+
+def regroup(layout: str, value: Tensor) -> Tensor:
+    """Return blocks that are compressed by rows compressed by columns instead, or the reverse."""
+    import torch
+
+    values, indices, pointers = components(value)
+    axis = 1 if layout == "sparse_bsc" else 0
+    columns = value.shape[axis] // values.shape[1 + axis]
+    along = torch.arange(len(pointers) - 1, dtype=indices.dtype, device=indices.device)
+    rows = along.repeat_interleave(pointers.diff())
+    # The blocks are in the order of their rows already, which a stable sort by columns keeps.
+    order = torch.argsort(indices, stable=True)
+    ends = torch.bincount(indices, minlength=columns).cumsum(0).to(indices.dtype)
+    new_pointers = torch.cat([ends.new_zeros(1), ends])
+    parts = _compressed_parts(value, values[order].contiguous(), rows[order], new_pointers)
+    return pack_compressed(layout, parts)
+
+
+def coalesce(value: Tensor) -> Tensor:
+    """Return a COO tensor that is sorted and holds every coordinate once; duplicates are summed.
+
+    On the host they are summed in the order in which they are stored, as torch does when it makes
+    a tensor dense. Its own sort of few elements does not keep that order.
+    """
+    import torch
+
+    if not value.is_cpu or not value._nnz():
+        return value.coalesce()
+    indices, values = _summed(value)
+    if value.requires_grad:
+        result = value.coalesce()
+        result._values().detach().copy_(values)
+        return result
+    return torch.sparse_coo_tensor(
+        indices, values, value.shape, is_coalesced=True, check_invariants=False
+    )
+
+
+def _summed(value: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the distinct coordinates in order, and the sums of their values."""
+    import torch
+
+    values, indices = components(value.detach())
+    places = torch.zeros_like(indices[0])
+    for length, row in zip(value.shape, indices, strict=False):
+        places.mul_(length).add_(row)
+    places, order = torch.sort(places, stable=True)
+    is_first = torch.ones_like(places, dtype=torch.bool)
+    torch.ne(places[1:], places[:-1], out=is_first[1:])
+    first, later = order[is_first], order[~is_first]
+    sums = values[first]
+    sums.index_add_(0, is_first.cumsum(0)[~is_first] - 1, values[later])
+    return indices[:, first], sums
+
+
+def compact(value: Tensor) -> Tensor:
+    """Return a sparse tensor with each component in one C-ordered block."""
+    import torch
+
+    parts = [part.contiguous() for part in components(value)]
+    if value.layout is torch.sparse_coo:
+        values, indices = parts
+        return torch.sparse_coo_tensor(
+            indices, values, value.shape, is_coalesced=value.is_coalesced(), check_invariants=False
+        )
+    layout = str(value.layout).removeprefix("torch.")
+    return pack_compressed(layout, _compressed_parts(value, *parts))
+
+
+def densify(value: Tensor) -> Tensor:
+    """Return the dense tensor, part of the same graph; duplicates are summed."""
+    return value.to_dense()
+
+
+def densify_into(value: Tensor) -> Tensor:
+    """Return the dense tensor in memory of NumPy's; duplicates are summed."""
+    return fresh(value.shape, dtype_name(value.dtype), zero=True)[1].add_(value)
+
+
+def to_layout(layout: str, value: Tensor) -> Tensor:
+    """Return a dense or sparse tensor in another sparse layout, part of the same graph."""
+    import torch
+
+    if value.is_complex() and value.requires_grad:
+        msg = "torch does not differentiate changes of layout of complex tensors"
+        raise Declined(msg)
+    if layout != "sparse_coo":
+        _allow_compressed()
+    if value.is_cpu and not value.requires_grad and value.dim() == 2:
+        pair = (str(value.layout).removeprefix("torch."), layout)
+        if pair == ("sparse_coo", "sparse_csr") and not value.dense_dim():
+            return _coo_to_csr(value)
+        if pair in (("sparse_csr", "sparse_coo"), ("sparse_csc", "sparse_coo")):
+            return _to_coo(value, by_columns=pair[0] == "sparse_csc")
+    return _with_indices_in_one_block(value).to_sparse(layout=getattr(torch, layout))
+
+
+def _with_indices_in_one_block(value: Tensor) -> Tensor:
+    """Return a coalesced tensor, part of the same graph, whose indices are in C order.
+
+    torch compresses rows of indices as if they were, and reads and writes beyond their end.
+    """
+    import torch
+
+    if value.layout is not torch.sparse_coo or value._indices().is_contiguous():
+        return value
+    return torch.sparse_coo_tensor(
+        value.indices().contiguous(),
+        value.values(),
+        value.shape,
+        is_coalesced=True,
+        check_invariants=False,
+    )
+
+
+def _coo_to_csr(value: Tensor) -> Tensor:
+    """Return a coalesced COO matrix as CSR; where rows are long, most indices are not read."""
+    import numpy as np
+    import torch
+
+    values, (rows, columns) = components(value)
+    height = value.shape[0]
+    if len(rows) < _LONG_ROW * height:
+        pointers = torch._convert_indices_from_coo_to_csr(rows, height, out_int32=False)
+    else:
+        pointers = torch.from_numpy(np.searchsorted(rows.numpy(), np.arange(height + 1)))
+    return pack_compressed("sparse_csr", _compressed_parts(value, values, columns, pointers))
+
+
+def _to_coo(value: Tensor, *, by_columns: bool) -> Tensor:
+    """Return a CSR or CSC matrix as COO, in the same order, with its indices in huge pages."""
+    import torch
+
+    values, indices, pointers = components(value)
+    coordinates = fresh((2, len(indices)), "int64")[1]
+    torch._convert_indices_from_csr_to_coo(
+        pointers, indices, out_int32=False, transpose=by_columns, out=coordinates
+    )
+    return torch.sparse_coo_tensor(
+        coordinates, values, value.shape, is_coalesced=not by_columns, check_invariants=False
+    )
+
+
+def to_blocks(layout: str, value: Tensor) -> Tensor:
+    """Return a dense matrix in blocks of the largest size up to four that divides each side."""
+    import torch
+
+    _allow_compressed()
+    sides = tuple(next(n for n in (4, 3, 2, 1) if length % n == 0) for length in value.shape)
+    return value.to_sparse(layout=getattr(torch, layout), blocksize=sides)

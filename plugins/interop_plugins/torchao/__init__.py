@@ -1,0 +1,153 @@
+"""torchao: quantized tensors that claim the dtype of the numbers they stand for, and hold none.
+
+A tensor of known codes shares them with every other quantized format, which also dequantizes it.
+Of any other tensor only the numbers can be had. No step takes the outer tensor for a dense one: it
+has no memory, and answers zero when asked for its address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from interop.plugin import (
+    EMPTY,
+    REALS,
+    Components,
+    Conversion,
+    Cost,
+    Declaration,
+    Format,
+    Limits,
+    Samples,
+    hookimpl,
+)
+
+from . import dense, quantized, samples
+from .describe import describe, memory
+
+__all__ = ["interop_declarations"]
+
+_GRAD, _GAPS = frozenset({"grad"}), frozenset({"noncontiguous"})
+_BIASED, _SCALED = frozenset({"biased"}), frozenset({"act_pre_scale"})
+
+_DEVICES = ("cpu", "cuda", "mps", "xpu")
+_DTYPES = frozenset({"float16", "bfloat16", "float32"})
+_INSTALL = "pip install torchao"
+_BASE = "torchao.utils:TorchAOBaseTensor"
+
+_ROLES = {"codes": "code_dtype", "scale": "float64"}
+_ZEROS = {"zero_point": "int64"}
+#: For each format with codes: its class, the roles beside codes and scales, and its own traits.
+_CODED = {
+    "torchao.int8": ("Int8Tensor", _ZEROS, _SCALED),
+    "torchao.float8": ("Float8Tensor", {}, EMPTY),
+    "torchao.int4": ("Int4Tensor", {"bias": "float64"}, _BIASED | _SCALED),
+    "torchao.intx": ("IntxUnpackedToInt8Tensor", _ZEROS, EMPTY),
+}
+
+#: By trait, what refusals say.
+_REFUSAL_HINTS = {
+    "act_pre_scale": "whatever it is multiplied with has to be scaled by its act_pre_scale first, "
+    "which no other format carries; do that yourself and set it to None, or convert both parts.",
+    "mixed_components": "its components are on different devices; move it to one (.to(device)).",
+    "no_dequantize": "its class has no dequantize of its own, and its codes are laid out for the "
+    "kernels of one device; keep the tensor that it was made of, or one of plain codes.",
+    "meta": "it has a shape but no data; convert it where it was loaded.",
+}
+_NF4_REFUSAL_HINTS = {
+    **_REFUSAL_HINTS,
+    "noncontiguous": "torchao returns its numbers in the order they had before; convert it as it "
+    "was, and transpose the result.",
+}
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return everything that is declared for torchao."""
+    return [
+        *_coded_formats(),
+        _format(
+            "torchao.nf4",
+            types=("torchao.quantization:NF4Tensor", "torchao.dtypes:NF4Tensor"),
+            dtypes=_DTYPES | REALS,
+            limits=Limits(refusal_hints=_NF4_REFUSAL_HINTS),
+        ),
+        _format("torchao.opaque", types=(_BASE,), dtypes=_DTYPES | REALS),
+        *_detaching(),
+        *_dequantizing(),
+    ]
+
+
+def _coded_formats() -> Iterable[Format]:
+    """Return a format for each class whose codes are known."""
+    for name, (class_, roles, traits) in _CODED.items():
+        packed = frozenset({"codes"}) if name == "torchao.int4" else EMPTY
+        yield _format(
+            name,
+            types=(f"torchao.quantization:{class_}",),
+            dtypes=_DTYPES,
+            carries=_GRAD | _GAPS | traits,
+            components=Components(
+                layout="affine",
+                format="torch",
+                unpack_keeps=traits,
+                roles=_ROLES | roles,
+                unpack=quantized.unpack,
+                pack=partial(quantized.pack, name),
+                unpack_copies=packed,
+                pack_copies=packed,
+                pack_seconds=3e-5,
+            ),
+        )
+
+
+def _format(name: str, **fields: Any) -> Format:
+    shared: dict[str, Any] = {"carries": _GRAD, "limits": Limits(refusal_hints=_REFUSAL_HINTS)}
+    return Format(
+        name,
+        describe=describe,
+        devices=_DEVICES,
+        requires="torchao",
+        install=_INSTALL,
+        memory=memory,
+        transit=False,
+        samples=Samples(samples.MAKERS[name], samples.VARIANTS),
+        **shared | fields,
+    )
+
+
+def _detaching() -> Iterable[Conversion]:
+    """Return the ways out of graphs."""
+    for name, (_, _, traits) in _CODED.items():
+        yield Conversion(
+            name,
+            name,
+            dense.detach,
+            devices=None,
+            takes=_GAPS | traits,
+            requires=_GRAD,
+            drops=_GRAD,
+            effects=frozenset({"detach"}),
+            cost=Cost(5e-5),
+        )
+
+
+def _dequantizing() -> Iterable[Conversion]:
+    """Return the ways to the numbers of tensors whose codes are not known."""
+    for name, function in (
+        ("torchao.nf4", dense.dequantize_nf4),
+        ("torchao.opaque", dense.dequantize),
+    ):
+        for in_graph, effects in ((EMPTY, EMPTY), (_GRAD, frozenset({"detach"}))):
+            yield Conversion(
+                name,
+                "torch",
+                function,
+                devices=None,
+                requires=in_graph,
+                drops=in_graph,
+                effects=effects | {"dequantize"},
+                cost=Cost(1e-4, 1e9),
+            )
