@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from interop._model.device import matches
 from interop._model.display import readable
@@ -110,6 +111,7 @@ class Engine:
         recorder = Recorder(innermost.trace, self._registry)
         watched = recorder.watching(plan)
         result = self.carry_out(watched, x, spec, request, stream, recorder.watching)
+        plan.verified = watched.verified
         innermost.trace.record(recorder.receipt(x, spec, result))
         return result
 
@@ -126,11 +128,12 @@ class Engine:
         if plan.needs_checks:
             self._check(plan, spec)
         try:
-            result = plan(x, stream)
+            if plan.verified:
+                return plan(x, stream)
+            result = self._verifying(plan, spec)(x, stream)
         except StepDeclined as declined:
             return self._replan(declined, request, stream, wrap)
-        if not plan.verified:
-            self._verify(plan, spec, result)
+        plan.verified = True
         return result
 
     def write(  # noqa: PLR0917 - called in one place
@@ -192,25 +195,34 @@ class Engine:
         except StepDeclined as again:
             return self._replan(again, request, stream, wrap, without=without, reasons=reasons)
 
-    def _verify(self, plan: Plan, spec: Spec, result: Value) -> None:
-        """Compare the first result of a plan with what was planned."""
-        planned, actual = plan.steps[-1].after, self._registry.describe(result)
+    def _verifying(self, plan: Plan, spec: Spec) -> Plan:
+        """Return a plan of the same steps that compares each result with what was planned."""
+        return Plan(tuple(step._replace(call=self._verified(step, spec)) for step in plan.steps))
+
+    def _verified(self, step: Step, spec: Spec) -> Callable[..., Value]:
+        def call(value: Value, **keywords: Any) -> Value:
+            result = step.call(value, **keywords)
+            self._verify(step, spec, result)
+            return result
+
+        return call
+
+    def _verify(self, step: Step, spec: Spec, result: Value) -> None:
+        """Compare the result of a step with what was planned."""
+        planned, actual = step.after, self._registry.describe(result)
         unknown = self._registry.formats[planned.format].not_recoverable
         as_planned = (
             actual.format == planned.format
-            and (actual.dtype == planned.dtype or "dtype" in unknown)
+            and (actual.dtype == planned.element or "dtype" in unknown)
             and (actual.shape == spec.shape or "shape" in unknown or "unknown_shape" in spec.traits)
             and matches(actual.device, planned.device)
         )
         if not as_planned:
-            step = plan.steps[-1]
             msg = (
-                f"{' → '.join(s.label for s in plan.steps)} promised {planned.format} "
-                f"{planned.dtype} {spec.shape} on {planned.device} and gave {actual}; report it to "
-                f"{step.provenance.distribution}."
+                f"{step.label} promised {planned.format} {planned.element} {spec.shape} on "
+                f"{planned.device} and gave {actual}; report it to {step.provenance.distribution}."
             )
             raise ConversionError(msg, step.label, step.provenance.distribution)
-        plan.verified = True
 
     def _check_installed(self, request: Request) -> None:
         formats = [self._registry.formats[name] for name in request.formats]

@@ -233,9 +233,11 @@ class Recorder:
 
     def watching(self, plan: Plan) -> Plan:
         """Return a plan of the same steps that notes each once it is done."""
-        return Plan(
+        watched = Plan(
             tuple(step._replace(call=self._watching(step)) for step in plan.steps), plan.warning
         )
+        watched.verified = plan.verified
+        return watched
 
     def _watching(self, step: Step) -> Callable[..., Value]:
         def call(value: Value, **keywords: Any) -> Value:

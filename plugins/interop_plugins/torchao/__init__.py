@@ -58,7 +58,7 @@ _REFUSAL_HINTS = {
 }
 _NF4_REFUSAL_HINTS = {
     **_REFUSAL_HINTS,
-    "noncontiguous": "torchao returns its numbers in the order they had before; convert it as it "
+    "noncontiguous": "torchao gives its numbers in the order they had before; convert it as it "
     "was, and transpose the result.",
 }
 

@@ -18,27 +18,27 @@ import pytest
 import interop
 from interop import Cost, Interop
 from interop._calibration.measure import Calibration
-from interop._registry.registry import costs as kept
+from interop._registry import costs
 from tests.strange import HEAVY
 from tests.test_docs import timeless
 from tests.toys import toy, view
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command in this process, with a measurement that takes no time."""
     from typer.testing import CliRunner
 
-    from interop._cli import cli, commands
+    from interop._cli import calibration, cli
 
-    def measure(face: Interop, progress: Any, *, budget: float) -> Calibration:
+    def measure(interop: Interop, progress: Progress, *, budget: float) -> Calibration:
         progress(0, 1, "numpy float32")
         return Calibration({"a → b": Cost(1e-6, 1e9)}, {"c → d": "there was no time left"}, 1.5)
 
-    monkeypatch.setattr(commands, "measure", measure)
-    return lambda *words: CliRunner().invoke(cli._app(), [*words], prog_name="interop")
+    monkeypatch.setattr(calibration, "measure", measure)
+    return lambda *args: CliRunner().invoke(cli._app(), [*args], prog_name="interop")
 
 
 def test_the_entry_point_is_declared() -> None:
@@ -49,66 +49,66 @@ def test_the_entry_point_is_declared() -> None:
     assert needs == {"typer", "rich", "platformdirs", "packaging"}
 
 
-def test_calibrate_stores_what_it_measures(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_calibrate_stores_what_it_measures(run: Run, tmp_path: Path) -> None:
     """The file holds the costs and how they came about, and the command says where it is."""
     path = tmp_path / "new" / "costs.json"
-    done = run("calibrate", "--file", str(path))
-    assert done.exit_code == 0, done.output
-    assert f"measured 1 costs in 2 s and stored them in {path}" in done.stdout
-    assert "1 were left out for want of time; pass a larger --seconds." in done.stdout
-    assert kept.decoded(path.read_text("utf-8")) == {"a → b": Cost(1e-6, 1e9)}
+    result = run("calibrate", "--file", str(path))
+    assert result.exit_code == 0, result.output
+    assert f"measured 1 costs in 2 s and stored them in {path}" in result.stdout
+    assert "1 were left out because time ran out; pass a larger --seconds." in result.stdout
+    assert costs.decoded(path.read_text("utf-8")) == {"a → b": Cost(1e-6, 1e9)}
     content = json.loads(path.read_text("utf-8"))
     assert content["skipped"] == {"c → d": "there was no time left"}
     assert list(path.parent.iterdir()) == [path]
 
 
 def test_the_variable_names_the_file(
-    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is written is where later processes look."""
     monkeypatch.setenv("INTEROP_CALIBRATION", str(tmp_path / "here"))
     assert run("calibrate").exit_code == 0
-    assert kept.stored() == {"a → b": Cost(1e-6, 1e9)}
+    assert costs.stored() == {"a → b": Cost(1e-6, 1e9)}
 
 
-def test_json_is_all_that_is_printed(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_json_is_all_that_is_printed(run: Run, tmp_path: Path) -> None:
     """With ``--json`` the output is one document, for another program to read."""
-    done = run("calibrate", "--file", str(tmp_path / "x"), "--json")
-    said = json.loads(done.stdout)
-    assert said["file"] == str(tmp_path / "x")
-    assert said["costs"] == {"a → b": {"latency": 1e-6, "bandwidth": 1e9, "cached": None}}
-    assert said["machine"] == kept.machine()
+    result = run("calibrate", "--file", str(tmp_path / "x"), "--json")
+    document = json.loads(result.stdout)
+    assert document["file"] == str(tmp_path / "x")
+    assert document["costs"] == {"a → b": {"latency": 1e-6, "bandwidth": 1e9, "cached": None}}
+    assert document["machine"] == costs.machine()
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "reason"),
+    ("args", "code", "reason"),
     [
         (("calibrate", "--file", "{tmp}"), 1, "is a folder; pass --file with the name of a file"),
         (("calibrate", "--file", "{tmp}/file/x"), 1, "cannot be written"),
-        (("calibrate",), 1, "INTEROP_CALIBRATION says that no file is to be used"),
+        (("calibrate",), 1, "INTEROP_CALIBRATION says not to use a file"),
         (("calibrate", "--seconds", "soon"), 2, "Invalid value for '--seconds'"),
         (("nonsense",), 2, "No such command 'nonsense'"),
         (("calibrate", "--nonsense"), 2, "No such option: --nonsense"),
     ],
 )
 def test_what_goes_wrong_is_a_sentence(
-    words: tuple[str, ...], code: int, reason: str, run: Callable[..., Any], tmp_path: Path
+    args: tuple[str, ...], code: int, reason: str, run: Run, tmp_path: Path
 ) -> None:
     """A refusal is a line on standard error and a code, with no traceback and nothing written."""
     (tmp_path / "file").write_text("a file")
-    done = run(*(word.replace("{tmp}", str(tmp_path)) for word in words))
-    assert done.exit_code == code, done.output
-    assert reason in done.stderr
-    assert "Traceback" not in done.output
-    assert not done.stdout
+    result = run(*(word.replace("{tmp}", str(tmp_path)) for word in args))
+    assert result.exit_code == code, result.output
+    assert reason in result.stderr
+    assert "Traceback" not in result.output
+    assert not result.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_file_that_cannot_be_written_is_found_out_before_measuring(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Nobody waits for a measurement whose result has no place."""
-    from interop._cli import commands
+    from interop._cli import calibration
 
     def never(*_: Any, **__: Any) -> Calibration:
         raise AssertionError("it has measured")
@@ -116,18 +116,18 @@ def test_a_file_that_cannot_be_written_is_found_out_before_measuring(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(commands, "measure", never)
-    monkeypatch.setattr(kept, "write", full)
-    done = run("calibrate", "--file", str(tmp_path / "x"))
-    assert (done.exit_code, "No space left on device" in done.stderr) == (1, True)
+    monkeypatch.setattr(calibration, "measure", never)
+    monkeypatch.setattr(costs, "write", full)
+    result = run("calibrate", "--file", str(tmp_path / "x"))
+    assert (result.exit_code, "No space left on device" in result.stderr) == (1, True)
 
 
-def test_help_names_the_commands(run: Callable[..., Any]) -> None:
+def test_help_names_the_commands(run: Run) -> None:
     """``interop --help`` lists what there is."""
-    done = run("--help")
-    assert done.exit_code == 0
+    result = run("--help")
+    assert result.exit_code == 0
     names = "doctor plan formats conversions plugins graph check calibrate".split()
-    assert all(f"\n  {name} " in done.stdout for name in names)
+    assert all(f"\n  {name} " in result.stdout for name in names)
 
 
 @pytest.mark.parametrize("missing", ["typer", "rich", "platformdirs", "packaging"])
@@ -136,81 +136,81 @@ def test_without_the_extra_one_line_says_how_to_get_it(missing: str) -> None:
     program = (
         f"import sys; sys.modules[{missing!r}] = None; from interop._cli.cli import main; main()"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
     )
-    assert done.returncode == 2
-    assert not done.stdout
-    assert done.stderr.count("\n") == 1
-    assert missing in done.stderr
-    assert "pip install 'array-interop[cli]'" in done.stderr
+    assert result.returncode == 2
+    assert not result.stdout
+    assert result.stderr.count("\n") == 1
+    assert missing in result.stderr
+    assert "pip install 'array-interop[cli]'" in result.stderr
 
 
 def test_the_command_works_in_a_pipe(tmp_path: Path) -> None:
     """Run as a program, for a short time, it prints plain lines and leaves a valid file."""
     path = tmp_path / "costs.json"
-    words = ["calibrate", "--file", str(path), "--seconds", "6"]
-    done = subprocess.run(
-        [sys.executable, "-m", "interop._cli.cli", *words],
+    args = ["calibrate", "--file", str(path), "--seconds", "6"]
+    result = subprocess.run(
+        [sys.executable, "-m", "interop._cli.cli", *args],
         capture_output=True,
         text=True,
         check=False,
         timeout=240,
         env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY},
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert done.stdout.startswith("measured ")
-    assert "\x1b" not in done.stdout
-    assert kept.decoded(path.read_text("utf-8"))
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    assert result.stdout.startswith("measured ")
+    assert "\x1b" not in result.stdout
+    assert costs.decoded(path.read_text("utf-8"))
 
 
 # ---------------------------------------------------------------------- what is there
 
 
-def test_plan_shows_the_route_and_what_was_refused(run: Callable[..., Any]) -> None:
+def test_plan_shows_the_route_and_what_was_refused(run: Run) -> None:
     """The table is that of `plan`, and below it stand the ways that were refused."""
-    done = run("plan", "torch:cuda:float32:4096x4096", "numpy")
-    assert done.exit_code == 0, done.output
+    result = run("plan", "torch:cuda:float32:4096x4096", "numpy")
+    assert result.exit_code == 0, result.output
     spec = interop.make_spec("torch", "float32", device="cuda", shape=(4096, 4096))
     route = interop.default.plan(spec, to="numpy")
-    assert done.stdout.splitlines()[0] == str(route).splitlines()[0]
-    assert [line.split() for line in done.stdout.splitlines()[1:3]] == [
+    assert result.stdout.splitlines()[0] == str(route).splitlines()[0]
+    assert [line.split() for line in result.stdout.splitlines()[1:3]] == [
         line.split() for line in str(route).splitlines()[1:3]
     ]
-    assert "transfer" in done.stdout
+    assert "transfer" in result.stdout
 
 
-def test_plan_takes_the_words_of_convert(run: Callable[..., Any]) -> None:
-    """Options and words of the target decide as the keywords do."""
-    words = ("plan", "numpy:float64:8x8", "torch:float32", "--json")
+def test_plan_takes_the_words_of_convert(run: Run) -> None:
+    """Options and args of the target decide as the keywords do."""
+    args = ("plan", "numpy:float64:8x8", "torch:float32", "--json")
     for more in ((), ("--copy",), ("--device", "cpu"), ("--forbid", "detach")):
-        done = run(*words, *more)
-        assert done.exit_code == 0, done.output
-        said = json.loads(done.stdout)
-        assert said["result"]["dtype"] == "float32"
-        assert said["result"]["format"] == "torch"
-        assert said["steps"]
+        result = run(*args, *more)
+        assert result.exit_code == 0, result.output
+        document = json.loads(result.stdout)
+        assert document["result"]["dtype"] == "float32"
+        assert document["result"]["format"] == "torch"
+        assert document["steps"]
     masked = ("plan", "numpy:float32:8x8:masked", "torch", "--json")
     assert run(*masked).exit_code == 1
-    done = run(*masked, "--allow", "drop_mask", "--allow", "detach")
-    assert "drop_mask" in json.loads(done.stdout)["effects"]
+    result = run(*masked, "--allow", "drop_mask", "--allow", "detach")
+    assert "drop_mask" in json.loads(result.stdout)["effects"]
     stored = json.loads(run("plan", "scipy.csr", "numpy", "--json", "--density", "0.5").stdout)
     assert stored["source"]["nnz"] == 2**19
 
 
-def test_a_refused_plan_says_what_would_permit_it(run: Callable[..., Any]) -> None:
+def test_a_refused_plan_says_what_would_permit_it(run: Run) -> None:
     """The code is 1, the sentence on standard error, and with ``--json`` the effects are named."""
-    done = run("plan", "torch:cuda", "numpy", "--no-copy", "--json")
-    assert done.exit_code == 1
-    said = json.loads(done.stdout)
-    assert said["effects"] == ["transfer"]
-    assert "leave out copy=False" in said["error"]
-    assert said["error"] in done.stderr
+    result = run("plan", "torch:cuda", "numpy", "--no-copy", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert document["effects"] == ["transfer"]
+    assert "leave out copy=False" in document["error"]
+    assert document["error"] in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "reason"),
+    ("args", "code", "reason"),
     [
         (("plan", "torhc", "numpy"), 2, "did you mean 'torch'?"),
         (("plan", "torch", "nunpy"), 2, "did you mean 'numpy'?"),
@@ -221,24 +221,24 @@ def test_a_refused_plan_says_what_would_permit_it(run: Callable[..., Any]) -> No
         (("plan", "torch"), 2, "Missing argument 'DST'"),
         (("formats", "zzz"), 1, "there is no format 'zzz'"),
         (("conversions", "--from", "zzz"), 1, "no conversion is declared between these"),
-        (("graph", "--file", "{tmp}/graph.png"), 2, "does not say what to draw"),
+        (("graph", "--file", "{tmp}/graph.bmp"), 2, "does not say what to draw"),
         (("graph", "--file", "{tmp}/no/graph.dot"), 1, "cannot be written"),
-        (("graph", "--as", "png"), 2, "Invalid value for '--as'"),
+        (("graph", "--as", "bmp"), 2, "Invalid value for '--as'"),
     ],
 )
 def test_every_error_is_a_sentence_with_a_code(
-    words: tuple[str, ...], code: int, reason: str, run: Callable[..., Any], tmp_path: Path
+    args: tuple[str, ...], code: int, reason: str, run: Run, tmp_path: Path
 ) -> None:
-    """What is misspelt is code 2, what cannot be done 1; nothing is a traceback."""
-    done = run(*(word.replace("{tmp}", str(tmp_path)) for word in words))
-    assert done.exit_code == code, done.output
-    assert reason in done.stderr
-    assert "Traceback" not in done.output
-    assert not done.stdout
+    """What is misspelt is code 2, what cannot be result 1; nothing is a traceback."""
+    result = run(*(word.replace("{tmp}", str(tmp_path)) for word in args))
+    assert result.exit_code == code, result.output
+    assert reason in result.stderr
+    assert "Traceback" not in result.output
+    assert not result.stdout
     assert not list(tmp_path.iterdir())
 
 
-def test_the_lists_are_complete(run: Callable[..., Any]) -> None:
+def test_the_lists_are_complete(run: Run) -> None:
     """As JSON and as text there is an entry for each format, conversion and plugin."""
     formats = json.loads(run("formats", "--json").stdout)
     assert [one["name"] for one in formats] == [one.name for one in interop.default.formats()]
@@ -247,22 +247,22 @@ def test_the_lists_are_complete(run: Callable[..., Any]) -> None:
     plugins = json.loads(run("plugins", "--json").stdout)
     assert [one["name"] for one in plugins] == [one.name for one in interop.default.plugins()]
     for name, entries in (("formats", formats), ("conversions", conversions), ("plugins", plugins)):
-        done = run(name)
-        assert (done.exit_code, len(done.stdout.splitlines())) == (0, len(entries) + 1)
+        result = run(name)
+        assert (result.exit_code, len(result.stdout.splitlines())) == (0, len(entries) + 1)
 
 
-def test_the_lists_can_be_narrowed(run: Callable[..., Any]) -> None:
+def test_the_lists_can_be_narrowed(run: Run) -> None:
     """A framework's name stands for all its formats."""
     names = [one["name"] for one in json.loads(run("formats", "scipy", "--json").stdout)]
     assert names
     assert all(name.startswith("scipy.") for name in names)
-    words = ("conversions", "--from", "numpy", "--to", "torch", "--json")
-    pairs = {(one["source"], one["target"]) for one in json.loads(run(*words).stdout)}
+    args = ("conversions", "--from", "numpy", "--to", "torch", "--json")
+    pairs = {(one["source"], one["target"]) for one in json.loads(run(*args).stdout)}
     assert pairs == {("numpy", "torch")}
 
 
 def test_a_plugin_that_failed_is_code_1(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The list is shown all the same, with the reason."""
     from interop._cli import listings
@@ -273,9 +273,9 @@ def test_a_plugin_that_failed_is_code_1(
             return (Plugin("odd", "interop-odd", "2.0", "failed", "ValueError: spoilt"),)
 
     monkeypatch.setattr(listings, "_face", Face)
-    done = run("plugins")
-    assert done.exit_code == 1
-    assert "ValueError: spoilt" in done.stdout
+    result = run("plugins")
+    assert result.exit_code == 1
+    assert "ValueError: spoilt" in result.stdout
     assert json.loads(run("plugins", "--json").stdout)[0]["state"] == "failed"
 
 
@@ -290,12 +290,12 @@ def test_a_plugin_that_failed_is_code_1(
     ],
 )
 def test_the_graph_is_drawn_as_its_file_is_called(
-    name: str, start: str, run: Callable[..., Any], tmp_path: Path
+    name: str, start: str, run: Run, tmp_path: Path
 ) -> None:
     """The ending decides, and standard output says where it went; without a file it is printed."""
     path = tmp_path / name
-    done = run("graph", "--file", str(path))
-    assert (done.exit_code, done.stdout) == (0, f"wrote {path}\n")
+    result = run("graph", "--file", str(path))
+    assert (result.exit_code, result.stdout) == (0, f"wrote {path}\n")
     text = path.read_text("utf-8")
     assert text.startswith(start)
     assert "scipy.csr" in text
@@ -304,7 +304,7 @@ def test_the_graph_is_drawn_as_its_file_is_called(
 
 
 def test_the_graph_is_a_page_with_routes(
-    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As HTML the routes of all pairs are in the file."""
     from interop._cli import listings
@@ -369,17 +369,17 @@ def ill(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("ill")
-def test_the_doctor_names_what_is_wrong_and_what_mends_it(run: Callable[..., Any]) -> None:
+def test_the_doctor_names_what_is_wrong_and_what_fixes_it(run: Run) -> None:
     """Frameworks, device, notes, findings with their lines, the matrix, and the wrong pairs."""
-    done = run("doctor")
-    assert done.exit_code == 1
-    out = done.stdout
+    result = run("doctor")
+    assert result.exit_code == 1
+    out = result.stdout
     assert "device: X1, 580.1, 8192 MiB" in out
     assert re.search(r"^odd +broken +odd 1\.5", out, re.MULTILINE)
     assert re.search(r"^lost +missing .* pip install odd$", out, re.MULTILINE)
     assert "odd of interop-odd is blocked: named in a variable" in out
     assert "note: odd: built for another numpy" in out
-    assert "✗ odd cannot be imported\n  to mend it: pip install odd\n" in out
+    assert "✗ odd cannot be imported\n  to fix it: pip install odd\n" in out
     assert "it disables 20 conversions: odd → a: x;" in out
     assert "and 8 more" in out
     rows = [line.split() for line in out.splitlines() if re.match(r"[123] ", line)]
@@ -397,7 +397,7 @@ def test_the_doctor_names_what_is_wrong_and_what_mends_it(run: Callable[..., Any
 
 @pytest.mark.usefixtures("ill")
 def test_what_is_wrong_is_red_where_colors_are_seen(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a terminal the cell of a wrong pair is red; in a pipe there is no color at all."""
     assert "\x1b" not in run("doctor").stdout
@@ -407,14 +407,14 @@ def test_what_is_wrong_is_red_where_colors_are_seen(
 
 
 @pytest.mark.usefixtures("ill")
-def test_the_doctors_findings_are_json(run: Callable[..., Any]) -> None:
+def test_the_doctors_findings_are_json(run: Run) -> None:
     """All of it is in one document, the pairs that are right among them."""
-    done = run("doctor", "--json")
-    assert done.exit_code == 1
-    said = json.loads(done.stdout)
-    assert said["ok"] is False
-    assert len(said["findings"][0]["disables"]) == 20
-    assert [one["outcome"] for one in said["trial"]["pairs"]] == [
+    result = run("doctor", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert document["ok"] is False
+    assert len(document["findings"][0]["disables"]) == 20
+    assert [one["outcome"] for one in document["trial"]["pairs"]] == [
         "right",
         "wrong",
         "unread",
@@ -424,9 +424,9 @@ def test_the_doctors_findings_are_json(run: Callable[..., Any]) -> None:
     assert json.loads(run("doctor", "--no-convert", "--json").stdout)["trial"] is None
 
 
-def _program(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def _program(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "interop._cli.cli", *words],
+        [sys.executable, "-m", "interop._cli.cli", *args],
         capture_output=True,
         text=True,
         check=False,
@@ -437,35 +437,35 @@ def _program(*words: str, **environment: str) -> subprocess.CompletedProcess[str
 
 def test_the_doctor_finds_nothing_where_nothing_is_wrong() -> None:
     """With NumPy and Python's own alone, every route is tried and right, and the code is 0."""
-    done = _program("doctor")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.endswith("Nothing is wrong.\n")
-    assert re.search(r"^numpy +ready", done.stdout, re.MULTILINE)
-    assert re.search(r"pairs: .*\d right", done.stdout)
-    assert done.stderr == ""
+    result = _program("doctor")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.endswith("Nothing is wrong.\n")
+    assert re.search(r"^numpy +ready", result.stdout, re.MULTILINE)
+    assert re.search(r"pairs: .*\d right", result.stdout)
+    assert result.stderr == ""
 
 
 def test_in_a_pipe_lines_are_plain_and_whole() -> None:
     """However narrow the window claims to be, nothing is colored or cut."""
-    done = _program("conversions", COLUMNS="20", TERM="xterm-256color")
-    assert done.returncode == 0, done.stderr
-    assert "\x1b" not in done.stdout
-    assert "…" not in done.stdout
-    assert any(len(line) > 80 for line in done.stdout.splitlines())
+    result = _program("conversions", COLUMNS="20", TERM="xterm-256color")
+    assert result.returncode == 0, result.stderr
+    assert "\x1b" not in result.stdout
+    assert "…" not in result.stdout
+    assert any(len(line) > 80 for line in result.stdout.splitlines())
 
 
-def test_check_runs_the_conformance_suite(run: Callable[..., Any]) -> None:
+def test_check_runs_the_conformance_suite(run: Run) -> None:
     """A plugin that keeps its promises is code 0, and the report is JSON if that is asked for."""
-    done = run("check", "python")
-    assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("python: ")
-    said = json.loads(run("check", "python", "--json").stdout)
-    assert said["ok"] is True
-    assert {one["outcome"] for one in said["findings"]} >= {"passed"}
+    result = run("check", "python")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("python: ")
+    document = json.loads(run("check", "python", "--json").stdout)
+    assert document["ok"] is True
+    assert {one["outcome"] for one in document["findings"]} >= {"passed"}
 
 
 def test_a_broken_promise_is_code_1(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the suite has caught is shown with its reason."""
     import interop.testing
@@ -475,30 +475,30 @@ def test_a_broken_promise_is_code_1(
     monkeypatch.setattr(
         interop.testing, "check", lambda name, *, progress=None: Report(name, (lie,), 0.1)
     )
-    done = run("check", "odd")
-    assert done.exit_code == 1
-    assert "it says view and copies" in done.stdout
+    result = run("check", "odd")
+    assert result.exit_code == 1
+    assert "it says view and copies" in result.stdout
     assert run("check", "odd", "--json").exit_code == 1
 
 
-def test_what_cannot_be_checked_is_a_sentence(run: Callable[..., Any]) -> None:
+def test_what_cannot_be_checked_is_a_sentence(run: Run) -> None:
     """A name that nothing has is an error with a code, and no traceback."""
-    done = run("check", "no_such_thing_at_all")
-    assert done.exit_code == 1
-    assert "no_such_thing_at_all" in done.stderr
-    assert "Traceback" not in done.output
+    result = run("check", "no_such_thing_at_all")
+    assert result.exit_code == 1
+    assert "no_such_thing_at_all" in result.stderr
+    assert "Traceback" not in result.output
 
 
 def test_an_interruption_has_a_code_of_its_own(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Ctrl-C ends with 130."""
-    from interop._cli import commands
+    from interop._cli import calibration
 
     def interrupted(*_: Any, **__: Any) -> Calibration:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "measure", interrupted)
+    monkeypatch.setattr(calibration, "measure", interrupted)
     assert run("calibrate", "--file", str(tmp_path / "x")).exit_code == 130
 
 
@@ -520,20 +520,20 @@ def _shown(page: Path) -> list[tuple[str, str]]:
     ("command", "printed"), _shown(ROOT / "docs/reference/command.md"), ids=lambda text: text[:40]
 )
 def test_the_pages_commands_print_what_they_show(
-    command: str, printed: str, run: Callable[..., Any]
+    command: str, printed: str, run: Run
 ) -> None:
     """Output is compared but for times and versions; ``[1]`` is the code of what is an error.
 
     What is imported depends on the tests that ran before in the same process.
     """
-    done = run(*command.split()[1:])
-    code, said = (done.exit_code, done.stderr) if done.exit_code else (0, done.stdout)
-    got = (f"[{code}] {said}" if code else said).replace(" imported ", " installed ")
+    result = run(*command.split()[1:])
+    code, document = (result.exit_code, result.stderr) if result.exit_code else (0, result.stdout)
+    got = (f"[{code}] {document}" if code else document).replace(" imported ", " installed ")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     assert doctest.OutputChecker().check_output(timeless(printed), timeless(got), flags), got
 
 
-def test_the_page_names_every_command(run: Callable[..., Any]) -> None:
+def test_the_page_names_every_command(run: Run) -> None:
     """The reference has a line for each command that there is."""
     page = (ROOT / "docs/reference/command.md").read_text("utf-8")
     named = re.findall(r"^  (\w+)  +", run("--help").stdout.partition("Commands:")[2], re.MULTILINE)
