@@ -80,8 +80,8 @@ def measure(
     """
     module = import_module(f".{name}", __package__)
     if hasattr(module, "tables"):
-        words = {} if rounds is None else {"rounds": rounds}
-        return list(module.tables(only, **words))
+        keywords = {} if rounds is None else {"rounds": rounds}
+        return list(module.tables(only, **keywords))
     if name == "zero_copy":
         return list(_zero_copy(module, only, rounds or 21))
     if name == "copies":
@@ -105,17 +105,17 @@ def _copies(module: ModuleType, only: Collection[str] | None) -> Iterator[Table]
         if name.endswith("cases") and callable(cases):
             chosen = (case for case in cases() if only is None or case[0] in only)
             key, title, short, goal = _COPIES.get(name) or _unnamed(name, cases)
-            words = {"fresh": False} if key == "copies.middle" else {}
-            lines = from_rows(module.rows(chosen, **words), "recipe")
+            keywords = {"fresh": False} if key == "copies.middle" else {}
+            lines = from_rows(module.rows(chosen, **keywords), "recipe")
             if lines:
                 yield Table(key, title, note, lines, goal=goal, short=short)
 
 
 def _unnamed(name: str, cases: Any) -> tuple[str, str, str, None]:
     """Return what to call a table of cases that is not known here."""
-    what = name.removesuffix("_cases")
-    title = (cases.__doc__ or what).partition(".")[0].removeprefix("Yield ")
-    return f"copies.{what}", title, what.replace("_", " "), None
+    subject = name.removesuffix("_cases")
+    title = (cases.__doc__ or subject).partition(".")[0].removeprefix("Yield ")
+    return f"copies.{subject}", title, subject.replace("_", " "), None
 
 
 @cache
@@ -129,18 +129,18 @@ def _choices(module: ModuleType) -> Iterator[Table]:
     note = "The time of the planner's choice divided by that of each fixed order of the steps."
     for kind, costs in (("declared", {}), ("calibrated", _measured())):
         for side in (500, 2900):
-            found = module.rows(dict(costs), side)
+            rows = module.rows(dict(costs), side)
             title = f"the planner's choice against fixed orders, {kind} costs, {side}×{side}"
             key, short = f"choices.{kind}_{side}", f"{kind}, {side}×{side}"
-            lines = _side_by_side(found)
+            lines = _side_by_side(rows)
             yield Table(key, title, note, lines, times=False, pooled=False, short=short)
 
 
-def _side_by_side(found: Mapping[str, list[Row]]) -> tuple[Line, ...]:
+def _side_by_side(tables: Mapping[str, list[Row]]) -> tuple[Line, ...]:
     """Return lines with a cell for each alternative."""
-    names = dict.fromkeys(row.name for rows in found.values() for row in rows)
+    names = dict.fromkeys(row.name for rows in tables.values() for row in rows)
     cells: dict[str, list[Cell]] = {name: [] for name in names}
-    for column, rows in found.items():
+    for column, rows in tables.items():
         for row in rows:
             cells[row.name].append(Cell(column, "", row.theirs, row.ratio, row.spread))
     return tuple(Line(name, "", None, tuple(cells[name])) for name in names)
@@ -150,10 +150,10 @@ def _predictions(module: ModuleType, most: int = 100) -> Listing:
     """Return how well costs predict times, on fewer routes than the module's own report."""
     rows = []
     for kind, costs in (("declared", {}), ("measured on this machine", _measured())):
-        found = module.summary(module.rows(dict(costs), most))
-        numbers = (f"{found.rank_correlation:.3f}", f"{found.median_ratio:.1f}")
-        worst = f"{found.worst_ratio:.0f} ({found.worst})"
-        rows.append((kind, str(found.count), *numbers, worst))
+        summary = module.summary(module.rows(dict(costs), most))
+        numbers = (f"{summary.rank_correlation:.3f}", f"{summary.median_ratio:.1f}")
+        worst = f"{summary.worst_ratio:.0f} ({summary.worst})"
+        rows.append((kind, str(summary.count), *numbers, worst))
     heads = ("costs", "routes", "rank correlation", "off by, in the median", "at worst")
     note = "Routes between installed formats, drawn at random, the same for both."
     title = "predicted against measured time of routes"

@@ -96,26 +96,28 @@ def _into_torch(array: np.ndarray[Any, Any]) -> Iterator[Choice]:
         ("numpy f32 → torch f16", array, "float16"),
         ("numpy f32.T → torch f64", array.T, "float64"),
     ):
-        words = {"dtype": dtype}
+        keywords = {"dtype": dtype}
         cast = partial(torch.Tensor.to, dtype=getattr(torch, dtype))
         by_hand = (partial(np.ndarray.astype, dtype=dtype), torch.from_numpy)
-        yield Choice(name, value, {"to": "torch", **words}, _in_torch(by_hand, cast, words))
+        yield Choice(name, value, {"to": "torch", **keywords}, _in_torch(by_hand, cast, keywords))
     for name, value in (
         ("numpy f32 → torch, fresh", array),
         ("numpy f32.T → torch, fresh", array.T),
     ):
         fresh = partial(torch.clone, memory_format=torch.contiguous_format)
         by_hand = (np.ndarray.copy, torch.from_numpy)
-        words = {"copy": True}
-        yield Choice(name, value, {"to": "torch", **words}, _in_torch(by_hand, fresh, words))
+        keywords = {"copy": True}
+        yield Choice(name, value, {"to": "torch", **keywords}, _in_torch(by_hand, fresh, keywords))
 
 
-def _in_torch(first: tuple[Stage, ...], last: Stage, words: Words) -> dict[str, tuple[Stage, ...]]:
+def _in_torch(
+    first: tuple[Stage, ...], last: Stage, keywords: Words
+) -> dict[str, tuple[Stage, ...]]:
     return {
         WORK_FIRST: first,
         WORK_LAST: (torch.from_numpy, last),
-        FIRST_BY_US: ({"to": "numpy", **words}, {"to": "torch"}),
-        LAST_BY_US: ({"to": "torch"}, {"to": "torch", **words}),
+        FIRST_BY_US: ({"to": "numpy", **keywords}, {"to": "torch"}),
+        LAST_BY_US: ({"to": "torch"}, {"to": "torch", **keywords}),
     }
 
 
@@ -165,15 +167,15 @@ def _cast(csr: scipy.sparse.csr_array) -> Iterator[Choice]:
 
 
 def _either(name: str, value: Any, ends: tuple[str, str], dtype: str, hand_over: Stage) -> Choice:
-    (source, target), words = ends, {"dtype": dtype}
+    (source, target), keywords = ends, {"dtype": dtype}
     cast = partial(_astype, dtype=dtype)
     orders: dict[str, tuple[Stage, ...]] = {
         WORK_FIRST: (cast, hand_over),
         WORK_LAST: (hand_over, cast),
-        FIRST_BY_US: ({"to": source, **words}, {"to": target}),
-        LAST_BY_US: ({"to": target}, {"to": target, **words}),
+        FIRST_BY_US: ({"to": source, **keywords}, {"to": target}),
+        LAST_BY_US: ({"to": target}, {"to": target, **keywords}),
     }
-    return Choice(name, value, {"to": target, **words}, orders)
+    return Choice(name, value, {"to": target, **keywords}, orders)
 
 
 def _astype(value: Any, dtype: str) -> Any:
@@ -202,8 +204,8 @@ def _csr_to_scipy(tensor: torch.Tensor) -> Any:
 
 
 def _coo_to_scipy(tensor: torch.Tensor) -> Any:
-    found = tensor.coalesce()
-    values, indices = found.values().numpy(), found.indices().numpy()
+    coalesced = tensor.coalesce()
+    values, indices = coalesced.values().numpy(), coalesced.indices().numpy()
     return scipy.sparse.coo_array((values, tuple(indices)), shape=tuple(tensor.shape))
 
 
@@ -220,10 +222,10 @@ def _device(dense: torch.Tensor) -> Iterator[Choice]:
         ("cuda f32 → numpy f16", dense, "float16"),
         ("cuda f16 → numpy f32", dense.half(), "float32"),
     ):
-        wanted = getattr(torch, dtype)
+        torch_dtype = getattr(torch, dtype)
         orders: dict[str, tuple[Stage, ...]] = {
-            WORK_FIRST: (partial(torch.Tensor.to, dtype=wanted), _to_numpy),
-            WORK_LAST: (torch.Tensor.cpu, partial(torch.Tensor.to, dtype=wanted), _to_numpy),
+            WORK_FIRST: (partial(torch.Tensor.to, dtype=torch_dtype), _to_numpy),
+            WORK_LAST: (torch.Tensor.cpu, partial(torch.Tensor.to, dtype=torch_dtype), _to_numpy),
             FIRST_BY_US: ({"to": "torch", "dtype": dtype}, {"to": "numpy"}),
             LAST_BY_US: ({"to": "numpy"}, {"to": "numpy", "dtype": dtype}),
         }
@@ -246,7 +248,7 @@ def rows(costs: Mapping[str, Cost] | None = None, side: int = 2900) -> dict[str,
     side : int
     """
     interop = Interop(costs=costs)
-    found: dict[str, list[Row]] = {}
+    rows_by_order: dict[str, list[Row]] = {}
     back_memory()
     for choice in choices(side):
         timers = {"ours": Timer(partial(interop.convert, choice.value, **choice.words))}
@@ -254,5 +256,7 @@ def rows(costs: Mapping[str, Cost] | None = None, side: int = 2900) -> dict[str,
             timers[order] = Timer(partial(_carried_out, interop, choice.value, stages))
         times = interleaved(timers, rounds=9, budget=0)
         for order in choice.orders:
-            found.setdefault(order, []).append(against(choice.name, times["ours"], times[order]))
-    return found
+            rows_by_order.setdefault(order, []).append(
+                against(choice.name, times["ours"], times[order])
+            )
+    return rows_by_order

@@ -24,21 +24,21 @@ _RESULTS = Path(__file__).with_name("results")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 0, or 1 if a row has got worse or a table could not be measured."""
-    words = _parser().parse_args(arguments)
-    unknown = sorted(set(words.tables) - set(catalogue.MODULES))
+    options = _parser().parse_args(arguments)
+    unknown = sorted(set(options.tables) - set(catalogue.MODULES))
     if unknown:
         print(f"there is no table {unknown[0]!r}; there are {', '.join(catalogue.MODULES)}.")
         return 2
-    if words.draw:
+    if options.draw:
         _show(load())
         return 0
     _quieten()
-    found, failed = _measured(words.tables or _default(words), words.rounds)
+    results, failed = _measured(options.tables or _default(options), options.rounds)
     stored = load()
-    if words.store and words.tables and stored.tables:
-        words.tables = []  # the page is of all tables, whichever of them are renewed
-    worse = _compared(stored, found) if words.check else 0
-    _keep(stored, found, _line(words), words.store)
+    if options.store and options.tables and stored.tables:
+        options.tables = []  # the page is of all tables, whichever of them are renewed
+    worse = _compared(stored, results) if options.check else 0
+    _keep(stored, results, _line(options), options.store)
     return 1 if worse or failed else 0
 
 
@@ -54,17 +54,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _default(words: argparse.Namespace) -> list[str]:
+def _default(options: argparse.Namespace) -> list[str]:
     """Return all modules; those that have no ratios are of no use to a check."""
-    left_out = {"predictions"} if words.check and not words.store else set()
+    left_out = {"predictions"} if options.check and not options.store else set()
     return [name for name in catalogue.MODULES if name not in left_out]
 
 
-def _line(words: argparse.Namespace) -> str:
+def _line(options: argparse.Namespace) -> str:
     """Return the command as it was given."""
-    flags = [f"--{name}" for name in ("check", "store") if getattr(words, name)]
-    flags += [f"--rounds {words.rounds}"] if words.rounds else []
-    return " ".join(["python -m benchmarks", *words.tables, *flags])
+    flags = [f"--{name}" for name in ("check", "store") if getattr(options, name)]
+    flags += [f"--rounds {options.rounds}"] if options.rounds else []
+    return " ".join(["python -m benchmarks", *options.tables, *flags])
 
 
 def _quieten() -> None:
@@ -79,7 +79,7 @@ def _quieten() -> None:
 
 def _measured(modules: Iterable[str], rounds: int | None) -> tuple[list[Result], list[str]]:
     """Return the tables of some modules, each printed when it is there, and who failed."""
-    found: list[Result] = []
+    results: list[Result] = []
     failed = []
     for name in modules:
         try:
@@ -94,22 +94,22 @@ def _measured(modules: Iterable[str], rounds: int | None) -> tuple[list[Result],
             continue
         for table in tables:
             print(render.terminal(table), flush=True)
-        found += tables
-    return found, failed
+        results += tables
+    return results, failed
 
 
-def _compared(stored: Stored, found: list[Result]) -> int:
+def _compared(stored: Stored, results: list[Result]) -> int:
     """Print what has got worse than it was stored, and return how many rows that is."""
     if not stored.tables:
         print("\nnothing is stored to compare with: python -m benchmarks --store")
         return 1
-    suspects = check(stored.tables, found)
+    suspects = check(stored.tables, results)
     if suspects:
         print(f"\n{len(suspects)} rows look worse; measuring them again", flush=True)
     worse = confirmed(suspects, stored.tables, _again)
-    rows = sum(len(table.ratios()) for table in found if table.key in stored.tables)
-    for one in worse:
-        print(f"WORSE  {one}", file=sys.stderr)
+    rows = sum(len(table.ratios()) for table in results if table.key in stored.tables)
+    for finding in worse:
+        print(f"WORSE  {finding}", file=sys.stderr)
     print(f"\n{rows} ratios compared with those of {stored.made['date']}; {len(worse)} are worse")
     return len(worse)
 
@@ -118,16 +118,18 @@ def _again(table: str, lines: set[str]) -> list[Result]:
     return catalogue.measure(catalogue.module_of(table), lines)
 
 
-def _keep(stored: Stored, found: list[Result], command: str, store: bool) -> None:
+def _keep(stored: Stored, results: list[Result], command: str, store: bool) -> None:
     """Write the page and the picture, and the ratios if they are to be stored."""
-    made = {"date": dt.date.today().isoformat(), "command": command, "machine": machine()}
+    facts = {"date": dt.date.today().isoformat(), "command": command, "machine": machine()}
     if not store:
         _RESULTS.mkdir(exist_ok=True)
-        _write(Stored(made, _ordered(found)), _RESULTS / "benchmarks.md")
+        _write(Stored(facts, _ordered(results)), _RESULTS / "benchmarks.md")
         return
-    done = {catalogue.module_of(table.key) for table in found}
-    kept = [one for key, one in stored.tables.items() if catalogue.module_of(key) not in done]
-    anew = Stored(made, _ordered([*kept, *found]))
+    measured = {catalogue.module_of(table.key) for table in results}
+    unmeasured = [
+        table for key, table in stored.tables.items() if catalogue.module_of(key) not in measured
+    ]
+    anew = Stored(facts, _ordered([*unmeasured, *results]))
     save(anew.made, anew.tables.values())
     print(f"stored in {STORE.relative_to(_ROOT)}")
     _show(load())

@@ -103,19 +103,19 @@ def _casts(f4: torch.Tensor) -> Iterator[Case]:
         *(("int32", "int64"), ("int64", "float64"), ("complex64", "complex128")),
     ):
         value = (f4 * 100).to(getattr(torch, source))
-        wanted = getattr(torch, target)
+        torch_dtype = getattr(torch, target)
         yield (
             f"{source} → numpy {target}",
             value,
             {**_NUMPY, "dtype": target},
-            lambda x, wanted=wanted: x.to(wanted).numpy(),
+            lambda x, torch_dtype=torch_dtype: x.to(torch_dtype).numpy(),
         )
     half = f4.bfloat16().t()
-    words = {**_NUMPY, "dtype": "float32"}
-    yield "bfloat16 transposed → numpy float32", half, words, lambda x: x.float().numpy()
+    keywords = {**_NUMPY, "dtype": "float32"}
+    yield "bfloat16 transposed → numpy float32", half, keywords, lambda x: x.float().numpy()
     high = len(f4) // 8
     images = (f4.view(-1, high, high, 4)[..., :3] * 255).byte().permute(0, 3, 1, 2)
-    yield "uint8 NHWC as NCHW → numpy float32", images, words, lambda x: x.float().numpy()
+    yield "uint8 NHWC as NCHW → numpy float32", images, keywords, lambda x: x.float().numpy()
 
 
 def _lazy(f4: torch.Tensor) -> Iterator[Case]:
@@ -151,9 +151,9 @@ def _densify(side: int) -> Iterator[Case]:
         yield f"torch {name} → numpy dense", value, _NUMPY, lambda x: x.to_dense().numpy()
         if name in ("CSR", "COO"):
             yield f"torch {name} → torch dense", value, _TORCH, lambda x: x.to_dense()
-            words = {**_NUMPY, "dtype": "float64"}
+            keywords = {**_NUMPY, "dtype": "float64"}
             wide = f"torch {name} → numpy dense float64"
-            yield wide, value, words, lambda x: x.to_dense().double().numpy()
+            yield wide, value, keywords, lambda x: x.to_dense().double().numpy()
     s = _random(side)
     yield "scipy CSR → torch dense", s, _TORCH, lambda x: torch.from_numpy(x.toarray())
 
@@ -180,11 +180,16 @@ def _to_torch(f4: torch.Tensor) -> Iterator[Case]:
     locked.flags.writeable = False
     yield "numpy read-only → torch", locked, _TORCH, torch.tensor
     for name in ("float64", "float16", "bfloat16"):
-        words, wanted = {**_TORCH, "dtype": name}, getattr(torch, name)
-        yield f"numpy f32 → torch {name}", a, words, lambda x, w=wanted: torch.tensor(x, dtype=w)
+        keywords, torch_dtype = {**_TORCH, "dtype": name}, getattr(torch, name)
+        yield (
+            f"numpy f32 → torch {name}",
+            a,
+            keywords,
+            lambda x, w=torch_dtype: torch.tensor(x, dtype=w),
+        )
     bits = a.astype(_BF16)
-    words = {**_TORCH, "dtype": "float32"}
-    yield "ml_dtypes bfloat16 → torch f32", bits, words, lambda x: torch.tensor(x.astype("f4"))
+    keywords = {**_TORCH, "dtype": "float32"}
+    yield "ml_dtypes bfloat16 → torch f32", bits, keywords, lambda x: torch.tensor(x.astype("f4"))
 
 
 def _torch_to_torch(f4: torch.Tensor) -> Iterator[Case]:
@@ -199,14 +204,14 @@ def _torch_to_torch(f4: torch.Tensor) -> Iterator[Case]:
 def _into(f4: torch.Tensor) -> Iterator[Case]:
     """Yield what is written into an array that is there already."""
     out = np.empty(f4.shape, np.float32)
-    words = {"out": out}
-    yield "bfloat16 → out=", f4.bfloat16(), words, lambda x: _filled(out, x.float().numpy())
-    yield "f32 transposed → out=", f4.t(), words, lambda x: _filled(out, x.numpy())
+    keywords = {"out": out}
+    yield "bfloat16 → out=", f4.bfloat16(), keywords, lambda x: _filled(out, x.float().numpy())
+    yield "f32 transposed → out=", f4.t(), keywords, lambda x: _filled(out, x.numpy())
     s = _random(len(f4))
     csr = interop.convert(s, to="torch.sparse_csr")
-    yield "torch CSR → out=", csr, words, lambda x: _filled(out, x.to_dense().numpy())
+    yield "torch CSR → out=", csr, keywords, lambda x: _filled(out, x.to_dense().numpy())
     q = torch.quantize_per_tensor(f4, 0.01, 3, torch.quint8)
-    yield "quint8 → out=", q, words, lambda x: _filled(out, x.dequantize().numpy())
+    yield "quint8 → out=", q, keywords, lambda x: _filled(out, x.dequantize().numpy())
 
 
 def _filled(out: np.ndarray[Any, Any], value: Any) -> Any:
@@ -216,16 +221,16 @@ def _filled(out: np.ndarray[Any, Any], value: Any) -> Any:
 
 def _layouts(side: int) -> Iterator[Case]:
     """Yield the changes of layout, of arrays whose components take 64 MiB and more."""
-    found = dict(_torch_layouts(_random(2 * side, 0.05)))
+    layouts = dict(_torch_layouts(_random(2 * side, 0.05)))
     for source, target in (
         *(("COO", "csr"), ("COO uncoalesced", "csr"), ("COO", "csc")),
         *(("CSR", "coo"), ("CSR", "csc"), ("CSC", "csr"), ("CSC", "coo")),
     ):
-        words, layout = {"to": f"torch.sparse_{target}"}, getattr(torch, f"sparse_{target}")
+        keywords, layout = {"to": f"torch.sparse_{target}"}, getattr(torch, f"sparse_{target}")
         yield (
             f"torch {source} → torch {target.upper()}",
-            found[source],
-            words,
+            layouts[source],
+            keywords,
             lambda x, layout=layout: x.to_sparse(layout=layout),
         )
     few = torch.where(torch.rand(side, side) < 0.99, 0, 1.0)

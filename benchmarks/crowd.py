@@ -12,7 +12,7 @@ __all__ = ["COUNTS", "EACH", "bundled", "bundled_spec", "crowd", "forget", "kept
 COUNTS, EACH = (10, 100, 1000), 10
 
 
-def crowd(count: int, each: int = EACH) -> Interop:
+def crowd(count: int, per_format: int = EACH) -> Interop:
     """Return an instance with `count` formats, and `each` conversions from every one of them."""
     rng = Random(0)
     mine = Interop(plugins=False)
@@ -22,7 +22,7 @@ def crowd(count: int, each: int = EACH) -> Interop:
         *(
             Conversion(name, rng.choice(names), print, cost=Cost(rng.random() * 1e-6), name=f"c{i}")
             for name in names
-            for i in range(each)
+            for i in range(per_format)
         ),
     )
     return mine

@@ -95,21 +95,21 @@ def _run(program: str, *arguments: str, folder: str) -> dict[str, float]:
     """Return what a fresh process reports, with bytecode cached in a folder of its own."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, "-c", program, *arguments]
-    here = Path(__file__).parent.parent
-    done = subprocess.run(command, capture_output=True, check=True, env=environment, cwd=here)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    root = Path(__file__).parent.parent
+    process = subprocess.run(command, capture_output=True, check=True, env=environment, cwd=root)
+    seconds: dict[str, float] = json.loads(process.stdout)
+    return seconds
 
 
 def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
-    found = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
-    found["loading"] = sum(found[n] for n in ("modules of the loader", "loader", "plugins"))
-    names = [name.removeprefix("add ") for name in found if name.startswith("add ")]
+    medians = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
+    medians["loading"] = sum(medians[n] for n in ("modules of the loader", "loader", "plugins"))
+    names = [name.removeprefix("add ") for name in medians if name.startswith("add ")]
     for name in names:
-        found[f"plugin {name}"] = found[f"import {name}"] + found[f"add {name}"]
-    known = sum(found[f"plugin {name}"] for name in names) + found["entry points"]
-    found["hooks"] = found["plugins"] - known
-    return found
+        medians[f"plugin {name}"] = medians[f"import {name}"] + medians[f"add {name}"]
+    listed = sum(medians[f"plugin {name}"] for name in names) + medians["entry points"]
+    medians["hooks"] = medians["plugins"] - listed
+    return medians
 
 
 def _rows(warm: dict[str, float], bare: dict[str, float]) -> list[tuple[str, ...]]:
@@ -139,14 +139,14 @@ def tables(only: Collection[str] | None = None, rounds: int = 9) -> list[Listing
     rounds = min(rounds, 9)
     frameworks = json.dumps(["numpy", "torch"]), json.dumps([])
     with tempfile.TemporaryDirectory() as folder:
-        for one in frameworks:  # so that the bytecode is there
-            _run(_PROGRAM, one, folder=folder)
+        for framework in frameworks:  # so that the bytecode is there
+            _run(_PROGRAM, framework, folder=folder)
         warm = [_run(_PROGRAM, frameworks[0], folder=folder) for _ in range(min(rounds, 5))]
         bare, numpy = [], []
         for _ in range(rounds):
             bare.append(_run(_PROGRAM, frameworks[1], folder=folder))
             numpy.append(_run(_ALONE.format("numpy"), folder=folder)["import"])
-    kept = {
+    totals = {
         "import interop | import numpy": _kept([run["import interop"] for run in bare], numpy),
         "first name | import numpy": _kept([run["first name"] for run in bare], numpy),
         "loading the plugins | import numpy": _kept([run["plugins"] for run in bare], numpy),
@@ -154,7 +154,7 @@ def tables(only: Collection[str] | None = None, rounds: int = 9) -> list[Listing
     rows = _rows(_medians(warm), _medians(bare))
     heads = ("", "after NumPy and torch", "in a bare process")
     title = "the first conversion of a process, a small tensor to NumPy"
-    return [Listing("first", title, _NOTE, heads, tuple(rows), kept)]
+    return [Listing("first", title, _NOTE, heads, tuple(rows), totals)]
 
 
 def _kept(ours: list[float], theirs: list[float]) -> Ratio:

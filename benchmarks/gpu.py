@@ -105,9 +105,9 @@ def _up(a: np.ndarray[Any, Any], staging: Any, pinned: Any) -> dict[str, Callabl
     }
 
 
-def _right(made: Any, numbers: np.ndarray[Any, Any]) -> bool:
-    found = made.cpu().numpy() if isinstance(made, torch.Tensor) else made
-    return np.array_equal(found.reshape(-1).view(np.uint8), numbers.reshape(-1).view(np.uint8))
+def _right(result: Any, numbers: np.ndarray[Any, Any]) -> bool:
+    array = result.cpu().numpy() if isinstance(result, torch.Tensor) else result
+    return np.array_equal(array.reshape(-1).view(np.uint8), numbers.reshape(-1).view(np.uint8))
 
 
 def _line(

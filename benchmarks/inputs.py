@@ -93,9 +93,9 @@ def _same(x: Any) -> Array:
 
 
 def _dense(x: Any) -> Array:
-    found = np.zeros((3, 4))
-    found[0, 1], found[1, 2], found[2, 0] = 1, 2, 3
-    return found
+    array = np.zeros((3, 4))
+    array[0, 1], array[1, 2], array[2, 0] = 1, 2, 3
+    return array
 
 
 def _conjugate(x: Any) -> Array:
@@ -180,6 +180,6 @@ INPUTS = (
 )
 
 
-def make(one: Input) -> dict[str, Any]:
+def make(input_: Input) -> dict[str, Any]:
     """Return an input's value, and what hand-written statements use, by name."""
-    return {"x": one.make(), "np": np, "torch": torch, "bfloat16": _BF16}
+    return {"x": input_.make(), "np": np, "torch": torch, "bfloat16": _BF16}

@@ -37,21 +37,21 @@ _NOTE = (
 )
 
 
-def name_of(one: Input) -> str:
+def name_of(input_: Input) -> str:
     """Return the name of an input's line."""
-    return f"{one.name} → {one.to}"
+    return f"{input_.name} → {input_.to}"
 
 
-def statements(one: Input, others: list[Rival]) -> dict[str, tuple[str, dict[str, Any]]]:
+def statements(input_: Input, others: list[Rival]) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the statement of each alternative, interop's first, and the names it uses."""
-    names = make(one)
-    found = {"interop": (f"convert(x, to={one.to!r})", {**names, **_OURS.names})}
-    if one.by_hand:
-        found[_BY_HAND] = (one.by_hand, names)
+    names = make(input_)
+    calls = {"interop": (f"convert(x, to={input_.to!r})", {**names, **_OURS.names})}
+    if input_.by_hand:
+        calls[_BY_HAND] = (input_.by_hand, names)
     for rival in others:
-        if one.to in rival.statements:
-            found[rival.name] = (rival.statements[one.to], {**names, **rival.names})
-    return found
+        if input_.to in rival.statements:
+            calls[rival.name] = (rival.statements[input_.to], {**names, **rival.names})
+    return calls
 
 
 # ---------------------------------------------------------------------- judging
@@ -59,49 +59,49 @@ def statements(one: Input, others: list[Rival]) -> dict[str, tuple[str, dict[str
 
 def verdicts(only: Collection[str] | None = None) -> dict[tuple[int, str], str]:
     """Return the verdict on every statement, by the input's number and the alternative's name."""
-    found: dict[tuple[int, str], str] = {}
-    chosen = [i for i, one in enumerate(INPUTS) if only is None or name_of(one) in only]
+    verdicts: dict[tuple[int, str], str] = {}
+    chosen = [i for i, input_ in enumerate(INPUTS) if only is None or name_of(input_) in only]
     while True:
-        todo = json.dumps([chosen, [list(key) for key in found]])
+        todo = json.dumps([chosen, [list(key) for key in verdicts]])
         command = [sys.executable, "-m", "benchmarks.instead", todo]
-        here = Path(__file__).parent.parent
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here)
-        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
-        found.update({(i, name): verdict for i, name, verdict in lines if verdict is not None})
-        if done.returncode == 0:
-            return found
+        root = Path(__file__).parent.parent
+        process = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
+        lines = [json.loads(line) for line in process.stdout.splitlines() if line.startswith("[")]
+        verdicts.update({(i, name): verdict for i, name, verdict in lines if verdict is not None})
+        if process.returncode == 0:
+            return verdicts
         if not lines or lines[-1][2] is not None:
-            msg = f"the results could not be judged:\n{done.stderr}"
+            msg = f"the results could not be judged:\n{process.stderr}"
             raise RuntimeError(msg)
-        found[lines[-1][0], lines[-1][1]] = _DIES
+        verdicts[lines[-1][0], lines[-1][1]] = _DIES
 
 
 def _judge_all(todo: str) -> None:
     """Print the verdict on each statement, in a process that may die of it."""
-    chosen, known = json.loads(todo)
-    done = {(i, name) for i, name in known}
+    chosen, finished = json.loads(todo)
+    pairs = {(i, name) for i, name in finished}
     others, _ = rivals()
     for i in chosen:
         for name in statements(INPUTS[i], others):
-            if (i, name) not in done:
+            if (i, name) not in pairs:
                 print(json.dumps([i, name, None]), flush=True)
                 print(json.dumps([i, name, _verdict(INPUTS[i], name, others)]), flush=True)
 
 
-def _verdict(one: Input, name: str, others: list[Rival]) -> str:
-    statement, names = statements(one, others)[name]
+def _verdict(input_: Input, name: str, others: list[Rival]) -> str:
+    statement, names = statements(input_, others)[name]
     x = names["x"]
-    expected = None if one.expected is None else one.expected(x)
-    return outcome(lambda: eval(statement, names), x, one.to, expected)
+    expected = None if input_.expected is None else input_.expected(x)
+    return outcome(lambda: eval(statement, names), x, input_.to, expected)
 
 
 # ---------------------------------------------------------------------- timing
 
 
-def _line(one: Input, judged: dict[str, str], others: list[Rival], rounds: int) -> Line:
+def _line(input_: Input, judged: dict[str, str], others: list[Rival], rounds: int) -> Line:
     timers = {
         name: small(statement, names)
-        for name, (statement, names) in statements(one, others).items()
+        for name, (statement, names) in statements(input_, others).items()
         if judged[name] in RIGHT
     }
     times = interleaved(timers, rounds=rounds, budget=0.003) if "interop" in timers else {}
@@ -113,7 +113,7 @@ def _line(one: Input, judged: dict[str, str], others: list[Rival], rounds: int) 
         elif name != "interop":
             cells.append(Cell(name, verdict))
     ours = against("", times["interop"], times["interop"]).ours if times else None
-    return Line(name_of(one), judged["interop"], ours, tuple(cells))
+    return Line(name_of(input_), judged["interop"], ours, tuple(cells))
 
 
 def tables(only: Collection[str] | None = None, rounds: int = 21) -> list[Table]:
@@ -123,10 +123,10 @@ def tables(only: Collection[str] | None = None, rounds: int = 21) -> list[Table]
     lines = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for i, one in enumerate(INPUTS):
-            found = {name: verdict for (j, name), verdict in judged.items() if j == i}
-            if found:
-                lines.append(_line(one, found, others, rounds))
+        for i, input_ in enumerate(INPUTS):
+            verdicts_of_input = {name: verdict for (j, name), verdict in judged.items() if j == i}
+            if verdicts_of_input:
+                lines.append(_line(input_, verdicts_of_input, others, rounds))
     note = " ".join([_NOTE, *(f"{line}." for line in missing)])
     title = "small arrays, against what people call instead"
     return [Table("instead", title, note, tuple(lines), pooled=False)]

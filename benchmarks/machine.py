@@ -67,13 +67,13 @@ def cupy_finds() -> str:
 
 
 def _versions() -> list[str]:
-    found = []
+    lines = []
     for name in _PACKAGES:
         try:
-            found.append(f"{name} {version(name)}")
+            lines.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             continue
-    return found
+    return lines
 
 
 def _cores() -> int:

@@ -74,10 +74,10 @@ def overview(tables: Iterable[Result], file: Path) -> None:
             y += 1.35
             inside = {"xycoords": ("axes fraction", "data"), "fontweight": "bold", "va": "center"}
             axis.annotate(panel.title, (0.008, y - 0.1), **inside)
-            for one in panel.series:
+            for series in panel.series:
                 y += 1
-                _strip(axis, one, y)
-                ticks[y] = one.label
+                _strip(axis, series, y)
+                ticks[y] = series.label
         axis.set_ylim(y + 0.6, 0)
         axis.set_yticks(list(ticks), list(ticks.values()))
         axis.annotate("mean", (1.01, 1.005), xycoords="axes fraction", va="bottom")
@@ -87,27 +87,27 @@ def overview(tables: Iterable[Result], file: Path) -> None:
         plt.close(figure)
 
 
-def _strip(axis: Any, one: _Series, y: float) -> None:
-    values = list(one.points.values())
-    colour = _BETTER if one.mean <= 1 else _WORSE
+def _strip(axis: Any, series: _Series, y: float) -> None:
+    values = list(series.points.values())
+    colour = _BETTER if series.mean <= 1 else _WORSE
     axis.scatter(values, [y] * len(values), s=15, color="#888888", alpha=0.55, lw=0, zorder=3)
-    axis.scatter([one.mean], [y], s=46, marker="D", color=colour, ec="white", lw=0.7, zorder=4)
+    axis.scatter([series.mean], [y], s=46, marker="D", color=colour, ec="white", lw=0.7, zorder=4)
     axis.annotate(
-        f"{one.mean:.2f}",
+        f"{series.mean:.2f}",
         (1.01, y),
         xycoords=("axes fraction", "data"),
         va="center",
         color=colour,
         fontweight="bold",
     )
-    worst = max(one.points, key=one.points.__getitem__)
-    if one.points[worst] > 1.5 and len(values) > 1:
-        at = (one.points[worst], y)
-        words = {"textcoords": "offset points", "fontsize": 7, "color": "#666666"}
+    worst = max(series.points, key=series.points.__getitem__)
+    if series.points[worst] > 1.5 and len(values) > 1:
+        at = (series.points[worst], y)
+        style = {"textcoords": "offset points", "fontsize": 7, "color": "#666666"}
         if at[0] < axis.get_xlim()[1] / 6:
-            axis.annotate(worst, at, (5, 0), va="center", **words)
+            axis.annotate(worst, at, (5, 0), va="center", **style)
         else:  # no room on the right
-            axis.annotate(worst, at, (0, 4), ha="center", **words)
+            axis.annotate(worst, at, (0, 4), ha="center", **style)
 
 
 def draw(tables: Iterable[Result], file: Path) -> None:
@@ -151,9 +151,9 @@ def _pyplot() -> Any:
 
 
 def _panels(tables: Iterable[Result]) -> list[_Panel]:
-    shown = [one for one in tables if isinstance(one, Table) and one.ratios()]
+    shown = [table for table in tables if isinstance(table, Table) and table.ratios()]
     panels = []
-    for module, found in groupby(shown, key=lambda one: module_of(one.key)):
+    for module, found in groupby(shown, key=lambda table: module_of(table.key)):
         group = list(found)
         together = _panel(group, _TITLES.get(module, group[0].title))
         if len(together.series) <= len(_STYLES):
@@ -164,15 +164,15 @@ def _panels(tables: Iterable[Result]) -> list[_Panel]:
 
 
 def _panel(group: list[Table], title: str) -> _Panel:
-    series = [one for table in group for one in _series(table, len(group) > 1)]
-    drawn = {name for one in series for name in one.points}
+    series = [line for table in group for line in _series(table, len(group) > 1)]
+    drawn = {name for line in series for name in line.points}
     rows = dict.fromkeys(line.name for table in group for line in table.lines)
     return _Panel(title, [name for name in rows if name in drawn], series)
 
 
 def _series(table: Table, several: bool) -> list[_Series]:
     """Return a series for each alternative; of several tables, named by the table too."""
-    found = []
+    marks = []
     for column in table.columns:
         points = {
             line.name: cell.ratio
@@ -184,28 +184,28 @@ def _series(table: Table, several: bool) -> list[_Series]:
         label = f"{column}, {short}" if several else column
         label = short if several and len(table.columns) == 1 else label
         if points:
-            found.append(_Series(label, points, table.mean(column) or 1.0))
-    return found
+            marks.append(_Series(label, points, table.mean(column) or 1.0))
+    return marks
 
 
 def _limits(panels: list[_Panel]) -> tuple[float, float]:
-    values = [v for panel in panels for one in panel.series for v in one.points.values()]
+    values = [v for panel in panels for series in panel.series for v in series.points.values()]
     return min(0.2, *values) / 1.3, max(3.0, *values) * 1.3
 
 
 def _fill(axis: Any, panel: _Panel, limits: tuple[float, float]) -> None:
     rows = {name: number for number, name in enumerate(panel.rows)}
     styles = iter(_STYLES)
-    for one in panel.series:
-        if one.label == "by hand":
+    for series in panel.series:
+        if series.label == "by hand":
             style = dict(_BY_HAND)
         else:
             colour, marker = next(styles)
             style = {"facecolors": colour, "edgecolors": "white", "marker": marker}
             style["linewidths"] = 0.4
-        ys = [rows[name] for name in one.points]
-        label = f"{one.label}: {one.mean:.2f}"
-        axis.scatter(list(one.points.values()), ys, s=32, label=label, zorder=3, **style)
+        ys = [rows[name] for name in series.points]
+        label = f"{series.label}: {series.mean:.2f}"
+        axis.scatter(list(series.points.values()), ys, s=32, label=label, zorder=3, **style)
     _dress(axis, panel, limits)
     axis.legend(
         title="against: geometric mean",
@@ -242,6 +242,6 @@ def _frame(axis: Any, limits: tuple[float, float]) -> None:
 
 def _head(axis: Any, height: float) -> None:
     """Say at the top which side is which."""
-    words = {"fontsize": 8.5, "va": "bottom", "xycoords": ("data", "axes fraction")}
-    axis.annotate("interop is faster  ◀ ", (1, height), ha="right", color=_BETTER, **words)
-    axis.annotate(" ▶  interop is slower", (1, height), ha="left", color="#555555", **words)
+    style = {"fontsize": 8.5, "va": "bottom", "xycoords": ("data", "axes fraction")}
+    axis.annotate("interop is faster  ◀ ", (1, height), ha="right", color=_BETTER, **style)
+    axis.annotate(" ▶  interop is slower", (1, height), ha="left", color="#555555", **style)

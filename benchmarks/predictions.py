@@ -73,32 +73,32 @@ def rows(costs: Mapping[str, Cost] | None = None, most: int = 300) -> list[Predi
         if f.state != "missing" and "cpu" in f.format.devices and not f.format.protocol
     ]
     cases = [
-        (side, source.name, target.name, words)
+        (side, source.name, target.name, keywords)
         for side in _SIDES
         for source in formats
         for target in formats
-        for words in ({}, {"dtype": "float64"}, {"copy": True})
+        for keywords in ({}, {"dtype": "float64"}, {"copy": True})
     ]
     random.Random(0).shuffle(cases)
-    found: list[Prediction] = []
+    predictions: list[Prediction] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for case in cases:
-            if len(found) == most:
+            if len(predictions) == most:
                 break
-            found += _measured(interop, *case)
-    return found
+            predictions += _measured(interop, *case)
+    return predictions
 
 
 def _measured(
-    interop: Interop, side: int, source: str, target: str, words: dict[str, Any]
+    interop: Interop, side: int, source: str, target: str, keywords: dict[str, Any]
 ) -> list[Prediction]:
     """Return the prediction of one route, if there is one and it does not take for ever."""
-    sparse = any(interop._registry.formats[one].index_dtypes for one in (source, target))
-    wanted = Wanted(source, "float32", (side, side), density=0.03 if sparse else 1.0)
+    sparse = any(interop._registry.formats[name].index_dtypes for name in (source, target))
+    request = Wanted(source, "float32", (side, side), density=0.03 if sparse else 1.0)
     try:
-        value = sample(interop, wanted)
-        route = interop.plan(value, to=target, **words)
+        value = sample(interop, request)
+        route = interop.plan(value, to=target, **keywords)
         plan = Plan(route.steps)
         plan(value)
         seconds = _seconds(plan, value)
@@ -121,9 +121,11 @@ def _seconds(plan: Plan, value: Any) -> float:
     return statistics.median(times)
 
 
-def summary(found: list[Prediction]) -> Summary:
+def summary(predictions: list[Prediction]) -> Summary:
     """Return how good predictions are."""
-    ranks = spearmanr([p.predicted for p in found], [p.measured for p in found]).statistic
-    worst = max(found, key=lambda p: p.ratio)
-    median = statistics.median(p.ratio for p in found)
-    return Summary(len(found), float(ranks), median, worst.ratio, worst.name)
+    ranks = spearmanr(
+        [p.predicted for p in predictions], [p.measured for p in predictions]
+    ).statistic
+    worst = max(predictions, key=lambda p: p.ratio)
+    median = statistics.median(p.ratio for p in predictions)
+    return Summary(len(predictions), float(ranks), median, worst.ratio, worst.name)

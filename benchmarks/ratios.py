@@ -64,28 +64,28 @@ def check(stored: Mapping[str, Result], measured: Iterable[Result]) -> list[Find
     """
     findings = []
     for table in measured:
-        known = stored.get(table.key)
-        if known is not None:
-            findings += [*_slower(known, table), *_lost(known, table), *_judged(known, table)]
+        before = stored.get(table.key)
+        if before is not None:
+            findings += [*_slower(before, table), *_lost(before, table), *_judged(before, table)]
     return findings
 
 
-def _slower(known: Result, table: Result) -> list[Finding]:
-    found, before = [], known.ratios()
+def _slower(stored: Result, table: Result) -> list[Finding]:
+    findings, before = [], stored.ratios()
     for row, now in table.ratios().items():
         was = before.get(row)
         if was is not None and now.value > was.value * tolerance(was, now):
             allowed = f"at most {was.value * tolerance(was, now):.2f} is tolerated"
-            told = f"{now.value:.2f} ({allowed})"
-            found.append(Finding(table.key, row, f"{was.value:.2f}", told, _line_of(row)))
-    return found
+            text = f"{now.value:.2f} ({allowed})"
+            findings.append(Finding(table.key, row, f"{was.value:.2f}", text, _line_of(row)))
+    return findings
 
 
-def _lost(known: Result, table: Result) -> list[Finding]:
+def _lost(stored: Result, table: Result) -> list[Finding]:
     """Return the rows in which interop gave a right result, and gives none now."""
     if not isinstance(table, Table):
         return []
-    before = known.ratios()
+    before = stored.ratios()
     cells = [
         (f"{line.name} | {cell.column}", cell, line) for line in table.lines for cell in line.cells
     ]
@@ -96,8 +96,8 @@ def _lost(known: Result, table: Result) -> list[Finding]:
     ]
 
 
-def _judged(known: Result, table: Result) -> list[Finding]:
-    before = known.verdicts()
+def _judged(stored: Result, table: Result) -> list[Finding]:
+    before = stored.verdicts()
     return [
         Finding(table.key, line, before[line], now, line)
         for line, now in table.verdicts().items()
@@ -132,11 +132,15 @@ def confirmed(
     """
     for _ in range(times):
         worse: list[Finding] = []
-        for table in dict.fromkeys(one.table for one in findings):
-            lines = {one.line for one in findings if one.table == table}
-            anew = [one for one in again(table, lines) if one.key == table]
-            same = {(one.table, one.row) for one in findings}
-            worse += [one for one in check(stored, anew) if (one.table, one.row) in same]
+        for table in dict.fromkeys(finding.table for finding in findings):
+            lines = {finding.line for finding in findings if finding.table == table}
+            anew = [result for result in again(table, lines) if result.key == table]
+            suspects = {(finding.table, finding.row) for finding in findings}
+            worse += [
+                finding
+                for finding in check(stored, anew)
+                if (finding.table, finding.row) in suspects
+            ]
         findings = worse
     return findings
 
@@ -146,13 +150,13 @@ def load(path: Path = STORE) -> Stored:
     if not path.exists():
         return Stored({}, {})
     content = json.loads(path.read_text())
-    return Stored(content["made"], {one["key"]: thawed(one) for one in content["tables"]})
+    return Stored(content["made"], {table["key"]: thawed(table) for table in content["tables"]})
 
 
-def save(made: Mapping[str, Any], tables: Iterable[Result], path: Path = STORE) -> None:
+def save(facts: Mapping[str, Any], tables: Iterable[Result], path: Path = STORE) -> None:
     """Store tables, each line of one on a line of its own, so that its change is seen as such."""
-    texts = ",\n".join(_text(_rounded(one._asdict())) for one in tables)
-    head = json.dumps(_rounded(made), ensure_ascii=False, indent=1)
+    texts = ",\n".join(_text(_rounded(table._asdict())) for table in tables)
+    head = json.dumps(_rounded(facts), ensure_ascii=False, indent=1)
     path.write_text(f'{{"made": {head},\n"tables": [\n{texts}\n]}}\n')
 
 
@@ -161,7 +165,7 @@ def _text(table: Mapping[str, Any]) -> str:
     for name, value in table.items():
         text = json.dumps(value, ensure_ascii=False)
         if isinstance(value, list) and value and isinstance(value[0], list):
-            lines = ",\n  ".join(json.dumps(one, ensure_ascii=False) for one in value)
+            lines = ",\n  ".join(json.dumps(line, ensure_ascii=False) for line in value)
             text = f"[\n  {lines}]"
         fields.append(f"{json.dumps(name)}: {text}")
     return "{" + ",\n ".join(fields) + "}"
@@ -172,5 +176,5 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, Mapping):
-        return {name: _rounded(one) for name, one in value.items()}
-    return [_rounded(one) for one in value] if isinstance(value, (tuple, list)) else value
+        return {name: _rounded(number) for name, number in value.items()}
+    return [_rounded(number) for number in value] if isinstance(value, (tuple, list)) else value

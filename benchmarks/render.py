@@ -31,11 +31,11 @@ def terminal(table: Result) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def page(made: Mapping[str, Any], tables: Iterable[Result]) -> str:
+def page(facts: Mapping[str, Any], tables: Iterable[Result]) -> str:
     """Return all tables as Markdown, with the command and the machine that made them."""
-    machine = [[name, text] for name, text in made["machine"].items()]
+    machine = [[name, text] for name, text in facts["machine"].items()]
     parts = [
-        f"Made on {made['date']} by `{made['command']}` on this machine:",
+        f"Made on {facts['date']} by `{facts['command']}` on this machine:",
         grid(["", ""], machine),
     ]
     for table in tables:

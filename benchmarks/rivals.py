@@ -52,7 +52,7 @@ def universal() -> list[Rival]:
 
 def rivals() -> tuple[list[Rival], list[str]]:
     """Return the rivals that are installed, and a line for each that is not."""
-    found, missing = [_idiom(), _dlpack()], []
+    rivals, missing = [_idiom(), _dlpack()], []
     for name, (module, make) in _LIBRARIES.items():
         try:
             with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
@@ -61,8 +61,8 @@ def rivals() -> tuple[list[Rival], list[str]]:
         except ImportError:
             missing.append(f"{name} is left out: {module} is not installed")
             continue
-        found.append(make(name))
-    return found, missing
+        rivals.append(make(name))
+    return rivals, missing
 
 
 def _idiom() -> Rival:

@@ -52,13 +52,13 @@ def _memory(call: Callable[[], object]) -> tuple[int, int]:
     gc.collect()
     tracemalloc.start()
     try:
-        kept = call()
+        result = call()
         gc.collect()
-        left, peak = tracemalloc.get_traced_memory()
+        remaining, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    del kept
-    return peak, left
+    del result
+    return peak, remaining
 
 
 def _bytes(count: float) -> str:
@@ -84,21 +84,21 @@ def _row(
     cold, warm = _plans(mine, pairs)
     spec, to = pairs[-1]
     forget(mine)
-    peak, left = _memory(lambda: mine.plan(spec, to=to))
+    peak, remaining = _memory(lambda: mine.plan(spec, to=to))
     times = statistics.median(cold), max(cold), statistics.median(warm)
     text = (
         name,
         duration(first) if first else "",
         *map(duration, times),
         _bytes(peak),
-        _bytes(left),
+        _bytes(remaining),
     )
     return text, cold
 
 
 def formats(rounds: int = 21) -> Listing:
     """Return the time and memory of plans among 10, 100 and 1,000 formats."""
-    rows, kept = [], {}
+    rows, totals = [], {}
     smallest: list[float] = []
     for count in COUNTS:
         mine, rng = crowd(count), Random(1)
@@ -110,7 +110,7 @@ def formats(rounds: int = 21) -> Listing:
         smallest = smallest or cold
         if cold is not smallest:
             ratio = against("", cold, smallest)
-            kept[f"cold plan, {count:,} formats | {COUNTS[0]} formats"] = _ratio(ratio)
+            totals[f"cold plan, {count:,} formats | {COUNTS[0]} formats"] = _ratio(ratio)
     fresh = Interop()
     fresh.formats()
     first = _seconds(lambda: fresh.plan(bundled_spec("torch"), to="numpy"))
@@ -127,7 +127,7 @@ def formats(rounds: int = 21) -> Listing:
         "size at hand. Medians. The first plan of all also draws up the graph of formats. Aimed "
         "at: 1 ms over the bundled plugins, 10 ms among 1,000 formats."
     )
-    return Listing("scale.formats", "planning among many formats", note, heads, tuple(rows), kept)
+    return Listing("scale.formats", "planning among many formats", note, heads, tuple(rows), totals)
 
 
 def _ratio(row: Any) -> Ratio:
@@ -146,17 +146,17 @@ def _views(first: int, last: int) -> list[np.ndarray[Any, Any]]:
 
 def shapes(counts: tuple[int, ...] = (10, 1000, 100_000)) -> Listing:
     """Return what the cache of routes holds after few and after many distinct shapes."""
-    rows, mine, done = [], bundled(), 0
+    rows, mine, converted = [], bundled(), 0
     for count in counts:
-        arrays, done = _views(done, count), count
+        arrays, converted = _views(converted, count), count
 
         def convert_all(arrays: list[Any] = arrays) -> None:
             for array in arrays:
                 mine.convert(array, to="torch", device="cpu")
 
-        _, left = _memory(convert_all)
+        _, remaining = _memory(convert_all)
         seconds = _seconds(convert_all) / len(arrays)
-        rows.append((f"{count:,}", str(kept_routes(mine)), _bytes(left), duration(seconds)))
+        rows.append((f"{count:,}", str(kept_routes(mine)), _bytes(remaining), duration(seconds)))
     heads = ("distinct shapes so far", "routes in the cache", "memory kept by the last", "one call")
     note = (
         "`convert(x, to='torch', device='cpu')` of views of one array, which looks its route up. "
@@ -200,12 +200,12 @@ def _throughput(
     make: Callable[[int], list[Callable[[], object]]], rounds: int
 ) -> tuple[list[float], list[float]]:
     """Return seconds with one thread and with many for the same work, round by round."""
-    one: list[float] = []
+    single: list[float] = []
     many: list[float] = []
     for _ in range(rounds):
-        one.append(_together(make(1)))
+        single.append(_together(make(1)))
         many.append(_together(make(_THREADS)))
-    return one, many
+    return single, many
 
 
 def _converting(call: Callable[[Any], object], calls: int = 32_000) -> Any:
@@ -216,10 +216,10 @@ def _converting(call: Callable[[Any], object], calls: int = 32_000) -> Any:
 def _planning() -> Any:
     """Return work whose every plan is cold, and the same in every thread."""
     mine = bundled()
-    words = [(bundled_spec(source), to) for source, to in _PAIRS]
+    pairs = [(bundled_spec(source), to) for source, to in _PAIRS]
 
     def plan_all() -> None:
-        for spec, to in words:
+        for spec, to in pairs:
             mine.plan(spec, to=to)
 
     def work(count: int) -> list[Callable[[], object]]:
@@ -237,20 +237,20 @@ def threads(rounds: int = 9) -> Listing:
         "a converter, 32,000 in all": _converting(converter),
         f"{len(_PAIRS)} cold plans, the same in every thread": _planning(),
     }
-    rows, kept = [], {}
+    rows, totals = [], {}
     for name, make in works.items():
-        one, many = _throughput(make, rounds)
-        found = against(name, many, one)
-        rows.append((name, duration(found.theirs), duration(found.ours), f"{found.ratio:.2f}"))
+        single, many = _throughput(make, rounds)
+        row = against(name, many, single)
+        rows.append((name, duration(row.theirs), duration(row.ours), f"{row.ratio:.2f}"))
         # Which thread runs when is the system's to say: let the check see only what is gross.
-        kept[f"{name} | one thread"] = Ratio(found.ratio, max(found.spread, 2.5))
+        totals[f"{name} | one thread"] = Ratio(row.ratio, max(row.spread, 2.5))
     heads = ("", "one thread", f"{_THREADS} threads", "ratio")
     note = (
         "The time until all is done. Conversions that copy nothing hold the interpreter's lock, so "
         "that 1 is as good as it gets. Each route is planned by one thread, while others that need "
         "it wait."
     )
-    return Listing("scale.threads", "16 threads against one", note, heads, tuple(rows), kept)
+    return Listing("scale.threads", "16 threads against one", note, heads, tuple(rows), totals)
 
 
 def tables(only: Collection[str] | None = None, rounds: int = 21) -> list[Listing]:

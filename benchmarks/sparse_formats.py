@@ -59,8 +59,8 @@ def _type(name: str) -> type:
     if name == "cupy":
         module, kind = "cupy", "ndarray"
     __import__(module)
-    found: type = getattr(sys.modules[module], kind)
-    return found
+    class_: type = getattr(sys.modules[module], kind)
+    return class_
 
 
 def _short(name: str) -> str:
@@ -74,11 +74,11 @@ def _dense(x: Any) -> np.ndarray[Any, Any]:
     return np.asarray(x.todense() if hasattr(x, "todense") else x)
 
 
-def _right(made: Any, kind: type, dense: np.ndarray[Any, Any]) -> str:
+def _right(result: Any, kind: type, dense: np.ndarray[Any, Any]) -> str:
     """Return "" for a right result, else what is wrong with it."""
-    if type(made) is not kind:
-        return f"gives a {type(made).__name__}"
-    return "" if np.array_equal(_dense(made), dense) else "wrong numbers"
+    if type(result) is not kind:
+        return f"gives a {type(result).__name__}"
+    return "" if np.array_equal(_dense(result), dense) else "wrong numbers"
 
 
 def _ours(x: Any, kind: type, dense: np.ndarray[Any, Any]) -> str:

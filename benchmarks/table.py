@@ -122,12 +122,12 @@ class Table(NamedTuple):
 
     def mean(self, column: str | None = None) -> float | None:
         """Return the geometric mean of a column's ratios, or of all."""
-        found = [
+        lines = [
             cell.ratio
             for _, cell in self._measured()
             if cell.ratio is not None and column in (None, cell.column)
         ]
-        return statistics.geometric_mean(found) if found else None
+        return statistics.geometric_mean(lines) if lines else None
 
     def grid(self) -> tuple[list[str], list[list[str]]]:
         """Return the heads and the rows of cells, as text."""

@@ -61,7 +61,7 @@ def tables(only: Collection[str] | None = None, rounds: int = 21) -> list[Table]
     """Return the comparison; of `only` some lines, if given."""
     lines = []
     for name, x, to, _ in pairs():
-        idioms = [one for one in universal() if to in one.statements]
+        idioms = [idiom for idiom in universal() if to in idiom.statements]
         if idioms and (only is None or name in only):
             lines.append(_line(name, x, to, idioms, rounds))
     title = "small arrays that need no copy, against the universal idioms"

@@ -79,8 +79,8 @@ def _read_only(value: Any) -> bool:
 
 
 def _overlap(value: Any, result: Any) -> bool:
-    there = list(_places(result))
-    return any(a < d and c < b for a, b in _places(value) for c, d in there)
+    places = list(_places(result))
+    return any(a < d and c < b for a, b in _places(value) for c, d in places)
 
 
 def _places(value: Any) -> Iterator[tuple[int, int]]:

@@ -110,10 +110,10 @@ def _sparse_pairs(s: scipy.sparse.csr_array) -> Iterator[Pair]:
 
 def rows(ours: str, only: Collection[str] | None = None, rounds: int = 21) -> list[Row]:
     """Compare a statement of ours with the best hand-written one, pair by pair."""
-    found = []
+    cases = []
     for name, x, to, by_hand in pairs():
         if only is None or name in only:
             names = {**_NAMES, "x": x, "to": to, "converter": interop.converter(to)}
             timers = small(ours, names), small(by_hand, names)
-            found.append(compare(name, *timers, rounds=rounds))
-    return found
+            cases.append(compare(name, *timers, rounds=rounds))
+    return cases
