@@ -41,7 +41,7 @@ def array_spec(registry: Registry, value: Value) -> Spec | None:
     if type(value).__module__ == "builtins":
         return None
     try:
-        format_ = registry.recognise(type(value))
+        format_ = registry.format_of(value)
     except UnknownValueError:
         return None
     if format_.types and all(name.startswith("builtins:") for name in format_.types):

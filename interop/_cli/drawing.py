@@ -50,7 +50,7 @@ def dot(shown: Network) -> str:
     ]
     for number, group in enumerate(shown.groups):
         lines.append(f"  subgraph cluster_{number} {{")
-        lines.append(f"    label={_quoted(_title(group))}; {_CARDS[group.is_missing]};")
+        lines.append(f"    label={_quoted(_title(group))}; labelloc=t; {_CARDS[group.is_missing]};")
         lines += [f"    {_quoted(node.name)};" for node in group.nodes]
         lines.append("  }")
     lines += [_edge(link) for link in shown.links]

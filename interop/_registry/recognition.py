@@ -53,13 +53,15 @@ class Recognition:
         describers = self._describers
         describe = describers.get(type(value))
         if describe is None:
-            if len(describers) >= _MOST_TYPES:
-                describers.clear()
-            describe = describers[type(value)] = self._describer(type(value))
+            format_ = self.format_of(value)
+            describe = self._describer(format_)
+            if self._recognised.get(type(value)) is format_:
+                if len(describers) >= _MOST_TYPES:
+                    describers.clear()
+                describers[type(value)] = describe
         return describe(value)
 
-    def _describer(self, type_: type) -> Callable[[Value], Spec]:
-        format_ = self.recognise(type_)
+    def _describer(self, format_: Format) -> Callable[[Value], Spec]:
         if format_.wrapper is not None:
             return partial(self._describe_wrapped, format_)
         if format_.describe is None:
@@ -91,9 +93,27 @@ class Recognition:
     def is_plain(self, type_: type, format_: Format) -> bool:
         """Tell whether a type is one of a format's own, rather than a subclass of one.
 
-        Of a protocol every type is its own.
+        Of a protocol every type that offers it is its own.
         """
-        return bool(format_.protocol) or any(imported(name) is type_ for name in format_.types)
+        if format_.protocol and hasattr(type_, format_.protocol):
+            return True
+        return any(imported(name) is type_ for name in format_.types)
+
+    def format_of(self, value: object) -> Format:
+        """Return the format of a value, by its type or else by a protocol that it offers itself.
+
+        Raises
+        ------
+        UnknownValueError
+            Neither is recognised.
+        """
+        try:
+            return self.recognise(type(value))
+        except UnknownValueError:
+            for format_ in self.formats.values():
+                if format_.protocol and hasattr(value, format_.protocol):
+                    return format_
+            raise
 
     def recognise(self, type_: type) -> Format:
         """Return the format of which values of a type are, or of the first that shares it.

@@ -1,22 +1,27 @@
-"""MLX: dense arrays, which are computed when they are first looked at.
+"""MLX: dense arrays, which are computed when somebody first looks at them.
 
 MLX never writes to memory that somebody else can see: ``x[0] = 1`` and ``x += 1`` give the name `x`
 new memory. So what leaves MLX is shared and read-only. It leaves through DLPack, whose capsule owns
-the memory; a memoryview owns the Python object only, and changes under whoever holds it.
+the memory; a memoryview owns the Python object only, and changes under its holder.
 
-An array says neither whether it has been computed, nor before that how it lies in memory, nor that
-it is part of a trace. So it is computed when it is described, as it is when it is printed.
+An array does not say whether it has been computed, and before that neither how it lies in memory
+nor that it is part of a trace. So it is computed when it is described, as it is when it is printed.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import HandOffError
 from interop.plugin import (
+    COPY,
+    DTYPE,
+    EMPTY,
+    INTEGERS,
+    REALS,
     Conversion,
     Cost,
     Declaration,
@@ -25,6 +30,7 @@ from interop.plugin import (
     Export,
     Format,
     Limits,
+    MemoryAt,
     Result,
     Samples,
     Spec,
@@ -35,32 +41,30 @@ from interop.plugin import (
 )
 
 if TYPE_CHECKING:
+    import mlx.core as mx
     import numpy as np
 
-    Array = np.ndarray[Any, Any]
+    NumpyArray = np.ndarray[Any, Any]
+    NumpyDtype = np.dtype[Any]
 
 __all__ = ["interop_declarations"]
 
-#: What MLX can hold on any device.
-_EVERYWHERE = frozenset(
-    {"bool", "float16", "bfloat16", "float32", "complex64"}
-    | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-)
-#: What it has on the CPU only; its GPUs refuse to compute with it.
-_DOUBLE = frozenset({"float64"})
-_DTYPES = _EVERYWHERE | _DOUBLE
+#: What MLX holds on the CPU only; its GPUs refuse to compute with it.
+_CPU_ONLY = frozenset({"float64"})
 _COMPLEX, _BYTES = frozenset({"complex64"}), frozenset({"bool", "int8", "uint8"})
-_COPY = frozenset({"copy"})
+_DTYPES = INTEGERS | REALS | _COMPLEX | {"bool", "bfloat16"}
+
 _IMMUTABLE, _SUBCLASS = frozenset({"immutable"}), frozenset({"subclass"})
 _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _FLAGS = frozenset({"readonly", "immutable", "unaligned"})
+#: The traits of what cannot be computed here.
 _STUCK = frozenset({"traced", "uncomputed"})
 
 #: DLPack's number of the host, and of Apple's devices, whose memory is the host's.
-_CPU, _METAL = 1, 8
-_HOST = frozenset({_CPU, _METAL})
+_DLPACK_CPU, _DLPACK_METAL = 1, 8
+_HOST = frozenset({_DLPACK_CPU, _DLPACK_METAL})
 
-#: What numpy.from_dlpack does not take.
+#: What numpy.from_dlpack does not take; None stands for a dtype that was not met yet.
 _UNKNOWN_TO_NUMPY = frozenset({None, "bfloat16"})
 
 #: NumPy's codes of bool, the integers, float16, float32 and complex64.
@@ -68,42 +72,115 @@ _PLAIN_CODES = "?bBhHiIlLqQefF"
 
 #: MLX counts along an axis in 32 bits.
 _LONGEST = 2**31 - 1
-#: Elements that NumPy casts, and MLX copies, sooner than MLX has memory to cast them into.
+#: Up to this many elements NumPy casts, and MLX copies the result, in less time than MLX takes to
+#: have memory that they can be cast into.
 _FEW = 2**18
 
-_OBSTACLES = {
-    "uncomputed": "MLX could not compute it here: a lazy array is computed by the thread that made "
-    "it only, and one whose computation fails is never. Call mlx.core.eval on it in that thread, "
-    "or correct what it is computed from.",
+_HINTS = {
+    "uncomputed": "MLX could not compute it here: only the thread that made a lazy array can "
+    "compute it, and one whose computation fails is never computed. Call mlx.core.eval on it in "
+    "that thread, or correct what it is computed from.",
     "float64": "MLX computes with float64 on the CPU only, and its default device is a GPU; "
     "make the CPU the default (mlx.core.set_default_device(mlx.core.cpu)) or ask for a narrower "
     "dtype=.",
 }
 
 #: What NumPy or MLX raise when there is nothing to hand over.
-_REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, AttributeError)
+_HAND_OFF_ERRORS = (BufferError, ValueError, RuntimeError, TypeError, AttributeError)
 
 #: Filled on first use: the type of arrays, and the names of the dtypes met.
 _plain_types: set[type] = set()
-_names: dict[Any, str] = {}
+_names: dict[mx.Dtype, str] = {}
+
+
+# ---------------------------------------------------------------------- declared
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return MLX's format, its conversions and its dtype names."""
+    return [_format(), *_conversions(), DtypeNames("mlx.core:Dtype", dtype_name)]
+
+
+def _format() -> Format:
+    return Format(
+        "mlx",
+        types=("mlx.core:array",),
+        describe=describe,
+        dtypes=_DTYPES,
+        limits=Limits(unsupported_now=unsupported_now, refusal_hints=_HINTS),
+        carries=_IMMUTABLE | _LAYOUT | _STUCK,
+        requires="mlx",
+        install="pip install 'mlx[cpu]'",
+        memory=memory,
+        fast_path=itself,
+        transit=False,  # it copies what comes in
+        samples=Samples(
+            variants={
+                "noncontiguous": _transposed,
+                "negative_strides": lambda value: _laid_out(value, lambda array: array[::-1]),
+            }
+        ),
+    )
+
+
+def _conversions() -> Iterator[Conversion]:
+    from_mlx = partial(Conversion, "mlx", takes=_IMMUTABLE | _LAYOUT)
+    yield from_mlx("numpy", to_numpy, cost=Cost(2e-6), fast_path=numpy_fast_path)
+    yield from _from_numpy()
+    yield from_mlx("mlx", copy, adds=_IMMUTABLE, effects=COPY, cost=Cost(5e-6, 7e9))
+    yield from_mlx("mlx", as_plain_array, requires=_SUBCLASS, drops=_SUBCLASS, cost=Cost(1e-6))
+
+
+def _from_numpy() -> Iterator[Conversion]:
+    """Yield the copy of a C-ordered array, and the copies that cast it on the way.
+
+    NumPy first puts any other array in order, which it does faster than it writes into MLX's
+    memory. It also casts from and to float16 faster by itself.
+    """
+    make = partial(
+        Conversion, "numpy", "mlx", from_numpy, takes=_FLAGS, adds=_IMMUTABLE, effects=COPY
+    )
+    yield make(
+        name="mlx_from_numpy",
+        dtypes=_DTYPES,
+        cost=Cost(5e-6, 7.5e9),
+        fast_path=mlx_fast_path,
+    )
+    # What is written costs the most, and casts to bytes write little.
+    castable = _DTYPES - _COMPLEX - {"float16"}
+    for name, sources, targets, speed in (
+        ("mlx_from_numpy_cast", castable, castable - _BYTES, 7.2e9),
+        ("mlx_from_numpy_cast_to_bytes", castable - _BYTES, _BYTES, 2.5e10),
+    ):
+        yield make(
+            name=name,
+            dtypes=sources,
+            result=Result(dtypes=targets),
+            changes=DTYPE,
+            cost=Cost(5e-6, speed),
+        )
+
+
+# ---------------------------------------------------------------------- described
 
 
 def unsupported_now() -> frozenset[str]:
     """Return the dtypes that the default device cannot compute with."""
     core = sys.modules.get("mlx.core")
-    # It would start on the GPU where there is one it can be sure of.
+    # On Apple's machines MLX starts with the GPU as its default.
     on_gpu = sys.platform == "darwin" if core is None else core.default_device() != core.cpu
-    return _DOUBLE if on_gpu else frozenset()
+    return _CPU_ONLY if on_gpu else EMPTY
 
 
-def dtype_name(dtype: Any) -> str:
+def dtype_name(dtype: mx.Dtype) -> str:
     """Return the name of one of MLX's dtypes."""
     name = str(dtype).rpartition(".")[2]
     _names[dtype] = name
     return name
 
 
-def describe(value: Any) -> Spec:
+def describe(value: mx.array) -> Spec:
     """Return the spec of an array, which is computed for that.
 
     Parameters
@@ -118,8 +195,9 @@ def describe(value: Any) -> Spec:
     dtype = value.dtype
     name = _names.get(dtype) or dtype_name(dtype)
     device, traits = "cpu", _IMMUTABLE
+    buffer: Any = value  # MLX's types do not show the buffer protocol
     try:
-        view = memoryview(value)
+        view = memoryview(buffer)
     except RuntimeError as error:
         traits = frozenset({_reason(error)})
     else:
@@ -137,114 +215,107 @@ def _reason(error: RuntimeError) -> str:
 
 
 def _layout(view: memoryview) -> set[str]:
-    # An axis of length 1 is never stepped along, whatever its stride.
-    steps = [s for n, s in zip(view.shape or (), view.strides or (), strict=True) if n > 1]
-    found = {"noncontiguous"}
+    # The stride of an axis of length 1 is never used, so it does not count.
+    lengths, strides = view.shape or (), view.strides or ()
+    steps = [step for length, step in zip(lengths, strides, strict=True) if length > 1]
+    traits = {"noncontiguous"}
     if min(steps) < 0:
-        found.add("negative_strides")
+        traits.add("negative_strides")
     if 0 in steps:
-        found.add("broadcast")
-    return found
+        traits.add("broadcast")
+    return traits
 
 
-def _device(value: Any) -> str:
+def _device(value: mx.array) -> str:
     kind, index = value.__dlpack_device__()
     return "cpu" if kind in _HOST else f"cuda:{index}"
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: mx.array) -> bool:
     import mlx.core as mx
 
     _plain_types.add(mx.array)
     return type(value) is mx.array
 
 
-def memory(value: Any) -> tuple[tuple[int, int], ...]:
+def memory(value: mx.array) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory an array lies in."""
     if describe(value).traits & _STUCK or not value.size:
         return ()
-    found = _look(export(value, dl_device=(_CPU, 0)))
-    itemsize = found.bits // 8
-    strides = found.strides or ()
-    reach = [(n - 1) * s for n, s in zip(found.shape, strides, strict=True)]
-    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
-    return ((found.data + low * itemsize, (high - low + 1) * itemsize),)
+    offer = _offer(export(value, dl_device=(_DLPACK_CPU, 0)))
+    itemsize = offer.bits // 8
+    strides = offer.strides or ()
+    reach = [(length - 1) * step for length, step in zip(offer.shape, strides, strict=True)]
+    low = sum(steps for steps in reach if steps < 0)
+    high = sum(steps for steps in reach if steps > 0)
+    return ((offer.data + low * itemsize, (high - low + 1) * itemsize),)
 
 
 # ---------------------------------------------------------------------- out of MLX
 
 
-class _Held:
-    """A capsule that was asked for already, as a producer."""
+class _CapsuleProducer:
+    """A producer of a capsule that was asked for already."""
 
     __slots__ = ("_capsule",)
 
-    def __init__(self, capsule: Any) -> None:
+    def __init__(self, capsule: object) -> None:
         self._capsule = capsule
 
-    def __dlpack__(self, **_: Any) -> Any:
+    def __dlpack__(self, **_: object) -> object:
         return self._capsule
 
 
-class _Memory:
-    """Memory at an address, kept alive by its owner; NumPy makes it the base of the array."""
-
-    __slots__ = ("__array_interface__", "_owner")
-
-    def __init__(self, interface: dict[str, Any], owner: Any) -> None:
-        self.__array_interface__ = interface
-        self._owner = owner
-
-
-def _look(capsule: Any) -> Export:
+def _offer(capsule: object) -> Export:
     """Return what a capsule offers."""
-    return checked_export(_Held(capsule))
+    return checked_export(_CapsuleProducer(capsule))
 
 
-def _over(value: Any, *, readonly: bool) -> Array:
+def _over(value: mx.array, *, readonly: bool) -> NumpyArray:
     """Return an array over the memory of one of MLX's that has been computed.
 
     Nobody consumes the capsule: it is freed with the array, and frees the memory then.
     """
     import numpy as np
 
-    capsule = export(value, dl_device=(_CPU, 0))
-    found = _look(capsule)
-    dtype = _numpy_dtype(found.dtype)
-    steps = found.strides and tuple(step * dtype.itemsize for step in found.strides)
+    capsule = export(value, dl_device=(_DLPACK_CPU, 0))
+    offer = _offer(capsule)
+    dtype = _numpy_dtype(offer.dtype)
+    strides = offer.strides and tuple(step * dtype.itemsize for step in offer.strides)
     bits = dtype if dtype.isbuiltin == 1 else np.dtype(f"u{dtype.itemsize}")
     interface = {
         "version": 3,
-        "shape": found.shape,
-        "strides": None if 0 in found.shape else steps,
+        "shape": offer.shape,
+        "strides": None if 0 in offer.shape else strides,
         "typestr": bits.str,
-        "data": (found.data, readonly),
+        "data": (offer.data, readonly),
     }
-    array: Array = np.asarray(_Memory(interface, capsule)).view(dtype)
+    array: NumpyArray = np.asarray(MemoryAt(interface, capsule)).view(dtype)
     return array
 
 
 @cache
-def _numpy_dtype(name: str) -> Any:
+def _numpy_dtype(name: str) -> NumpyDtype:
     import ml_dtypes
     import numpy as np
 
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
-def to_numpy(value: Any) -> Array:
+def to_numpy(value: mx.array) -> NumpyArray:
     """Return a read-only array over the memory of one of MLX's, as it lies there."""
     import numpy as np
 
     if _names.get(value.dtype) in _UNKNOWN_TO_NUMPY:
         return _over(value, readonly=True)
-    array: Array = np.from_dlpack(value, device="cpu")
-    # Of a capsule without flags, which is MLX's, NumPy assumes that anyway.
+    producer: Any = value  # MLX's types are wrong about what its capsules are
+    array: NumpyArray = np.from_dlpack(producer, device="cpu")
+    # MLX's capsules have no flags, and NumPy assumes read-only memory then. Do not rely on it.
     array.flags.writeable = False
     return array
 
 
-def numpy_fast_path(value: Any) -> Any:
+def numpy_fast_path(value: Any) -> object:
     """Share an array with NumPy, which locks it, or answer `NotImplemented`.
 
     Raises
@@ -258,7 +329,7 @@ def numpy_fast_path(value: Any) -> Any:
         return NotImplemented
     try:
         array = np.from_dlpack(value, device="cpu")
-    except _REFUSALS as error:
+    except _HAND_OFF_ERRORS as error:
         if describe(value).traits & _STUCK:
             return NotImplemented
         msg = f"MLX could not compute an array: {error}. Correct what it is computed from."
@@ -269,7 +340,7 @@ def numpy_fast_path(value: Any) -> Any:
 # ---------------------------------------------------------------------- into MLX
 
 
-def from_numpy(value: Array, *, dtype: str | None = None) -> Any:
+def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> mx.array:
     """Return an array with a copy of a C-ordered array's elements, cast on the way.
 
     MLX has no way to share memory of the host that is not its own.
@@ -277,23 +348,23 @@ def from_numpy(value: Array, *, dtype: str | None = None) -> Any:
     import mlx.core as mx
     import numpy as np
 
-    wanted = value.dtype if dtype is None else _numpy_dtype(dtype)
-    kind = _mlx_dtype(wanted)
-    _check(value, kind)
-    # An axis of one element may be said to go backwards, which MLX takes at its word.
-    if value.dtype == wanted and min(value.strides, default=0) >= 0:
-        return mx.array(value, dtype=kind)
+    target = value.dtype if dtype is None else _numpy_dtype(dtype)
+    mlx_dtype = _mlx_dtype(target)
+    _check(value, mlx_dtype)
+    # An axis of one element may have a negative stride, which MLX would follow.
+    if value.dtype == target and min(value.strides, default=0) >= 0:
+        return mx.array(value, dtype=mlx_dtype)
     with np.errstate(all="ignore"):
         if value.size <= _FEW:
-            return mx.array(value.astype(wanted, order="C"), dtype=kind)
-        # Nobody has seen the new array, so that its memory may still be written.
-        out = mx.empty(value.shape, dtype=kind)
+            return mx.array(value.astype(target, order="C"), dtype=mlx_dtype)
+        # Nobody has seen the new array, so its memory may still be written.
+        out = mx.empty(value.shape, dtype=mlx_dtype)
         mx.eval(out)
         np.copyto(_over(out, readonly=False), value, casting="unsafe")
     return out
 
 
-def mlx_fast_path(value: Array) -> Any:
+def mlx_fast_path(value: NumpyArray) -> object:
     """Copy a plain array of a dtype that MLX always has, or answer `NotImplemented`."""
     dtype = value.dtype
     plain = dtype.char in _PLAIN_CODES and dtype.isnative and value.flags.c_contiguous
@@ -302,9 +373,9 @@ def mlx_fast_path(value: Array) -> Any:
     )
 
 
-def _check(value: Array, kind: Any) -> None:
-    """Refuse what MLX would refuse or narrow; a plan may be older than the default device is."""
-    if _names[kind] in unsupported_now():
+def _check(value: NumpyArray, dtype: mx.Dtype) -> None:
+    """Refuse what MLX would refuse or narrow; the default device may have changed since."""
+    if _names[dtype] in unsupported_now():
         msg = "MLX's default device is a GPU, which cannot compute with float64"
         raise Declined(msg)
     if max(value.shape, default=0) > _LONGEST:
@@ -313,26 +384,26 @@ def _check(value: Array, kind: Any) -> None:
 
 
 @cache
-def _mlx_dtype(dtype: Any) -> Any:
-    """Return MLX's dtype for one of NumPy's, whose name takes a while to be put together."""
+def _mlx_dtype(dtype: NumpyDtype) -> mx.Dtype:
+    """Return MLX's dtype for one of NumPy's, which take a while to put their names together."""
     import mlx.core as mx
 
-    kind = mx.bool_ if dtype.kind == "b" else getattr(mx, dtype.name)
-    _names[kind] = dtype_name(kind)
-    return kind
+    mlx_dtype: mx.Dtype = mx.bool_ if dtype.kind == "b" else getattr(mx, dtype.name)
+    dtype_name(mlx_dtype)
+    return mlx_dtype
 
 
 # ---------------------------------------------------------------------- within MLX
 
 
-def copy(value: Any) -> Any:
+def copy(value: mx.array) -> mx.array:
     """Return a copy in memory of its own, in C order."""
     import numpy as np
 
     return from_numpy(np.ascontiguousarray(to_numpy(value)).reshape(value.shape))
 
 
-def as_plain_array(value: Any) -> Any:
+def as_plain_array(value: mx.array) -> mx.array:
     """Return an array of a subclass as one of MLX's own, over the same memory."""
     import mlx.core as mx
 
@@ -342,112 +413,17 @@ def as_plain_array(value: Any) -> Any:
 # ---------------------------------------------------------------------- samples
 
 
-def _transposed(value: Any) -> Any:
+def _transposed(value: mx.array) -> mx.array:
     if value.ndim < 2:
         msg = f"an array of {value.ndim} axes has one order only"
         raise Declined(msg)
-    return _relaid(value, lambda array: array.T)
+    return _laid_out(value, lambda array: array.T)
 
 
-def _relaid(value: Any, view: Callable[[Any], Any]) -> Any:
-    """Return the same numbers laid out so that a view of the memory is what is described."""
+def _laid_out(value: mx.array, view: Callable[[mx.array], mx.array]) -> mx.array:
+    """Return the same numbers as a view of memory, `view` being its own inverse."""
     import mlx.core as mx
 
-    found = view(mx.contiguous(view(value)))
-    mx.eval(found)
-    return found
-
-
-@hookimpl
-def interop_declarations() -> Iterable[Declaration]:
-    """Return the formats, the conversions and the names of dtypes."""
-    return [*_formats(), *_conversions(), *_dtypes()]
-
-
-def _dtypes() -> Iterable[DtypeNames]:
-    """Return how MLX names its dtypes."""
-    return [DtypeNames("mlx.core:Dtype", dtype_name)]
-
-
-def _formats() -> Iterable[Format]:
-    """Return the one format of MLX."""
-    return [
-        Format(
-            "mlx",
-            types=("mlx.core:array",),
-            describe=describe,
-            dtypes=_DTYPES,
-            limits=Limits(unsupported_now=unsupported_now, refusal_hints=_OBSTACLES),
-            carries=_IMMUTABLE | _LAYOUT | _STUCK,
-            requires="mlx",
-            install="pip install 'mlx[cpu]'",
-            memory=memory,
-            fast_path=itself,
-            transit=False,  # it copies what comes in
-            samples=Samples(
-                variants={
-                    "noncontiguous": _transposed,
-                    "negative_strides": lambda value: _relaid(value, lambda array: array[::-1]),
-                }
-            ),
-        )
-    ]
-
-
-def _conversions() -> Iterable[Conversion]:
-    """Return the hand-offs to and from NumPy, and the steps within MLX."""
-    taken = _IMMUTABLE | _LAYOUT
-    return [
-        Conversion(
-            "mlx", "numpy", to_numpy, takes=taken, cost=Cost(2e-6), fast_path=numpy_fast_path
-        ),
-        *_into(),
-        Conversion(
-            "mlx",
-            "mlx",
-            copy,
-            takes=taken,
-            adds=_IMMUTABLE,
-            effects=_COPY,
-            cost=Cost(5e-6, 7e9),
-        ),
-        Conversion(
-            "mlx",
-            "mlx",
-            as_plain_array,
-            takes=taken,
-            requires=_SUBCLASS,
-            drops=_SUBCLASS,
-            cost=Cost(1e-6),
-        ),
-    ]
-
-
-def _into() -> Iterable[Conversion]:
-    """Return the copy of a C-ordered array as it is, and those that cast it on the way.
-
-    What lies otherwise NumPy puts in order first, which it does faster than it writes into MLX's
-    memory. Where float16 is on either side it casts faster by itself, too.
-    """
-    whole = _DTYPES - _COMPLEX - {"float16"}
-    make = partial(Conversion, "numpy", "mlx", from_numpy, takes=_FLAGS, adds=_IMMUTABLE)
-    yield make(
-        name="mlx_from_numpy",
-        dtypes=_DTYPES,
-        effects=_COPY,
-        cost=Cost(5e-6, 7.5e9),
-        fast_path=mlx_fast_path,
-    )
-    # What is written costs the most, and into bytes little is.
-    for name, source, target, speed in (
-        ("mlx_from_numpy_cast", whole, whole - _BYTES, 7.2e9),
-        ("mlx_from_numpy_cast_to_bytes", whole - _BYTES, _BYTES, 2.5e10),
-    ):
-        yield make(
-            name=name,
-            dtypes=source,
-            result=Result(dtypes=target),
-            changes=frozenset({"dtype"}),
-            effects=_COPY,
-            cost=Cost(5e-6, speed),
-        )
+    array = view(mx.contiguous(view(value)))
+    mx.eval(array)
+    return array

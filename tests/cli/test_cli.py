@@ -6,12 +6,13 @@ import doctest
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,6 +23,13 @@ from interop._registry import costs
 from tests.strange import HEAVY
 from tests.test_docs import timeless
 from tests.toys import toy, view
+
+if TYPE_CHECKING:
+    from typer.testing import Result
+
+#: ``run(*args)`` runs the command with some arguments.
+Run = Callable[..., "Result"]
+Progress = Callable[[int, int, str], None]
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,10 +118,10 @@ def test_a_file_that_cannot_be_written_is_found_out_before_measuring(
     """Nobody waits for a measurement whose result has no place."""
     from interop._cli import calibration
 
-    def never(*_: Any, **__: Any) -> Calibration:
+    def never(*_: object, **__: object) -> Calibration:
         raise AssertionError("it has measured")
 
-    def full(*_: Any) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(calibration, "measure", never)
@@ -181,8 +189,8 @@ def test_plan_shows_the_route_and_what_was_refused(run: Run) -> None:
     assert "transfer" in result.stdout
 
 
-def test_plan_takes_the_words_of_convert(run: Run) -> None:
-    """Options and args of the target decide as the keywords do."""
+def test_plan_takes_the_keywords_of_convert(run: Run) -> None:
+    """Options and words of the target decide as the keywords do."""
     args = ("plan", "numpy:float64:8x8", "torch:float32", "--json")
     for more in ((), ("--copy",), ("--device", "cpu"), ("--forbid", "detach")):
         result = run(*args, *more)
@@ -229,7 +237,7 @@ def test_a_refused_plan_says_what_would_permit_it(run: Run) -> None:
 def test_every_error_is_a_sentence_with_a_code(
     args: tuple[str, ...], code: int, reason: str, run: Run, tmp_path: Path
 ) -> None:
-    """What is misspelt is code 2, what cannot be result 1; nothing is a traceback."""
+    """What is misspelt is code 2, what cannot be done 1; nothing is a traceback."""
     result = run(*(word.replace("{tmp}", str(tmp_path)) for word in args))
     assert result.exit_code == code, result.output
     assert reason in result.stderr
@@ -238,14 +246,19 @@ def test_every_error_is_a_sentence_with_a_code(
     assert not list(tmp_path.iterdir())
 
 
+def _names(entries: list[dict[str, object]]) -> list[object]:
+    return [entry["name"] for entry in entries]
+
+
 def test_the_lists_are_complete(run: Run) -> None:
     """As JSON and as text there is an entry for each format, conversion and plugin."""
     formats = json.loads(run("formats", "--json").stdout)
-    assert [one["name"] for one in formats] == [one.name for one in interop.default.formats()]
+    assert _names(formats) == [format_.name for format_ in interop.default.formats()]
     conversions = json.loads(run("conversions", "--json").stdout)
-    assert [one["key"] for one in conversions] == [one.key for one in interop.default.conversions()]
+    keys = [declared.key for declared in interop.default.conversions()]
+    assert [entry["key"] for entry in conversions] == keys
     plugins = json.loads(run("plugins", "--json").stdout)
-    assert [one["name"] for one in plugins] == [one.name for one in interop.default.plugins()]
+    assert _names(plugins) == [plugin.name for plugin in interop.default.plugins()]
     for name, entries in (("formats", formats), ("conversions", conversions), ("plugins", plugins)):
         result = run(name)
         assert (result.exit_code, len(result.stdout.splitlines())) == (0, len(entries) + 1)
@@ -253,26 +266,25 @@ def test_the_lists_are_complete(run: Run) -> None:
 
 def test_the_lists_can_be_narrowed(run: Run) -> None:
     """A framework's name stands for all its formats."""
-    names = [one["name"] for one in json.loads(run("formats", "scipy", "--json").stdout)]
+    names = _names(json.loads(run("formats", "scipy", "--json").stdout))
     assert names
     assert all(name.startswith("scipy.") for name in names)
     args = ("conversions", "--from", "numpy", "--to", "torch", "--json")
-    pairs = {(one["source"], one["target"]) for one in json.loads(run(*args).stdout)}
+    entries = json.loads(run(*args).stdout)
+    pairs = {(entry["source"], entry["target"]) for entry in entries}
     assert pairs == {("numpy", "torch")}
 
 
-def test_a_plugin_that_failed_is_code_1(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plugin_that_failed_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The list is shown all the same, with the reason."""
     from interop._cli import listings
     from interop._registry.discovery import Plugin
 
-    class Face:
+    class Broken:
         def plugins(self) -> tuple[Plugin, ...]:
             return (Plugin("odd", "interop-odd", "2.0", "failed", "ValueError: spoilt"),)
 
-    monkeypatch.setattr(listings, "_face", Face)
+    monkeypatch.setattr(listings, "default", Broken())
     result = run("plugins")
     assert result.exit_code == 1
     assert "ValueError: spoilt" in result.stdout
@@ -282,7 +294,6 @@ def test_a_plugin_that_failed_is_code_1(
 @pytest.mark.parametrize(
     ("name", "start"),
     [
-        ("graph.svg", "<svg "),
         ("graph.mmd", "flowchart LR"),
         ("graph.dot", "digraph interop {"),
         ("graph.gv", "digraph interop {"),
@@ -303,15 +314,88 @@ def test_the_graph_is_drawn_as_its_file_is_called(
     assert run("graph", "--as", kind).stdout == text
 
 
+#: A program named ``dot`` that draws nothing: it prints its arguments and what it is given.
+DOT = """#!/bin/sh
+echo "drawn with $*"
+cat
+"""
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is all that is searched for programs, but for those of the system."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name in ("sh", "cat"):
+        (folder / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def _install(folder: Path, script: str) -> None:
+    program = folder / "dot"
+    program.write_text(script)
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+def test_pictures_are_drawn_by_graphviz(
+    kind: str, run: Run, tmp_path: Path, programs: Path
+) -> None:
+    """It is given what ``--as dot`` prints, and what it answers is what is written, as bytes."""
+    _install(programs, DOT)
+    path = tmp_path / f"graph.{kind}"
+    assert run("graph", "-o", str(path)).stdout == f"wrote {path}\n"
+    text = run("graph", "--as", "dot").stdout
+    assert path.read_text("utf-8") == f"drawn with -T{kind}\n{text}".removesuffix("\n")
+    assert run("graph", "--as", kind).stdout_bytes == path.read_bytes()
+
+
+@pytest.mark.skipif(not shutil.which("dot"), reason="Graphviz is not installed")
+@pytest.mark.parametrize(
+    ("kind", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
+)
+def test_graphviz_draws_what_it_is_given(kind: str, start: bytes, run: Run, tmp_path: Path) -> None:
+    """Of all that is registered it makes a picture of the kind that the name asks for."""
+    path = tmp_path / f"graph.{kind}"
+    result = run("graph", "-o", str(path))
+    assert result.exit_code == 0, result.output
+    picture = path.read_bytes()
+    assert picture.startswith(start)
+    assert kind != "svg" or b">scipy.csr<" in picture
+
+
+@pytest.mark.usefixtures("programs")
+@pytest.mark.parametrize("args", [(), ("--as", "png"), ("-o", "graph.pdf")])
+def test_without_graphviz_one_line_says_how_to_get_it(args: tuple[str, ...], run: Run) -> None:
+    """As for the extra, the code is 2, and what needs no Graphviz is named."""
+    result = run("graph", *args)
+    assert result.exit_code == 2
+    assert not result.stdout
+    assert result.stderr.count("\n") == 1
+    assert "Graphviz is not installed" in result.stderr
+    assert "apt install graphviz" in result.stderr
+    assert "--as html" in result.stderr
+    assert run("graph", "--as", "mermaid").exit_code == 0
+
+
+def test_graphvizs_errors_are_passed_on(run: Run, programs: Path) -> None:
+    """What it complains of is in the sentence, and the code is 1."""
+    _install(programs, "#!/bin/sh\necho 'no memory' >&2; exit 3\n")
+    result = run("graph")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "interop: Graphviz ended with 3: no memory\n"
+
+
 def test_the_graph_is_a_page_with_routes(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As HTML the routes of all pairs are in the file."""
-    from interop._cli import listings
+    from interop._cli import graph
 
-    face = interop.Interop(plugins=False)
-    face.register(toy("a"), toy("b"), view("a", "b"))
-    monkeypatch.setattr(listings, "_face", lambda: face)
+    two_formats = interop.Interop(plugins=False)
+    two_formats.register(toy("a"), toy("b"), view("a", "b"))
+    monkeypatch.setattr(graph, "default", two_formats)
     path = tmp_path / "graph.html"
     assert run("graph", "-o", str(path)).exit_code == 0
     data = re.search(r'id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)
@@ -336,8 +420,8 @@ def ill(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, c = Lane("a", "cpu"), Lane("b", "cpu"), Lane("b.csr", "cuda")
     broken = Framework("odd", "odd", "odd", "1.5", "broken", None, "pip install odd", ("odd",))
     finding = Finding("odd", "odd cannot be imported", "pip install odd", ("d: odd → a: x",) * 20)
-    found = Diagnosis(
-        dict.fromkeys(("interop", "front", "python", "system", "executable"), "0"),
+    diagnosis = Diagnosis(
+        dict.fromkeys(("interop", "python", "system", "executable"), "0"),
         (broken, broken._replace(module="lost", state="missing", version="", distribution="")),
         (Plugin("odd", "interop-odd", "2", "blocked", "named in a variable"),),
         Driver("nvidia-smi", "ready", ("X1, 580.1, 8192 MiB",)),
@@ -355,11 +439,13 @@ def ill(monkeypatch: pytest.MonkeyPatch) -> None:
         {"d": "there is no d today", "d on cuda": "no device"},
     )
 
-    def no_diagnosis(face: Any, progress: Any, *, timeout: float) -> Diagnosis:
+    def no_diagnosis(interop: Interop, progress: Progress, *, timeout: float) -> Diagnosis:
         progress(1, 1, "odd")
-        return found
+        return diagnosis
 
-    def no_trial(face: Any, without: Any, progress: Any, *, patience: float) -> Trial:
+    def no_trial(
+        interop: Interop, without: frozenset[str], progress: Progress, *, patience: float
+    ) -> Trial:
         assert without == {"odd"}
         progress(1, 1, "a → b")
         return trial
@@ -414,7 +500,7 @@ def test_the_doctors_findings_are_json(run: Run) -> None:
     document = json.loads(result.stdout)
     assert document["ok"] is False
     assert len(document["findings"][0]["disables"]) == 20
-    assert [one["outcome"] for one in document["trial"]["pairs"]] == [
+    assert [pair["outcome"] for pair in document["trial"]["pairs"]] == [
         "right",
         "wrong",
         "unread",
@@ -461,12 +547,10 @@ def test_check_runs_the_conformance_suite(run: Run) -> None:
     assert result.stdout.startswith("python: ")
     document = json.loads(run("check", "python", "--json").stdout)
     assert document["ok"] is True
-    assert {one["outcome"] for one in document["findings"]} >= {"passed"}
+    assert {finding["outcome"] for finding in document["findings"]} >= {"passed"}
 
 
-def test_a_broken_promise_is_code_1(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_promise_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the suite has caught is shown with its reason."""
     import interop.testing
     from interop.testing import Finding, Report
@@ -495,7 +579,7 @@ def test_an_interruption_has_a_code_of_its_own(
     """Ctrl-C ends with 130."""
     from interop._cli import calibration
 
-    def interrupted(*_: Any, **__: Any) -> Calibration:
+    def interrupted(*_: object, **__: object) -> Calibration:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(calibration, "measure", interrupted)
@@ -519,18 +603,18 @@ def _shown(page: Path) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("command", "printed"), _shown(ROOT / "docs/reference/command.md"), ids=lambda text: text[:40]
 )
-def test_the_pages_commands_print_what_they_show(
-    command: str, printed: str, run: Run
-) -> None:
+def test_the_pages_commands_print_what_they_show(command: str, printed: str, run: Run) -> None:
     """Output is compared but for times and versions; ``[1]`` is the code of what is an error.
 
     What is imported depends on the tests that ran before in the same process.
     """
     result = run(*command.split()[1:])
-    code, document = (result.exit_code, result.stderr) if result.exit_code else (0, result.stdout)
-    got = (f"[{code}] {document}" if code else document).replace(" imported ", " installed ")
+    code = result.exit_code
+    output = f"[{code}] {result.stderr}" if code else result.stdout
+    output = output.replace(" imported ", " installed ")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    assert doctest.OutputChecker().check_output(timeless(printed), timeless(got), flags), got
+    same = doctest.OutputChecker().check_output(timeless(printed), timeless(output), flags)
+    assert same, output
 
 
 def test_the_page_names_every_command(run: Run) -> None:

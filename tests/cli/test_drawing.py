@@ -1,102 +1,83 @@
-"""Drawings: the places of the cards, and what stands in the texts."""
+"""Drawings: what stands in the texts that Graphviz and Mermaid lay out."""
 
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ET
-from itertools import combinations
 
 import pytest
 
 from interop import Interop
-from interop._cli.drawing import Card, cards, dot, mermaid, svg
+from interop._cli.drawing import dot, mermaid
 from interop._cli.network import Network, network
 from tests.toys import copy, toy, view
 
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def _apart(one: Card, other: Card) -> bool:
-    return (
-        abs(one.x - other.x) >= (one.width + other.width) / 2
-        or abs(one.y - other.y) >= (one.height + other.height) / 2
-    )
-
-
-def test_cards_do_not_overlap_and_the_hub_is_in_the_middle(loaded: Interop) -> None:
-    """Of all that is registered no card covers another, whatever their sizes."""
-    placed = cards(network(loaded))
-    assert len(placed) > 10
-    assert all(_apart(one, other) for one, other in combinations(placed, 2))
-    assert [card.group.name for card in placed if (card.x, card.y) == (0, 0)] == ["numpy"]
-
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 40])
-def test_any_number_of_cards_has_a_place(empty: Interop, count: int) -> None:
-    """None, one, and more than there will ever be."""
-    for n in range(count):
-        empty.register(*(toy(f"f{n}.layout{m}") for m in range(n % 7 + 1)))
-    placed = cards(network(empty))
-    assert len(placed) == count
-    assert all(_apart(one, other) for one, other in combinations(placed, 2))
-    ET.fromstring(svg(network(empty)))
-
-
-def test_neighbors_stand_next_to_each_other(empty: Interop) -> None:
-    """Of frameworks around the hub, those that convert to each other are not far apart."""
-    empty.register(*(toy(f"f{n}") for n in range(9)))
-    empty.register(*(view("f0", f"f{n}") for n in range(1, 9)))
-    empty.register(view("f1", "f8"), view("f2", "f7"))
-    ring = [card.group.name for card in cards(network(empty))][1:]
-    for a, b in (("f1", "f8"), ("f2", "f7")):
-        gap = abs(ring.index(a) - ring.index(b))
-        assert min(gap, len(ring) - gap) == 1
+def test_any_number_of_frameworks_is_drawn(empty: Interop, count: int) -> None:
+    """None, one, and more than there will ever be: each is a box with its formats."""
+    for number in range(count):
+        empty.register(*(toy(f"f{number}.layout{m}") for m in range(number % 7 + 1)))
+    shown = network(empty)
+    assert len(shown.groups) == count
+    assert dot(shown).count("subgraph cluster_") == count
+    assert mermaid(shown).count("subgraph ") == count
+    for node in shown.nodes:
+        assert f'    "{node.name}";\n' in dot(shown)
+        assert f'["{node.name}"]\n' in mermaid(shown)
 
 
 def test_the_same_network_gives_the_same_drawing() -> None:
-    """Neither chance nor the order of registration moves a card."""
-    one, other = Interop(plugins=False), Interop(plugins=False)
-    one.register(toy("a"), toy("b"), toy("c"), view("a", "b"), copy("b", "c"))
-    other.register(copy("b", "c"), view("a", "b"), toy("c"), toy("b"), toy("a"))
-    assert svg(network(one)) == svg(network(other))
+    """Neither chance nor the order of registration changes a line."""
+    forward, backward = Interop(plugins=False), Interop(plugins=False)
+    forward.register(toy("a"), toy("b"), toy("c"), view("a", "b"), copy("b", "c"))
+    backward.register(copy("b", "c"), view("a", "b"), toy("c"), toy("b"), toy("a"))
+    assert dot(network(forward)) == dot(network(backward))
+    assert mermaid(network(forward)) == mermaid(network(backward))
 
 
-def test_the_svg_has_each_format_and_each_pair_of_groups(loaded: Interop) -> None:
-    """It is well-formed, with a row for every format and a line wherever something leads."""
+def test_a_drawing_has_each_format_and_each_link(loaded: Interop) -> None:
+    """Of all that is registered there is a box for every format and an arrow for every link."""
     shown = network(loaded)
-    root = ET.fromstring(svg(shown))
-    rows = [g.get("data-format") for g in root.iter(f"{SVG}g") if g.get("data-format")]
-    assert sorted(rows) == sorted(node.name for node in shown.nodes)
-    home = {node.name: node.group for node in shown.nodes}
-    pairs = {
-        frozenset((home[link.source], home[link.target]))
-        for link in shown.links
-        if home[link.source] != home[link.target]
+    assert len(shown.nodes) > 50
+    text = dot(shown)
+    boxes = re.findall(r'^    "(.*)";$', text, re.MULTILINE)
+    assert sorted(boxes) == sorted(node.name for node in shown.nodes)
+    arrows = re.findall(r'^  "(.*)" -> "(.*)" \[', text, re.MULTILINE)
+    assert arrows == [(link.source, link.target) for link in shown.links]
+    ids = {
+        number: name
+        for number, name in re.findall(r'^    (n\d+)\["(.*)"\]$', mermaid(shown), re.MULTILINE)
     }
-    lines = [g for g in root.iter(f"{SVG}g") if g.get("class") == "line"]
-    assert {frozenset((g.get("data-a"), g.get("data-b"))) for g in lines} == pairs
-    assert len(lines) == len(pairs)
-    for line in lines:  # a head where nothing leads back, and there alone
-        path = line.find(f"{SVG}path")
-        assert path is not None
-        title = path.find(f"{SVG}title")
-        assert title is not None
-        ways = {
-            text.partition(" → ")[0].partition(".")[0] for text in (title.text or "").split("\n")
-        }
-        heads = [p for p in line.iter(f"{SVG}path") if p.get("class") == "arrow"]
-        assert len(heads) == (1 if len({home.get(w, w) for w in ways}) == 1 else 0)
+    assert sorted(ids.values()) == sorted(boxes)
+    ends = re.findall(r"^  (n\d+) -.*> (n\d+)$", mermaid(shown), re.MULTILINE)
+    assert [(ids[source], ids[target]) for source, target in ends] == arrows
 
 
 def test_names_are_text_in_every_drawing(empty: Interop) -> None:
     """A name with a meaning in the language of the drawing is quoted."""
     empty.register(toy('<a>&"'), toy("b"), view('<a>&"', "b", name='<script>"\\'))
     shown = network(empty)
-    ET.fromstring(svg(shown))
-    assert "<a>" not in svg(shown)
     assert '"<a>&\\""' in dot(shown)
     assert 'tooltip="<script>\\"\\\\"' in dot(shown)
     assert "#quot;" in mermaid(shown)
+
+
+def test_missing_frameworks_are_told_apart(empty: Interop) -> None:
+    """The box of a framework that is not installed says so, and looks different."""
+    empty.register(toy("a"), toy("b", requires="no_such_framework"), view("a", "b"))
+    shown = network(empty)
+    assert 'label="b (not installed)"; labelloc=t; style="rounded,dashed"' in dot(shown)
+    assert 'label="a"; labelloc=t; style="rounded,filled"' in dot(shown)
+    assert '["b (not installed)"]' in mermaid(shown)
+    assert '["a"]' in mermaid(shown)
+
+
+def test_dot_explains_its_colors(empty: Interop) -> None:
+    """The legend has each color of an arrow, in that color."""
+    text = dot(_toys(empty))
+    colors = set(re.findall(r'^  .* -> .*color="(#\w+)"', text, re.MULTILINE))
+    assert colors
+    assert colors <= set(re.findall(r'<font color="(#\w+)">', text))
 
 
 def _toys(empty: Interop) -> Network:

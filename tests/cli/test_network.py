@@ -26,38 +26,38 @@ def test_formats_stand_in_the_groups_of_their_frameworks(empty: Interop) -> None
 
 def test_links_are_as_mild_as_their_mildest_conversion(empty: Interop) -> None:
     """Between two formats there is one link each way, with all its conversions."""
-    links = {(one.source, one.target): one for one in network(_three(empty)).links}
+    links = {(link.source, link.target): link for link in network(_three(empty)).links}
     assert links["a", "b"][2:] == ("shares", ("a_to_b", "slow"))
     assert links["b", "a"].kind == "copies"
     assert links["b", "c"].kind == "loses"
     assert ("a", "a.odd") not in links
-    assert {one.kind for one in links.values()} == set(KINDS)
+    assert {link.kind for link in links.values()} == set(KINDS)
 
 
 def test_formats_of_one_layout_are_linked_by_their_components(loaded: Interop) -> None:
     """Hand-overs that nobody declared are links, too."""
-    links = {(one.source, one.target): one for one in network(loaded).links}
+    links = {(link.source, link.target): link for link in network(loaded).links}
     assert "by its components" in links["scipy.csr", "torch.sparse_csr"].names
 
 
 def test_routes_are_those_that_plan_gives(empty: Interop) -> None:
     """For each ordered pair there is the route of a value of a usual size, or none."""
-    mine = _three(empty)
-    seen: list[tuple[int, int, str]] = []
-    found = routes(mine, network(mine), lambda *news: seen.append(news))
-    assert len(found) == 5 * 4
-    assert found["b p"] is None
-    way = found["p c"]
-    assert way is not None
-    assert [step["step"] for step in way["steps"]] == ["p_to_a", "a_to_b", "lose"]
-    assert [step["to"] for step in way["steps"]] == ["a", "b", "c"]
-    assert way["value"] == "p float32 1048576 on cpu"
-    assert (way["zero_copy"], way["steps"][2]["effects"]) == (True, ["detach"])
-    back = found["b a"]
-    assert back is not None
-    assert back["steps"][0]["written"] == 4 * 2**20
-    assert seen[0] == (0, 5, "a")
-    json.dumps(found)
+    interop = _three(empty)
+    news: list[tuple[int, int, str]] = []
+    facts = routes(interop, network(interop), lambda *args: news.append(args))
+    assert len(facts) == 5 * 4
+    assert facts["b p"] is None
+    route = facts["p c"]
+    assert route is not None
+    assert [step["step"] for step in route["steps"]] == ["p_to_a", "a_to_b", "lose"]
+    assert [step["to"] for step in route["steps"]] == ["a", "b", "c"]
+    assert route["value"] == "p float32 1048576 on cpu"
+    assert (route["zero_copy"], route["steps"][2]["effects"]) == (True, ["detach"])
+    reverse = facts["b a"]
+    assert reverse is not None
+    assert reverse["steps"][0]["written"] == 4 * 2**20
+    assert news[0] == (0, 5, "a")
+    json.dumps(facts)
 
 
 def test_formats_that_never_have_as_many_axes_have_no_route(empty: Interop) -> None:

@@ -10,34 +10,36 @@ import scipy.sparse
 
 import interop
 from interop import Interop, make_spec
-from interop._cli.notation import Words, read, read_spec
+from interop._cli.notation import Description, read, read_spec
 from interop.errors import BadRequestError, UnknownValueError
 from tests.toys import toy
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "description"),
     [
-        ("torch", Words("torch")),
-        ("torch:cuda", Words("torch", "cuda")),
-        ("torch:cuda:1", Words("torch", "cuda:1")),
-        ("torch:cuda:1:7", Words("torch", "cuda:1", None, (7,))),
-        ("torch:float32:7", Words("torch", None, "float32", (7,))),
-        ("torch:scalar", Words("torch", None, None, ())),
+        ("torch", Description("torch")),
+        ("torch:cuda", Description("torch", "cuda")),
+        ("torch:cuda:1", Description("torch", "cuda:1")),
+        ("torch:cuda:1:7", Description("torch", "cuda:1", None, (7,))),
+        ("torch:float32:7", Description("torch", None, "float32", (7,))),
+        ("torch:scalar", Description("torch", None, None, ())),
         (
             "torch:cuda:float32:4096x4096:grad:noncontiguous",
-            Words("torch", "cuda", "float32", (4096, 4096), frozenset({"grad", "noncontiguous"})),
+            Description(
+                "torch", "cuda", "float32", (4096, 4096), frozenset({"grad", "noncontiguous"})
+            ),
         ),
-        ("torch:0x3:bfloat16", Words("torch", None, "bfloat16", (0, 3))),
+        ("torch:0x3:bfloat16", Description("torch", None, "bfloat16", (0, 3))),
     ],
 )
-def test_words_stand_for_device_dtype_shape_and_traits(text: str, words: Words) -> None:
+def test_words_stand_for_device_dtype_shape_and_traits(text: str, description: Description) -> None:
     """Each word is told by what it is, and a number behind a device is the device's."""
-    assert read(interop.default, text) == words
+    assert read(interop.default, text) == description
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "said"),
+    ("text", "error", "reason"),
     [
         ("torch:floot32", BadRequestError, "did you mean 'float32'?"),
         ("torch:zzz", BadRequestError, "write format:device:dtype:4096x4096:trait"),
@@ -46,19 +48,19 @@ def test_words_stand_for_device_dtype_shape_and_traits(text: str, words: Words) 
         ("torch:cuda:cpu", BadRequestError, "names two devices"),
         ("torhc", UnknownValueError, "did you mean 'torch'?"),
         ("scipy", UnknownValueError, "has no dense format; name one of scipy."),
-        ("zzz", UnknownValueError, "'interop formats' lists those there are"),
+        ("zzz", UnknownValueError, "'interop formats' lists them all"),
         ("numpy:cuda", BadRequestError, "numpy does not live on cuda; it lives on cpu"),
-        ("numpy:bfloat16:3:torch", BadRequestError, "is no device, dtype, shape or trait"),
+        ("numpy:bfloat16:3:torch", BadRequestError, "is not a device, dtype, shape or trait"),
         ("torch.mkldnn:int64", BadRequestError, "torch.mkldnn does not hold int64 on cpu; it"),
     ],
 )
 def test_what_is_no_word_is_told_with_the_next_move(
-    text: str, error: type[Exception], said: str
+    text: str, error: type[Exception], reason: str
 ) -> None:
     """Whatever cannot be meant is an error that says what can be."""
     with pytest.raises(error) as caught:
         read_spec(interop.default, text)
-    assert said in str(caught.value)
+    assert reason in str(caught.value)
 
 
 def _csr() -> Any:

@@ -39,8 +39,8 @@ def name(kind):
 
 def array(kind="numpy", numbers=NUMBERS, chunks=(3, 4)):
     """Return a dask array of 3 by 2 chunks, no two rows or columns of which are of one size."""
-    made = da.from_array(numbers, chunks=chunks)
-    return made if kind == "numpy" else interop.convert(made, to=name(kind))
+    from_numpy = da.from_array(numbers, chunks=chunks)
+    return from_numpy if kind == "numpy" else interop.convert(from_numpy, to=name(kind))
 
 
 def plain(value):
@@ -75,9 +75,9 @@ def never(chunk):
 def scheduler(request):
     """Let dask compute in threads, here, or where nothing that is here can be written to."""
 
-    def elsewhere(graph, keys, **words):
-        there = pickle.loads(cloudpickle.dumps(graph))
-        return pickle.loads(cloudpickle.dumps(dask.local.get_sync(there, keys)))
+    def elsewhere(graph, keys, **options):
+        copied = pickle.loads(cloudpickle.dumps(graph))
+        return pickle.loads(cloudpickle.dumps(dask.local.get_sync(copied, keys)))
 
     with dask.config.set(scheduler=elsewhere if request.param == "elsewhere" else request.param):
         yield request.param
@@ -97,7 +97,7 @@ def test_described(kind):
 @pytest.mark.parametrize("kind", list(plugin._KINDS))
 def test_the_dtypes_are_those_of_the_chunks_format(kind):
     """A dask array can hold what its chunks can, but for complex32, which NumPy lacks."""
-    formats = {one.name: one.format for one in interop.formats()}
+    formats = {entry.name: entry.format for entry in interop.formats()}
     assert formats[name(kind)].dtypes == formats[kind].dtypes - {"complex32"}
 
 
@@ -120,10 +120,10 @@ def test_nothing_is_computed():
     """To describe, to plan and to convert from chunks to chunks computes no chunk."""
     x = array().map_blocks(never, dtype="f4", meta=np.empty((0, 0), "f4"))
     for kind in KINDS:
-        made = interop.convert(x, to=name(kind), dtype="float64")
-        assert interop.spec(made).dtype == "float64"
-        assert interop.plan(made, to="numpy").effects >= {"materialize"}
-        interop.convert(made, to=name(kind), copy=True)
+        converted = interop.convert(x, to=name(kind), dtype="float64")
+        assert interop.spec(converted).dtype == "float64"
+        assert interop.plan(converted, to="numpy").effects >= {"materialize"}
+        interop.convert(converted, to=name(kind), copy=True)
     with pytest.raises(interop.errors.ConversionError, match="a chunk was computed"):
         interop.convert(x, to="numpy")
 
@@ -135,11 +135,11 @@ def test_nothing_is_computed():
 def test_chunkwise(source, target):
     """Every chunk becomes one of the other format, of the same place, dtype and numbers."""
     x = array(source)
-    made = interop.convert(x, to=name(target))
-    assert isinstance(made, da.Array)
-    assert (made.chunks, type(made._meta)) == (x.chunks, TYPES[target])
-    assert interop.spec(made).dtype == "float32"
-    for chunk, place in zip(chunks_of(made), da.core.slices_from_chunks(x.chunks), strict=True):
+    converted = interop.convert(x, to=name(target))
+    assert isinstance(converted, da.Array)
+    assert (converted.chunks, type(converted._meta)) == (x.chunks, TYPES[target])
+    assert interop.spec(converted).dtype == "float32"
+    for chunk, place in zip(chunks_of(converted), da.core.slices_from_chunks(x.chunks), strict=True):
         assert type(chunk) is TYPES[target]
         assert (plain(chunk) == NUMBERS[place]).all()
         assert plain(chunk).dtype == "f4"
@@ -161,9 +161,9 @@ def test_every_dtype_of_torchs(dtype, target, scheduler):
 def test_casts(kind, dtype):
     """A dtype that is asked for is cast to in each chunk, whatever was before."""
     for numbers in (NUMBERS, NUMBERS.astype("c16"), NUMBERS > 5):
-        made = interop.convert(array(kind, numbers), to=name(kind), dtype=dtype)
-        assert interop.spec(made).dtype == dtype
-        chunk = chunks_of(made)[0]
+        converted = interop.convert(array(kind, numbers), to=name(kind), dtype=dtype)
+        assert interop.spec(converted).dtype == dtype
+        chunk = chunks_of(converted)[0]
         assert plain(chunk).dtype == dtype
         assert (plain(chunk) == numbers[:3, :4].real).all()
 
@@ -173,8 +173,8 @@ def test_narrower_dtypes_are_refused():
     x = array(numbers=NUMBERS.astype("longdouble"))
     with pytest.raises(RefusedError, match="narrow"):
         interop.convert(x, to="dask.torch")
-    made = interop.convert(x, to="dask.torch", dtype="float16")
-    assert chunks_of(made)[0].dtype == torch.float16
+    converted = interop.convert(x, to="dask.torch", dtype="float16")
+    assert chunks_of(converted)[0].dtype == torch.float16
     with pytest.raises(RefusedError, match=r"holds arrays of 2 axes|does not take arrays of 1"):
         interop.convert(da.ones(3), to="dask.scipy.csr")
 
@@ -186,8 +186,8 @@ def test_odd_memory_of_chunks(scheduler):
             chunk.add_(1)
         expected = x.compute()
         assert (plain(interop.convert(x, to="torch")) == expected).all()
-        made = interop.convert(interop.convert(x, to="dask.torch"), to="torch")
-        assert (plain(made) == expected).all()
+        tensor = interop.convert(interop.convert(x, to="dask.torch"), to="torch")
+        assert (plain(tensor) == expected).all()
 
 
 def test_big_endian_chunks():
@@ -198,8 +198,8 @@ def test_big_endian_chunks():
         result = interop.convert(interop.convert(x, to=to), to="numpy")
         assert result.dtype.isnative
         assert (result == NUMBERS).all()
-    made = interop.convert(NUMBERS.astype(">f4"), to="dask.torch")
-    assert (chunks_of(made)[0].numpy() == NUMBERS).all()
+    converted = interop.convert(NUMBERS.astype(">f4"), to="dask.torch")
+    assert (chunks_of(converted)[0].numpy() == NUMBERS).all()
 
 
 def test_sparse_matrices_as_chunks():
@@ -208,8 +208,8 @@ def test_sparse_matrices_as_chunks():
     x = array().map_blocks(sp.csr_matrix, dtype="f4", meta=meta)
     assert interop.spec(x).traits == {"matrix"}
     for target in KINDS:
-        made = interop.convert(x, to=name(target))
-        assert {type(chunk) for chunk in chunks_of(made)} == {TYPES[target]}
+        converted = interop.convert(x, to=name(target))
+        assert {type(chunk) for chunk in chunks_of(converted)} == {TYPES[target]}
         assert (plain(interop.convert(x, to=target)) == NUMBERS).all()
 
 
@@ -268,10 +268,10 @@ def test_lengths_that_are_not_known():
     spec = interop.spec(x)
     assert (spec.shape, spec.traits) == ((0,), {"unknown_shape"})
     for target in ("numpy", "torch", "sparse.coo"):
-        made = interop.convert(x, to=name(target))
-        assert np.isnan(made.shape[0])
-        assert [len(chunk) for chunk in chunks_of(made)] == [0, 4, 2]
-        for value in (x, made):
+        converted = interop.convert(x, to=name(target))
+        assert np.isnan(converted.shape[0])
+        assert [len(chunk) for chunk in chunks_of(converted)] == [0, 4, 2]
+        for value in (x, converted):
             assert (plain(interop.convert(value, to=target)) == numbers[4:]).all()
     rows = da.from_array(NUMBERS, (3, 4))
     rows = rows[rows[:, 0] >= 0]
@@ -282,9 +282,9 @@ def test_lengths_that_are_not_known():
 def test_travels_by_pickle():
     """What was converted without computing can be sent elsewhere, and computed there."""
     for kind in KINDS:
-        there = pickle.loads(cloudpickle.dumps(array(kind)))
-        assert interop.spec(there).format == name(kind)
-        assert (plain(interop.convert(there, to=kind)) == NUMBERS).all()
+        copied = pickle.loads(cloudpickle.dumps(array(kind)))
+        assert interop.spec(copied).format == name(kind)
+        assert (plain(interop.convert(copied, to=kind)) == NUMBERS).all()
 
 
 # ------------------------------------------------------------------ computing
@@ -314,8 +314,8 @@ def test_results_share_no_memory(kind, words, chunks, scheduler):
     """Not even the only chunk, which lies in memory already, is given away; nor the source."""
     numbers = NUMBERS.copy()
     wrapped = interop.convert(interop.convert(numbers, to=kind), to=name(kind))
-    kept = array(kind, numbers, chunks).persist(scheduler="sync")
-    for x in (wrapped, kept):
+    persisted = array(kind, numbers, chunks).persist(scheduler="sync")
+    for x in (wrapped, persisted):
         before = set().union(*(starts(chunk) for chunk in chunks_of(x)))
         result = interop.convert(x, to=kind, **words)
         assert type(result) is TYPES[kind]
@@ -376,15 +376,15 @@ def test_larger_than_memory():
     x = da.ones((10**6, 10**6))
     with pytest.raises(DensifyMemoryError, match=r"takes 7\.3 TiB.*ask for a lazy format"):
         interop.convert(x, to="torch")
-    made = interop.convert(interop.convert(x, to="dask.scipy.csr"), to="dask")
-    assert (interop.convert(made[:2, :2], to="numpy") == 1).all()
+    converted = interop.convert(interop.convert(x, to="dask.scipy.csr"), to="dask")
+    assert (interop.convert(converted[:2, :2], to="numpy") == 1).all()
 
 
 # ------------------------------------------------------------------ what is not as it says
 
 
-def lying(change, **words):
-    return array().map_blocks(change, **{"dtype": "f4", "meta": np.empty((0, 0), "f4"), **words})
+def lying(change, **declared):
+    return array().map_blocks(change, **{"dtype": "f4", "meta": np.empty((0, 0), "f4"), **declared})
 
 
 @pytest.mark.parametrize(
@@ -501,9 +501,9 @@ def test_chunks_are_shared_where_they_can_be():
 def test_into_dask(make, kind):
     """Anything becomes a dask array of any chunks, and nothing of it is read before it must."""
     value = make(NUMBERS)
-    made = interop.convert(value, to=name(kind))
-    assert {type(chunk) for chunk in chunks_of(made)} == {TYPES[kind]}
-    assert (plain(interop.convert(made, to=kind)) == NUMBERS).all()
+    converted = interop.convert(value, to=name(kind))
+    assert {type(chunk) for chunk in chunks_of(converted)} == {TYPES[kind]}
+    assert (plain(interop.convert(converted, to=kind)) == NUMBERS).all()
 
 
 def test_chunk_sizes_are_dasks_option():
@@ -519,8 +519,8 @@ def test_chunk_sizes_are_dasks_option():
 @pytest.mark.parametrize("kind", ["numpy", "scipy.csr"])
 def test_wrapped_arrays_are_told_apart(kind):
     """Two arrays in memory never get one name in a graph, whatever is in them."""
-    one, other = (interop.convert(interop.convert(NUMBERS * n, kind), name(kind)) for n in (1, 3))
-    assert (plain((one + other).compute()) == NUMBERS * 4).all()
+    first, other = (interop.convert(interop.convert(NUMBERS * n, kind), name(kind)) for n in (1, 3))
+    assert (plain((first + other).compute()) == NUMBERS * 4).all()
 
 
 def test_a_wrapped_sparse_array_can_be_cut():
@@ -543,8 +543,8 @@ def test_wrapped_arrays_are_views(kind):
     value += 1
     assert (shared.compute() == NUMBERS + 1).all()
     assert (copied.compute() == NUMBERS).all()
-    for made in later:
-        assert (interop.convert(made, to="numpy") == NUMBERS).all()
+    for copy in later:
+        assert (interop.convert(copy, to="numpy") == NUMBERS).all()
 
 
 def test_read_only_memory_stays_so():

@@ -17,12 +17,14 @@ from jax.experimental.layout import Format, Layout
 
 import interop
 from interop.errors import BadRequestError, Declined, RefusedError
-from interop_plugins import _jax_dense as dense
+from interop_plugins.jax import dense, describe
 
-NAMES = sorted(dense.DTYPES)
-NARROW = sorted(dense.DTYPES - dense.WIDE)
+NAMES = sorted(describe.DTYPES)
+NARROW = sorted(describe.DTYPES - describe.WIDE)
 TORCH = sorted(
-    n for n in dense.DLPACK_DTYPES if n not in ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz")
+    n
+    for n in describe.DLPACK_DTYPES
+    if n not in ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz")
 )
 
 
@@ -44,7 +46,7 @@ def array(name, shape=(3, 4)):
 
 def tensor(name, shape=(3, 4)):
     a = numbers(name, shape)
-    if name not in dense._NARROW:
+    if name not in describe.NARROW:
         return torch.from_numpy(a)
     return torch.from_numpy(a.view(f"u{a.itemsize}")).view(getattr(torch, name))
 
@@ -72,7 +74,7 @@ def labels(route):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_described(name):
-    """The spec says dtype, shape, device and bytes, and that the memory never changes."""
+    """The spec states dtype, shape, device and bytes, and that the memory never changes."""
     spec = interop.spec(array(name))
     assert (spec.format, spec.dtype, spec.device) == ("jax", name, "cpu")
     assert (spec.shape, spec.traits) == ((3, 4), {"immutable"})
@@ -103,15 +105,15 @@ def test_named_targets():
 def test_to_numpy(name, shape):
     """NumPy shares the memory, read-only; elements that JAX packs are copied."""
     value = array(name, shape)
-    for _ in range(3):  # the third by a shortcut
+    for _ in range(3):  # the third by a fast path
         result = interop.convert(value, to="numpy")
         assert same(result, numbers(name, shape))
-        if name in dense.PACKED:
+        if name in describe.PACKED:
             assert result.flags.writeable
         else:
             assert not result.flags.writeable
             assert start(result) == address(value) or not result.size
-    assert interop.plan(value, to="numpy").zero_copy is (name not in dense.PACKED)
+    assert interop.plan(value, to="numpy").zero_copy is (name not in describe.PACKED)
     copied = interop.convert(value, to="numpy", copy=True)
     assert copied.flags.writeable
     copied[...] = 0
@@ -129,14 +131,14 @@ def test_to_torch(name, shape):
         assert result.data_ptr() == address(value) or not value.size
         assert same(interop.convert(result, to="numpy"), numbers(name, shape))
     assert interop.plan(value, to="torch").effects == {"alias_immutable"}
-    for words in ({"copy": True}, {"forbid": "alias_immutable"}):
-        copied = interop.convert(value, to="torch", **words)
+    for keywords in ({"copy": True}, {"forbid": "alias_immutable"}):
+        copied = interop.convert(value, to="torch", **keywords)
         assert copied.data_ptr() != address(value) or not value.size
 
 
 def test_dtypes_that_torch_lacks():
     """What torch does not know is widened, and what JAX packs is unpacked."""
-    for name in ("float32", "bfloat16", "float8_e4m3b11fnuz"):  # with shortcuts known
+    for name in ("float32", "bfloat16", "float8_e4m3b11fnuz"):  # so that fast paths are known
         interop.convert(array(name), to="numpy"), interop.convert(array(name), to="torch")
     assert interop.convert(array("float8_e4m3b11fnuz"), to="torch").dtype == torch.bfloat16
     assert interop.convert(array("int4"), to="torch").dtype == torch.int8
@@ -148,15 +150,15 @@ def test_views_outlive_the_array_and_donation():
     for target in ("numpy", "torch"):
         value = jnp.arange(12.0)
         result = interop.convert(value, to=target)
-        done = step(value)
+        zeros = step(value)
         value.delete()
         del value
         assert result.tolist() == list(range(12))
-        assert done.tolist() == [0] * 12
+        assert zeros.tolist() == [0] * 12
 
 
 def test_layouts_of_the_users_choice():
-    """An array laid out by columns is shared as what it is."""
+    """An array laid out by columns is shared as it lies."""
     layout = Format(Layout((1, 0)), jnp.ones(1).sharding)
     value = jax.device_put(jnp.arange(12.0).reshape(3, 4), layout)
     assert interop.spec(value).traits == {"immutable", "noncontiguous"}
@@ -212,7 +214,7 @@ def test_memory_of_every_kind(odd, size):
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (), (0, 3), (300, 500)])
-@pytest.mark.parametrize("name", sorted(set(TORCH) - dense.WIDE))
+@pytest.mark.parametrize("name", sorted(set(TORCH) - describe.WIDE))
 def test_from_torch(name, shape):
     """JAX gets a copy of a tensor's elements, in order."""
     value = tensor(name, shape)
@@ -225,7 +227,7 @@ def test_from_torch(name, shape):
 
 
 def test_lazy_tensors():
-    """A tensor's graph, conjugation and negation are settled on the way."""
+    """A tensor's graph, conjugation and negation are resolved on the way."""
     value = torch.ones(3, requires_grad=True)
     assert interop.convert(value, to="jax").tolist() == [1, 1, 1]
     conj = torch.tensor([1 + 2j, 3 - 1j]).conj()
@@ -234,7 +236,7 @@ def test_lazy_tensors():
 
 
 def test_masks_and_zeros_of_no_memory():
-    """A mask is not lost in silence, and a tensor of no memory is refused."""
+    """A mask is not lost silently, and a tensor without memory is refused."""
     with pytest.raises(RefusedError, match="drop_mask"):
         interop.convert(np.ma.array([1.0, 2], dtype="f4", mask=[0, 1]), to="jax")
     with pytest.raises(RefusedError, match="no data"):
@@ -244,7 +246,7 @@ def test_masks_and_zeros_of_no_memory():
 @pytest.mark.parametrize("size", [5, 100_000])
 @pytest.mark.parametrize("source", ["numpy", "torch", "jax"])
 def test_casts(source, size):
-    """A dtype that is asked for is that of the result, and complex numbers give their real part."""
+    """The result has the requested dtype, and complex numbers give their real part."""
     a = np.arange(size, dtype="f4") % 100
     value = interop.convert(a, to=source)
     for dtype in ("int8", "float16", "bfloat16", "uint32", "complex64"):
@@ -283,14 +285,14 @@ def test_never_narrowed_in_silence(make, name, number):
         result = interop.convert(value, to="jax")
         assert (str(result.dtype), result.tolist()) == (name, [number])
     half = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
-    for words in ({"allow": "narrow"}, {"dtype": half[name]}):
-        assert str(interop.convert(value, to="jax", **words).dtype) == half[name]
+    for keywords in ({"allow": "narrow"}, {"dtype": half[name]}):
+        assert str(interop.convert(value, to="jax", **keywords).dtype) == half[name]
     with pytest.raises(RefusedError, match="jax_enable_x64"):
         interop.convert(value, to="jax", dtype=name)
 
 
 def test_routes_are_not_kept_beyond_the_option():
-    """The same request follows the option to and fro: no route of one state serves the other."""
+    """The same request follows the option both ways: no route for one state is used in the other."""
     value = np.array([1e300])
     convert = interop.converter("jax", allow="narrow")
     for _ in range(3):
@@ -318,7 +320,7 @@ def test_a_plan_that_is_older_than_the_option():
 
 
 def test_arrays_of_64_bits_stay_what_they_are():
-    """What was made while the option was on is converted in full after it is off."""
+    """An array made while the option was on keeps its width after it is off."""
     value = array("float64")
     for target in ("jax", "numpy", "torch"):
         result = interop.convert(value, to=target)
@@ -326,7 +328,7 @@ def test_arrays_of_64_bits_stay_what_they_are():
 
 
 def test_the_option_from_outside(in_subprocess):
-    """Before JAX is imported, plans go by its environment variable."""
+    """Before JAX is imported, plans follow its environment variable."""
     program = """
         import sys, interop
         spec = interop.make_spec("numpy", "float64", shape=(3,))
@@ -344,8 +346,8 @@ def test_the_option_from_outside(in_subprocess):
 
 
 def test_inside_traces():
-    """A tracer has no elements to hand over, and is what it is to JAX."""
-    seen = []
+    """A tracer has no elements to hand over, and converts to JAX as itself."""
+    constants = []
 
     def look(x):
         assert interop.spec(x).traits == {"traced"}
@@ -353,16 +355,16 @@ def test_inside_traces():
             with pytest.raises(RefusedError, match="inside a trace or a transform"):
                 interop.convert(x, to=target)
         assert interop.convert(x, to="jax") is x
-        seen.append(interop.convert(np.ones(4, "f4"), to="jax"))
-        return (x * seen[-1]).sum()
+        constants.append(interop.convert(np.ones(4, "f4"), to="jax"))
+        return (x * constants[-1]).sum()
 
     x = jnp.ones((2, 4))
-    interop.convert(x, to="numpy")  # so that shortcuts are known
+    interop.convert(x, to="numpy")  # so that fast paths are known
     assert jax.jit(look)(x) == 8
     assert jax.vmap(look)(x).tolist() == [4, 4]
     assert jax.grad(look)(x).tolist() == [[1] * 4] * 2
     assert jax.jvp(look, (x,), (x,))[1] == 8
-    assert len(seen) == 4
+    assert len(constants) == 4
 
 
 def test_random_keys():
@@ -378,7 +380,7 @@ def test_random_keys():
 
 @pytest.mark.parametrize("target", ["numpy", "torch", "jax", "python"])
 def test_deleted_and_donated_buffers(target):
-    """An array whose memory was given up is refused, and the reason is named."""
+    """An array whose memory is gone is refused, and the reason is named."""
     for _ in range(2):
         interop.convert(jnp.ones((2, 3)), to=target)
     deleted, donated = jnp.ones((2, 3)), jnp.ones((2, 3))
@@ -386,18 +388,18 @@ def test_deleted_and_donated_buffers(target):
     jax.block_until_ready(jax.jit(lambda x: x + 1, donate_argnums=0)(donated))
     assert donated.is_deleted()
     for value in (deleted, donated):
-        with pytest.raises(RefusedError, match="given up"):
+        with pytest.raises(RefusedError, match="its memory is gone"):
             interop.convert(value, to=target)
 
 
 def test_not_written_into():
-    """``out=`` cannot be an array that never changes."""
+    """``out=`` cannot be an immutable array."""
     with pytest.raises(BadRequestError, match="cannot be written"):
         interop.convert(np.ones(2, "f4"), out=jnp.zeros(2))
 
 
 def test_several_devices(in_subprocess):
-    """Parts on several devices are gathered for the host's formats, and only for them."""
+    """Parts on several devices are gathered for formats on the host, and only for them."""
     in_subprocess(
         """
         import numpy as np, jax, torch, interop
@@ -433,7 +435,7 @@ def test_several_devices(in_subprocess):
             assert np.array_equal(result, a)
         assert interop.spec(one).device == "cpu"
 
-        from interop_plugins import _jax_dense as dense
+        from interop_plugins.jax import dense
         moved = dense.download(one, device="cpu")  # which on a host is another of its devices
         assert moved.flags.writeable and np.array_equal(moved, a)
         moved[...] = 0
@@ -469,10 +471,10 @@ def test_accelerators_share_by_dlpack(other):
 
 
 def test_readonly_memory_is_not_opened_by_way_of_jax():
-    """A stranger's read-only memory does not reach CuPy or torch through JAX's immutable arrays."""
-    stranger = spec("dlpack", traits={"readonly"})
+    """Foreign read-only memory does not reach CuPy or torch through JAX's immutable arrays."""
+    foreign = spec("dlpack", traits={"readonly"})
     for target in ("cupy", "torch", "jax"):
-        assert "copy" in interop.plan(stranger, to=target).effects
+        assert "copy" in interop.plan(foreign, to=target).effects
 
 
 def test_accelerators_copy_what_has_gaps():
@@ -501,7 +503,7 @@ def test_accelerators_to_and_from_the_host():
 
 
 def test_devices_that_are_not_there():
-    """A device that this machine lacks is named."""
+    """The error names a device that this machine lacks."""
     with pytest.raises(ImportError, match="no device cuda"):
         interop.convert(np.ones(2, "f4"), to="jax", device="cuda")
 
@@ -514,9 +516,9 @@ DENSE = np.array([[0, 1, 0, 4], [2, 0, 0, 0], [0, 3, 5, 0]], "f4")
 def sparse_array(layout, nse=None, dtype="float32"):
     """Return a sparse array, of JAX's own making unless it would change the dtype."""
     kind = jsparse.BCOO if layout == "bcoo" else jsparse.BCSR
-    made = kind.fromdense(jnp.array(DENSE), nse=nse)
-    rest = (made.indices,) if layout == "bcoo" else (made.indices, made.indptr)
-    return kind((made.data.astype(dtype), *rest), shape=made.shape)
+    value = kind.fromdense(jnp.array(DENSE), nse=nse)
+    indices = (value.indices,) if layout == "bcoo" else (value.indices, value.indptr)
+    return kind((value.data.astype(dtype), *indices), shape=value.shape)
 
 
 def plain(value):
@@ -531,7 +533,7 @@ def plain(value):
 @pytest.mark.parametrize("layout", ["bcoo", "bcsr"])
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex64", "bfloat16"])
 def test_sparse_described(layout, dtype):
-    """A BCOO or BCSR array that is in order is described as such, flags or no flags."""
+    """A BCOO or BCSR array in order is described as such, with or without flags."""
     spec = interop.spec(sparse_array(layout, dtype=dtype))
     assert (spec.format, spec.dtype, spec.shape) == (f"jax.{layout}", dtype, (3, 4))
     assert (spec.nnz, spec.index_dtype, spec.traits) == (5, "int32", {"immutable"})
@@ -574,11 +576,11 @@ def test_sparse_out(layout, nse, target):
     "source", ["scipy.coo", "scipy.csr", "torch.sparse_coo", "torch.sparse_csr", "numpy", "torch"]
 )
 def test_sparse_in(source, index, target):
-    """Sparse arrays of others become JAX's, with indices of 32 bits, in order and flagged so."""
+    """Sparse arrays of others become JAX's, with 32-bit indices, in order and flagged so."""
     value = interop.convert(DENSE, to=source)
     if source.startswith("scipy") and index == "int64":
         value = sp.coo_array(DENSE)
-        value.coords = tuple(each.astype(index) for each in value.coords)
+        value.coords = tuple(axis.astype(index) for axis in value.coords)
         value = value.asformat(source[-3:])
     result = interop.convert(value, to=target)
     assert (plain(result) == DENSE).all()
@@ -604,11 +606,11 @@ def test_sparse_rows_share_their_arrays():
 
 @pytest.mark.parametrize("layout", ["bcoo", "bcsr"])
 def test_sparse_truth_values(layout):
-    """Of bools, which JAX cannot add up, duplicates are true if any is."""
+    """JAX cannot add bools up; duplicates are true if any of them is."""
     value = interop.convert(DENSE.astype(bool), to=f"jax.{layout}", dtype="bool")
     assert value.dtype == bool
-    for words in ({}, {"copy": True}):
-        assert (interop.convert(value, to="jax", **words) == DENSE.astype(bool)).all()
+    for keywords in ({}, {"copy": True}):
+        assert (interop.convert(value, to="jax", **keywords) == DENSE.astype(bool)).all()
     places = jnp.array([[2, 1], [0, 3], [2, 1]])
     twice = jsparse.BCOO((jnp.array([True, True, False]), places), shape=(3, 4))
     result = interop.convert(twice, to=f"jax.{layout}")
@@ -627,10 +629,10 @@ def test_duplicates_are_summed(target):
     assert (plain(interop.convert(value, to=target)) == expected).all()
 
 
-@pytest.mark.parametrize("words", [{"n_batch": 1}, {"n_dense": 1}])
-def test_batches_and_dense_axes(words):
+@pytest.mark.parametrize("axes", [{"n_batch": 1}, {"n_dense": 1}])
+def test_batches_and_dense_axes(axes):
     """Batched and hybrid arrays, which only JAX has, become dense and nothing else."""
-    value = jsparse.BCOO.fromdense(jnp.array(DENSE), **words)
+    value = jsparse.BCOO.fromdense(jnp.array(DENSE), **axes)
     for target in ("jax", "numpy", "torch"):
         assert (plain(interop.convert(value, to=target)) == DENSE).all()
     with pytest.raises(RefusedError, match="densify"):
@@ -660,7 +662,7 @@ def test_indices_that_others_would_read_beyond_memory(in_subprocess):
 
 
 def test_sparse_arrays_of_64_bits():
-    """Values of 64 bits keep to the same rule in sparse arrays."""
+    """The same rule holds for 64-bit values in sparse arrays."""
     value = sp.csr_array(np.eye(3))
     for target in ("jax.bcoo", "jax.bcsr"):
         with pytest.raises(RefusedError, match="narrow"):
@@ -686,20 +688,20 @@ def test_sparse_inside_traces():
 
 
 def test_a_number_has_no_coordinates() -> None:
-    """What has no axes is refused, and not handed to JAX, which raises."""
+    """A value without axes is refused and never handed to JAX, which would raise."""
     with pytest.raises(RefusedError, match="1 to 64 axes"):
         interop.convert(jnp.float32(2), to="jax.bcoo")
 
 
 def test_powers_of_two_are_not_added_to_zeros() -> None:
-    """JAX makes NaN of float8_e8m0fnu when it makes an array dense, so it is not asked to."""
+    """JAX turns float8_e8m0fnu into NaN when it makes an array dense, so it is not asked to."""
     values = jnp.asarray(np.array([1, 2], "float32"), ml_dtypes.float8_e8m0fnu)
     value = jsparse.BCOO((values, jnp.array([[0], [1]], "int32")), shape=(2,))
     try:
-        found = interop.convert(value, to="numpy", allow="narrow")
+        result = interop.convert(value, to="numpy", allow="narrow")
     except RefusedError:
         return
-    assert found.astype("float32").tolist() == [1, 2]
+    assert result.astype("float32").tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("to", ["jax", "numpy"])
@@ -708,7 +710,7 @@ def test_powers_of_two_are_not_added_to_zeros() -> None:
 def test_numbers_below_the_normal_ones_survive_being_made_dense(
     dtype: Any, source: str, to: str
 ) -> None:
-    """XLA would add them up as zeros; they arrive with all their bits."""
+    """XLA would add them up as zeros; here they arrive with all their bits."""
     array = np.array([[0, 1, 0], [1, 0, 1]], dtype)
     array[1] *= ml_dtypes.finfo(dtype).smallest_subnormal
     value = interop.convert(array, source)

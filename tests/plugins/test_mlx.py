@@ -68,7 +68,7 @@ def labels(route):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_described(name, shape):
-    """The spec says dtype, shape, device and bytes, and that the memory never changes."""
+    """The spec states dtype, shape, device and bytes, and that the memory never changes."""
     spec = interop.spec(array(name, shape))
     assert (spec.format, spec.dtype, spec.device) == ("mlx", name, "cpu")
     assert (spec.shape, spec.traits) == (shape, {"immutable"})
@@ -76,7 +76,7 @@ def test_described(name, shape):
 
 
 def test_named_targets():
-    """The module, the array type, a dtype and an array name the format; an array stays itself."""
+    """The module, the array type, a dtype and an array name the format; an array is kept as is."""
     lazy = mx.array([1.0, 2.0]) + 1
     for target in ("mlx", mx, mx.array):
         assert isinstance(interop.convert(np.ones(2, "f4"), to=target), mx.array)
@@ -137,7 +137,7 @@ def test_repeated_memory():
 def test_to_numpy(name, shape):
     """NumPy shares the memory, read-only; a copy is writable and leaves the array alone."""
     value = array(name, shape)
-    for _ in range(3):  # the third by a shortcut
+    for _ in range(3):  # the third by a fast path
         result = interop.convert(value, to="numpy")
         assert same(result, numbers(name, shape))
         assert not result.flags.writeable
@@ -160,8 +160,8 @@ def test_to_torch(name, shape):
         assert result.data_ptr() == address(value) or not value.size
         assert same(interop.convert(result, to="numpy"), numbers(name, shape))
     assert interop.plan(value, to="torch").effects == {"alias_immutable"}
-    for words in ({"copy": True}, {"forbid": "alias_immutable"}):
-        copied = interop.convert(value, to="torch", **words)
+    for keywords in ({"copy": True}, {"forbid": "alias_immutable"}):
+        copied = interop.convert(value, to="torch", **keywords)
         assert copied.data_ptr() != address(value) or not value.size
         copied.zero_()
     assert same(interop.convert(value, to="numpy"), numbers(name, shape))
@@ -170,7 +170,7 @@ def test_to_torch(name, shape):
 @pytest.mark.parametrize("name", ["int32", "bfloat16"])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_what_is_shared_outlives_and_never_changes(target, name):
-    """What MLX does to an array, or to its memory when it is gone, does not reach who shares it."""
+    """Nothing that MLX does to an array, or to its memory afterwards, reaches those who share it."""
     count = 100_000
     for change in ("+=", "[]=", "del"):
         value = mx.zeros(count, dtype=mlx_dtype(name)) + 3
@@ -189,21 +189,21 @@ def test_what_is_shared_outlives_and_never_changes(target, name):
 
 
 def test_memoryviews_would_change(in_subprocess):
-    """The buffer protocol, which is not used here, lets MLX write to memory that others see."""
+    """The buffer protocol, which interop does not use, lets MLX write to memory that others see."""
     out = in_subprocess("""
         import mlx.core as mx, numpy as np
         value = mx.zeros(100_000, dtype=mx.int32) + 3
         mx.eval(value)
-        seen = np.asarray(memoryview(value))
+        view = np.asarray(memoryview(value))
         value += 1
         mx.eval(value)
-        print(seen[0])
+        print(view[0])
     """)
     assert out.strip() == "4"
 
 
 def test_shared_memory_is_released():
-    """MLX gets its memory back when the last who shares it is gone."""
+    """MLX gets its memory back when the last array that shares it is gone."""
     mx.clear_cache()
     before = mx.get_active_memory()
     value = mx.zeros(1_000_000) + 1
@@ -238,7 +238,7 @@ def test_from_numpy(name, shape):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_from_torch(name):
-    """A tensor's elements are copied in order, once if they are in order, whatever graph they are in."""
+    """A tensor's elements are copied in order, whatever graph they are in, and once if in order."""
     plain = numbers(name)
     source = interop.convert(plain, to="torch")
     route = interop.plan(source, to="mlx")
@@ -251,7 +251,7 @@ def test_from_torch(name):
 
 
 def test_lazy_tensors():
-    """A tensor's conjugation and negation are settled on the way."""
+    """A tensor's conjugation and negation are resolved on the way."""
     conj = torch.tensor([1 + 2j, 3 - 1j]).conj()
     assert interop.convert(conj, to="mlx").tolist() == [1 - 2j, 3 + 1j]
     assert interop.convert(conj.imag, to="mlx").tolist() == [-2, 1]
@@ -305,7 +305,7 @@ def test_bits_arrive(name, step):
 
 
 def test_masks():
-    """A mask is not lost in silence."""
+    """A mask is not lost silently."""
     with pytest.raises(RefusedError, match="drop_mask"):
         interop.convert(np.ma.array([1.0, 2], dtype="f4", mask=[0, 1]), to="mlx")
 
@@ -319,7 +319,7 @@ def test_from_jax_and_lists():
 @pytest.mark.parametrize("count", [5, 500_000])
 @pytest.mark.parametrize("source", ["numpy", "torch", "mlx"])
 def test_casts(source, count):
-    """A dtype that is asked for is that of the result, as NumPy casts, in one new array."""
+    """The result has the requested dtype, cast as NumPy casts, in one new array."""
     a = np.arange(count, dtype="f4") % 100
     value = interop.convert(a, to=source)
     for dtype in ("int8", "float16", "bfloat16", "uint32", "complex64", "float64", "bool"):
@@ -361,12 +361,12 @@ def test_copies(name):
     [("complex128", "complex64", 1e300j), ("longdouble", "float64", 1.5)],
 )
 def test_never_narrowed_in_silence(name, narrower, number):
-    """What MLX lacks is refused unless the loss is permitted or another dtype is asked for."""
+    """A dtype that MLX lacks is refused unless the loss is permitted or another dtype requested."""
     value = np.array([number], name)
     with pytest.raises(RefusedError, match=rf"narrow.*dtype='{narrower}'\.$"):
         interop.convert(value, to="mlx")
-    for words in ({"allow": "narrow"}, {"dtype": narrower}):
-        assert interop.convert(value, to="mlx", **words).dtype == mlx_dtype(narrower)
+    for keywords in ({"allow": "narrow"}, {"dtype": narrower}):
+        assert interop.convert(value, to="mlx", **keywords).dtype == mlx_dtype(narrower)
 
 
 def test_narrow_reals_are_widened():
@@ -397,7 +397,7 @@ def on_gpu(monkeypatch):
 
 
 def test_doubles_on_a_gpu(on_gpu):
-    """While the default device is a GPU, which has no float64, that is narrow, and said so."""
+    """While the default device is a GPU, which has no float64, float64 counts as narrowed."""
     value = np.array([1e300])
     for _ in range(2):
         with pytest.raises(RefusedError, match=r"narrow.*dtype='float32'\.$"):
@@ -410,7 +410,7 @@ def test_doubles_on_a_gpu(on_gpu):
 
 
 def test_doubles_after_the_device_has_changed(monkeypatch):
-    """A plan of before the default device was changed is not carried out after."""
+    """A plan older than a change of the default device does not run after it."""
     value = np.array([1e300])
     route = interop.plan(value, to="mlx")
     assert route(value).dtype == mx.float64
@@ -423,7 +423,7 @@ def test_doubles_after_the_device_has_changed(monkeypatch):
 
 
 def test_before_mlx_is_imported(in_subprocess):
-    """Planning imports nothing, and goes by what MLX's default device is on such a machine."""
+    """Planning imports nothing, and assumes the default device that MLX has on such a machine."""
     program = """
         import sys, interop
         spec = interop.make_spec("numpy", "float64", shape=(3,))
@@ -449,7 +449,7 @@ def test_axes_too_long_for_mlx():
 
 
 def test_lazy_arrays_are_computed():
-    """An array that was not computed is, and no effect is said of it: nobody can tell it apart."""
+    """A lazy array is computed, which is no effect: nobody can tell the difference."""
     lazy = mx.arange(4) * 2
     with interop.policy(forbid="materialize"):
         assert interop.convert(lazy, to="numpy").tolist() == [0, 2, 4, 6]
@@ -458,8 +458,8 @@ def test_lazy_arrays_are_computed():
 
 @pytest.mark.parametrize("transform", ["compile", "vmap", "compiled gradient"])
 def test_inside_traces(transform):
-    """A traced value has no elements to hand over, and is what it is to MLX."""
-    seen = []
+    """A traced value has no elements to hand over, and converts to MLX as itself."""
+    constants = []
 
     def look(x):
         for value in (x, x * 2):
@@ -473,11 +473,11 @@ def test_inside_traces(transform):
             with interop.policy():
                 assert interop.convert(value, to="mlx") is value
         arrays = (np.ones(4, "f4"), np.ones(8, "f4")[::2], np.ones(4))
-        seen.extend(interop.convert(a, to="mlx", dtype="float32") for a in arrays)
-        return (x * seen[-1]).sum()
+        constants.extend(interop.convert(a, to="mlx", dtype="float32") for a in arrays)
+        return (x * constants[-1]).sum()
 
     x = mx.ones((2, 4))
-    for _ in range(3):  # so that shortcuts are known
+    for _ in range(3):  # so that fast paths are known
         interop.convert(x, to="numpy"), interop.convert(x, to="torch")
     if transform == "compile":
         assert mx.compile(look)(x).item() == 8
@@ -485,11 +485,11 @@ def test_inside_traces(transform):
         assert mx.vmap(look)(x).tolist() == [4, 4]
     else:
         assert mx.compile(mx.grad(look))(x).tolist() == [[1] * 4] * 2
-    assert len(seen) == 3
+    assert len(constants) == 3
 
 
 def test_inside_gradients():
-    """In a gradient MLX has the numbers at hand, and what leaves is a constant, as `tolist` is."""
+    """In a gradient MLX has the numbers, and what leaves is a constant, as with `tolist`."""
 
     def loss(x):
         y = x * 2
@@ -503,38 +503,40 @@ def test_inside_gradients():
 
 def test_arrays_of_other_threads():
     """A lazy array of another thread, which MLX cannot compute here, is refused with the reason."""
-    made = []
-    thread = threading.Thread(target=lambda: made.append(mx.arange(5) + 1))
+    arrays = []
+    thread = threading.Thread(target=lambda: arrays.append(mx.arange(5) + 1))
     thread.start()
     thread.join()
-    assert interop.spec(made[0]).traits == {"uncomputed"}
+    assert interop.spec(arrays[0]).traits == {"uncomputed"}
     for target in ("numpy", "torch"):
-        with pytest.raises(RefusedError, match=r"the thread that made it.*mlx\.core\.eval"):
-            interop.convert(made[0], to=target)
-    assert interop.convert(made[0], to="mlx") is made[0]
+        with pytest.raises(
+            RefusedError, match=r"the thread that made a lazy array.*mlx\.core\.eval"
+        ):
+            interop.convert(arrays[0], to=target)
+    assert interop.convert(arrays[0], to="mlx") is arrays[0]
 
 
 def test_computed_arrays_of_other_threads():
-    """An array that its thread has computed is shared, and others' are copied, in any thread."""
-    made, found = [], []
+    """An array that its thread has computed is shared, and others are copied, in any thread."""
+    sums, copies = [], []
 
     def make():
-        made.append(mx.array([1.0, 2.0], dtype=mx.bfloat16) + 1)
-        mx.eval(made[0])
-        found.append(interop.convert(np.arange(6.0)[::-2], to="mlx", dtype="bfloat16"))
+        sums.append(mx.array([1.0, 2.0], dtype=mx.bfloat16) + 1)
+        mx.eval(sums[0])
+        copies.append(interop.convert(np.arange(6.0)[::-2], to="mlx", dtype="bfloat16"))
 
     thread = threading.Thread(target=make)
     thread.start()
     thread.join()
-    assert interop.convert(made[0], to="torch").tolist() == [2, 3]
-    assert interop.convert(found[0], to="torch").tolist() == [5, 3, 1]
+    assert interop.convert(sums[0], to="torch").tolist() == [2, 3]
+    assert interop.convert(copies[0], to="torch").tolist() == [5, 3, 1]
 
 
 def test_failing_computations(monkeypatch):
     """A computation that fails on the way to NumPy stops the conversion, with what failed.
 
     MLX would take the array for computed after that. Whether and when it notices a failure in
-    another thread of its own is a race, so that the failure is made up here.
+    another thread of its own is a race, so the failure is simulated here.
     """
     value = mx.ones(2)
 
@@ -545,7 +547,7 @@ def test_failing_computations(monkeypatch):
     with pytest.raises(
         HandOffError, match=r"LU factorization.*[Cc]orrect what it is computed from"
     ):
-        plugin.numpy_shortcut(value)
+        plugin.numpy_fast_path(value)
     for error, trait in (
         (RuntimeError("[Inverse::eval_cpu] LU factorization failed"), "uncomputed"),
         (
@@ -574,7 +576,7 @@ def test_subclasses():
 
 
 class OnDevice:
-    """What an array of MLX's CUDA build shows of where it is."""
+    """An array of MLX's CUDA build, as far as it tells where it is."""
 
     def __init__(self, kind):
         self.dtype, self.shape, self.nbytes = mx.float32, (2,), 8
@@ -585,7 +587,7 @@ class OnDevice:
 
 
 def test_devices():
-    """Apple's unified memory is the host's; memory of a CUDA build is not taken for it."""
+    """Apple's unified memory counts as the host's; memory of a CUDA build does not."""
     assert plugin._device(OnDevice(1)) == plugin._device(OnDevice(8)) == "cpu"
     assert plugin._device(OnDevice(2)) == "cuda:0"
     spec = interop.make_spec("mlx", "float32", device="cuda:0", shape=(3,), traits={"immutable"})
@@ -594,7 +596,7 @@ def test_devices():
 
 
 def test_memory_is_told():
-    """A receipt says what is shared, also of views that are walked backwards."""
+    """A receipt tells what is shared, even for views with negative strides."""
     base = mx.arange(10)
     for value in (base, base[::-1], base[2:5], mx.array(3.0)):
         with interop.trace() as receipts:
@@ -607,7 +609,7 @@ def test_memory_is_told():
 
 @pytest.mark.parametrize("shape", [(1,), (1, 6), (0, 3)])
 def test_an_axis_of_one_element_may_go_backwards(shape: tuple[int, ...]) -> None:
-    """A stride that is never taken does not count, though MLX itself would refuse it."""
+    """A stride that is never used does not count, though MLX itself would refuse it."""
     array = np.arange(np.prod(shape), dtype="float32").reshape(shape)[::-1]
     result = interop.convert(array, "mlx")
     assert isinstance(result, mx.array)

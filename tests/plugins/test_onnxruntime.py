@@ -274,12 +274,12 @@ def test_bits_arrive(name):
     """NaN payloads, subnormals, minus zero, 64-bit integers and every 8-bit real keep every bit."""
     carrier, bits = BITS[name]
     source = np.array(bits, carrier).view(numpy_dtype(name))
-    for words in ({}, {"copy": True}):
-        value = interop.convert(source, to="onnxruntime", **words)
+    for keywords in ({}, {"copy": True}):
+        value = interop.convert(source, to="onnxruntime", **keywords)
         again = interop.convert(value, to="onnxruntime", copy=True)
         assert again.data_ptr() != value.data_ptr()
-        for each in (value, again):
-            assert same(interop.convert(each, to="numpy"), source)
+        for shared in (value, again):
+            assert same(interop.convert(shared, to="numpy"), source)
 
 
 def test_casts():
@@ -326,11 +326,11 @@ def test_the_source_is_kept_and_released(name):
     value = interop.convert(source, to="onnxruntime")
     shared = interop.convert(value, to="numpy")
     tensor = interop.convert(value, to="torch")
-    for held in ("value", "shared", "tensor"):
-        assert refer(source) > before, held
-        if held == "value":
+    for owner in ("value", "shared", "tensor"):
+        assert refer(source) > before, owner
+        if owner == "value":
             del value
-        elif held == "shared":
+        elif owner == "shared":
             del shared
         gc.collect()
     assert same(interop.convert(tensor, to="numpy"), expected)
@@ -439,39 +439,39 @@ def session(kind, input_, output, *attributes):
     return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def outputs(one, feed):
+def outputs(run_session, feed):
     """Return what a session gives, as it holds it."""
-    binding = one.io_binding()
+    binding = run_session.io_binding()
     binding.bind_cpu_input("x", feed)
     binding.bind_output("y")
-    one.run_with_iobinding(binding)
+    run_session.run_with_iobinding(binding)
     return binding.get_outputs()
 
 
 def test_in_and_out_of_a_session():
     """A session takes what was converted, and what it gives is shared and outlives it."""
-    one = session("Neg", tensor_type(1, 3, 4), tensor_type(1, 3, 4))
+    negate = session("Neg", tensor_type(1, 3, 4), tensor_type(1, 3, 4))
     source = torch.arange(12.0).reshape(3, 4)
-    (value,) = one.run_with_ort_values(["y"], {"x": interop.convert(source, to="onnxruntime")})
+    (value,) = negate.run_with_ort_values(["y"], {"x": interop.convert(source, to="onnxruntime")})
     address = value.data_ptr()
     result = interop.convert(value, to="torch")
     assert result.data_ptr() == address
-    del value, one
+    del value, negate
     gc.collect()
     assert torch.equal(result, -source)
 
 
 def test_bound_inputs_outlive_their_value():
     """What a session was bound to keeps its memory, although value and array are gone."""
-    one = session("Neg", tensor_type(1, 3, 4), tensor_type(1, 3, 4))
-    binding = one.io_binding()
+    negate = session("Neg", tensor_type(1, 3, 4), tensor_type(1, 3, 4))
+    binding = negate.io_binding()
     value = interop.convert(np.full((3, 4), 3.0, "f4"), to="onnxruntime")
     binding.bind_ortvalue_input("x", value)
     binding.bind_output("y")
     del value
     gc.collect()
     others = [np.full((3, 4), 9.0, "f4") for _ in range(9)]
-    one.run_with_iobinding(binding)
+    negate.run_with_iobinding(binding)
     assert interop.convert(binding.get_outputs()[0], to="numpy").tolist() == [[-3.0] * 4] * 3
     assert len(others) == 9
 
@@ -486,8 +486,8 @@ def refused(value, trait, match):
 def test_strings():
     """A tensor of strings is refused as one."""
     to_string = field(1, "to") + field(3, 8) + bytes([20 << 3 & 127 | 128, 1, 2])
-    one = session("Cast", tensor_type(1, 2), tensor_type(8, 2), to_string)
-    (value,) = outputs(one, np.ones(2, "f4"))
+    cast = session("Cast", tensor_type(1, 2), tensor_type(8, 2), to_string)
+    (value,) = outputs(cast, np.ones(2, "f4"))
     assert interop.spec(value).dtype == "tensor(string)"
     for target in ("numpy", "torch", "python"):
         with pytest.raises(RefusedError, match="not a dtype of numbers"):
@@ -499,16 +499,16 @@ def test_strings():
 def test_sequences():
     """A sequence of tensors is refused as one."""
     sequence = field(4, field(1, tensor_type(1, 2)))
-    one = session("SequenceConstruct", tensor_type(1, 2), sequence)
-    (value,) = outputs(one, np.ones(2, "f4"))
+    construct = session("SequenceConstruct", tensor_type(1, 2), sequence)
+    (value,) = outputs(construct, np.ones(2, "f4"))
     refused(value, {"sequence"}, r"sequence of tensors; convert its elements")
 
 
 def test_optionals():
     """An optional that has no value is refused; one that has is the tensor."""
     kind = tensor_type(1, 2)
-    one = session("Optional", kind, field(9, field(1, kind)))
-    (value,) = outputs(one, np.ones(2, "f4"))
+    optional = session("Optional", kind, field(9, field(1, kind)))
+    (value,) = outputs(optional, np.ones(2, "f4"))
     assert interop.convert(value, to="numpy").tolist() == [1, 1]
     nothing = SimpleNamespace(
         is_tensor=lambda: True, has_value=lambda: False, data_type=lambda: "optional(tensor(float))"
@@ -528,9 +528,9 @@ def test_maps():
 
 def test_sparse_tensors():
     """Sparse tensors are refused with what to do, whether in an OrtValue or not."""
-    there = ort.OrtDevice.make("cpu", 0)
+    host = ort.OrtDevice.make("cpu", 0)
     values, indices = np.array([1.0, 2.0], "f4"), np.array([0, 4])
-    sparse = ort.SparseTensor.sparse_coo_from_numpy(np.array([3, 3]), values, indices, there)
+    sparse = ort.SparseTensor.sparse_coo_from_numpy(np.array([3, 3]), values, indices, host)
     refused(sparse, {"sparse"}, "sparse tensor of ONNX Runtime's")
     refused(ort.OrtValue.ort_value_from_sparse_tensor(sparse), {"sparse"}, "ask the model")
 

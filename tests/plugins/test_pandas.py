@@ -55,10 +55,10 @@ def numbers(dtype: str) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", [*NUMBERS, "longdouble"])
 def test_series_is_shared_read_only(dtype):
-    """NumPy's numbers in a Series are shared, locked, with their bits and dtype."""
+    """A Series of NumPy's numbers is shared, read-only, with its bits and dtype."""
     array = numbers(dtype)
     series = pd.Series(array, copy=False, index=list("abcdef"))
-    for _ in range(2):  # the second time, by the shortcut
+    for _ in range(2):  # the second time by the fast path
         result = interop.convert(series, to="numpy", copy=False)
         assert result.tobytes() == array.tobytes()
         assert (result.dtype, result.flags.writeable) == (array.dtype, False)
@@ -83,7 +83,7 @@ def test_series_is_shared_read_only(dtype):
     ],
 )
 def test_odd_memory_is_described_and_kept(view, traits):
-    """Strides and byte order of the memory are told, and the numbers arrive everywhere."""
+    """The spec tells strides and byte order of the memory, and the numbers arrive everywhere."""
     array = view(np.arange(6.0))
     series = pd.Series(array, copy=False)
     assert interop.spec(series).traits == traits
@@ -93,7 +93,7 @@ def test_odd_memory_is_described_and_kept(view, traits):
     assert interop.convert(series, to="torch").tolist() == array.tolist()
 
 
-def test_locked_memory_is_not_opened():
+def test_read_only_memory_stays_read_only():
     """torch, whose tensors can be written, gets a copy unless the caller permits sharing."""
     series = pd.Series(np.arange(4.0))
     tensor = interop.convert(series, to="torch")
@@ -106,7 +106,7 @@ def test_locked_memory_is_not_opened():
 
 
 def test_what_shares_with_pandas_cannot_write_to_it():
-    """A Series that shares its memory with others, until one is written to, stays as it is."""
+    """A Series that shares its memory until it is written to does not change."""
     series = pd.Series([1, 2, 3])
     other = series.copy(deep=False)
     result = interop.convert(series, to="numpy")
@@ -118,7 +118,7 @@ def test_what_shares_with_pandas_cannot_write_to_it():
 
 @pytest.mark.parametrize("name", NULLABLE)
 def test_nullable_without_nulls(name):
-    """A nullable Series without nulls is shared, locked although pandas would not lock it."""
+    """A nullable Series without nulls is shared, read-only although pandas would not lock it."""
     series = pd.Series(numbers(NULLABLE[name]), dtype=name)
     assert interop.spec(series).dtype == NULLABLE[name]
     result = interop.convert(series, to="numpy", copy=False)
@@ -131,7 +131,7 @@ def test_nullable_without_nulls(name):
 
 @pytest.mark.parametrize("name", ARROW)
 def test_arrow_without_nulls(name):
-    """Arrow's numbers in one chunk are shared; bits, and chunks, are written out once."""
+    """Arrow's numbers in one chunk are shared; bits and several chunks are copied once."""
     dtype = ARROW[name]
     series = pd.Series(numbers(dtype)).astype(name)
     result = interop.convert(series, to="numpy")
@@ -163,7 +163,7 @@ def nulled(name: str, dtype: str) -> pd.Series:
 @pytest.mark.parametrize("name", NULLABLE | ARROW)
 @pytest.mark.parametrize("kind", ["series", "index", "array", "dataframe"])
 def test_nulls_are_refused_and_filled_on_request(name, kind):
-    """Nulls are refused; permitted, they become NaN, 0 or False in a copy, all others exact."""
+    """Nulls are refused; if permitted, they become NaN, 0 or False in a copy that is exact."""
     dtype = (NULLABLE | ARROW)[name]
     series = nulled(name, dtype)
     if kind == "index" and dtype == "float16":
@@ -175,9 +175,9 @@ def test_nulls_are_refused_and_filled_on_request(name, kind):
         "dataframe": series.to_frame,
     }[kind]()
     for target in ("numpy", "torch", "python"):
-        for words in ({}, {"copy": True}, {"dtype": "float64"}, {"allow": "narrow"}):
+        for keywords in ({}, {"copy": True}, {"dtype": "float64"}, {"allow": "narrow"}):
             with pytest.raises(RefusedError, match=r"drop_mask.*\n.*pass allow=\{'drop_mask'\}"):
-                interop.convert(value, to=target, **words)
+                interop.convert(value, to=target, **keywords)
     result = interop.convert(value, to="numpy", allow={"drop_mask"})
     expected = numbers(dtype)
     expected[[1, 4]] = np.nan if dtype.startswith("float") else 0
@@ -187,17 +187,17 @@ def test_nulls_are_refused_and_filled_on_request(name, kind):
     assert series.isna().sum() == 2
 
 
-def test_nulls_inside_of_arrow_slices():
-    """The nulls of a slice are those at its own places, in bits as well."""
+def test_nulls_inside_arrow_slices():
+    """The nulls of a slice are those in its own places, also of bits."""
     for values in ([None, 1, 2, None, 4], [None, True, False, None, True]):
-        whole = pd.Series(pd.arrays.ArrowExtensionArray(pa.array(values)))
-        part = whole[2:]
+        series = pd.Series(pd.arrays.ArrowExtensionArray(pa.array(values)))
+        part = series[2:]
         result = interop.convert(part, to="numpy", allow="drop_mask")
         assert result.tolist() == [values[2], 0, values[4]]
-        assert interop.convert(whole[1:3], to="numpy").tolist() == values[1:3]
+        assert interop.convert(series[1:3], to="numpy").tolist() == values[1:3]
 
 
-def test_nan_is_no_null():
+def test_nan_is_not_a_null():
     """NaN among NumPy's numbers is a number like any other."""
     series = pd.Series([1.0, np.nan])
     assert np.isnan(interop.convert(series, to="numpy")[1])
@@ -207,7 +207,7 @@ def test_nan_is_no_null():
 
 
 def test_indexes():
-    """The numbers of an Index are shared, locked; those of a range are computed anew."""
+    """The numbers of an Index are shared, read-only; those of a range are computed."""
     index = pd.Index([3, 1, 2])
     result = interop.convert(index, to="numpy", copy=False)
     assert start(result) == start(index.to_numpy())
@@ -227,23 +227,23 @@ def test_indexes():
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_a_frame_of_one_block_is_shared(dtype, order):
-    """A DataFrame of one block is shared, locked, in whichever order it lies."""
+    """A DataFrame of one block is shared, read-only, in either order."""
     array = np.array(numbers(dtype).reshape(2, 3), order=order)
     frame = pd.DataFrame(array, copy=False, columns=list("xyz"))
     assert interop.spec(frame).traits == ({"noncontiguous"} if order == "F" else set())
-    for words in ({"copy": False}, {}, {}):  # the last time, by the shortcut
-        result = interop.convert(frame, to="numpy", **words)
+    for keywords in ({"copy": False}, {}, {}):  # the last time by the fast path
+        result = interop.convert(frame, to="numpy", **keywords)
         assert start(result) == start(array)
         assert (result.dtype, result.strides) == (array.dtype, array.strides)
         assert result.tobytes() == array.tobytes()
         assert not result.flags.writeable
     for other in (pd.DataFrame({"a": ["x"]}), pd.DataFrame({"a": pd.array([None], dtype="Int64")})):
-        with pytest.raises(RefusedError):  # which are of the same type
+        with pytest.raises(RefusedError):  # although they are of the same type
             interop.convert(other, to="numpy")
 
 
 def test_columns_that_lie_apart_are_gathered():
-    """Columns of one dtype in several blocks are written side by side once."""
+    """Columns of one dtype in several blocks are copied side by side, once."""
     frame = pd.DataFrame({"a": [1, 2, 3]})
     frame["b"] = [4, 5, 2**53 + 1]
     route = interop.plan(frame, to="numpy")
@@ -287,11 +287,11 @@ def test_columns_of_several_dtypes_if_one_holds_all(dtypes, common):
 
 @pytest.mark.parametrize("dtypes", LOSING)
 def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
-    """Where NumPy's common dtype would lose numbers, the caller has to name one."""
+    """Where NumPy's common dtype would lose numbers, the caller has to name a dtype."""
     frame = pd.DataFrame({name: numbers(name) for name in sorted(dtypes)})
-    for words in ({}, {"copy": True}, {"allow": "narrow"}):
+    for keywords in ({}, {"copy": True}, {"allow": "narrow"}):
         with pytest.raises(RefusedError, match=r"several dtypes.*with dtype=\.$"):
-            interop.convert(frame, to="numpy", **words)
+            interop.convert(frame, to="numpy", **keywords)
     with pytest.raises(RefusedError, match=r"narrow"):
         interop.convert(frame, to="torch")
     for dtype in ("complex128", "float32", "int16"):
@@ -304,8 +304,8 @@ def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
     assert interop.convert(frame, to="pandas.dataframe") is frame
 
 
-def test_nulls_beside_columns_that_have_no_dtype_in_common():
-    """Two objections take two consents."""
+def test_nulls_beside_columns_without_a_common_dtype():
+    """Two reasons to refuse need two permissions."""
     frame = pd.DataFrame({"a": pd.array([2**60 + 1, None], dtype="Int64"), "b": [0.5, 1.5]})
     with pytest.raises(RefusedError, match="several dtypes"):
         interop.convert(frame, to="numpy", allow="drop_mask")
@@ -322,7 +322,7 @@ def test_frames_without_columns_or_rows():
 
 
 def test_columns_of_one_name():
-    """Columns are told apart by their places, not by their names."""
+    """Columns are told apart by place, not by name."""
     frame = pd.DataFrame([[1, 2.5]], columns=["a", "a"]).astype({"a": "float32"})
     frame.insert(0, "b", np.int8([7]))
     assert interop.convert(frame, to="numpy").tolist() == [[7, 1, 2.5]]
@@ -345,8 +345,8 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("word", OTHERS)
-def test_what_are_no_numbers(word):
-    """Texts, times, categories and the like are refused by name, with what to do about it."""
+def test_what_is_not_numbers(word):
+    """A refusal of texts, times, categories and the like names them, and says what to do."""
     series = pd.Series(OTHERS[word])
     frame = pd.DataFrame({"n": [1, 2], "other": OTHERS[word]})
     for target in ("numpy", "torch", "python", "polars.series"):
@@ -358,8 +358,8 @@ def test_what_are_no_numbers(word):
     assert interop.convert(frame, to="pandas.dataframe") is frame
 
 
-def test_a_strangers_dtype_is_not_taken_for_numbers():
-    """An extension dtype that calls itself float64 is none of pandas' own."""
+def test_a_dtype_of_another_library_is_not_taken_for_numbers():
+    """An extension dtype that calls itself float64 is not taken for one of pandas' own."""
 
     class Odd(pd.api.extensions.ExtensionDtype):
         name = "float64"
@@ -389,7 +389,7 @@ def test_a_strangers_dtype_is_not_taken_for_numbers():
 
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_into_pandas(dtype):
-    """Arrays become Series and DataFrames over their own memory, and Indexes of a copy."""
+    """Arrays become Series and DataFrames over their own memory, and Indexes over a copy."""
     array = numbers(dtype)
     series = interop.convert(array, to=pd.Series, copy=False)
     assert isinstance(series, pd.Series)
@@ -399,8 +399,8 @@ def test_into_pandas(dtype):
     frame = interop.convert(plane, to=pd.DataFrame, copy=False)
     assert start(frame.to_numpy()) == start(array)
     assert frame.to_numpy().tobytes() == array.tobytes()
-    for words in ({"to": "pandas.series"}, {"to": "pandas"}):
-        copied = interop.convert(array, **words, copy=True)
+    for target in ({"to": "pandas.series"}, {"to": "pandas"}):
+        copied = interop.convert(array, **target, copy=True)
         assert not np.shares_memory(copied.to_numpy(), array)
         copied.iloc[0] = copied.iloc[1]  # it can be written
     assert array.tobytes() == numbers(dtype).tobytes()
@@ -411,7 +411,7 @@ def test_into_pandas(dtype):
 
 
 def test_into_pandas_from_others():
-    """Every framework reaches pandas by way of NumPy; locked memory stays locked."""
+    """Every framework reaches pandas through NumPy; read-only memory stays read-only."""
     tensor = torch.arange(6.0)
     series = interop.convert(tensor, to="pandas.series", copy=False)
     assert start(series.to_numpy()) == tensor.data_ptr()
@@ -427,7 +427,7 @@ def test_into_pandas_from_others():
 
 
 def test_axes():
-    """A Series has one axis and a DataFrame two; what fits instead is named."""
+    """A Series has one axis and a DataFrame two; a refusal names what fits instead."""
     with pytest.raises(RefusedError, match=r"1 axis, not of 2; ask for pandas.dataframe"):
         interop.convert(np.ones((2, 2)), to="pandas.series")
     with pytest.raises(RefusedError, match="reshape"):
@@ -457,7 +457,7 @@ def test_labels_stay_within_pandas():
 
 
 def test_receipts_know_the_memory():
-    """What a trace says of sharing is what the addresses say."""
+    """A receipt says that memory is shared exactly where the addresses agree."""
     cases = [
         (pd.Series([1.0, 2.0]), True),
         (pd.Series([1, 2], dtype="Int64"), True),
@@ -475,8 +475,8 @@ def test_receipts_know_the_memory():
         assert interop.plan(value, to="numpy").aliases is shared
 
 
-def test_nothing_is_imported_that_the_value_has_not(in_subprocess):
-    """Without Arrow's memory in it, a Series is converted without pyarrow."""
+def test_nothing_is_imported_that_the_value_does_not_need(in_subprocess):
+    """A Series that does not lie in Arrow's memory is converted without pyarrow."""
     in_subprocess(
         """
         import sys

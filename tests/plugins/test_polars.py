@@ -144,9 +144,9 @@ def test_nulls_are_refused_and_filled_on_request(dtype, kind):
     series = nulled(dtype)
     value = series if kind == "series" else series.to_frame()
     for target in ("numpy", "torch", "python", "pandas"):
-        for words in ({}, {"copy": True}, {"dtype": "float64"}, {"allow": "narrow"}):
+        for keywords in ({}, {"copy": True}, {"dtype": "float64"}, {"allow": "narrow"}):
             with pytest.raises(RefusedError, match=r"drop_mask.*\n.*pass allow=\{'drop_mask'\}"):
-                interop.convert(value, to=target, **words)
+                interop.convert(value, to=target, **keywords)
     result = interop.convert(value, to="numpy", allow={"drop_mask"})
     expected = numbers(dtype)
     expected[[1, 4]] = np.nan if dtype.startswith("float") else 0
@@ -246,9 +246,9 @@ def test_columns_of_several_dtypes_if_one_holds_all(dtypes, common):
 def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
     """Where NumPy's common dtype would lose numbers, the caller has to name one."""
     frame = pl.DataFrame({name: numbers(name) for name in sorted(dtypes)})
-    for words in ({}, {"copy": True}, {"allow": "narrow"}):
+    for keywords in ({}, {"copy": True}, {"allow": "narrow"}):
         with pytest.raises(RefusedError, match=r"several dtypes.*with dtype=\.$"):
-            interop.convert(frame, to="numpy", **words)
+            interop.convert(frame, to="numpy", **keywords)
     for dtype in ("float64", "float32", "int16"):
         result = interop.convert(frame, to="numpy", dtype=dtype)
         for column, name in zip(result.T, sorted(dtypes), strict=True):

@@ -29,10 +29,10 @@ ARRAYS = (
 def numbers(name, shape=(6,)):
     """Return small numbers that every dtype can hold, halves and negative ones where there are."""
     size = int(np.prod(shape))
-    found = np.arange(size).reshape(shape) % 100
+    values = np.arange(size).reshape(shape) % 100
     if name.startswith("float"):
-        found = found / 2 - 1
-    return (found % 3 == 1) if name == "bool" else found.astype(name)
+        values = values / 2 - 1
+    return (values % 3 == 1) if name == "bool" else values.astype(name)
 
 
 def array(name, nulls=False):
@@ -152,8 +152,8 @@ def test_to_torch_is_shared(name):
         assert result.data_ptr() == data(value)
         assert same(result.numpy(), numbers(name)[1:])
     assert interop.plan(value, to="torch").effects == {"alias_immutable"}
-    for words in ({"copy": True}, {"forbid": "alias_immutable"}):
-        copied = interop.convert(value, to="torch", **words)
+    for keywords in ({"copy": True}, {"forbid": "alias_immutable"}):
+        copied = interop.convert(value, to="torch", **keywords)
         assert copied.data_ptr() != data(value)
         copied.zero_()
     assert same(value.to_numpy(), numbers(name)[1:])
@@ -474,12 +474,12 @@ def test_what_is_not_numbers_is_refused_by_name(name, target):
     """Timestamps, decimals, strings, dictionaries, lists and the rest are named and refused."""
     value = NOT_NUMBERS[name]()
     assert interop.convert(value, to=interop.spec(value).format) is value
-    whole = interop.spec(value)
-    for each in (value, pa.chunked_array([value]), pa.table({"a": value})):
-        spec = interop.spec(each)
-        assert (spec.dtype, spec.shape[0]) == (whole.dtype, len(value))
+    expected = interop.spec(value)
+    for container in (value, pa.chunked_array([value]), pa.table({"a": value})):
+        spec = interop.spec(container)
+        assert (spec.dtype, spec.shape[0]) == (expected.dtype, len(value))
         with pytest.raises(RefusedError, match=f"{name}.* is not a dtype of numbers"):
-            interop.convert(each, to=target, allow="drop_mask")
+            interop.convert(container, to=target, allow="drop_mask")
     with pytest.raises(RefusedError, match="is not a dtype of numbers"):
         interop.convert(value[0], to=target, allow="drop_mask")
 
@@ -581,14 +581,14 @@ def test_nested_arrays(target, name, shape):
         target, name, "cpu", shape, frozenset({"immutable"}), a.nbytes
     )
     assert value.to_pylist() == a.tolist() or target.endswith("tensor")
-    for each, expected in ((value, a), (value[1:], a[1:])):
-        back = interop.convert(each, to="numpy")
+    for rows, expected in ((value, a), (value[1:], a[1:])):
+        back = interop.convert(rows, to="numpy")
         assert same(np.ascontiguousarray(back), np.ascontiguousarray(expected))
         if name == "bool":
             assert back.flags.writeable
         else:
             assert not back.flags.writeable
-            assert start(back) == start(a) + a[0:1].nbytes * (each is not value) or not back.size
+            assert start(back) == start(a) + a[0:1].nbytes * (rows is not value) or not back.size
     if target.endswith("tensor") and name != "bool" and a.size:
         assert (value.to_numpy_ndarray() == a).all()
     flipped = interop.convert(a[::-1], to=target)
@@ -702,8 +702,8 @@ def test_scalars(name):
     assert interop.spec(value).traits == set()
     assert same(interop.convert(value, to="numpy"), a)
     assert interop.convert(value, to="torch").item() == a.item()
-    made = interop.convert(a, to="pyarrow.scalar")
-    assert made.equals(value)
+    scalar = interop.convert(a, to="pyarrow.scalar")
+    assert scalar.equals(value)
     null = pa.scalar(None, types.arrow_type(name))
     expected = numbers(name)[:1].reshape(()).copy()
     expected[...] = np.nan if name.startswith("float") else 0
@@ -716,9 +716,9 @@ def test_scalars(name):
 def test_no_array_is_left_out_of_memory():
     """The addresses of an array's numbers are known, so that sharing can be told."""
     value = array("int32", nulls=True)[2:4]
-    (bits, one), (numbers_, eight) = arrays.memory(value)
+    (bits, bit_bytes), (numbers_, eight) = arrays.memory(value)
     assert (numbers_, eight) == (data(value), 8)
-    assert (bits, one) == (value.buffers()[0].address, 1)
+    assert (bits, bit_bytes) == (value.buffers()[0].address, 1)
     with interop.trace() as receipts:
         interop.convert(array("int32"), to="numpy")
         interop.convert(array("bool"), to="numpy")

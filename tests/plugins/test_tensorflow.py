@@ -1,4 +1,4 @@
-"""TensorFlow: tensors, variables and sparse ones, in and out, and what would end the process."""
+"""TensorFlow: tensors, variables and sparse tensors, in and out; what would end the process."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ import torch
 
 import interop
 from interop.errors import BadRequestError, Declined, RefusedError
-from interop_plugins import _tensorflow_dense as dense
-from interop_plugins import _tensorflow_describe as known
-from interop_plugins import _tensorflow_sparse as sparse
+from interop_plugins.tensorflow import dense, describe, sparse
 
-NAMES = sorted(known.DTYPES)
-SHAREABLE = sorted(known.DLPACK_DTYPES)
-PLAIN = sorted(known.DLPACK_DTYPES - {"bfloat16"})
+NAMES = sorted(describe.DTYPES)
+SHAREABLE = sorted(describe.DLPACK_DTYPES)
+PLAIN = sorted(describe.DLPACK_DTYPES - {"bfloat16"})
 SHAPES = [(3, 4), (), (0, 3), (70, 500)]
 
 
@@ -73,7 +71,7 @@ def labels(route):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_described(name, shape):
-    """The spec says dtype, shape, device and bytes, and that the memory never changes."""
+    """The spec states dtype, shape, device and bytes, and that the memory never changes."""
     spec = interop.spec(tensor(name, shape))
     assert (spec.format, spec.dtype, spec.device) == ("tensorflow", name, "cpu")
     assert (spec.shape, spec.traits) == (shape, {"immutable"})
@@ -104,9 +102,9 @@ def test_named_targets():
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_to_numpy(name, shape):
-    """NumPy shares the memory, read-only, of every dtype and shape."""
+    """NumPy shares the memory of every dtype and shape, read-only."""
     value = tensor(name, shape)
-    for _ in range(3):  # the third by a shortcut
+    for _ in range(3):  # the third by a fast path
         result = interop.convert(value, to="numpy")
         assert isinstance(result, np.ndarray)
         assert same(result, numbers(name, shape))
@@ -132,13 +130,13 @@ def test_to_torch(name, shape):
             assert result.data_ptr() == address(value)
         assert same(interop.convert(result, to="numpy"), numbers(name, shape))
     assert interop.plan(value, to="torch").effects == {"alias_immutable"}
-    for words in ({"copy": True}, {"forbid": "alias_immutable"}):
-        copied = interop.convert(value, to="torch", **words)
+    for keywords in ({"copy": True}, {"forbid": "alias_immutable"}):
+        copied = interop.convert(value, to="torch", **keywords)
         copied.fill_(1)
         assert same(value.numpy(), numbers(name, shape))
 
 
-@pytest.mark.parametrize("name", sorted(known.NARROW - {"bfloat16"}))
+@pytest.mark.parametrize("name", sorted(describe.NARROW - {"bfloat16"}))
 def test_narrow_dtypes_to_torch(name):
     """float8 is shared bit for bit, and what torch does not know arrives as a wider dtype."""
     value = tensor(name)
@@ -198,14 +196,19 @@ def test_from_numpy(name, shape):
 @pytest.mark.parametrize("name", SHAREABLE)
 def test_copied_once(name, order, monkeypatch):
     """The copy is the memory that the tensor lies in; TensorFlow does not copy it again."""
-    made = []
+    copies = []
     aligned = dense.aligned
-    monkeypatch.setattr(dense, "aligned", lambda *given: made.append(aligned(*given)) or made[-1])
+
+    def recorded(shape, dtype):
+        copies.append(aligned(shape, dtype))
+        return copies[-1]
+
+    monkeypatch.setattr(dense, "aligned", recorded)
     source = numbers(name)
     if name != "bfloat16":
         source = source.astype(source.dtype.newbyteorder(order))
     result = interop.convert(source, to="tensorflow")
-    assert [start(array) for array in made] == [address(result)]
+    assert [start(array) for array in copies] == [address(result)]
     assert same(content(result), numbers(name))
 
 
@@ -236,16 +239,16 @@ def test_memory_of_every_kind(odd, size):
 @pytest.mark.parametrize("name", SHAREABLE)
 def test_from_torch(name, shape):
     """TensorFlow gets a copy of a torch tensor's elements, in order."""
-    given = interop.convert(numbers(name, shape), to="torch", copy=True)
-    source = given.mT if len(shape) > 1 else given
+    original = interop.convert(numbers(name, shape), to="torch", copy=True)
+    source = original.mT if len(shape) > 1 else original
     expected = np.ascontiguousarray(numbers(name, shape).T).reshape(source.shape)
     result = interop.convert(source, to="tensorflow")
-    given.fill_(1)
+    original.fill_(1)
     assert same(content(result), expected)
 
 
 def test_lazy_tensors_and_masks():
-    """A torch tensor's graph and conjugation are settled on the way, and no mask is lost."""
+    """A torch tensor's graph and conjugation are resolved on the way, and no mask is lost."""
     assert interop.convert(torch.ones(3, requires_grad=True), to=tf).numpy().tolist() == [1, 1, 1]
     conj = torch.tensor([1 + 2j, 3 - 1j]).conj()
     assert interop.convert(conj, to=tf).numpy().tolist() == [1 - 2j, 3 + 1j]
@@ -265,7 +268,7 @@ def test_dtypes_that_tensorflow_lacks():
 @pytest.mark.parametrize("size", [5, 1_500_000])
 @pytest.mark.parametrize("source", ["numpy", "torch", "tensorflow", "variable"])
 def test_casts(source, size):
-    """A dtype that is asked for is that of the result, with the numbers that NumPy makes."""
+    """The result has the requested dtype, and the numbers that NumPy makes."""
     a = np.arange(size, dtype="f4") % 100
     value = tf.Variable(a) if source == "variable" else interop.convert(a, to=source)
     for dtype in ("int8", "float16", "bfloat16", "uint32", "float64"):
@@ -328,7 +331,7 @@ def test_what_is_made_of_a_variable_is_a_snapshot(target, history):
 @pytest.mark.parametrize("name", ["bool", "bfloat16", "int64", "complex128", "float8_e4m3fn"])
 @pytest.mark.parametrize("shape", [(), (2, 3), (0, 3), (1100, 1000)])
 def test_variables_of_every_kind(name, shape):
-    """A variable's dtype, shape and elements arrive, also where its shape is not fixed."""
+    """A variable's dtype, shape and elements arrive, even where its shape is not fixed."""
     free = tf.TensorShape(None)
     for variable in (
         tf.Variable(tensor(name, shape)),
@@ -341,7 +344,7 @@ def test_variables_of_every_kind(name, shape):
 
 
 def test_variables_of_keras_and_of_a_strategy():
-    """Variables that hold variables are read like these."""
+    """A variable that holds another is read like it."""
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
         mirrored = tf.Variable([1.0, 2.0])
     for variable in (keras.Variable(np.array([1.0, 2.0], "f4")), mirrored):
@@ -356,8 +359,8 @@ def test_variables_of_keras_and_of_a_strategy():
 def test_written_into_variables():
     """``out=`` may be a variable, which keeps its dtype; a tensor may not."""
     for out in (tf.Variable(tf.zeros(3)), keras.Variable(np.zeros(3, "f4"))):
-        for given in (np.array([1.5, 2, 3]), torch.tensor([1.5, 2, 3]), tf.constant([1.5, 2, 3])):
-            assert interop.convert(given, out=out) is out
+        for value in (np.array([1.5, 2, 3]), torch.tensor([1.5, 2, 3]), tf.constant([1.5, 2, 3])):
+            assert interop.convert(value, out=out) is out
             assert interop.convert(out, to="numpy").tolist() == [1.5, 2, 3]
             assert interop.spec(out).dtype == "float32"
     real = interop.convert(np.array([1 + 2j, 3j, -1]), out=tf.Variable(tf.zeros(3)))
@@ -374,12 +377,12 @@ def test_written_into_variables():
 
 
 def test_inside_of_functions():
-    """What a trace stands for is refused with the reason, and is what it is to TensorFlow."""
+    """A traced tensor is refused with the reason, and converts to TensorFlow as itself."""
     variable, outside = tf.Variable([1.0, 2.0]), tf.constant([3.0, 4.0])
     out = tf.Variable([0.0, 0.0])
-    for target in ("numpy", "torch"):  # so that shortcuts are known
+    for target in ("numpy", "torch"):  # so that fast paths are known
         interop.convert(outside, to=target), interop.convert(outside, to=target)
-    seen = []
+    shared = []
 
     def look(x):
         assert interop.spec(x).traits == {"traced"}
@@ -396,23 +399,23 @@ def test_inside_of_functions():
             interop.convert(np.ones(2, "f4"), out=out)
         assert interop.convert(x, to="tensorflow") is x
         assert interop.convert(outside, to="numpy").tolist() == [3, 4]
-        seen.append(interop.convert(outside, to="torch").tolist())
+        shared.append(interop.convert(outside, to="torch").tolist())
         return x
 
-    for words in ({"autograph": False}, {"autograph": False, "jit_compile": True}):
-        assert tf.function(look, **words)(tf.ones(2)).numpy().tolist() == [1, 1]
-    assert seen == [[3, 4], [3, 4]]
+    for options in ({"autograph": False}, {"autograph": False, "jit_compile": True}):
+        assert tf.function(look, **options)(tf.ones(2)).numpy().tolist() == [1, 1]
+    assert shared == [[3, 4], [3, 4]]
     assert out.numpy().tolist() == [0, 0]
 
 
 def test_shapes_that_a_trace_does_not_know():
-    """Axes of no known length, and tensors of no known rank, are described all the same."""
-    seen = []
+    """Axes of unknown length, and tensors of unknown rank, are described all the same."""
+    shapes = []
 
     @tf.function(autograph=False)
     def look(x):
         assert interop.spec(x).traits == {"traced", "unknown_shape"}
-        seen.append(interop.spec(x).shape)
+        shapes.append(interop.spec(x).shape)
         assert interop.convert(x, to="tensorflow") is x
         with pytest.raises(RefusedError, match="inside a trace"):
             interop.convert(x, to="numpy")
@@ -420,33 +423,33 @@ def test_shapes_that_a_trace_does_not_know():
 
     for shape in ((None, 3), None):
         look.get_concrete_function(tf.TensorSpec(shape))
-    assert seen == [(0, 3), ()]
+    assert shapes == [(0, 3), ()]
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16", "float8_e5m2", "int4"])
 @pytest.mark.parametrize("autograph", [False, True])
 def test_into_functions(name, autograph):
-    """What comes from elsewhere has a value inside of a function too, with or without AutoGraph."""
+    """What is converted inside a function has a value, with or without AutoGraph."""
     dense_, rows = numbers(name), sp.coo_array(np.eye(3, dtype="f4"))
-    seen = []
+    results = []
 
     @tf.function(autograph=autograph)
     def make():
-        seen.append(interop.convert(dense_, to="tensorflow"))
-        seen.append(interop.convert(rows, to="tensorflow.sparse"))
-        seen.append(interop.convert(seen[-1], to="tensorflow"))
-        return tf.identity(seen[0])
+        results.append(interop.convert(dense_, to="tensorflow"))
+        results.append(interop.convert(rows, to="tensorflow.sparse"))
+        results.append(interop.convert(results[-1], to="tensorflow"))
+        return tf.identity(results[0])
 
     assert same(content(make()), dense_)
-    assert same(content(seen[0]), dense_)
-    assert same(content(seen[1].values), np.ones(3, "f4"))
-    assert same(content(seen[1].dense_shape), np.array([3, 3]))
-    assert same(content(seen[2]), np.eye(3, dtype="f4"))
+    assert same(content(results[0]), dense_)
+    assert same(content(results[1].values), np.ones(3, "f4"))
+    assert same(content(results[1].dense_shape), np.array([3, 3]))
+    assert same(content(results[2]), np.eye(3, dtype="f4"))
 
 
 def test_autograph_stays_out(caplog):
-    """AutoGraph does not rewrite what is called of interop inside of a function."""
-    seen = []
+    """AutoGraph does not rewrite the code of interop that a function calls."""
+    errors = []
     to_numpy = interop.converter("numpy")
 
     @tf.function
@@ -455,18 +458,18 @@ def test_autograph_stays_out(caplog):
             try:
                 convert(x, to="numpy")
             except RefusedError as error:
-                seen.append(error)
+                errors.append(error)
         try:
             to_numpy(x)
         except RefusedError as error:
-            seen.append(error)
+            errors.append(error)
         return x
 
     look(tf.ones(2))
-    assert len(seen) == 3
-    for error in seen:
+    assert len(errors) == 3
+    for error in errors:
         files = {frame.path.name for frame in traceback_of(error)}
-        assert "_engine.py" in files
+        assert "engine.py" in files
         assert not [name for name in files if name.startswith("__autograph_generated")][1:]
     assert "could not transform" not in caplog.text
 
@@ -477,14 +480,14 @@ def traceback_of(error):
 
 
 def test_without_eager_execution(in_subprocess):
-    """Where TensorFlow has no values at all, none is made."""
+    """Without eager execution, where tensors have no values, none is made."""
     program = """
         import numpy as np, tensorflow as tf, interop
         tf.compat.v1.disable_eager_execution()
-        for given in (np.ones(2), np.ones(2, "i1")):
+        for value in (np.ones(2), np.ones(2, "i1")):
             for to in ("tensorflow", "tensorflow.sparse"):
                 try:
-                    interop.convert(given, to=to)
+                    interop.convert(value, to=to)
                 except interop.errors.RefusedError as error:
                     print("eager execution is disabled" in str(error))
         x = tf.constant(1.0)
@@ -507,11 +510,11 @@ def test_gradients_are_not_carried():
 
 
 def test_strings(in_subprocess):
-    """Strings, whose export ends the process, are refused by every way, and stay what they are."""
+    """Strings, whose export ends the process, are refused on every way and stay as they are."""
     program = """
         import tensorflow as tf, interop
         for target in ("numpy", "torch", "jax", "python"):
-            for _ in range(2):  # so that shortcuts are known
+            for _ in range(2):  # so that fast paths are known
                 interop.convert(tf.ones(2), to=target)
             for value in (tf.constant(["a", "b"]), tf.constant("a"), tf.Variable(["a"])):
                 try:
@@ -536,15 +539,15 @@ def test_strings(in_subprocess):
 
 
 def test_memory_that_would_end_the_process(in_subprocess):
-    """Foreign memory at every offset can be worked on, of arrays, tensors and capsules alike."""
+    """TensorFlow can work on foreign memory at every offset, of arrays, tensors and capsules."""
     program = """
         import numpy as np, tensorflow as tf, torch, interop
 
-        class Stranger:
+        class Foreign:
             def __init__(self, array):
                 self.array = array
-            def __dlpack__(self, **words):
-                return self.array.__dlpack__(**words)
+            def __dlpack__(self, **keywords):
+                return self.array.__dlpack__(**keywords)
             def __dlpack_device__(self):
                 return self.array.__dlpack_device__()
 
@@ -553,11 +556,11 @@ def test_memory_that_would_end_the_process(in_subprocess):
             start = -raw.__array_interface__["data"][0] % 64 + offset
             array = raw[start : start + 4096].view("f4").reshape(32, 32)
             array[...] = np.arange(1024).reshape(32, 32)
-            for given in (array, torch.from_numpy(array), Stranger(array), memoryview(array)):
-                made = interop.convert(given, to="tensorflow")
-                for part in tf.unstack(made[:, 1:] * 2):
+            for value in (array, torch.from_numpy(array), Foreign(array), memoryview(array)):
+                result = interop.convert(value, to="tensorflow")
+                for part in tf.unstack(result[:, 1:] * 2):
                     tf.reduce_sum(part[1:])
-                assert np.array_equal(made, array)
+                assert np.array_equal(result, array)
         print("alive")
     """
     assert in_subprocess(program, TF_CPP_MIN_LOG_LEVEL="3").split() == ["alive"]
@@ -584,7 +587,7 @@ def test_what_has_no_numbers(make, reason):
 
 
 def test_only_tensors_are_returned_as_they_are():
-    """A handle or codes are tensors to TensorFlow; rows of several lengths are not."""
+    """TensorFlow takes handles and codes for tensors, but not rows of several lengths."""
     codes = tf.bitcast(tf.constant([1, 2], tf.int8), tf.qint8)
     assert interop.convert(codes, to="tensorflow") is codes
     for value in (tf.ragged.constant([[1.0], [2.0, 3.0]]), keras.Input((3,))):
@@ -593,7 +596,7 @@ def test_only_tensors_are_returned_as_they_are():
 
 
 def test_more_axes_than_numpy_has():
-    """A tensor of more than 64 axes is refused, and the number of axes is named."""
+    """A tensor of more than 64 axes is refused, and the error names the number."""
     value = tf.ones((1,) * 65)
     for target in ("numpy", "torch", "jax"):
         with pytest.raises(RefusedError, match="65 axes"):
@@ -601,17 +604,17 @@ def test_more_axes_than_numpy_has():
 
 
 def test_places_that_are_not_this_processs():
-    """Devices of plugins and of other processes are not taken for the host's or CUDA's."""
+    """A device of a plugin or of another process is not taken for the host or for CUDA."""
     local = "/job:localhost/replica:0/task:0/device:"
-    assert known._place(f"{local}CPU:0") == ("cpu", {"immutable"})
-    assert known._place(f"{local}TPU:1") == ("tpu:1", {"immutable"})
+    assert describe.place(f"{local}CPU:0") == ("cpu", {"immutable"})
+    assert describe.place(f"{local}TPU:1") == ("tpu:1", {"immutable"})
     for name in ("/job:worker/replica:0/task:1/device:CPU:0", f"{local}CUSTOM:0", ""):
-        assert known._place(name) == ("cpu", {"immutable", "elsewhere"})
-    there = interop.make_spec(
+        assert describe.place(name) == ("cpu", {"immutable", "elsewhere"})
+    elsewhere = interop.make_spec(
         "tensorflow", "float32", shape=(2,), traits={"immutable", "elsewhere"}
     )
     with pytest.raises(RefusedError, match=r"tf\.identity"):
-        interop.plan(there, to="numpy")
+        interop.plan(elsewhere, to="numpy")
 
 
 # ------------------------------------------------------------------ accelerators, planned
@@ -632,37 +635,37 @@ def test_accelerators_share_on_the_way_out(other):
 
 @pytest.mark.parametrize("other", ["torch", "cupy", "jax"])
 def test_accelerators_are_not_shared_on_the_way_in(other):
-    """TensorFlow cannot be told of a stream, so that what is on a device goes by the host."""
-    there = spec(other, traits={"immutable"} if other == "jax" else set())
+    """TensorFlow does not take a stream, so memory of a device goes by the host."""
+    source = spec(other, traits={"immutable"} if other == "jax" else set())
     with pytest.raises(RefusedError, match="host_round_trip"):
-        interop.plan(there, to="tensorflow")
-    route = interop.plan(there, to="tensorflow", device="cpu")
+        interop.plan(source, to="tensorflow")
+    route = interop.plan(source, to="tensorflow", device="cpu")
     assert route.result.device == "cpu"
-    permitted = interop.plan(there, to="tensorflow", allow="host_round_trip")
+    permitted = interop.plan(source, to="tensorflow", allow="host_round_trip")
     assert labels(permitted)[-1] in ("upload", "move")
     assert permitted.result.device == "cuda:1"
 
 
 def test_accelerators_to_and_from_the_host():
     """Moves are transfers, once; int32, which TensorFlow keeps on the host, is refused."""
-    there = spec("tensorflow", traits={"immutable"})
-    down = interop.plan(there, to="numpy")
+    tensor = spec("tensorflow", traits={"immutable"})
+    down = interop.plan(tensor, to="numpy")
     assert (labels(down), down.effects) == (["download"], {"transfer"})
     assert down.result.traits == set()
     up = interop.plan(spec("numpy", device="cpu"), to="tensorflow", device="cuda:1")
     assert (labels(up), up.effects) == (["upload"], {"transfer"})
-    back = interop.plan(there, to="tensorflow", device="cpu")
+    back = interop.plan(tensor, to="tensorflow", device="cpu")
     assert labels(back) == ["move"]
     with pytest.raises(RefusedError):
         interop.plan(spec("numpy", "int32", device="cpu"), to="tensorflow", device="cuda")
-    assert labels(interop.plan(there, to="tensorflow", copy=True)) == ["deep_copy"]
-    assert labels(interop.plan(there, to="tensorflow", dtype="float16")) == ["cast"]
+    assert labels(interop.plan(tensor, to="tensorflow", copy=True)) == ["deep_copy"]
+    assert labels(interop.plan(tensor, to="tensorflow", dtype="float16")) == ["cast"]
     read = interop.plan(spec("tensorflow", traits={"variable"}), to="numpy")
     assert (labels(read), read.effects) == (["snapshot"], {"transfer"})
 
 
 def test_steps_of_accelerators_on_the_host():
-    """What is done on devices gives the right numbers, here on the one device there is."""
+    """The steps for devices give the right numbers, here on the only device there is."""
     value = tf.constant([[1.5, 2.5], [-3.0, 0.0]])
     moved = dense.move(value, device="cpu")
     assert same(content(moved), value.numpy())
@@ -674,15 +677,15 @@ def test_steps_of_accelerators_on_the_host():
     assert value[0, 0] == 1.5
     with pytest.raises(Declined, match="the tensor itself"):
         dense.cast(value, dtype="float32")
-    given = dense._Ready(value)
-    assert np.array_equal(np.from_dlpack(given), value)
+    producer = dense._AnyStream(value)
+    assert np.array_equal(np.from_dlpack(producer), value)
     assert dense.to_consumer("torch", value).tolist() == value.numpy().tolist()
     twice = tf.SparseTensor([[1, 0], [0, 1], [1, 0]], [1.0, 2.0, 3.0], (2, 2))
     assert sparse.to_tensor_there(twice).numpy().tolist() == [[0, 2], [4, 0]]
 
 
 def test_devices_that_are_not_there():
-    """A device that this machine lacks is named."""
+    """The error names a device that this machine lacks."""
     for device in ("cuda", "rocm:1", "tpu"):
         with pytest.raises(ImportError, match=f"no device {device}"):
             interop.convert(np.ones(2, "f4"), to="tensorflow", device=device)
@@ -779,7 +782,7 @@ def test_sparse_in(source, index):
     value = interop.convert(DENSE, to=source)
     if source.startswith("scipy"):
         value = sp.coo_array(DENSE)
-        value.coords = tuple(each.astype(index) for each in value.coords)
+        value.coords = tuple(axis.astype(index) for axis in value.coords)
         value = value.asformat(source[-3:])
     result = interop.convert(value, to="tensorflow.sparse")
     assert isinstance(result, tf.SparseTensor)
@@ -796,13 +799,13 @@ def test_sparse_in(source, index):
 @pytest.mark.parametrize("shape", [(5,), (2, 3, 4), (0, 3), (3, 0)])
 @pytest.mark.parametrize("dtype", ["float32", "bool", "bfloat16", "complex128", "int4"])
 def test_sparse_of_any_shape(shape, dtype):
-    """Sparse tensors of one axis, of three, and with nothing in them are made and made dense."""
+    """Sparse tensors of one axis, of three, and with no elements go in and out."""
     array = numbers(dtype, shape)
     value = interop.convert(array, to="tensorflow.sparse")
     assert value.indices.shape == (np.count_nonzero(array), len(shape))
-    for made in (value, interop.convert(tf.constant(array), to="tensorflow.sparse")):
-        assert same(content(interop.convert(made, to="tensorflow")), array)
-        assert same(interop.convert(made, to="numpy"), array)
+    for rows in (value, interop.convert(tf.constant(array), to="tensorflow.sparse")):
+        assert same(content(interop.convert(rows, to="tensorflow")), array)
+        assert same(interop.convert(rows, to="numpy"), array)
 
 
 @pytest.mark.parametrize("target", SPARSE_TARGETS[1:])
@@ -835,7 +838,7 @@ def test_sums_are_tensorflows(dtype):
 
 @pytest.mark.parametrize("place", [[0, 4], [-1, 0], [3, 0], [0, 2**40]])
 def test_indices_that_others_would_read_beyond_memory(place):
-    """Indices outside of the shape, which others follow, are refused."""
+    """Indices outside the shape, which other libraries would follow, are refused."""
     value = tf.SparseTensor([[0, 0], place], [1.0, 2.0], (3, 4))
     for target in SPARSE_TARGETS[1:]:
         with pytest.raises(RefusedError, match="outside of its shape"):
@@ -843,7 +846,7 @@ def test_indices_that_others_would_read_beyond_memory(place):
 
 
 def test_what_is_known_of_indices_is_not_another_tensors():
-    """What was found of one tensor's indices is forgotten with it, and kept apart by shape."""
+    """What an inspection of indices gave is forgotten with them, and kept apart by shape."""
     for _ in range(50):
         good = tf.SparseTensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
         assert interop.spec(good).traits == {"immutable"}
@@ -854,11 +857,11 @@ def test_what_is_known_of_indices_is_not_another_tensors():
         assert interop.spec(bad).traits == {"immutable", "uncoalesced"}
         del bad
     gc.collect()
-    assert len(sparse._looked_through) < 20
+    assert len(sparse._inspected) < 20
 
 
 def test_sparse_inside_of_functions():
-    """A sparse tensor of a trace is refused with the reason, and is what it is to TensorFlow."""
+    """A traced sparse tensor is refused with the reason, and converts to TensorFlow as itself."""
 
     @tf.function(autograph=False)
     def look(x):
@@ -885,7 +888,7 @@ def slices(dtype="float32", rows=(2, 0, 2), shape=(4, 3), index="int64"):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "complex128"])
 @pytest.mark.parametrize("rows", [(2, 0, 2), (0, 1, 3), (3, 1, 0)])
 def test_slices_become_dense(rows, dtype, index):
-    """Slices are put at their rows, those of one row summed, as TensorFlow does it."""
+    """Each slice goes to its row, and slices of one row are summed, as TensorFlow does it."""
     value = slices(dtype, rows, index=index)
     spec = interop.spec(value)
     assert (spec.format, spec.dtype, spec.shape) == ("tensorflow.indexed_slices", dtype, (4, 3))
@@ -915,16 +918,16 @@ def test_slices_of_vectors_and_of_planes():
     """The slices may be single numbers, or have several axes."""
     for shape in ((3,), (3, 2, 4)):
         values = np.arange(np.prod(shape), dtype="f4").reshape(shape) + 1
-        whole = tf.constant([5, *shape[1:]], tf.int64)
-        value = tf.IndexedSlices(tf.constant(values), tf.constant([4, 1, 4]), whole)
+        lengths = tf.constant([5, *shape[1:]], tf.int64)
+        value = tf.IndexedSlices(tf.constant(values), tf.constant([4, 1, 4]), lengths)
         expected = tf.math.unsorted_segment_sum(values, [4, 1, 4], 5).numpy()
         assert same(interop.convert(value, to="numpy"), expected)
-        made = interop.convert(value, to="tensorflow.sparse")
-        assert same(interop.convert(made, to="numpy"), expected)
+        rows = interop.convert(value, to="tensorflow.sparse")
+        assert same(interop.convert(rows, to="numpy"), expected)
 
 
 def test_gradients_of_lookups():
-    """The gradient of a lookup, which is of slices, converts."""
+    """The gradient of a lookup, which TensorFlow gives as slices, converts."""
     table = tf.Variable(tf.ones((4, 2)))
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.gather(table, [1, 3, 1]))
@@ -945,7 +948,7 @@ def test_gradients_of_lookups():
     ],
 )
 def test_slices_that_say_too_little(make, reason):
-    """Slices of no known whole, outside of it, or of other libraries' arrays are refused."""
+    """Slices without a shape, outside it, or of other libraries' arrays are refused."""
     value = make()
     for target in ("numpy", "tensorflow", "tensorflow.sparse"):
         with pytest.raises(RefusedError, match=reason):

@@ -245,12 +245,12 @@ def test_names_stay_within_xarray():
     value = xr.DataArray(
         sample("float64"), coords={"x": [1, 2]}, dims=("x", "y"), name="n", attrs={"unit": "m"}
     )
-    for words in ({"copy": True}, {"dtype": "float32"}, {"dtype": "bfloat16"}):
-        result = interop.convert(value, to=xr.DataArray, **words)
+    for keywords in ({"copy": True}, {"dtype": "float32"}, {"dtype": "bfloat16"}):
+        result = interop.convert(value, to=xr.DataArray, **keywords)
         assert (result.name, result.attrs, result.dims) == ("n", {"unit": "m"}, ("x", "y"))
         assert result.x.values.tolist() == [1, 2]
         assert not np.shares_memory(result.data, value.data)
-        assert str(result.dtype) == words.get("dtype", "float64")
+        assert str(result.dtype) == keywords.get("dtype", "float64")
         assert np.array_equal(np.asarray(result, float), sample("float64"))
     variable = interop.convert(value, to=xr.Variable, copy=False)
     assert variable.data is value.data
@@ -285,9 +285,9 @@ def test_what_is_not_numpys_is_not_copied_within(value):
 def test_receipts_know_the_memory():
     """What a trace says of sharing is what the addresses say."""
     array = sample("float64")
-    for words, shared in (({}, True), ({"copy": True}, False)):
+    for keywords, shared in (({}, True), ({"copy": True}, False)):
         with interop.trace() as receipts:
-            interop.convert(xr.DataArray(array), to="torch", **words)
+            interop.convert(xr.DataArray(array), to="torch", **keywords)
         assert receipts[0].aliased is shared
 
 

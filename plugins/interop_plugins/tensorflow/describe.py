@@ -1,4 +1,4 @@
-"""TensorFlow's tensors and variables: what they are, and where they are made."""
+"""TensorFlow's tensors and variables described, and where and how new ones are made."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from interop.errors import NotInstalledError
-from interop.plugin import DTYPES as KNOWN
-from interop.plugin import Declined, Spec
+from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Declined, Spec
+from interop.plugin import DTYPES as STANDARD_DTYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tensorflow import DType, RaggedTensor, Tensor, TensorShape, Variable
 
 __all__ = [
     "BUFFERED",
@@ -20,25 +25,23 @@ __all__ = [
     "DTYPES",
     "IMMUTABLE",
     "NARROW",
-    "buffered",
+    "buffered_ids",
     "describe",
+    "dlpack_ids",
     "dtype_name",
     "eagerly",
-    "exported",
-    "hosts",
-    "logical",
-    "narrow",
-    "shield",
+    "host_names",
+    "keep_autograph_out",
+    "logical_device",
+    "narrow_ids",
+    "place",
     "value_of",
 ]
 
 #: What the buffer protocol can name. TensorFlow's DLPack knows the same, and bfloat16.
-BUFFERED = frozenset(
-    {"bool", "float16", "float32", "float64", "complex64", "complex128"}
-    | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-)
+BUFFERED = INTEGERS | REALS | COMPLEX | {"bool"}
 DLPACK_DTYPES = BUFFERED | {"bfloat16"}
-#: What NumPy knows by ml_dtypes only; each element has a byte of its own, or two.
+#: What NumPy knows only through ml_dtypes; each element has a byte of its own, or two.
 NARROW = frozenset(
     {
         "bfloat16",
@@ -56,24 +59,27 @@ NARROW = frozenset(
 )
 DTYPES = BUFFERED | NARROW
 
-_NONE: frozenset[str] = frozenset()
 IMMUTABLE = frozenset({"immutable"})
 _ELSEWHERE, _STRINGS = frozenset({"elsewhere"}), frozenset({"strings"})
 _CODES, _HANDLES = frozenset({"codes"}), frozenset({"handles"})
-_UNKNOWN = frozenset({"unknown_shape"})
+_UNKNOWN_SHAPE = frozenset({"unknown_shape"})
 
 _DEVICE = re.compile(r"/job:localhost/replica:0/task:0/device:(CPU|GPU|TPU):(\d+)")
 
-# Filled on first use. TensorFlow has one object for each dtype, which is never freed.
+# Filled on first use: the type of tensors that have a value, and for each dtype met its name, the
+# bytes of an element, and its traits.
 _eager_types: set[type] = set()
-_dtypes: dict[Any, tuple[str, int, frozenset[str]]] = {}
-buffered: set[int] = set()
-narrow: set[int] = set()
-exported: set[int] = set()
-hosts: set[str] = set()
+_dtypes: dict[DType, tuple[str, int, frozenset[str]]] = {}
+
+# Likewise, for the fast paths: the ids of the dtypes met that are in the sets above, and the names
+# of the host. TensorFlow has one object for each dtype and never frees it.
+buffered_ids: set[int] = set()
+narrow_ids: set[int] = set()
+dlpack_ids: set[int] = set()
+host_names: set[str] = set()
 
 
-def describe(value: Any) -> Spec:
+def describe(value: Tensor | Variable | RaggedTensor) -> Spec:
     """Return the spec of a tensor, a variable, or what stands for a tensor.
 
     Parameters
@@ -88,14 +94,14 @@ def describe(value: Any) -> Spec:
     if type(value) not in _eager_types and not _is_eager(value):
         return _describe_other(value)
     name, width, odd = _dtypes.get(value.dtype) or _learn(value.dtype)
-    device, traits = _place(value.backing_device)
+    device, traits = place(value.backing_device)
     shape = tuple(value.shape)
     if odd:
         traits = traits | odd
     return Spec("tensorflow", name, device, shape, traits, prod(shape) * width)
 
 
-def _is_eager(value: Any) -> bool:
+def _is_eager(value: object) -> bool:
     """Tell tensors that have a value from those of traces, and from everything else."""
     import tensorflow as tf
 
@@ -105,53 +111,59 @@ def _is_eager(value: Any) -> bool:
     return True
 
 
-def _learn(dtype: Any) -> tuple[str, int, frozenset[str]]:
-    """Return and keep name, bytes and traits of a dtype that was not met before."""
+def _learn(dtype: DType) -> tuple[str, int, frozenset[str]]:
+    """Return and keep the name, the bytes and the traits of a dtype that was not met before."""
     name = dtype_name(dtype)
-    odd = _NONE
+    odd = EMPTY
     if name == "string":
         odd = _STRINGS
     elif name in ("resource", "variant"):
         odd = _HANDLES
-    elif name not in KNOWN:
+    elif name not in STANDARD_DTYPES:
         odd = _CODES  # qint8, quint8 …
-    for names, numbers in ((BUFFERED, buffered), (NARROW, narrow), (DLPACK_DTYPES, exported)):
+    for names, ids in (
+        (BUFFERED, buffered_ids),
+        (NARROW, narrow_ids),
+        (DLPACK_DTYPES, dlpack_ids),
+    ):
         if name in names:
-            numbers.add(id(dtype))
-    known = _dtypes[dtype] = (name, dtype.size if name in DTYPES else 0, odd)
-    return known
+            ids.add(id(dtype))
+    _dtypes[dtype] = name, dtype.size if name in DTYPES else 0, odd
+    return _dtypes[dtype]
 
 
-def dtype_name(dtype: Any) -> str:
+def dtype_name(dtype: DType) -> str:
     """Return the name of one of TensorFlow's dtypes."""
     return str(dtype.base_dtype.name)
 
 
 @cache
-def _place(name: str) -> tuple[str, frozenset[str]]:
+def place(name: str) -> tuple[str, frozenset[str]]:
     """Return the device that TensorFlow calls by a name, and the traits of a tensor there."""
-    found = _DEVICE.fullmatch(name)
-    if found is None:
+    match = _DEVICE.fullmatch(name)
+    if match is None:
         return "cpu", IMMUTABLE | _ELSEWHERE
-    kind, index = found.groups()
+    kind, index = match.groups()
     if kind == "CPU":
-        hosts.add(name)
+        host_names.add(name)
         return "cpu", IMMUTABLE
     if kind == "TPU":
         return f"tpu:{index}", IMMUTABLE
-    for mine in ("cuda", "rocm"):
-        if _is_built_with(mine):
-            return f"{mine}:{index}", IMMUTABLE
-    return "cpu", IMMUTABLE | _ELSEWHERE  # a device of a plugin's, which also may be a "GPU"
+    for platform in ("cuda", "rocm"):
+        if _is_built_with(platform):
+            return f"{platform}:{index}", IMMUTABLE
+    return "cpu", IMMUTABLE | _ELSEWHERE  # a plugin's device, which may also be called a GPU
 
 
-def _is_built_with(kind: str) -> bool:
+def _is_built_with(platform: str) -> bool:
     import tensorflow as tf
 
-    return bool(tf.test.is_built_with_rocm() if kind == "rocm" else tf.test.is_built_with_cuda())
+    test = tf.test.is_built_with_rocm if platform == "rocm" else tf.test.is_built_with_cuda
+    return bool(test())
 
 
 def _describe_other(value: Any) -> Spec:
+    """Return the spec of what is not a tensor with a value."""
     import tensorflow as tf
 
     if isinstance(value, tf.Variable):
@@ -167,14 +179,14 @@ def _describe_other(value: Any) -> Spec:
     return Spec("tensorflow", None, "cpu", (), frozenset({"foreign"}))
 
 
-def _without_value(name: str, shape: Any, traits: AbstractSet[str]) -> Spec:
+def _without_value(name: str, shape: TensorShape, traits: AbstractSet[str]) -> Spec:
     """Return the spec of what has no value, and perhaps no known shape."""
     lengths = () if shape.rank is None else tuple(length or 0 for length in shape)
-    unknown = _NONE if shape.is_fully_defined() else _UNKNOWN
+    unknown = EMPTY if shape.is_fully_defined() else _UNKNOWN_SHAPE
     return Spec("tensorflow", name, "cpu", lengths, unknown | traits)
 
 
-def _describe_variable(value: Any) -> Spec:
+def _describe_variable(value: Variable | Tensor) -> Spec:
     """Return the spec of a variable, or of the tensor that Keras gives for one of its own."""
     import tensorflow as tf
 
@@ -183,21 +195,21 @@ def _describe_variable(value: Any) -> Spec:
     if not tf.executing_eagerly():
         return _without_value(name, value.shape, traits | {"traced"})
     shape = value.shape if value.shape.is_fully_defined() else value_of(value).shape
-    device, there = _place(value.device)
-    traits |= there - IMMUTABLE
+    device, tensor_traits = place(value.device)
+    traits |= tensor_traits - IMMUTABLE
     return Spec("tensorflow", name, device, tuple(shape), traits, prod(shape) * width)
 
 
-def value_of(value: Any) -> Any:
+def value_of(value: Variable | Tensor) -> Tensor:
     """Return the tensor with what a variable holds at present."""
     if not hasattr(value, "read_value"):
-        value = value.value  # Keras's, which holds one of TensorFlow's, or gives a tensor
+        value = value.value  # of Keras's, which is one of TensorFlow's or a tensor
     return value.value() if hasattr(value, "read_value") else value
 
 
 @contextmanager
 def eagerly(device: str | None = None) -> Iterator[None]:
-    """Let what is made be made at once and on a device, also inside of a ``tf.function``."""
+    """Make what is made here at once, on a device, also inside a ``tf.function``."""
     import tensorflow as tf
 
     with tf.init_scope():
@@ -211,27 +223,28 @@ def eagerly(device: str | None = None) -> Iterator[None]:
             yield
 
 
-def logical(device: str) -> str:
+def logical_device(device: str) -> str:
     """Return TensorFlow's name of a device."""
     import tensorflow as tf
 
-    kind, _, index = device.partition(":")
-    if kind == "cpu":
+    platform, _, index = device.partition(":")
+    if platform == "cpu":
         return "/CPU:0"
-    theirs = "TPU" if kind == "tpu" else "GPU"
-    there = len(tf.config.list_logical_devices(theirs))
-    if (theirs == "GPU" and not _is_built_with(kind)) or int(index or 0) >= there:
+    kind = "TPU" if platform == "tpu" else "GPU"
+    count = len(tf.config.list_logical_devices(kind))
+    if (kind == "GPU" and not _is_built_with(platform)) or int(index or 0) >= count:
         msg = (
-            f"TensorFlow finds no device {device}; install its support for {kind}, or name "
+            f"TensorFlow finds no device {device}; install its support for {platform}, or name "
             "another device."
         )
         raise NotInstalledError(msg, name="tensorflow")
-    return f"/{theirs}:{index or 0}"
+    return f"/{kind}:{index or 0}"
 
 
-def shield(function: Any) -> None:
-    """Keep AutoGraph from rewriting a function that is called inside of a ``tf.function``.
+def keep_autograph_out(function: Callable[..., object]) -> None:
+    """Keep AutoGraph from rewriting a function that is called inside a ``tf.function``.
 
-    It would rewrite all that is called from there, too, although nothing in it is to be traced.
+    It would rewrite everything called from there as well, although nothing in it is to be traced.
     """
-    function.autograph_info__ = {}
+    marked: Any = function
+    marked.autograph_info__ = {}

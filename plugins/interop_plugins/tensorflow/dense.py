@@ -1,4 +1,4 @@
-"""TensorFlow's tensors and variables: how they come and go."""
+"""TensorFlow's tensors and variables converted: to NumPy and torch, from NumPy, and within."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError
-from interop.plugin import Declined, checked_export, parallel_for
+from interop.plugin import Declined, checked_export, extents, parallel_for
 
-from ._tensorflow_describe import (
+from .describe import (
     BUFFERED,
     DLPACK_DTYPES,
     IMMUTABLE,
-    buffered,
+    buffered_ids,
     describe,
+    dlpack_ids,
     eagerly,
-    exported,
-    hosts,
-    logical,
-    narrow,
+    host_names,
+    logical_device,
+    narrow_ids,
     value_of,
 )
 
 if TYPE_CHECKING:
     import numpy as np
+    import torch
+    from tensorflow import Tensor, Variable
 
-    Array = np.ndarray[Any, Any]
+    NumpyArray = np.ndarray[Any, Any]
+    NumpyDtype = np.dtype[Any]
 
 __all__ = [
     "aligned",
@@ -50,16 +53,15 @@ __all__ = [
     "to_torch",
     "torch_fast_path",
     "upload",
-    "variable",
     "view",
 ]
 
 #: What NumPy, torch or TensorFlow raise when there is nothing to hand over.
-_REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, AttributeError)
+_HAND_OFF_ERRORS = (BufferError, ValueError, RuntimeError, TypeError, AttributeError)
 
 #: TensorFlow works on host memory that is aligned to this many bytes, and aborts on any other.
 _ALIGNMENT = 64
-#: Bytes from which on it may pay to copy with several threads.
+#: From this many bytes on it may pay to copy with several threads.
 _LARGE = 2**22
 #: Bytes, and at least so many rows, that are copied at a time where the order of axes differs.
 _BLOCK, _ROWS = 2**18, 16
@@ -69,10 +71,11 @@ _MOST_AXES = 64
 #: NumPy's numbers of the dtypes of `BUFFERED`; ml_dtypes use some of its characters again.
 _PLAIN_NUMBERS = frozenset({*range(13), 14, 15, 23})
 
-_torch_from_dlpack: list[Callable[[Any], Any]] = []  # torch's consumer, once it was met
+#: torch's consumer of capsules, filled on first use.
+_torch_from_dlpack: list[Callable[[object], torch.Tensor]] = []
 
 
-def memory(value: Any) -> tuple[tuple[int, int], ...]:
+def memory(value: Tensor | Variable) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory of a tensor.
 
     A variable tells nothing: every assignment may put it somewhere else.
@@ -81,7 +84,7 @@ def memory(value: Any) -> tuple[tuple[int, int], ...]:
     if not spec.nbytes or spec.traits - IMMUTABLE:
         return ()
     if spec.device == "cpu":
-        return ((view(value).__array_interface__["data"][0], spec.nbytes),)
+        return extents([view(value)])
     if spec.dtype in DLPACK_DTYPES:
         return ((checked_export(value).data, spec.nbytes),)
     return ()
@@ -90,19 +93,19 @@ def memory(value: Any) -> tuple[tuple[int, int], ...]:
 # ---------------------------------------------------------------------- out of TensorFlow
 
 
-def view(value: Any) -> Array:
+def view(value: Tensor) -> NumpyArray:
     """Return a read-only array over the memory of a tensor on the host."""
     return to_numpy(value) if value.dtype.name in BUFFERED else narrow_to_numpy(value)
 
 
-def to_numpy(value: Any) -> Array:
+def to_numpy(value: Tensor) -> NumpyArray:
     """Return a read-only NumPy array over the memory of a tensor on the host."""
     import numpy as np
 
     return np.asarray(memoryview(value))
 
 
-def narrow_to_numpy(value: Any) -> Array:
+def narrow_to_numpy(value: Tensor) -> NumpyArray:
     """Return a read-only ml_dtypes array over the memory of a tensor on the host."""
     shape = tuple(value.shape)
     if not shape:  # TensorFlow would give a number; in another shape it shares
@@ -110,7 +113,7 @@ def narrow_to_numpy(value: Any) -> Array:
 
         with eagerly("/CPU:0"):
             value = tf.reshape(value, [1])
-    array: Array = value.__array__()
+    array: NumpyArray = value.__array__()
     if array.base is None and array.size:
         msg = f"TensorFlow did not share its {value.dtype.name} tensor with NumPy but copied it"
         raise Declined(msg)
@@ -118,26 +121,26 @@ def narrow_to_numpy(value: Any) -> Array:
     return array.reshape(shape)
 
 
-def numpy_fast_path(value: Any) -> Any:
+def numpy_fast_path(value: Tensor) -> object:
     """Share a plain tensor on the host with NumPy, or answer `NotImplemented`."""
     import numpy as np
 
     try:
         dtype = id(value.dtype)
-        if value.backing_device in hosts:
-            if dtype in buffered:
+        if value.backing_device in host_names:
+            if dtype in buffered_ids:
                 return np.asarray(memoryview(value))
-            if dtype in narrow:
+            if dtype in narrow_ids:
                 return narrow_to_numpy(value)
-    except (*_REFUSALS, Declined):
+    except (*_HAND_OFF_ERRORS, Declined):
         pass
     return NotImplemented
 
 
-def to_torch(value: Any) -> Any:
+def to_torch(value: Tensor) -> torch.Tensor:
     """Return a torch tensor over the memory of a tensor.
 
-    TensorFlow hands it out when the work on it is done, so that no stream has to wait.
+    TensorFlow hands it out when the work on it is done, so no stream has to wait.
     """
     from torch.utils.dlpack import from_dlpack as share
 
@@ -146,44 +149,45 @@ def to_torch(value: Any) -> Any:
     return share(value.__dlpack__())
 
 
-def torch_fast_path(value: Any) -> Any:
+def torch_fast_path(value: Tensor) -> object:
     """Share a plain tensor on the host with torch, or answer `NotImplemented`."""
     try:
         # Asked for a capsule of strings, TensorFlow ends the process.
-        if id(value.dtype) in exported and value.backing_device in hosts:
+        if id(value.dtype) in dlpack_ids and value.backing_device in host_names:
             result = _torch_from_dlpack[0](value.__dlpack__())
             return result if result.ndim <= _MOST_AXES else NotImplemented
-    except (*_REFUSALS, IndexError):
+    except (*_HAND_OFF_ERRORS, IndexError):
         pass
     return NotImplemented
 
 
-class _Ready:
+class _AnyStream:
     """A tensor as a producer that may be asked for any stream.
 
-    TensorFlow refuses to be told of one, and waits until the work on its tensor is done.
+    TensorFlow does not take one, and waits until the work on its tensor is done.
     """
 
     __slots__ = ("_value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Tensor) -> None:
         self._value = value
 
-    def __dlpack__(self, **_: Any) -> Any:
+    def __dlpack__(self, **_: object) -> object:
         return self._value.__dlpack__()
 
-    def __dlpack_device__(self) -> Any:
-        return self._value.__dlpack_device__()
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self._value.__dlpack_device__()
+        return device
 
 
-def to_consumer(consumer: str, value: Any) -> Any:
+def to_consumer(consumer: str, value: Tensor) -> object:
     """Return what a consumer's ``from_dlpack`` makes of a tensor on an accelerator."""
     from importlib import import_module
 
-    return import_module(consumer).from_dlpack(_Ready(value))
+    return import_module(consumer).from_dlpack(_AnyStream(value))
 
 
-def download(value: Any, *, device: str) -> Array:
+def download(value: Tensor, *, device: str) -> NumpyArray:
     """Return a NumPy array of its own of a tensor on another device.
 
     TensorFlow keeps the copy that it makes on the host, and may hand it out again.
@@ -193,66 +197,66 @@ def download(value: Any, *, device: str) -> Array:
     return np.array(value.__array__())
 
 
-def snapshot(value: Any, *, device: str = "cpu") -> Array:
+def snapshot(value: Variable, *, device: str = "cpu") -> NumpyArray:
     """Return a NumPy array with what a variable holds at present."""
     import numpy as np
 
     tensor = value_of(value)
     if describe(tensor).device != "cpu":
         return download(tensor, device=device)
-    seen = view(tensor)
-    out = np.empty(seen.shape, seen.dtype)
-    _write(out, seen)
+    array = view(tensor)
+    out = np.empty(array.shape, array.dtype)
+    _write(out, array)
     return out
 
 
 # ---------------------------------------------------------------------- into TensorFlow
 
 
-def from_numpy(value: Array, *, dtype: str | None = None) -> Any:
+def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> Tensor:
     """Return a tensor on the host with a copy of a NumPy array's elements, cast on the way.
 
     TensorFlow would share memory that happens to be aligned to 64 bytes, and aborts on any other.
     Whether the result shares memory must not depend on that, so it never does.
     """
-    wanted = value.dtype if dtype is None else _dtype(dtype)
-    if not wanted.isnative:
-        wanted = wanted.newbyteorder("=")
-    if value.dtype.kind == "c" and wanted.kind not in "cb":
+    target = value.dtype if dtype is None else _numpy_dtype(dtype)
+    if not target.isnative:
+        target = target.newbyteorder("=")
+    if value.dtype.kind == "c" and target.kind not in "cb":
         value = value.real
-    out = aligned(value.shape, wanted)
+    out = aligned(value.shape, target)
     _write(out, value)
     return put(out)
 
 
-def _write(out: Array, value: Array) -> None:
+def _write(out: NumpyArray, value: NumpyArray) -> None:
     """Write `value` into `out`, which is in C order, and cast on the way without a warning."""
     if out.nbytes < _LARGE:
-        _copy(out, value)
+        _copy_into(out, value)
         return
     if value.flags.c_contiguous:
         out, value, rows = out.reshape(-1), value.reshape(-1), 2**16
-    else:  # few rows at a time, of which what is read of other rows by the way is still at hand
+    else:  # so few rows that the cache still holds the parts of other rows that came along
         rows = max(_ROWS, _BLOCK * len(out) // out.nbytes)
 
     def work(start: int, stop: int) -> None:
         for row in range(start * rows, min(stop * rows, len(out)), rows):
-            _copy(out[row : row + rows], value[row : row + rows])
+            _copy_into(out[row : row + rows], value[row : row + rows])
 
     parallel_for(work, -(-len(out) // rows), out.nbytes)
 
 
-def _copy(out: Array, value: Array) -> None:
+def _copy_into(out: NumpyArray, value: NumpyArray) -> None:
     import numpy as np
 
     if out.dtype == value.dtype:
         np.copyto(out, value)
         return
-    with np.errstate(all="ignore"):  # which is each thread's own
+    with np.errstate(all="ignore"):  # each thread has its own
         np.copyto(out, value, casting="unsafe")
 
 
-def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
+def aligned(shape: tuple[int, ...], dtype: NumpyDtype) -> NumpyArray:
     """Return a new array at an address where TensorFlow can work on it."""
     import numpy as np
 
@@ -261,18 +265,18 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
     return np.ndarray(shape, dtype, raw, start)
 
 
-def put(array: Array) -> Any:
+def put(array: NumpyArray) -> Tensor:
     """Return a tensor over `aligned` memory that nobody else has."""
     import tensorflow as tf
 
     if not tf.executing_eagerly():
-        with eagerly():  # or say that there is no such thing
+        with eagerly():  # which declines where there are no values at all
             pass
-    share = _share()
+    share = _from_dlpack()
     if array.dtype.num in _PLAIN_NUMBERS:
-        return share(_capsule(array))
+        return share(array.__dlpack__())
     if array.dtype.name == "bfloat16":
-        bits = share(_capsule(array.view("u2")))
+        bits = share(array.view("u2").__dlpack__())
         with eagerly("/CPU:0"):
             return tf.bitcast(bits, tf.bfloat16)
     with eagerly("/CPU:0"):
@@ -280,20 +284,15 @@ def put(array: Array) -> Any:
 
 
 @cache
-def _share() -> Callable[[Any], Any]:
+def _from_dlpack() -> Callable[[object], Tensor]:
     """Return TensorFlow's consumer of capsules, whose module takes longer to look up."""
     import tensorflow as tf
 
-    share: Callable[[Any], Any] = tf.experimental.dlpack.from_dlpack
-    return share
+    consumer: Callable[[object], Tensor] = tf.experimental.dlpack.from_dlpack
+    return consumer
 
 
-def _capsule(array: Array) -> Any:
-    exported: Any = array.__dlpack__
-    return exported()
-
-
-def tensorflow_fast_path(value: Array) -> Any:
+def tensorflow_fast_path(value: NumpyArray) -> object:
     """Copy a plain array to TensorFlow, or answer `NotImplemented`."""
     dtype = value.dtype
     if dtype.num in _PLAIN_NUMBERS and dtype.isnative:
@@ -302,45 +301,45 @@ def tensorflow_fast_path(value: Array) -> Any:
 
 
 @cache
-def _dtype(name: str) -> Any:
+def _numpy_dtype(name: str) -> NumpyDtype:
     import ml_dtypes
     import numpy as np
 
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
-def upload(value: Array, *, device: str) -> Any:
+def upload(value: NumpyArray, *, device: str) -> Tensor:
     """Return a tensor on another device with a NumPy array's elements."""
-    # Of memory that nobody writes to, since TensorFlow reads it whenever it gets to it.
+    # From a copy that nobody writes to, since TensorFlow reads it some time later.
     return move(from_numpy(value), device=device)
 
 
-def fill(out: Any, value: Any) -> None:
+def fill(out: Variable, value: Tensor) -> None:
     """Assign the numbers of a tensor to a variable.
 
     Raises
     ------
     BadRequestError
-        `out` is not a variable, or stands for one inside of a trace.
+        `out` is not a variable, or stands for one inside a trace.
     """
-    into = describe(out)
-    if "variable" not in into.traits or "traced" in into.traits:
+    spec = describe(out)
+    if "variable" not in spec.traits or "traced" in spec.traits:
         msg = "out= is not a variable with a value; give a tf.Variable, outside of a tf.function."
         raise BadRequestError(msg)
-    if describe(value).dtype != into.dtype:
-        value = from_numpy(view(value), dtype=into.dtype)
+    if describe(value).dtype != spec.dtype:
+        value = from_numpy(view(value), dtype=spec.dtype)
     out.assign(value)
 
 
 # ---------------------------------------------------------------------- within TensorFlow
 
 
-def copy(value: Any) -> Any:
+def copy(value: Tensor) -> Tensor:
     """Return a copy of a tensor on the host."""
     return from_numpy(view(value))
 
 
-def deep_copy(value: Any) -> Any:
+def deep_copy(value: Tensor) -> Tensor:
     """Return a copy of a tensor on the same device."""
     import tensorflow as tf
 
@@ -348,23 +347,19 @@ def deep_copy(value: Any) -> Any:
         return tf.raw_ops.DeepCopy(x=value)
 
 
-def read(value: Any) -> Any:
+def read(value: Variable) -> Tensor:
     """Return a tensor of its own with what a variable holds at present.
 
-    TensorFlow's own reading shares memory with the variable until that is next assigned to, or
-    not, depending on what was done to it before.
+    What TensorFlow's own reading returns may share memory with the variable until that is next
+    assigned to; whether it does depends on what was done to the variable before.
     """
-    return put(_into_place(value_of(value)))
+    array = view(value_of(value))
+    out = aligned(array.shape, array.dtype)
+    _write(out, array)
+    return put(out)
 
 
-def _into_place(tensor: Any) -> Array:
-    seen = view(tensor)
-    out = aligned(seen.shape, seen.dtype)
-    _write(out, seen)
-    return out
-
-
-def cast(value: Any, *, dtype: str) -> Any:
+def cast(value: Tensor, *, dtype: str) -> Tensor:
     """Return a tensor of another dtype, on the same device."""
     import tensorflow as tf
 
@@ -375,17 +370,9 @@ def cast(value: Any, *, dtype: str) -> Any:
         return tf.cast(value, dtype)
 
 
-def move(value: Any, *, device: str) -> Any:
+def move(value: Tensor, *, device: str) -> Tensor:
     """Return a tensor on another device."""
     import tensorflow as tf
 
-    with eagerly(logical(device)):
+    with eagerly(logical_device(device)):
         return tf.identity(value)
-
-
-def variable(value: Any) -> Any:
-    """Return a variable of the numbers of a tensor: to try conversions out."""
-    import tensorflow as tf
-
-    with eagerly("/CPU:0"):
-        return tf.Variable(value)

@@ -1,0 +1,284 @@
+"""JAX: dense arrays, and the sparse ones of `jax.experimental`.
+
+JAX's arrays never change, so whatever shares their memory is read-only where the consumer can mark
+it so. On the way into JAX, elements are copied on the host and shared on accelerators: on the host
+XLA shares only memory that happens to be aligned to 64 bytes, which no spec tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from interop.plugin import (
+    COMPLEX,
+    COPY,
+    CPU,
+    DEVICE,
+    DTYPE,
+    EMPTY,
+    INTEGERS,
+    MEMORY_TRAITS,
+    REALS,
+    TRANSFER,
+    Autodiff,
+    Components,
+    Container,
+    Conversion,
+    Cost,
+    Declaration,
+    DtypeNames,
+    Format,
+    Limits,
+    Result,
+    hookimpl,
+)
+
+from . import autodiff, containers, dense, describe, sparse
+from .describe import DLPACK_DTYPES
+
+__all__ = ["interop_declarations"]
+
+_IMMUTABLE, _SHARDED = frozenset({"immutable"}), frozenset({"sharded"})
+_GAPS, _UNCOALESCED = frozenset({"noncontiguous"}), frozenset({"uncoalesced"})
+_PADDED, _INVALID = frozenset({"padded"}), frozenset({"invalid_indices"})
+_AXIS_KINDS = frozenset({"batched", "hybrid"})
+
+_DEVICES = ("cpu", "cuda", "rocm", "tpu")
+_ACCELERATORS = frozenset(_DEVICES) - CPU
+#: Where DLPack hands memory over.
+_DLPACK_DEVICES = frozenset({"cuda", "rocm"})
+
+_TORCH_DTYPES = DLPACK_DTYPES - {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"}
+#: What NumPy itself casts at the speed of memory, or nearly so.
+_CASTABLE = INTEGERS | REALS | {"bool", "bfloat16"}
+
+#: Between the host and a device.
+_BUS = Cost(1.5e-5, 1.2e10)
+
+_HINTS = {
+    **{
+        dtype: f"JAX holds {dtype} only while its option jax_enable_x64 is on; switch it on "
+        "(jax.config.update('jax_enable_x64', True)) or ask for a narrower dtype=."
+        for dtype in describe.WIDE
+    },
+    "deleted": "its memory is gone, because it was deleted or donated to a function; convert it "
+    "before that, or convert what the function returned.",
+    "remote": "parts of it are on devices of other processes; gather it first "
+    "(jax.experimental.multihost_utils.process_allgather).",
+    "host_memory": "it lies in the host memory of an accelerator; put it on the device first "
+    "(jax.device_put).",
+    "sharded": "it lies on several devices, and the target reads from one; put it on one first "
+    "(jax.device_put), or ask for a format on the host, where it is gathered.",
+    "invalid_indices": "it has indices below zero, or pointers that do not rise from zero to the "
+    "number of elements, and other libraries do not check for either.",
+}
+_LIMITS = Limits(unsupported_now=describe.unsupported_now, refusal_hints=_HINTS)
+
+_INSTALL = "pip install jax"
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return JAX's formats, conversions and dtype names, its pytrees and its differentiation."""
+    return [
+        *_formats(),
+        *_conversions(),
+        DtypeNames("jax._src.numpy.scalar_types:_ScalarMeta", describe.scalar_type_name),
+        Container("jax", containers.open_pytree),
+        Autodiff("jax", autodiff.vjp, autodiff.attach),
+    ]
+
+
+def _formats() -> Iterator[Format]:
+    yield Format(
+        "jax",
+        types=("jaxlib._jax:ArrayImpl", "jax:Array", "jax._src.core:Tracer"),
+        target_types=("jax:Array",),
+        describe=describe.describe,
+        dtypes=describe.DTYPES,
+        devices=_DEVICES,
+        limits=_LIMITS,
+        carries=_IMMUTABLE | _SHARDED | _GAPS | {"traced", "remote", "host_memory"},
+        exports={"dlpack": DLPACK_DTYPES},
+        requires="jax",
+        install=_INSTALL,
+        memory=describe.memory,
+        fast_path=describe.unless_deleted,
+        transit=False,  # it copies what comes in, and compiles for every new shape
+    )
+    sparse_format = partial(
+        Format,
+        dtypes=DLPACK_DTYPES,
+        devices=_DEVICES,
+        limits=_LIMITS,
+        carries=_UNCOALESCED | _PADDED | _AXIS_KINDS | _SHARDED | {"traced", "remote"},
+        requires="jax",
+        install=_INSTALL,
+        index_dtypes=frozenset({"int32"}),
+        memory=sparse.memory,
+        transit=False,
+    )
+    components = partial(Components, format="jax", unpack_keeps=_UNCOALESCED, pack_seconds=1e-4)
+    yield sparse_format(
+        "jax.bcoo",
+        types=("jax.experimental.sparse:BCOO",),
+        describe=sparse.describe_bcoo,
+        components=components(
+            layout="coo",
+            roles={"values": "dtype", "indices": "index_dtype"},
+            unpack=sparse.unpack_bcoo,
+            pack=sparse.pack_bcoo,
+            unpack_copies=frozenset({"indices"}),
+            pack_copies=frozenset({"indices"}),
+        ),
+        ndims=frozenset(range(1, 65)),
+    )
+    yield sparse_format(
+        "jax.bcsr",
+        types=("jax.experimental.sparse:BCSR",),
+        describe=sparse.describe_bcsr,
+        components=components(
+            layout="csr",
+            roles={"values": "dtype", "indices": "index_dtype", "pointers": "index_dtype"},
+            unpack=sparse.unpack_bcsr,
+            pack=sparse.pack_bcsr,
+        ),
+        ndims=frozenset(range(2, 65)),
+    )
+
+
+def _conversions() -> Iterator[Conversion]:
+    yield from _from_jax()
+    yield from _to_jax()
+    yield from _within_jax()
+    yield from _sparse_conversions()
+
+
+def _from_jax() -> Iterator[Conversion]:
+    """Yield the ways out; on accelerators the consuming frameworks declare theirs, by DLPack."""
+    share = partial(Conversion, "jax", takes=_IMMUTABLE, cost=Cost(1e-6))
+    yield share("numpy", dense.to_numpy, dtypes=DLPACK_DTYPES, fast_path=dense.numpy_fast_path)
+    yield share("torch", dense.to_torch, dtypes=_TORCH_DTYPES, fast_path=dense.torch_fast_path)
+    copy = partial(Conversion, "jax", "numpy", takes=_IMMUTABLE | _GAPS)
+    yield copy(dense.unpack, dtypes=describe.PACKED, effects=COPY, cost=Cost(1e-5, 1e9))
+    yield copy(dense.gather, requires=_SHARDED, drops=_SHARDED, effects=COPY, cost=Cost(1e-4, 8e9))
+    transfer = partial(
+        copy,
+        devices=_ACCELERATORS,
+        changes=DEVICE,
+        result=Result(devices=CPU),
+        effects=TRANSFER,
+        cost=_BUS,
+    )
+    yield transfer(dense.gather, requires=_SHARDED, drops=_SHARDED)
+    yield transfer(dense.download)
+
+
+def _to_jax() -> Iterator[Conversion]:
+    from_numpy = partial(Conversion, "numpy", "jax", adds=_IMMUTABLE)
+    copy = partial(from_numpy, dense.from_numpy, takes=MEMORY_TRAITS, effects=COPY)
+    yield copy(fast_path=dense.jax_fast_path, cost=Cost(4e-5, 1.2e10))
+    for name, dtypes in (("real", _CASTABLE), ("complex", COMPLEX)):
+        yield copy(
+            dtypes=dtypes,
+            result=Result(dtypes=dtypes),
+            changes=DTYPE,
+            cost=Cost(8e-5, 8e9),
+            name=f"from_numpy_cast_{name}",
+        )
+    yield Conversion(
+        "torch",
+        "jax",
+        dense.from_torch,
+        dtypes=_TORCH_DTYPES,
+        takes=frozenset({"noncontiguous", "broadcast", "unaligned"}),
+        adds=_IMMUTABLE,
+        effects=COPY,
+        cost=Cost(4e-5, 1.3e10),
+    )
+    yield from_numpy(
+        dense.upload,
+        takes=MEMORY_TRAITS - {"byteswapped"},
+        changes=DEVICE,
+        result=Result(devices=_ACCELERATORS),
+        effects=TRANSFER,
+        cost=_BUS,
+    )
+    yield Conversion(
+        "dlpack",
+        "jax",
+        dense.from_dlpack,
+        dtypes=DLPACK_DTYPES,
+        devices=_DLPACK_DEVICES,
+        # Not read-only memory: by default that may not be shared, but immutable arrays may, so a
+        # route through JAX would open it to writers.
+        takes=_IMMUTABLE,
+        adds=_IMMUTABLE,
+        cost=Cost(2e-5),
+        name="jax_from_dlpack",
+    )
+
+
+def _within_jax() -> Iterator[Conversion]:
+    within = partial(Conversion, "jax", "jax", takes=_IMMUTABLE | _GAPS, adds=_IMMUTABLE)
+    for devices, speed in ((CPU, 1.2e10), (_ACCELERATORS, 1e12)):
+        write = partial(within, devices=devices, effects=COPY, cost=Cost(5e-5, speed))
+        yield write(dense.copy)
+        yield write(dense.copy, requires=_SHARDED)
+        # On the host JAX compiles a cast for every shape, so NumPy casts on the way in instead.
+        for requires in (_SHARDED,) if devices is CPU else (EMPTY, _SHARDED):
+            yield write(dense.cast, requires=requires, changes=DTYPE)
+    yield within(dense.move, devices=None, changes=DEVICE, effects=TRANSFER, cost=_BUS)
+
+
+def _sparse_conversions() -> Iterator[Conversion]:
+    """Yield the steps among the sparse formats; where JAX computes, it compiles first."""
+    step = partial(Conversion, devices=None, dtypes=DLPACK_DTYPES, adds=_IMMUTABLE)
+    compiled = Cost(5e-3, 1e9)
+    loose = _IMMUTABLE | _UNCOALESCED
+    for name in ("jax.bcoo", "jax.bcsr"):
+        yield step(
+            name,
+            name,
+            sparse.without_padding,
+            takes=loose,
+            requires=_PADDED,
+            drops=_PADDED,
+            effects=COPY,
+            cost=Cost(2e-4, 1e9),
+        )
+        yield step(
+            name,
+            "jax",
+            sparse.to_dense,
+            # JAX adds the values to zeros. This dtype has no zero, and every sum would be NaN.
+            dtypes=DLPACK_DTYPES - {"float8_e8m0fnu"},
+            takes=loose | _PADDED | _AXIS_KINDS | (_INVALID if name == "jax.bcoo" else EMPTY),
+            drops=_UNCOALESCED | _PADDED | _AXIS_KINDS | _INVALID,
+            effects=frozenset({"densify"}),
+            cost=compiled,
+        )
+    yield step(
+        "jax.bcoo",
+        "jax.bcoo",
+        sparse.canonicalize,
+        takes=_IMMUTABLE,
+        requires=_UNCOALESCED,
+        drops=_UNCOALESCED,
+        effects=COPY,
+        cost=compiled,
+    )
+    # Both share the values, and write indices.
+    reindex = partial(step, ndims=frozenset({2}), effects=COPY, shares=True)
+    yield reindex("jax.bcoo", "jax.bcsr", sparse.to_bcsr, takes=_IMMUTABLE, cost=Cost(2e-3, 1e9))
+    yield reindex("jax.bcsr", "jax.bcoo", sparse.to_bcoo, takes=loose, cost=Cost(6e-5, 1e10))
+    yield step(
+        "jax",
+        "jax.bcoo",
+        sparse.from_dense,
+        takes=_IMMUTABLE | _GAPS,
+        result=Result(index_dtype="int32"),
+        effects=COPY,
+        cost=Cost(7e-5, 2.5e9),
+    )

@@ -1,0 +1,345 @@
+"""Dense JAX arrays converted: to NumPy and torch, from both and from DLPack, and within JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from interop.errors import NotInstalledError
+from interop.plugin import CheckedProducer, Declined, MemoryAt
+
+from .describe import DLPACK_DTYPES, IMMUTABLE, NARROW, PACKED, is_compact, place, unsupported_now
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jax import Array, Device
+    from torch import Tensor
+
+    NumpyArray = np.ndarray[Any, Any]
+    NumpyDtype = np.dtype[Any]
+
+__all__ = [
+    "cast",
+    "copy",
+    "download",
+    "from_dlpack",
+    "from_numpy",
+    "from_torch",
+    "gather",
+    "jax_fast_path",
+    "move",
+    "numpy_fast_path",
+    "to_numpy",
+    "to_torch",
+    "torch_fast_path",
+    "unpack",
+    "upload",
+]
+
+#: XLA shares host memory that is aligned to this many bytes, and copies any other.
+_ALIGNMENT = 64
+#: From this many bytes on it pays to make such memory here.
+_LARGE = 2**16
+
+#: NumPy's codes of bool, the integers up to 32 bits, float16, float32 and complex64.
+_PLAIN_CODES = "?bBhHiIefF"
+
+#: What NumPy, torch or JAX raise when there is nothing to hand over.
+_HAND_OFF_ERRORS = (BufferError, ValueError, RuntimeError, TypeError, AttributeError)
+
+# Filled on first use: torch's consumer of capsules and numpy.asarray, so that a fast path imports
+# nothing, and for each narrow dtype met the integer that carries its bits, and its name.
+_torch_from_dlpack: list[Callable[[object], Tensor]] = []
+_asarray: list[Callable[[object], NumpyArray]] = []
+_carriers: dict[NumpyDtype, tuple[str, str]] = {}
+
+
+# ---------------------------------------------------------------------- out of JAX
+
+
+def to_numpy(value: Array) -> NumpyArray:
+    """Return a read-only NumPy array over the memory of an array on the host."""
+    import numpy as np
+
+    if not _asarray:
+        _asarray.append(np.asarray)
+    array = np.asarray(value)
+    if array.flags.owndata and array.size:
+        msg = f"JAX did not share its {value.dtype} array with NumPy but copied it"
+        raise Declined(msg)
+    if array.dtype.name in NARROW:
+        _carriers[array.dtype] = (f"u{array.itemsize}", array.dtype.name)
+    return array
+
+
+def unpack(value: Array) -> NumpyArray:
+    """Return a NumPy array with each of an array's packed elements in a byte of its own."""
+    import numpy as np
+
+    # The array that `asarray` would give is JAX's own, which keeps it.
+    return np.array(value)
+
+
+def gather(value: Array, *, device: str = "cpu") -> NumpyArray:
+    """Return a NumPy array of all the parts of an array that lies on several devices."""
+    import numpy as np
+
+    out = np.empty(value.shape, value.dtype)
+    for shard in value.addressable_shards:
+        if not shard.replica_id:
+            out[shard.index] = np.asarray(shard.data)
+    return out
+
+
+def download(value: Array, *, device: str) -> NumpyArray:
+    """Return a writable NumPy array of an array on another device, complete on return."""
+    import jax
+    import numpy as np
+
+    if value.dtype.name in PACKED:
+        return np.array(value)
+    host = jax.device_put(value, jax.devices("cpu")[0])
+    array = np.asarray(host)
+    bits = array.view(f"u{array.itemsize}") if array.dtype.isbuiltin != 1 else array
+    # Nobody else has that array, so its memory may be written.
+    interface = dict(bits.__array_interface__)
+    interface["data"] = (interface["data"][0], False)
+    return np.asarray(MemoryAt(interface, array)).view(array.dtype)
+
+
+def numpy_fast_path(value: Array) -> object:
+    """Share a plain array on the host with NumPy, or answer `NotImplemented`.
+
+    Arrays on one host device that are in C order, not deleted, and of a dtype that Python can name
+    offer the buffer protocol, and no others do. So asking for it is the guard.
+    """
+    try:
+        return _asarray[0](memoryview(value))
+    except (*_HAND_OFF_ERRORS, IndexError):
+        return _narrow_numpy_fast_path(value)
+
+
+def _narrow_numpy_fast_path(value: Array) -> object:
+    import numpy as np
+
+    try:
+        if value.dtype not in _carriers or place(value.sharding) != ("cpu", IMMUTABLE):
+            return NotImplemented
+        array = np.asarray(value)
+    except _HAND_OFF_ERRORS:
+        return NotImplemented
+    return NotImplemented if array.flags.owndata else array
+
+
+def to_torch(value: Array) -> Tensor:
+    """Return a tensor over the memory of an array on the host, by way of a NumPy view."""
+    from torch.utils.dlpack import from_dlpack as share
+
+    if not _torch_from_dlpack:
+        _torch_from_dlpack.append(share)
+    array = to_numpy(value)
+    carrier = _carriers.get(array.dtype)
+    if carrier is None:
+        return _torch_from_dlpack[0](_capsule(array))
+    import torch
+
+    integer, name = carrier
+    bits = _torch_from_dlpack[0](_capsule(array.view(integer)))
+    return bits.view(getattr(torch, name))
+
+
+def _capsule(array: NumpyArray) -> object:
+    """Return the memory of a read-only array for a consumer that cannot carry the flag.
+
+    Whether the consumer may have the memory all the same was for the policy to say.
+    """
+    return array.__dlpack__(max_version=(1, 0))
+
+
+def torch_fast_path(value: Array) -> object:
+    """Share a plain array on the host with torch, or answer `NotImplemented`.
+
+    A NumPy view and a capsule of it take a third of the time that a capsule of JAX's own takes.
+    """
+    try:
+        array = _asarray[0](memoryview(value))
+        return _torch_from_dlpack[0](array.__dlpack__(max_version=(1, 0)))
+    except (*_HAND_OFF_ERRORS, IndexError):
+        return _narrow_torch_fast_path(value)
+
+
+def _narrow_torch_fast_path(value: Array) -> object:
+    """Share an array that the buffer protocol does not know, by a capsule of JAX's own."""
+    try:
+        if value.dtype not in _carriers or place(value.sharding) != ("cpu", IMMUTABLE):
+            return NotImplemented
+        return _torch_from_dlpack[0](value.__dlpack__())
+    except (*_HAND_OFF_ERRORS, IndexError):
+        return NotImplemented
+
+
+# ---------------------------------------------------------------------- into JAX
+
+
+def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> Array:
+    """Return an array on the host with a copy of a NumPy array's elements, cast on the way.
+
+    XLA shares memory that happens to be aligned to 64 bytes, and copies any other. Whether the
+    result shares memory must not depend on that, so it never does.
+    """
+    import numpy as np
+
+    target = value.dtype.newbyteorder("=") if dtype is None else _numpy_dtype(dtype)
+    _check_width(target)
+    if value.nbytes < _LARGE and value.dtype == target:
+        return _copy_by_jax(value)
+    out = _aligned(value.shape, target)
+    with np.errstate(all="ignore"):
+        real = value.dtype.kind == "c" and target.kind not in "cb"
+        np.copyto(out, value.real if real else value, casting="unsafe")
+    return _put(out)
+
+
+def jax_fast_path(value: NumpyArray) -> object:
+    """Copy a plain array of at most 32 bits an element to JAX, or answer `NotImplemented`."""
+    dtype = value.dtype
+    return from_numpy(value) if dtype.char in _PLAIN_CODES and dtype.isnative else NotImplemented
+
+
+def _copy_by_jax(value: NumpyArray) -> Array:
+    """Return a copy that JAX itself makes, which is quicker for few bytes."""
+    import jax.numpy as jnp
+
+    return jnp.array(value, device=_host())
+
+
+def _aligned(shape: tuple[int, ...], dtype: NumpyDtype) -> NumpyArray:
+    """Return a new array at an address where XLA can share it."""
+    import numpy as np
+
+    nbytes = prod(shape) * dtype.itemsize
+    raw = np.empty(nbytes + _ALIGNMENT - 1, np.uint8)
+    start = -raw.__array_interface__["data"][0] % _ALIGNMENT
+    array: NumpyArray = raw[start : start + nbytes].view(dtype).reshape(shape)
+    return array
+
+
+def _put(array: NumpyArray) -> Array:
+    """Return a JAX array over memory that nobody else has."""
+    import jax
+
+    put: Array = jax.device_put(array, _host())
+    return put
+
+
+def _host() -> Device | None:
+    """Return the host as JAX's device, or None if JAX makes arrays there anyway.
+
+    JAX refuses to compute with an array that was put on a device by name and one of another device.
+    """
+    import jax
+
+    config: Any = jax.config  # its types do not list the options
+    if jax.default_backend() == "cpu" and config.jax_default_device is None:
+        return None
+    return jax.devices("cpu")[0]
+
+
+@cache
+def _numpy_dtype(name: str) -> NumpyDtype:
+    import ml_dtypes
+    import numpy as np
+
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def _check_width(dtype: NumpyDtype) -> None:
+    """Refuse what JAX would narrow in silence; the option may have changed since the planning."""
+    if dtype.itemsize >= 8 and dtype.name in unsupported_now():
+        msg = f"JAX's option jax_enable_x64 is off, and it would narrow {dtype.name} in silence"
+        raise Declined(msg)
+
+
+def from_torch(value: Tensor) -> Array:
+    """Return an array on the host with a copy of a tensor's elements, written by torch."""
+    import torch
+
+    name = str(value.dtype).removeprefix("torch.")
+    if name in NARROW:
+        bits = f"uint{8 * value.itemsize}"
+        value = value.view(getattr(torch, bits))
+    if value.nbytes < _LARGE:
+        return from_numpy(value.numpy().view(_numpy_dtype(name)))
+    _check_width(_numpy_dtype(name))
+    out = _aligned(tuple(value.shape), _numpy_dtype(name))
+    torch.from_numpy(out.view(bits) if name in NARROW else out).copy_(value)
+    return _put(out)
+
+
+def upload(value: NumpyArray, *, device: str) -> Array:
+    """Return an array on another device with a NumPy array's elements, complete on return."""
+    import jax
+
+    _check_width(value.dtype)
+    copied: Array = jax.device_put(value, _device(device))
+    # JAX reads the memory some time later, and before that its owner may write to it.
+    return copied.block_until_ready()
+
+
+def _device(name: str) -> Device:
+    """Return JAX's object for a device."""
+    import jax
+
+    kind, _, index = name.partition(":")
+    reason: RuntimeError | None = None
+    try:
+        devices = jax.local_devices(backend=kind)
+    except RuntimeError as error:
+        devices, reason = [], error
+    for device in devices:
+        if kind == "cpu" or device.local_hardware_id == int(index or 0):
+            return device
+    msg = f"JAX finds no device {name}; install its support for {kind}, or name another device."
+    raise NotInstalledError(msg, name="jax") from reason
+
+
+def from_dlpack(value: object) -> Array:
+    """Return an array over the memory of a producer on an accelerator."""
+    import jax
+
+    dtypes = DLPACK_DTYPES - unsupported_now()
+    array: Array = jax.dlpack.from_dlpack(CheckedProducer(value, dtypes=dtypes))
+    return array
+
+
+# ---------------------------------------------------------------------- within JAX
+
+
+def copy(value: Array) -> Array:
+    """Return a copy on the same devices."""
+    import numpy as np
+
+    plain = place(value.sharding) == ("cpu", IMMUTABLE)
+    if not plain or value.dtype.name in unsupported_now() | PACKED or not is_compact(value):
+        return value.copy()
+    # JAX compiles its own copy for every shape, and is slow where memory is fresh.
+    return from_numpy(np.asarray(value))
+
+
+def cast(value: Array, *, dtype: str) -> Array:
+    """Return a copy of another dtype; a cast from complex to real numbers keeps the real part."""
+    target = _numpy_dtype(dtype)
+    _check_width(target)
+    if value.dtype.kind == "c" and target.kind not in "cb":
+        value = value.real
+    return value.astype(target)
+
+
+def move(value: Array, *, device: str) -> Array:
+    """Return the array on another device, complete on return."""
+    import jax
+
+    moved: Array = jax.device_put(value, _device(device))
+    return moved.block_until_ready()

@@ -1,0 +1,163 @@
+"""Dense JAX arrays described: dtypes, device, traits, and where their memory lies."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache, lru_cache
+from math import prod
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Spec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jax import Array, Device
+    from jax.sharding import Sharding
+
+    NumpyDtype = np.dtype[Any]
+
+__all__ = [
+    "DLPACK_DTYPES",
+    "DTYPES",
+    "IMMUTABLE",
+    "NARROW",
+    "PACKED",
+    "WIDE",
+    "describe",
+    "is_compact",
+    "memory",
+    "place",
+    "scalar_type_name",
+    "unless_deleted",
+    "unsupported_now",
+]
+
+#: What JAX takes only while its option ``jax_enable_x64`` is on, and otherwise narrows in silence.
+WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
+#: What JAX packs several to a byte; NumPy gets each in a byte of its own.
+PACKED = frozenset({"int2", "int4", "uint2", "uint4", "float4_e2m1fn"})
+#: Reals of 8 and 16 bits that NumPy knows only through ml_dtypes.
+NARROW = frozenset(
+    {
+        "bfloat16",
+        "float8_e3m4",
+        "float8_e4m3",
+        "float8_e4m3b11fnuz",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+    }
+)
+DLPACK_DTYPES = INTEGERS | REALS | COMPLEX | NARROW | {"bool"}
+DTYPES = DLPACK_DTYPES | PACKED
+
+IMMUTABLE = frozenset({"immutable"})
+
+#: What JAX reads as true in an environment variable.
+_TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})
+
+#: The type of concrete arrays, filled on first use.
+_plain_types: set[type] = set()
+
+
+def unsupported_now() -> frozenset[str]:
+    """Return the dtypes that JAX would narrow as it is set up now, in this thread."""
+    config = getattr(sys.modules.get("jax"), "config", None)
+    if config is None:  # it would start with what the environment says
+        wide = os.environ.get("JAX_ENABLE_X64", "").lower() in _TRUE
+    else:
+        wide = bool(config.jax_enable_x64)
+    return EMPTY if wide else WIDE
+
+
+def describe(value: Array) -> Spec:
+    """Return the spec of an array or tracer.
+
+    Parameters
+    ----------
+    value : jax.Array
+
+    Returns
+    -------
+    Spec
+        The memory of what has the trait ``traced`` or ``deleted``, or is on devices of other
+        processes (``remote``), cannot be read. The dtype of random keys is not one of numbers.
+    """
+    dtype, shape = value.dtype, value.shape
+    if type(value) not in _plain_types and not _is_concrete(value):
+        return Spec("jax", str(dtype), "cpu", shape, frozenset({"traced"}))
+    device, traits = place(value.sharding)
+    if value.is_deleted():
+        traits |= {"deleted"}
+    elif len(shape) > 1 and type(value) in _plain_types and not is_compact(value):
+        traits |= {"noncontiguous"}
+    return Spec("jax", _dtype_name(dtype), device, shape, traits, prod(shape) * dtype.itemsize)
+
+
+def _is_concrete(value: Array) -> bool:
+    """Tell arrays from tracers, which are of many types."""
+    from jax.core import Tracer
+
+    if isinstance(value, Tracer):
+        return False
+    # An array of random keys has neither.
+    if hasattr(type(value), "unsafe_buffer_pointer") and hasattr(type(value), "__dlpack__"):
+        _plain_types.add(type(value))
+    return True
+
+
+@lru_cache(maxsize=256)
+def place(sharding: Sharding) -> tuple[str, frozenset[str]]:
+    """Return the device on which an array lies, or the first of several, and its traits."""
+    devices = sorted(sharding.device_set, key=attrgetter("id"))
+    traits = set(IMMUTABLE)
+    if len(devices) > 1:
+        traits.add("sharded")
+    if not sharding.is_fully_addressable:
+        traits.add("remote")
+    name = _device_name(devices[0])
+    if name != "cpu" and sharding.memory_kind not in (None, "device"):
+        traits.add("host_memory")
+    return name, frozenset(traits)
+
+
+def _device_name(device: Device) -> str:
+    kind = str(device.platform)
+    if kind == "gpu":
+        kind = "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
+    return "cpu" if kind == "cpu" else f"{kind}:{device.local_hardware_id}"
+
+
+def is_compact(value: Array) -> bool:
+    """Tell whether an array is laid out in C order."""
+    concrete: Any = value  # the types of JAX's arrays do not list `format`
+    layout = concrete.format.layout
+    return layout is None or tuple(layout.major_to_minor) == tuple(range(value.ndim))
+
+
+@cache
+def _dtype_name(dtype: NumpyDtype) -> str:
+    return str(dtype.name)
+
+
+def unless_deleted(value: Array) -> object:
+    """Return an array as it is, or `NotImplemented` if its memory is gone."""
+    return NotImplemented if value.is_deleted() else value
+
+
+def scalar_type_name(scalar_type: Any) -> str:
+    """Return the dtype that one of JAX's scalar types (``jax.numpy.float32``) stands for."""
+    return str(scalar_type.dtype.name)
+
+
+def memory(value: Array) -> tuple[tuple[int, int], ...]:
+    """Return the addresses and lengths of the memory of an array, one for each device."""
+    if type(value) not in _plain_types or value.is_deleted() or not value.size:
+        return ()
+    if len(value.sharding.device_set) == 1:
+        return ((value.unsafe_buffer_pointer(), value.on_device_size_in_bytes()),)
+    return tuple(extent for shard in value.addressable_shards for extent in memory(shard.data))

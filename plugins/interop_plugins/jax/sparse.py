@@ -1,0 +1,328 @@
+"""The sparse arrays of `jax.experimental`, BCOO and BCSR: described, unpacked, packed, converted.
+
+Both may store more elements than count. In a BCOO array the rest have coordinates outside the
+shape; in a BCSR array they come after the last that the pointers reach. Flags say whether an array
+is sorted and without duplicates, and are off unless somebody sets them. So on the host the indices
+are inspected, once for each array, since they never change.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from interop.plugin import EMPTY, Parts, Spec
+
+from . import dense
+from .describe import describe, unsupported_now
+from .describe import memory as dense_memory
+
+if TYPE_CHECKING:
+    import numpy as np
+    from jax import Array
+    from jax.experimental.sparse import BCOO, BCSR
+
+    NumpyArray = np.ndarray[Any, Any]
+
+__all__ = [
+    "canonicalize",
+    "describe_bcoo",
+    "describe_bcsr",
+    "from_dense",
+    "memory",
+    "pack_bcoo",
+    "pack_bcsr",
+    "to_bcoo",
+    "to_bcsr",
+    "to_dense",
+    "unpack_bcoo",
+    "unpack_bcsr",
+    "without_padding",
+]
+
+_UNCOALESCED, _PADDED = frozenset({"uncoalesced"}), frozenset({"padded"})
+_INVALID = frozenset({"invalid_indices"})
+
+#: For each inspected array of indices, by its id: itself, and the traits it gives its owner.
+_inspected: dict[int, tuple[ref[Array], frozenset[str]]] = {}
+
+
+# ---------------------------------------------------------------------- described
+
+
+def describe_bcoo(value: BCOO) -> Spec:
+    """Return the spec of a BCOO array."""
+    return _spec("jax.bcoo", value, (value.indices,))
+
+
+def describe_bcsr(value: BCSR) -> Spec:
+    """Return the spec of a BCSR array."""
+    return _spec("jax.bcsr", value, (value.indices, value.indptr))
+
+
+def _spec(name: str, value: BCOO | BCSR, indices: tuple[Array, ...]) -> Spec:
+    data = describe(value.data)
+    traits = data.traits - {"noncontiguous"}
+    for array in indices:
+        traits |= describe(array).traits - {"noncontiguous"}
+    if value.n_batch:
+        traits |= {"batched"}
+    if value.n_dense:
+        traits |= {"hybrid"}
+    if not traits - {"immutable"}:
+        traits |= _index_traits(value, data.device)
+    return Spec(
+        name,
+        data.dtype,
+        data.device,
+        tuple(value.shape),
+        traits,
+        data.nbytes + sum(prod(array.shape) * array.dtype.itemsize for array in indices),
+        prod(value.data.shape),
+        str(value.indices.dtype),
+    )
+
+
+def _index_traits(value: BCOO | BCSR, device: str) -> frozenset[str]:
+    """Return whether an array of plain shape may be padded, or may be out of order."""
+    if device != "cpu":  # inspecting it would cost too much: report what may be as if it were
+        return _PADDED if _is_flagged(value) else _PADDED | _UNCOALESCED
+    indices = value.indices
+    traits = _inspected_traits(indices)
+    if traits is None:
+        inspect: Any = _inspect_rows if hasattr(value, "indptr") else _inspect_coordinates
+        traits = inspect(value)
+        key = id(indices)
+        _inspected[key] = ref(indices, lambda _: _inspected.pop(key, None)), traits
+    return traits
+
+
+def _inspected_traits(indices: Array) -> frozenset[str] | None:
+    """Return what an inspection of some indices gave, or None if they were never inspected."""
+    entry = _inspected.get(id(indices))
+    return entry[1] if entry is not None and entry[0]() is indices else None
+
+
+def _is_flagged(value: BCOO | BCSR) -> bool:
+    """Tell whether an array says of itself that it is sorted and without duplicates."""
+    return bool(value.indices_sorted and value.unique_indices)
+
+
+def _inspect_coordinates(value: BCOO) -> frozenset[str]:
+    import numpy as np
+
+    coords = np.asarray(value.indices)
+    if coords.size and coords.min() < 0:
+        return _INVALID
+    inside = _inside_shape(value)
+    padded = not inside.all()
+    coords = coords[inside] if padded else coords
+    rising = np.zeros(max(len(coords) - 1, 0), bool)
+    for axis in reversed(range(len(value.shape))):
+        before, after = coords[:-1, axis], coords[1:, axis]
+        rising = (after > before) | ((after == before) & rising)
+    return _layout_traits(padded=padded, canonical=bool(rising.all()))
+
+
+def _inside_shape(value: BCOO) -> NumpyArray:
+    """Return for each element whether its coordinates are inside the shape."""
+    import numpy as np
+
+    inside: Any = np.asarray(value.indices) < np.array(value.shape, np.int64)
+    rows: NumpyArray = inside.all(axis=1)
+    return rows
+
+
+def _inspect_rows(value: BCSR) -> frozenset[str]:
+    import numpy as np
+
+    pointers = np.asarray(value.indptr)
+    stored = int(pointers[-1])
+    indices = np.asarray(value.indices)[:stored]
+    valid = not pointers[0] and (pointers[1:] >= pointers[:-1]).all() and stored == len(indices)
+    if not valid or (stored and not 0 <= indices.min() <= indices.max() < value.shape[1]):
+        return _INVALID
+    rising = indices[1:] > indices[:-1]
+    starts = pointers[1:-1]
+    rising[starts[(starts > 0) & (starts < stored)] - 1] = True  # a new row may start anywhere
+    return _layout_traits(padded=stored < len(value.indices), canonical=bool(rising.all()))
+
+
+def _layout_traits(*, padded: bool, canonical: bool) -> frozenset[str]:
+    return (_PADDED if padded else EMPTY) | (EMPTY if canonical else _UNCOALESCED)
+
+
+def memory(value: BCOO | BCSR) -> tuple[tuple[int, int], ...]:
+    """Return where the component arrays lie."""
+    arrays = (value.data, value.indices, getattr(value, "indptr", None))
+    return tuple(extent for array in arrays if array is not None for extent in dense_memory(array))
+
+
+# ---------------------------------------------------------------------- components
+
+
+def unpack_bcoo(value: BCOO) -> Parts:
+    """Return the values of a BCOO array, and copies of its columns of coordinates."""
+    columns = {f"indices_{axis}": _column(value.indices, axis) for axis in range(len(value.shape))}
+    return Parts(tuple(value.shape), {"values": value.data, **columns}, _facts(value))
+
+
+def unpack_bcsr(value: BCSR) -> Parts:
+    """Return the arrays of a BCSR array."""
+    arrays = {"values": value.data, "indices": value.indices, "pointers": value.indptr}
+    return Parts(tuple(value.shape), arrays, _facts(value))
+
+
+def _facts(value: BCOO | BCSR) -> dict[str, bool]:
+    return {"canonical": _is_flagged(value) or _inspected_traits(value.indices) == EMPTY}
+
+
+def _column(indices: Array, axis: int) -> Array:
+    """Return a copy of one column of coordinates; JAX has no views."""
+    import numpy as np
+
+    if not _is_for_numpy(indices):
+        return indices[:, axis]
+    return dense.from_numpy(np.asarray(indices)[:, axis])
+
+
+def _is_for_numpy(array: Array) -> bool:
+    """Tell whether NumPy does the work on an array: JAX compiles every step for every shape."""
+    spec = describe(array)
+    return spec.device == "cpu" and spec.dtype not in unsupported_now()
+
+
+def pack_bcoo(parts: Parts) -> BCOO:
+    """Return a BCOO array over given values; the coordinates are copied into one array."""
+    from jax.experimental.sparse import BCOO
+
+    columns = [parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape))]
+    buffers = (parts.arrays["values"], _stack(columns))
+    return BCOO(buffers, shape=parts.shape, **_flags(parts))
+
+
+def _stack(columns: list[Array]) -> Array:
+    import jax.numpy as jnp
+    import numpy as np
+
+    if not all(_is_for_numpy(column) for column in columns):
+        return jnp.stack(columns, axis=1)
+    return dense.from_numpy(np.stack([np.asarray(column) for column in columns], axis=1))
+
+
+def pack_bcsr(parts: Parts) -> BCSR:
+    """Return a BCSR array over given arrays."""
+    from jax.experimental.sparse import BCSR
+
+    arrays = parts.arrays
+    buffers = (arrays["values"], arrays["indices"], arrays["pointers"])
+    return BCSR(buffers, shape=parts.shape, **_flags(parts))
+
+
+def _flags(parts: Parts) -> dict[str, bool]:
+    canonical = bool(parts.facts.get("canonical"))
+    return {"indices_sorted": canonical, "unique_indices": canonical}
+
+
+# ---------------------------------------------------------------------- conversions
+
+
+def without_padding(value: Any) -> Any:
+    """Return a copy without the elements that do not count."""
+    import numpy as np
+
+    pointers: tuple[Array, ...] = ()
+    if hasattr(value, "indptr"):
+        pointers = (dense.copy(value.indptr),)
+        counted: slice | NumpyArray = slice(int(value.indptr[-1]))
+    else:
+        counted = np.flatnonzero(_inside_shape(value))
+    buffers = (_select(value.data, counted), _select(value.indices, counted), *pointers)
+    return _like(value, buffers)
+
+
+def _select(array: Array, selection: slice | NumpyArray) -> Array:
+    import numpy as np
+
+    if _is_for_numpy(array):
+        return dense.from_numpy(np.asarray(array)[selection])
+    return array[selection]
+
+
+def _like(value: Any, buffers: tuple[Array, ...]) -> Any:
+    """Return a sparse array of the type, shape and flags of another."""
+    flags = {"indices_sorted": value.indices_sorted, "unique_indices": value.unique_indices}
+    return type(value)(buffers, shape=value.shape, **flags)
+
+
+def canonicalize(value: BCOO) -> BCOO:
+    """Return a BCOO array that is sorted and holds every coordinate once; duplicates are summed."""
+    summed = _summable(value).sum_duplicates()
+    buffers = (_with_dtype_of(summed.data, value), summed.indices)
+    return type(value)(buffers, shape=value.shape, indices_sorted=True, unique_indices=True)
+
+
+def _summable(value: Any) -> Any:
+    """Return a sparse array that JAX can add up, which it cannot if it is bool."""
+    return value if value.dtype != bool else _with_data(value, value.data.astype("int32"))
+
+
+def _with_data(value: Any, data: Array) -> Any:
+    """Return a sparse array with the indices of another, and other values."""
+    indices = (value.indices, value.indptr) if hasattr(value, "indptr") else (value.indices,)
+    return _like(value, (data, *indices))
+
+
+def _with_dtype_of(array: Array, value: BCOO | BCSR) -> Array:
+    """Return an array in the dtype of a value that was made summable."""
+    return array if array.dtype == value.dtype else array.astype(value.dtype)
+
+
+def to_dense(value: BCOO | BCSR) -> Array:
+    """Return the dense array; duplicates are summed, and what is outside the shape is left out."""
+    import jax.numpy as jnp
+    from jax import lax
+
+    if not (value.unique_indices and jnp.issubdtype(value.dtype, jnp.inexact)):
+        return _with_dtype_of(_summable(value).todense(), value)
+    if jnp.issubdtype(value.dtype, jnp.complexfloating):
+        real, imag = (
+            to_dense(_with_data(value, part(value.data))) for part in (jnp.real, jnp.imag)
+        )
+        return lax.complex(real, imag)
+    # When XLA adds, it takes subnormal numbers for zeros. Integers of the same bits survive.
+    bits = lax.bitcast_convert_type(value.data, f"uint{8 * value.dtype.itemsize}")
+    return lax.bitcast_convert_type(_with_data(value, bits).todense(), value.dtype)
+
+
+def from_dense(value: Array) -> BCOO:
+    """Return the elements of an array that are not zero, as BCOO."""
+    import jax.numpy as jnp
+    import numpy as np
+    from jax.experimental.sparse import BCOO
+
+    if _is_for_numpy(value):
+        array = np.asarray(value)
+        places = np.nonzero(array != 0)
+        coords = np.stack(places, axis=1).astype(np.int32)
+        buffers = (dense.from_numpy(array[places]), dense.from_numpy(coords))
+    else:
+        axes = jnp.nonzero(value)
+        buffers = (value[axes], jnp.stack(axes, axis=1).astype(jnp.int32))
+    return BCOO(buffers, shape=value.shape, indices_sorted=True, unique_indices=True)
+
+
+def to_bcsr(value: BCOO) -> BCSR:
+    """Return a canonical BCOO array of two axes as BCSR."""
+    from jax.experimental.sparse import BCOO, BCSR
+
+    flags = {"indices_sorted": True, "unique_indices": True}
+    # Without the flags JAX would sort a copy.
+    rows = BCSR.from_bcoo(BCOO((value.data, value.indices), shape=value.shape, **flags))
+    return BCSR((rows.data, rows.indices, rows.indptr), shape=value.shape, **flags)
+
+
+def to_bcoo(value: BCSR) -> BCOO:
+    """Return a BCSR array as BCOO; only its spec knows whether it is canonical, and not itself."""
+    return value.to_bcoo()

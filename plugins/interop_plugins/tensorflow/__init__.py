@@ -1,0 +1,334 @@
+"""TensorFlow: tensors and variables, SparseTensor and IndexedSlices.
+
+Tensors never change, so whatever shares their memory is read-only where the consumer can mark it
+so. Variables do change, and what is made of one is a copy. On the way into TensorFlow, elements are
+copied on the host, because TensorFlow aborts on memory that is not aligned to 64 bytes, and no spec
+tells the alignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from interop.plugin import (
+    COMPLEX,
+    COPY,
+    CPU,
+    DEVICE,
+    DTYPE,
+    EMPTY,
+    MEMORY_TRAITS,
+    TRANSFER,
+    Components,
+    Conversion,
+    Cost,
+    Declaration,
+    DtypeNames,
+    Format,
+    Limits,
+    NoTrace,
+    Result,
+    Samples,
+    hookimpl,
+    itself,
+)
+
+from . import dense, describe, samples, sparse
+from .describe import DLPACK_DTYPES, DTYPES
+
+__all__ = ["interop_declarations"]
+
+_IMMUTABLE, _VARIABLE = frozenset({"immutable"}), frozenset({"variable"})
+_UNCOALESCED, _DENSIFY = frozenset({"uncoalesced"}), frozenset({"densify"})
+#: What only TensorFlow can make sense of.
+_ODD = frozenset({"traced", "unknown_shape", "strings", "codes", "handles", "elsewhere"})
+
+_DEVICES = ("cpu", "cuda", "rocm", "tpu")
+_ACCELERATORS = frozenset(_DEVICES) - CPU
+#: Where DLPack hands memory over.
+_DLPACK_DEVICES = frozenset({"cuda", "rocm"})
+
+_REAL = DLPACK_DTYPES - COMPLEX
+#: What lies on a device where TensorFlow says so; its int32 stays on the host.
+_MOVABLE = DLPACK_DTYPES - {"int32"}
+#: The dtypes that TensorFlow has a kernel for that copies on a device.
+_COPIED_ON_DEVICE = frozenset({"float16", "float32", "float64", "int64"})
+
+#: Numbers of axes that NumPy can hold; TensorFlow has up to 254.
+_AXES = frozenset(range(65))
+_SOME_AXES = _AXES - {0}
+
+#: Between the host and a device.
+_BUS = Cost(1.5e-5, 1.2e10)
+
+_HINTS = {
+    "strings": "its elements are strings, not numbers; turn them into numbers first "
+    "(tf.strings.to_number, tf.io.decode_raw), or take them as Python's (x.numpy().tolist()).",
+    "codes": "it holds codes of a quantized dtype, whose scale TensorFlow keeps elsewhere; "
+    "dequantize it first (tf.quantization.dequantize), or take the codes as integers (tf.bitcast).",
+    "handles": "it holds handles of TensorFlow's own objects and no numbers; convert what the "
+    "objects hold.",
+    "symbolic": "it is a placeholder of a Keras model and has no value; call the model on data, "
+    "and convert what that returns.",
+    "elsewhere": "it lies on a device of another process or of a plugin; bring it to a device of "
+    "this process first (tf.identity in a tf.device block).",
+    "shapeless": "it does not say how many rows the dense tensor has; give it a dense_shape.",
+    "invalid_indices": "it has indices outside of its shape, and other libraries do not check for "
+    "them; leave those elements out first.",
+    "foreign": "its parts are not TensorFlow's tensors; make them so (tf.convert_to_tensor).",
+}
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return TensorFlow's formats, conversions and dtype names, and what keeps AutoGraph out."""
+    return [
+        *_formats(),
+        *_conversions(),
+        DtypeNames("tensorflow:DType", describe.dtype_name),
+        NoTrace(describe.keep_autograph_out),
+    ]
+
+
+def _formats() -> Iterator[Format]:
+    make = partial(
+        Format,
+        dtypes=DTYPES,
+        devices=_DEVICES,
+        requires="tensorflow",
+        install="pip install tensorflow",
+        limits=Limits(refusal_hints=_HINTS),
+        transit=False,  # it copies what comes in
+    )
+    yield make(
+        "tensorflow",
+        types=(
+            "tensorflow.python.framework.ops:EagerTensor",
+            "tensorflow:Tensor",
+            "tensorflow:Variable",
+            "tensorflow:RaggedTensor",
+            "keras.src.backend.tensorflow.core:Variable",
+            "keras.src.backend.common.keras_tensor:KerasTensor",
+        ),
+        target_types=("tensorflow:Tensor", "tensorflow.python.framework.ops:EagerTensor"),
+        describe=describe.describe,
+        carries=_IMMUTABLE | _ODD,
+        memory=dense.memory,
+        fill=dense.fill,
+        fast_path=itself,
+        samples=Samples(variants={"variable": samples.variable}),
+    )
+    yield make(
+        "tensorflow.sparse",
+        types=("tensorflow:SparseTensor",),
+        describe=sparse.describe_sparse,
+        carries=_UNCOALESCED | _ODD,
+        components=Components(
+            layout="coo",
+            format="tensorflow",
+            roles={"values": "dtype", "indices": "index_dtype"},
+            unpack_keeps=_UNCOALESCED,
+            unpack=sparse.unpack,
+            pack=sparse.pack,
+            unpack_copies=frozenset({"indices"}),
+            pack_copies=frozenset({"indices"}),
+            pack_seconds=4e-5,
+        ),
+        ndims=_SOME_AXES,
+        index_dtypes=frozenset({"int64"}),
+        memory=sparse.memory,
+        samples=Samples(variants={"uncoalesced": samples.twice}),
+    )
+    yield make(
+        "tensorflow.indexed_slices",
+        types=("tensorflow:IndexedSlices",),
+        describe=sparse.describe_slices,
+        carries=_IMMUTABLE | _UNCOALESCED | _ODD | {"shapeless", "foreign", "invalid_indices"},
+        index_dtypes=frozenset({"int32", "int64"}),
+        memory=sparse.memory,
+        samples=Samples(make=samples.slices),
+    )
+
+
+def _conversions() -> Iterator[Conversion]:
+    yield from _from_tensors()
+    yield from _from_variables()
+    yield from _to_tensorflow()
+    yield from _within_tensorflow()
+    yield from _sparse_conversions()
+    yield from _slices_conversions()
+
+
+def _from_tensors() -> Iterator[Conversion]:
+    """Yield the ways out of tensors.
+
+    The format does not export DLPack: consumers name a stream, which TensorFlow does not take.
+    """
+    share = partial(Conversion, "tensorflow", takes=_IMMUTABLE)
+    yield share(
+        "numpy",
+        dense.to_numpy,
+        dtypes=DLPACK_DTYPES - {"bfloat16"},
+        ndims=_AXES,
+        fast_path=dense.numpy_fast_path,
+        cost=Cost(8e-7),
+    )
+    yield share(
+        "numpy",
+        dense.narrow_to_numpy,
+        dtypes=describe.NARROW,
+        ndims=_AXES,
+        fast_path=dense.numpy_fast_path,
+        cost=Cost(1.5e-6),
+    )
+    yield share(
+        "torch",
+        dense.to_torch,
+        dtypes=DLPACK_DTYPES,
+        ndims=_AXES,
+        devices=CPU | _DLPACK_DEVICES,
+        fast_path=dense.torch_fast_path,
+        cost=Cost(1.3e-6),
+    )
+    for target, module in (("cupy", "cupy"), ("jax", "jax.dlpack")):
+        yield share(
+            target,
+            partial(dense.to_consumer, module),
+            dtypes=DLPACK_DTYPES,
+            devices=_DLPACK_DEVICES,
+            adds=_IMMUTABLE if target == "jax" else EMPTY,
+            cost=Cost(1e-5),
+            name=f"tensorflow_to_{target}",
+        )
+    yield Conversion(
+        "tensorflow",
+        "numpy",
+        dense.download,
+        devices=_ACCELERATORS,
+        ndims=_AXES,
+        takes=_IMMUTABLE,
+        changes=DEVICE,
+        result=Result(devices=CPU),
+        effects=TRANSFER,
+        cost=_BUS,
+    )
+
+
+def _from_variables() -> Iterator[Conversion]:
+    """Yield what is made of variables: always a copy, which no assignment changes."""
+    copy = partial(Conversion, "tensorflow", requires=_VARIABLE, drops=_VARIABLE)
+    yield copy("numpy", dense.snapshot, ndims=_AXES, effects=COPY, cost=Cost(1.2e-5, 1.5e10))
+    yield copy("tensorflow", dense.read, adds=_IMMUTABLE, effects=COPY, cost=Cost(1.5e-5, 1.5e10))
+    yield copy(
+        "numpy",
+        dense.snapshot,
+        devices=_ACCELERATORS,
+        ndims=_AXES,
+        changes=DEVICE,
+        result=Result(devices=CPU),
+        effects=TRANSFER,
+        cost=_BUS,
+    )
+
+
+def _to_tensorflow() -> Iterator[Conversion]:
+    from_numpy = partial(Conversion, "numpy", "tensorflow", takes=MEMORY_TRAITS, adds=_IMMUTABLE)
+    yield from_numpy(
+        dense.from_numpy,
+        fast_path=dense.tensorflow_fast_path,
+        effects=COPY,
+        cost=Cost(4e-6, 1.5e10),
+    )
+    for name, dtypes in (("real", _REAL), ("complex", COMPLEX)):
+        yield from_numpy(
+            dense.from_numpy,
+            dtypes=dtypes,
+            result=Result(dtypes=dtypes),
+            changes=DTYPE,
+            effects=COPY,
+            cost=Cost(5e-6, 8e9),
+            name=f"from_numpy_cast_{name}",
+        )
+    yield from_numpy(
+        dense.upload,
+        dtypes=_MOVABLE,
+        changes=DEVICE,
+        result=Result(devices=_ACCELERATORS),
+        effects=TRANSFER,
+        cost=_BUS,
+    )
+
+
+def _within_tensorflow() -> Iterator[Conversion]:
+    within = partial(Conversion, "tensorflow", "tensorflow", takes=_IMMUTABLE, adds=_IMMUTABLE)
+    yield within(dense.copy, ndims=_AXES, effects=COPY, cost=Cost(4e-6, 1.5e10))
+    on_device = partial(within, devices=_ACCELERATORS, effects=COPY)
+    yield on_device(dense.deep_copy, dtypes=_COPIED_ON_DEVICE, cost=Cost(2e-5, 1e12))
+    # On the host NumPy casts on the way in, by the same rules for every source.
+    reals = _REAL & _MOVABLE
+    yield on_device(
+        dense.cast,
+        dtypes=reals,
+        result=Result(dtypes=reals),
+        changes=DTYPE,
+        cost=Cost(3e-5, 1e12),
+    )
+    yield within(
+        dense.move, devices=None, dtypes=_MOVABLE, changes=DEVICE, effects=TRANSFER, cost=_BUS
+    )
+
+
+def _sparse_conversions() -> Iterator[Conversion]:
+    name = "tensorflow.sparse"
+    densify = partial(
+        Conversion,
+        name,
+        takes=_IMMUTABLE | _UNCOALESCED,
+        drops=_UNCOALESCED,
+        effects=_DENSIFY,
+    )
+    scatter = partial(densify, ndims=_AXES, cost=Cost(1.5e-5, 8e9))
+    yield scatter("numpy", sparse.to_array)
+    yield scatter("tensorflow", sparse.to_tensor, adds=_IMMUTABLE)
+    yield densify(
+        "tensorflow",
+        sparse.to_tensor_there,
+        devices=_ACCELERATORS,
+        dtypes=_MOVABLE,
+        adds=_IMMUTABLE,
+        cost=Cost(5e-5, 1e12),
+    )
+    write = partial(Conversion, adds=_IMMUTABLE, effects=COPY, ndims=_SOME_AXES)
+    yield write(
+        name,
+        name,
+        sparse.canonicalize,
+        takes=_IMMUTABLE,
+        requires=_UNCOALESCED,
+        drops=_UNCOALESCED,
+        cost=Cost(1.5e-4, 2e8),
+    )
+    sparsify = partial(write, result=Result(index_dtype="int64"), cost=Cost(6e-5, 1e9))
+    yield sparsify("tensorflow", name, sparse.from_tensor, takes=_IMMUTABLE)
+    yield sparsify("numpy", name, sparse.from_array, takes=MEMORY_TRAITS, dtypes=DTYPES)
+
+
+def _slices_conversions() -> Iterator[Conversion]:
+    from_slices = partial(
+        Conversion,
+        "tensorflow.indexed_slices",
+        takes=_IMMUTABLE | _UNCOALESCED,
+        ndims=_SOME_AXES,
+    )
+    densify = partial(from_slices, drops=_UNCOALESCED, effects=_DENSIFY, cost=Cost(2e-5, 1e10))
+    yield densify("numpy", sparse.slices_to_array)
+    yield densify("tensorflow", sparse.slices_to_tensor, adds=_IMMUTABLE)
+    yield from_slices(
+        "tensorflow.sparse",
+        sparse.slices_to_sparse,
+        result=Result(index_dtype="int64"),
+        adds=_IMMUTABLE,
+        effects=COPY,
+        cost=Cost(1e-4, 1e9),
+    )
