@@ -51,10 +51,11 @@ class Browser:
             "binary": shutil.which("chromium"),
             "args": [*_FLAGS, f"--user-data-dir={folder / 'profile'}"],
         }
-        wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        capabilities = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
         try:
             self._wait()
-            session = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+            body = {"capabilities": {"alwaysMatch": capabilities}}
+            session = self._ask("POST", "/session", body)
         except BaseException:
             self._driver.kill()
             self._driver.wait()
@@ -79,8 +80,8 @@ class Browser:
             with urlopen(request, timeout=90) as answer:
                 return json.load(answer)["value"]
         except HTTPError as error:
-            said = json.load(error)["value"]["message"]
-            raise RuntimeError(said.partition("\n")[0]) from None
+            message = json.load(error)["value"]["message"]
+            raise RuntimeError(message.partition("\n")[0]) from None
 
     def close(self) -> None:
         """Close the window and end the driver."""
@@ -101,20 +102,42 @@ class Browser:
         frame = {"id": {_ELEMENT: self.find(selector)}}
         self._ask("POST", f"{self._session}/frame", frame)
 
-    def run(self, script: str, *words: Any) -> Any:
+    def emulate(self, width: int, height: int, *, dark: bool = False) -> None:
+        """Give the page a window of a size, on a system that is light or dark."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        for command, params in (
+            ("Emulation.setDeviceMetricsOverride", size),
+            ("Emulation.setEmulatedMedia", {"features": [scheme]}),
+        ):
+            body = {"cmd": command, "params": params}
+            self._ask("POST", f"{self._session}/goog/cdp/execute", body)
+
+    def run(self, script: str, *args: object) -> Any:
         """Run a script in the page and return what it returns."""
-        body = {"script": script, "args": list(words)}
+        body = {"script": script, "args": list(args)}
         return self._ask("POST", f"{self._session}/execute/sync", body)
 
     def find(self, selector: str) -> str:
         """Return the element that a selector of CSS names."""
         body = {"using": "css selector", "value": selector}
-        found = self._ask("POST", f"{self._session}/element", body)
-        return str(found[_ELEMENT])
+        element = self._ask("POST", f"{self._session}/element", body)
+        return str(element[_ELEMENT])
 
     def click(self, selector: str) -> None:
         """Click on an element, as a mouse does."""
         self._ask("POST", f"{self._session}/element/{self.find(selector)}/click", {})
+
+    def click_at(self, selector: str, place: tuple[float, float]) -> None:
+        """Click on a place beside the middle of an element."""
+        x, y = (round(offset) for offset in place)
+        self._point(
+            [
+                {**self._move(selector), "x": x, "y": y},
+                {"type": "pointerDown", "button": 0},
+                {"type": "pointerUp", "button": 0},
+            ]
+        )
 
     def type(self, selector: str, text: str) -> None:
         """Type into an element."""
@@ -125,16 +148,24 @@ class Browser:
         """Return the text that an element shows."""
         return str(self._ask("GET", f"{self._session}/element/{self.find(selector)}/text"))
 
-    def drag(self, selector: str, start: tuple[int, int], by: tuple[int, int]) -> None:
+    def drag(self, selector: str, start: tuple[float, float], by: tuple[int, int]) -> None:
         """Drag with the mouse, from a place beside the middle of an element."""
+        x, y = (round(offset) for offset in start)
+        move = self._move(selector)
+        self._point(
+            [
+                {**move, "x": x, "y": y},
+                {"type": "pointerDown", "button": 0},
+                {**move, "x": x + by[0], "y": y + by[1], "duration": 100},
+                {"type": "pointerUp", "button": 0},
+            ]
+        )
+
+    def _move(self, selector: str) -> dict[str, Any]:
         origin = {_ELEMENT: self.find(selector)}
-        move = {"type": "pointerMove", "duration": 0, "origin": origin}
-        actions = [
-            {**move, "x": start[0], "y": start[1]},
-            {"type": "pointerDown", "button": 0},
-            {**move, "x": start[0] + by[0], "y": start[1] + by[1], "duration": 100},
-            {"type": "pointerUp", "button": 0},
-        ]
+        return {"type": "pointerMove", "duration": 0, "origin": origin}
+
+    def _point(self, actions: list[dict[str, Any]]) -> None:
         pointer = {"type": "pointer", "id": "mouse", "actions": actions}
         self._ask("POST", f"{self._session}/actions", {"actions": [pointer]})
 
@@ -147,8 +178,8 @@ class Browser:
 
     def complaints(self) -> list[str]:
         """Return what the console of the page has said since it was last asked."""
-        said = self._ask("POST", f"{self._session}/se/log", {"type": "browser"})
-        return [one["message"] for one in said]
+        entries = self._ask("POST", f"{self._session}/se/log", {"type": "browser"})
+        return [entry["message"] for entry in entries]
 
     def screenshot(self) -> bytes:
         """Return a picture of the window, as PNG."""

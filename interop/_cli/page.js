@@ -437,8 +437,7 @@ function emphasize(framework) {
   if (framework) graph.getElementById(`framework ${framework}`).connectedEdges(".line").addClass("near");
 }
 graph.on("tap", ".format", event => choose(event.target.data("format")));
-graph.on("tap", ".framework", event => {
-  if (event.target.hasClass("format")) return; // it has bubbled up from a format inside
+graph.on("tap", ".framework, .caption", event => {
   const name = event.target.data("framework");
   ask("", "");
   show(aboutFramework(name));
@@ -449,13 +448,13 @@ graph.on("tap", ".line", event => {
   show(aboutLine(event.target.data("line")));
   event.target.addClass("near");
 });
-graph.on("mouseover", ".format, .framework, .line", event => {
+graph.on("mouseover", ".format, .framework, .caption, .line", event => {
   $("stage").classList.add("clickable");
   const key = event.target.data("line");
   if (key) $("stage").title = lines.get(key).map(link => `${link.source} → ${link.target}`).join("\n");
   else if (!from) emphasize(event.target.data("framework"));
 });
-graph.on("mouseout", ".format, .framework, .line", () => {
+graph.on("mouseout", ".format, .framework, .caption, .line", () => {
   $("stage").classList.remove("clickable");
   $("stage").removeAttribute("title");
   if (!from) emphasize("");

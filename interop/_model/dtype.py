@@ -37,8 +37,8 @@ class Dtype(NamedTuple):
         Bits of magnitude (integers) or significand bits with the hidden one (reals).
     low, high : int
         Exponents of two of the smallest subnormal and of the largest value (reals only).
-    infinite, signed : bool
-        Whether infinities and negative numbers exist (reals only).
+    infinite, signed, signed_zero : bool
+        Whether infinities, negative numbers and a negative zero exist (reals only).
     """
 
     kind: str
@@ -48,6 +48,7 @@ class Dtype(NamedTuple):
     high: int = 0
     infinite: bool = True
     signed: bool = True
+    signed_zero: bool = True
 
 
 DTYPES: dict[str, Dtype] = {
@@ -64,12 +65,12 @@ DTYPES: dict[str, Dtype] = {
     "longdouble": Dtype("f", 128, 64, -16445, 16383),
     "float8_e3m4": Dtype("f", 8, 5, -6, 3),
     "float8_e4m3": Dtype("f", 8, 4, -9, 7),
-    "float8_e4m3b11fnuz": Dtype("f", 8, 4, -13, 4, infinite=False),
+    "float8_e4m3b11fnuz": Dtype("f", 8, 4, -13, 4, infinite=False, signed_zero=False),
     "float8_e4m3fn": Dtype("f", 8, 4, -9, 8, infinite=False),
-    "float8_e4m3fnuz": Dtype("f", 8, 4, -10, 7, infinite=False),
+    "float8_e4m3fnuz": Dtype("f", 8, 4, -10, 7, infinite=False, signed_zero=False),
     "float8_e5m2": Dtype("f", 8, 3, -16, 15),
-    "float8_e5m2fnuz": Dtype("f", 8, 3, -17, 15, infinite=False),
-    "float8_e8m0fnu": Dtype("f", 8, 1, -127, 127, infinite=False, signed=False),
+    "float8_e5m2fnuz": Dtype("f", 8, 3, -17, 15, infinite=False, signed_zero=False),
+    "float8_e8m0fnu": Dtype("f", 8, 1, -127, 127, infinite=False, signed=False, signed_zero=False),
     "float6_e2m3fn": Dtype("f", 8, 4, -3, 2, infinite=False),
     "float6_e3m2fn": Dtype("f", 8, 3, -4, 4, infinite=False),
     "float4_e2m1fn": Dtype("f", 8, 2, -1, 2, infinite=False),
@@ -126,6 +127,7 @@ def preserves(source: str | None, target: str | None) -> bool:
         and a.high <= b.high
         and (b.infinite or not a.infinite)
         and (b.signed or not a.signed)
+        and (b.signed_zero or not a.signed_zero)
     )
 
 

@@ -1,7 +1,8 @@
-"""Threads: a large piece of work, cut up among the cores that this process may use.
+"""Threads: a large piece of work, divided among the cores that this process may use.
 
-The threads live no longer than the work. To start one takes a tenth of a millisecond, which is
-nothing next to it; and what does not exist cannot be lost by a fork or linger when Python exits.
+The threads live no longer than the work. Starting one takes a tenth of a millisecond, which is
+nothing next to the work; and a thread that does not exist cannot be lost by a fork or linger when
+Python exits.
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ from threading import Lock
 __all__ = ["limit_threads", "parallel_for", "threads"]
 
 #: Bytes that make a thread worth starting, and how many threads use up the memory's bandwidth.
-_LEAST = 2**22
-_MOST = 8
+_LEAST_BYTES = 2**22
+_MOST_THREADS = 8
 #: Parts for each thread: enough that little is left to wait for when another program has taken the
 #: core from one of them.
-_TURNS = 8
-#: Threads from which on fresh memory is touched by several. Two are little faster than one where
+_PARTS = 8
+#: Threads from which on several of them touch fresh memory. Two are little faster than one where
 #: the system has to find and clear the pages, and far slower where a core has to wait for them.
-_CROWD = 4
+_LEAST_TOUCHING = 4
 
-#: Where Linux says how many threads are running, on all cores. To ask takes 10 µs.
+#: Where Linux says how many threads are running, on all cores. Reading it takes 10 µs.
 _LOAD = "/proc/loadavg"
 
-#: What further limits the user has set, and where they are asked for.
+#: The further limits that users have set.
 _limits: list[Callable[[], int | None]] = []
 
 
 def limit_threads(limit: Callable[[], int | None]) -> None:
-    """Let no work be cut into more parts than `limit` returns; None stands for no limit.
+    """Let `parallel_for` use no more threads than `limit` returns; None stands for no limit.
 
     Parameters
     ----------
@@ -55,16 +56,16 @@ def threads() -> int:
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     limits = [int(first)] if first.isdecimal() else []
     limits += [most for limit in _limits if (most := limit()) is not None]
-    return max(1, min(cores, _MOST, *limits))
+    return max(1, min(cores, _MOST_THREADS, *limits))
 
 
 def _idle_cores() -> int:
-    """Return how many cores nobody uses but the caller, where the system tells."""
+    """Return how many cores only the caller uses, where the system tells."""
     try:
         with open(_LOAD, "rb", buffering=0) as line:
             running = int(line.read(64).split()[3].partition(b"/")[0])
     except (OSError, ValueError, IndexError):
-        return _MOST
+        return _MOST_THREADS
     return (os.cpu_count() or 1) - running + 1  # the caller is running, too
 
 
@@ -74,52 +75,53 @@ def parallel_for(
     """Call ``work(start, stop)`` so that all of ``range(count)`` is covered once.
 
     Small work is done in one call. Large work is done in several at a time, if it releases the GIL,
-    on as many cores as nobody uses just then: a thread that has to share a core with another
-    program gains nothing by it, and is waited for whenever it loses the core at work. Whoever has
-    finished a part takes the next.
+    on as many cores as are idle just then: a thread that has to share a core with another program
+    gains nothing, and the others wait for it whenever it loses the core. A thread that has finished
+    a part takes the next.
 
     Parameters
     ----------
     work : callable
         It must not depend on the order of its calls.
     count : int
-        Units into which the work can be cut.
+        Units into which the work can be divided.
     nbytes : int
         Bytes that the work writes.
     touching : bool, default False
-        Whether the work is little more than to write to fresh memory for the first time, of which
-        most is done by the system.
+        Whether the work is little more than the first write to fresh memory, most of which the
+        system does.
     """
-    hands = min(count, nbytes // _LEAST)
-    if hands > 1:
-        hands = min(hands, threads(), _idle_cores())
-    if hands < (_CROWD if touching else 2):
+    workers = min(count, nbytes // _LEAST_BYTES)
+    if workers > 1:
+        workers = min(workers, threads(), _idle_cores())
+    if workers < (_LEAST_TOUCHING if touching else 2):
         work(0, count)
         return
-    parts = min(count, _TURNS * hands)
+    parts = min(count, _PARTS * workers)
     edges = [count * part // parts for part in range(parts + 1)]
-    crew = _Crew(work, iter(list(pairwise(edges))))
-    for _ in range(hands - 1):
-        crew.enlist()
-    crew.take_turns()
-    crew.leave()
+    pool = _Pool(work, iter(list(pairwise(edges))))
+    for _ in range(workers - 1):
+        pool.start_helper()
+    pool.take_parts()
+    pool.join()
 
 
-class _Crew:
-    """Those who share a piece of work: the caller's thread and its helpers.
+class _Pool:
+    """The threads that share a piece of work: the caller's and its helpers.
 
-    Nobody waits for a helper to get going. Where all cores are busy that takes as long as the work
-    itself, and a helper who comes when it is done has nothing to do. Who is at work is waited for.
+    Nobody waits for a helper to start. Where all cores are busy that takes as long as the work
+    itself, and a helper that comes when the work is done has nothing to do. A helper at work is
+    waited for.
     """
 
     def __init__(self, work: Callable[[int, int], None], parts: Iterator[tuple[int, int]]) -> None:
         self._work = work
         self._parts = parts
         self._taking = Lock()
-        self._failed: list[BaseException] = []
+        self._errors: list[BaseException] = []
         self._helpers: list[Lock] = []
 
-    def enlist(self) -> None:
+    def start_helper(self) -> None:
         """Start a helper, unless the system has no more threads or Python is about to exit."""
         busy = Lock()
         try:
@@ -129,26 +131,26 @@ class _Crew:
         self._helpers.append(busy)
 
     def _help(self, busy: Lock) -> None:
-        with busy:  # from before a part is taken, so that none is at work unseen
-            self.take_turns()
+        with busy:  # from before a part is taken, so that no helper is at work unseen
+            self.take_parts()
 
-    def take_turns(self) -> None:
+    def take_parts(self) -> None:
         """Do part after part, until none is left or one has failed."""
         try:
-            while not self._failed and (part := self._next_part()) is not None:
+            while not self._errors and (part := self._next_part()) is not None:
                 self._work(*part)
-        except BaseException as error:  # noqa: BLE001 - raised by `leave`, once all have ended
-            self._failed.append(error)
+        except BaseException as error:  # noqa: BLE001 - raised by `join`, once all have ended
+            self._errors.append(error)
 
     def _next_part(self) -> tuple[int, int] | None:
-        with self._taking:  # where Python has no lock of its own, an iterator gives one part to two
+        with self._taking:  # without the GIL an iterator could give one part to two threads
             return next(self._parts, None)
 
-    def leave(self) -> None:
-        """Wait until nobody is at work, and raise what has failed."""
+    def join(self) -> None:
+        """Wait until no helper is at work, and raise the first error."""
         for busy in self._helpers:
             with busy:
                 pass
-        del self._work  # or who comes late would keep its arrays alive
-        if self._failed:
-            raise self._failed[0]
+        del self._work  # a helper that starts late would keep its arrays alive
+        if self._errors:
+            raise self._errors[0]

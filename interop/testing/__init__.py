@@ -1,13 +1,13 @@
-"""The conformance suite: everything that a plugin promises, tried against reality.
+"""The conformance suite: everything that a plugin promises, compared with what it does.
 
 >>> from interop.testing import check
 >>> report = check("python")
 >>> report.ok
 True
 
-What to try is read from the plugin's own declarations. `check` reports what it finds, and
-`PluginTests` is the same as a class of tests for pytest. Both run conversions in a process of their
-own, so that one which ends the process is a finding like any other.
+The plugin's own declarations say what to try. `check` reports what it finds, and `PluginTests` is
+the same as a class of tests for pytest. Both run conversions in a process of their own, so that a
+crash is a finding like any other.
 """
 
 from __future__ import annotations

@@ -1,31 +1,31 @@
-"""Calls: one conversion, called on one value, and everything that it promised about the result."""
+"""Calls: one conversion, called on one value, and everything that it promises about the result."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from interop._calibration.sample import NoSample, Wanted
-from interop._execution.runner import Halt, Runner
+from interop._calibration.sample import REFUSALS, NoSample, Recipe, step_on
 from interop._execution.trace import trace
 from interop._model.device import matches
 from interop._model.effect import COPYING, LOSING
 from interop._model.spec import MEMORY_TRAITS, TRAITS, Spec
-from interop._planning.step import ResolvedConversion, Step
+from interop._model.typing import Value
+from interop._planning.conversion import ResolvedConversion
+from interop._planning.plan import Plan, StepDeclined
+from interop._planning.step import Step
 from interop.errors import InteropError
 
 from ._memory import Memory
 from ._notes import Notes
-from ._trial import Trial, made, sampled, step_of
-from ._truth import REFUSALS, Reading, Truth, expected, numbers, same
+from ._trial import Trial, sampled, value_of
+from ._truth import Reading, Truth, expected, numbers, same
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from interop._api.interop import Interop
 
-    Array = np.ndarray[Any, Any]
+    from ._truth import Array
 
-__all__ = ["Caller", "Refused"]
+__all__ = ["OF_A_CALL", "Caller", "Refused"]
 
 #: The checks that every call is good for.
 OF_A_CALL = (
@@ -40,10 +40,10 @@ _LOCKED = frozenset({"readonly", "immutable"})
 
 
 class _Call(NamedTuple):
-    """One call: what it is given, and what that was before."""
+    """One call: its argument, and what was known of that before."""
 
     trial: Trial
-    value: Any
+    value: Value
     spec: Spec
     step: Step
     truth: Array | None
@@ -54,27 +54,25 @@ class Refused(Exception):  # noqa: N818 - it carries a reason
 
 
 class Caller:
-    """Calls one conversion, and holds the result against what was declared.
+    """Calls one conversion, and compares the result with what was declared.
 
     Parameters
     ----------
-    face : Interop
-    edge : ResolvedConversion
-    label : str
-        What to call the conversion.
+    interop : Interop
+    conversion : ResolvedConversion
     """
 
-    def __init__(self, face: Interop, edge: ResolvedConversion, label: str) -> None:
-        self.face = face
-        self.edge = edge
-        self.label = label
-        self.truth = Truth(face)
-        self.memory = Memory(face, self.truth)
-        self._registry = face._loaded()
+    def __init__(self, interop: Interop, conversion: ResolvedConversion) -> None:
+        self.interop = interop
+        self.conversion = conversion
+        self.label = conversion.conversion.label
+        self.truth = Truth(interop)
+        self.memory = Memory(interop, self.truth)
+        self._registry = interop._loaded()
 
     # ------------------------------------------------------------------ pieces for all stages
 
-    def value(self, trial: Trial) -> tuple[Any, Step]:
+    def value(self, trial: Trial) -> tuple[Value, Step]:
         """Return a value, and the conversion as a step on it.
 
         Raises
@@ -82,16 +80,16 @@ class Caller:
         NoSample, Refused
             There is no such value here, or the conversion does not take it.
         """
-        value = made(self.face, trial)
-        spec = self.face.spec(value)
-        step = step_of(self.edge, trial, spec)
+        value = value_of(self.interop, trial)
+        spec = self.interop.spec(value)
+        step = step_on(self.conversion, spec, trial.dtype, trial.device)
         if step is None:
-            why = self.edge.objection(spec) or f"it does not make {trial.to} of it"
-            msg = f"of {trial}: {why}"
+            reason = self.conversion.objection(spec) or f"it does not make {trial.dtype} of it"
+            msg = f"{trial}: {reason}"
             raise Refused(msg)
         return value, step
 
-    def call(self, step: Step, value: Any) -> Any:
+    def call(self, step: Step, value: Value) -> Value:
         """Carry out the step.
 
         Raises
@@ -100,75 +98,76 @@ class Caller:
             It declined, or this machine lacks what it needs.
         """
         try:
-            return Runner((step,))(value)
-        except Halt as halt:
-            msg = f"{self.label} declined {step.before}: {halt}"
-            raise Refused(msg) from halt
+            return Plan((step,))(value)
+        except StepDeclined as declined:
+            msg = f"{self.label} declined {step.before}: {declined}"
+            raise Refused(msg) from declined
 
-    def numbers(self, trial: Trial, value: Any, spec: Spec) -> Array | None:
+    def numbers(self, trial: Trial, value: Value, spec: Spec) -> Array | None:
         """Return the numbers of a sample, before anything is done to it."""
-        seen = self.truth.witness(value, spec)
-        if seen is not None:
-            return seen
+        visible = self.truth.witness(value, spec)
+        if visible is not None:
+            return visible
         if spec.traits & _OTHER_NUMBERS:
             return None
-        own = self.edge.source.layout == "affine" or self.edge.source.sample is not None
-        if own or spec.traits - TRAITS.keys():
-            # What its own plugin only makes of the numbers, others must tell.
+        source = self.conversion.source
+        is_own = source.layout == "affine" or source.samples.make is not None
+        if is_own or spec.traits - TRAITS.keys():
+            # What its own plugin has made of the numbers, only others can tell.
             reading = self.truth.read(value, spec)
             if reading is None:
                 return None
-            alone = self.label in reading.by and not same(reading.array, numbers(trial.wanted))
+            alone = self.label in reading.by and not same(reading.array, numbers(trial.recipe))
             return None if alone else reading.array
-        array = numbers(trial.wanted)
+        array = numbers(trial.recipe)
         return array[None] if trial.odd.startswith("odd") else array
 
     def problem_of_numbers(self, reading: Reading | None, truth: Array, step: Step) -> str:
         """Say what is wrong with the numbers of a result; "" if nothing is."""
         if reading is None:
             return ""
-        wanted, sure = expected(truth, step)
-        if same(reading.array, wanted, sure):
+        array, certain = expected(truth, step)
+        if same(reading.array, array, certain):
             return ""
-        if "drop_mask" in step.effects | reading.effects and _mostly_same(reading.array, wanted):
+        if "drop_mask" in step.effects | reading.effects and _mostly_same(reading.array, array):
             return ""  # what lies under a mask may be anything
-        if "dequantize" in step.effects and _near(reading.array, wanted):
+        if "dequantize" in step.effects and _close(reading.array, array):
             return ""
-        by = f" (as {' → '.join(reading.by)} reads it)" if reading.by else ""
-        return f"{self.label} gives {_difference(reading.array, wanted)}{by}"
+        readers = f" (as {' → '.join(reading.by)} reads it)" if reading.by else ""
+        return f"{self.label} returns {_difference(reading.array, array)}{readers}"
 
     # ------------------------------------------------------------------ one call
 
     def examine(self, trial: Trial, notes: Notes) -> None:
         """Call the conversion once, and note everything that can be seen."""
-        notes.tell("values", f"it made a result of {trial}")
+        notes.tell("values", f"{self.label} made a result of {trial}")
         try:
             value, step = self.value(trial)
         except (NoSample, Refused) as reason:
             notes.skipped(reason, *OF_A_CALL)
             return
-        spec = step.before if step.before.carrier is None else self.face.spec(value)
+        spec = step.before if step.before.carrier is None else self.interop.spec(value)
         call = _Call(trial, value, spec, step, self.numbers(trial, value, spec))
-        result = self._called(call, notes)
+        result = self._result(call, notes)
         if result is None:
             return
         try:
-            got = self.face.spec(result)
+            actual = self.interop.spec(result)
         except InteropError as error:
-            notes.failed("values", f"{self.label} gives what nothing recognises: {error}")
+            notes.failed("values", f"interop does not recognise what {self.label} returns: {error}")
             return
-        liar = self._describes_wrongly(result, got, call)
+        liar = self._problem_of_description(result, actual, call)
         if liar:
             notes.skipped(liar)
             return
-        self._judge_spec(trial, got, step, notes)
-        self._judge_numbers(call, result, got, notes)
-        self._judge_locks(call, result, got, notes)
-        if got.format == step.after.format:
+        self._judge_spec(trial, actual, step, notes)
+        self._judge_numbers(call, result, actual, notes)
+        self._judge_locks(call, result, actual, notes)
+        if actual.format == step.after.format:
             self._judge_sharing(call, result, notes)
 
-    def _called(self, call: _Call, notes: Notes) -> Any:
-        """Return the result, or None if there is none; note whether the source is as it was."""
+    def _result(self, call: _Call, notes: Notes) -> Value | None:
+        """Return the result, or None if there is none; note whether the source is unchanged."""
         declined = ""
         result = None
         try:
@@ -186,208 +185,212 @@ class Caller:
         return result
 
     def _judge_source(self, call: _Call, declined: str, notes: Notes) -> None:
-        now = self.face.spec(call.value)
-        said = f"{self.label} changed the numbers of its argument{declined}, {call.trial}"
-        if now != call.spec:
-            was = f"{now} of its argument, which was {call.spec}"
-            notes.failed("source", f"{self.label} made {was}")
+        """Note whether the argument is as it was."""
+        spec = self.interop.spec(call.value)
+        problem = f"{self.label} changed the numbers of its argument{declined}, {call.trial}"
+        if spec != call.spec:
+            argument = f"its argument, which was {call.spec}, into {spec}"
+            notes.failed("source", f"{self.label} turned {argument}")
             return
-        seen = self.truth.witness(call.value, now)
-        if call.truth is None or (seen is None and now.device != "cpu"):
+        visible = self.truth.witness(call.value, spec)
+        if call.truth is None or (visible is None and spec.device != "cpu"):
             return
-        if seen is not None:
-            notes.judge("source", "" if same(seen, call.truth) else said)
+        if visible is not None:
+            notes.judge("source", "" if same(visible, call.truth) else problem)
             return
         # Only conversions can read it.
-        reading = self.truth.read(call.value, now)
+        reading = self.truth.read(call.value, spec)
         if reading is None:
-            notes.skipped(f"the numbers of {now} cannot be read", "source")
+            notes.skipped(f"the numbers of {spec} cannot be read", "source")
             return
-        by = " → ".join(reading.by)
-        if same(reading.array, call.truth) or _near(reading.array, call.truth):
+        readers = " → ".join(reading.by)
+        if same(reading.array, call.truth) or _close(reading.array, call.truth):
             notes.passed("source")
         elif self._first_reading_differs(call.trial, call.truth):
-            notes.skipped(f"{by} does not read {now} as it was made", "source")
+            notes.skipped(f"{readers} does not read {spec} as it was made", "source")
         else:
-            notes.failed("source", f"{said} (as {by} reads it)")
+            notes.failed("source", f"{problem} (as {readers} reads it)")
 
     def _first_reading_differs(self, trial: Trial, truth: Array) -> bool:
-        fresh = made(self.face, trial)
-        reading = self.truth.read(fresh)
+        reading = self.truth.read(value_of(self.interop, trial))
         return reading is None or not same(reading.array, truth)
 
-    def _describes_wrongly(self, result: Any, got: Spec, call: _Call) -> str:
+    def _problem_of_description(self, result: Value, actual: Spec, call: _Call) -> str:
         """Say so if the numbers are as promised, and only the description is not."""
         planned = call.step.after
         agrees = (
-            got.format == planned.format
-            and got.dtype in (planned.element, planned.dtype)
-            and got.shape == planned.shape
+            actual.format == planned.format
+            and actual.dtype in (planned.element, planned.dtype)
+            and actual.shape == planned.shape
         )
-        one = self._registry.formats[got.format]
-        moved = not matches(got.device, planned.device)  # which no numbers can tell
-        if agrees or moved or call.truth is None or one.name == self.truth.hub or one.forgets:
+        format_ = self._registry.formats[actual.format]
+        moved = not matches(actual.device, planned.device)  # which no numbers can tell
+        exempt = format_.name == self.truth.hub or format_.not_recoverable
+        if agrees or moved or exempt or call.truth is None:
             return ""
-        wanted, sure = expected(call.truth, call.step)
-        for array in self.truth.other_readings(result, one):
-            if array.dtype == wanted.dtype and same(array, wanted, sure):
-                return f"describe of format {one.name} is wrong about {self.label}'s result: {got}"
+        truth, certain = expected(call.truth, call.step)
+        for array in self.truth.other_readings(result, format_):
+            if array.dtype == truth.dtype and same(array, truth, certain):
+                name = format_.name
+                return f"describe of format {name} is wrong about {self.label}'s result: {actual}"
         return ""
 
-    def _judge_spec(self, trial: Trial, got: Spec, step: Step, notes: Notes) -> None:
-        planned, forgets = step.after, self._registry.formats[got.format].forgets
-        who = self.label
-        if got.format != planned.format:
-            notes.failed("values", f"{who} gives {got.format} for {planned.format} ({trial})")
+    def _judge_spec(self, trial: Trial, actual: Spec, step: Step, notes: Notes) -> None:
+        label, planned = self.label, step.after
+        unknown = self._registry.formats[actual.format].not_recoverable
+        if actual.format != planned.format:
+            problem = f"{label} returns {actual.format} for {planned.format} ({trial})"
+            notes.failed("values", problem)
             return
-        if "shape" not in forgets:
-            wrong = f"{who} gives the shape {got.shape} for {planned.shape} ({trial})"
-            notes.judge("shape", wrong if got.shape != planned.shape else "")
-        if "dtype" not in forgets:
-            wrong = f"{who} gives {got.dtype} for {planned.element} ({trial})"
-            wrong = wrong.replace(str(got.dtype), str(got.element), 1)
-            notes.judge("dtype", wrong if got.element != planned.element else "")
-        wrong = f"{who} gives a result on {got.device} for one on {planned.device} ({trial})"
-        notes.judge("device", "" if matches(got.device, planned.device) else wrong)
-        notes.judge("traits", self._problem_of_traits(trial, got, step))
-        notes.judge("effects", self._problem_of_effects(trial, got, step))
+        if "shape" not in unknown:
+            problem = f"{label} returns the shape {actual.shape} for {planned.shape} ({trial})"
+            notes.judge("shape", problem if actual.shape != planned.shape else "")
+        if "dtype" not in unknown:
+            problem = f"{label} returns {actual.element} for {planned.element} ({trial})"
+            notes.judge("dtype", problem if actual.element != planned.element else "")
+        problem = f"{label} returns a result on {actual.device}, not on {planned.device} ({trial})"
+        notes.judge("device", "" if matches(actual.device, planned.device) else problem)
+        notes.judge("traits", self._problem_of_traits(trial, actual, step))
+        notes.judge("effects", self._problem_of_effects(trial, actual, step))
 
-    def _problem_of_traits(self, trial: Trial, got: Spec, step: Step) -> str:
+    def _problem_of_traits(self, trial: Trial, actual: Spec, step: Step) -> str:
         promised = step.after.traits
-        extra = sorted(got.traits - promised - _LOCKED)
+        extra = sorted(actual.traits - promised - _LOCKED)
         # A value may turn out plainer in memory than promised, but not in what it is.
-        lost = sorted(promised - got.traits - MEMORY_TRAITS - self._harmless(step))
+        lost = sorted(promised - actual.traits - MEMORY_TRAITS - self._harmless(step))
         if extra:
-            said = "and says that it drops that" if extra[0] in step.before.traits else "unsaid"
-            return f"{self.label} gives a result that is {extra[0]!r}, {said} ({trial})"
+            is_dropped = extra[0] in step.before.traits
+            claim = "but declares that it drops that" if is_dropped else "which it does not declare"
+            return f"{self.label} returns a result that is {extra[0]!r}, {claim} ({trial})"
         if lost:
             effect = _LOSSES.get(lost[0])
-            unsaid = f" and not the effect {effect!r}" if effect else ""
-            return (
-                f"{self.label} loses {lost[0]!r}, which it takes and does not say that it drops"
-                f"{unsaid} ({trial})"
-            )
+            claim = "which it takes and does not declare to drop"
+            claim += f", nor has it the effect {effect!r}" if effect else ""
+            return f"{self.label} loses {lost[0]!r}, {claim} ({trial})"
         return ""
 
     def _harmless(self, step: Step) -> set[str]:
         """Return the traits that some step within a format drops without losing anything."""
-        names = {step.before.format, step.after.format}
-        steps = (declared.conversion for declared in self._registry.conversions)
-        within = (one for one in steps if one.source == one.target and one.source in names)
-        return {trait for one in within if not one.effects & LOSING for trait in one.drops}
+        formats = {step.before.format, step.after.format}
+        conversions = (declared.conversion for declared in self._registry.conversions)
+        return {
+            trait
+            for conversion in conversions
+            if conversion.source == conversion.target and conversion.source in formats
+            if not conversion.effects & LOSING
+            for trait in conversion.drops
+        }
 
-    def _problem_of_effects(self, trial: Trial, got: Spec, step: Step) -> str:
-        before, who, effects = step.before, self.label, step.effects
+    def _problem_of_effects(self, trial: Trial, actual: Spec, step: Step) -> str:
+        before, label, effects = step.before, self.label, step.effects
         for trait, effect in _LOSSES.items():
-            if trait in before.traits - got.traits and effect not in effects:
-                return f"{who} loses {trait!r} without the effect {effect!r} ({trial})"
-        moved = not matches(got.device, before.device)
+            if trait in before.traits - actual.traits and effect not in effects:
+                return f"{label} loses {trait!r} without the effect {effect!r} ({trial})"
+        moved = not matches(actual.device, before.device)
         if moved != ("transfer" in effects):
-            does = "moves the data" if moved else "leaves the data where they are"
-            has = "without" if moved else "and declares"
-            return f"{who} {does} {has} the effect 'transfer' ({trial})"
-        source, target = self.edge.source, self.edge.target
-        for effect, is_so in (
-            ("densify", bool(source.index_dtypes) and target.is_dense and not target.inside),
+            act = "moves the data without" if moved else "leaves the data where they are, but has"
+            return f"{label} {act} the effect 'transfer' ({trial})"
+        source, target = self.conversion.source, self.conversion.target
+        for effect, applies in (
+            ("densify", bool(source.index_dtypes) and target.is_dense and not target.wrapper),
             ("dequantize", source.layout == "affine" and target.is_dense),
         ):
-            if is_so and not effects & {effect, "materialize"}:
-                return f"{who} makes {target.name} of {source.name} without the effect {effect!r}"
+            if applies and not effects & {effect, "materialize"}:
+                return f"{label} makes {target.name} of {source.name} without the effect {effect!r}"
             if effect in effects and not target.is_dense:
-                return f"{who} declares the effect {effect!r}, which {target.name} is not"
+                return f"{label} has the effect {effect!r}, but {target.name} is not dense"
         return ""
 
-    def _judge_numbers(self, call: _Call, result: Any, got: Spec, notes: Notes) -> None:
+    def _judge_numbers(self, call: _Call, result: Value, actual: Spec, notes: Notes) -> None:
         trial, step = call.trial, call.step
         if call.truth is None:
-            notes.skipped(f"nobody knows the numbers of {trial}", "values")
+            notes.skipped(f"nothing tells the numbers of {trial}", "values")
             return
-        if got.device != "cpu" and step.after.device == "cpu":
+        if actual.device != "cpu" and step.after.device == "cpu":
             return
-        reading = self.truth.read(result, got)
-        empty = not step.before.size and "shape" in self._registry.formats[got.format].forgets
-        if reading is None or empty:
-            notes.skipped(f"the numbers of {got} cannot be read", "values")
+        reading = self.truth.read(result, actual)
+        unknown = self._registry.formats[actual.format].not_recoverable
+        if reading is None or (not step.before.size and "shape" in unknown):
+            notes.skipped(f"the numbers of {actual} cannot be read", "values")
             return
         problem = self.problem_of_numbers(reading, call.truth, step)
-        if problem and reading.by and not self._is_read_well(got):
-            # The next ring's fault, which is found there.
-            by = " → ".join(reading.by)
-            notes.skipped(f"{by} does not read {got} as it was made", "values")
+        if problem and reading.by and not self._is_read_well(actual):
+            # The fault of those who read, which is found where they are tried.
+            readers = " → ".join(reading.by)
+            notes.skipped(f"{readers} does not read {actual} as it was made", "values")
         elif problem:
-            notes.failed("values", f"{problem} ({trial}{self._made_by(call)})")
+            notes.failed("values", f"{problem} ({trial}{self._makers(call)})")
         else:
             notes.passed("values")
 
-    def _is_read_well(self, got: Spec) -> bool:
+    def _is_read_well(self, actual: Spec) -> bool:
         """Tell whether another value of the same kind, made without the conversion, reads well."""
-        if got.dtype is None:
+        if actual.dtype is None:
             return True
-        density = 1.0 if got.nnz is None else 0.5
-        wanted = Wanted(
-            got.format, got.dtype, got.shape, got.traits, got.device, density, full=True
-        )
+        name, dtype, device, shape, traits = actual[:5]
+        density = 1.0 if actual.nnz is None else 0.5
+        recipe = Recipe(name, dtype or "", shape, traits, device, density, full=True)
         try:
-            value, makers = self._sampled(wanted)
+            value, makers = self._sampled(recipe)
         except NoSample:
             return True
         reading = self.truth.read(value)
-        odd = got.traits & self._registry.formats[got.format].variants.keys()
+        odd = traits & self._registry.formats[name].samples.variants.keys()
         if self.label in makers and not odd:
             return True  # it would be judged by itself
-        return reading is None or same(reading.array, numbers(wanted))
+        return reading is None or same(reading.array, numbers(recipe))
 
-    def _sampled(self, wanted: Wanted) -> tuple[Any, tuple[str, ...]]:
+    def _sampled(self, recipe: Recipe) -> tuple[Value, tuple[str, ...]]:
         """Return a sample, and the conversions that made it."""
         with trace() as receipts:
-            value = sampled(self.face, wanted)
+            value = sampled(self.interop, recipe)
         return value, tuple(step for receipt in receipts for step in receipt.steps)
 
-    def _made_by(self, call: _Call) -> str:
-        """Name who made the value, if only they know its numbers."""
+    def _makers(self, call: _Call) -> str:
+        """Name what made the value, if nothing else tells its numbers."""
         if call.trial.odd or self.truth.witness(call.value, call.spec) is not None:
             return ""
-        _, makers = self._sampled(call.trial.wanted)
+        _, makers = self._sampled(call.trial.recipe)
         others = dict.fromkeys(label for label in makers if label != self.label)
         return f", as {' → '.join(others)} made it" if others else ""
 
-    def _judge_locks(self, call: _Call, result: Any, got: Spec, notes: Notes) -> None:
+    def _judge_locks(self, call: _Call, result: Value, actual: Spec, notes: Notes) -> None:
         """Note whether read-only memory stays read-only, and fresh memory is writable."""
-        promised = call.step.after.traits & _LOCKED
-        writable = self._is_writable(result, got)
+        step, is_locked = call.step, bool(actual.traits & _LOCKED)
+        is_promised = bool(step.after.traits & _LOCKED)
+        is_writable = self._is_writable(result, actual)
         problem = ""
-        step = call.step
-        lucky = step.aliases and step.effects & COPYING and got.traits.isdisjoint(_LOCKED)
-        if lucky and not self.memory.numbers_overlap(call.value, result):
-            notes.passed("readonly")  # it may share, and this time it copied
+        may_copy = step.aliases and step.effects & COPYING
+        if may_copy and not is_locked and not self.memory.numbers_overlap(call.value, result):
+            notes.passed("readonly")  # this time it copied
             return
-        if promised and not got.traits & _LOCKED:
-            problem = f"{self.label} opens read-only memory to writing"
-        elif not promised and (got.traits & _LOCKED or writable is False):
-            fresh = "it says that it copies, but" if not call.step.aliases else "unsaid:"
-            problem = f"{self.label} gives a result that cannot be written; {fresh} it is locked"
-        elif promised and writable:
+        if is_promised and not is_locked:
+            problem = f"{self.label} makes read-only memory writable"
+        elif not is_promised and (is_locked or is_writable is False):
+            claim = "" if step.aliases else ", but says that it copies"
+            problem = f"{self.label} returns a result that cannot be written{claim}"
+        elif is_promised and is_writable:
             problem = f"{self.label} says that the result is read-only, but it can be written"
         notes.judge("readonly", f"{problem} ({call.trial})" if problem else "")
 
-    def _is_writable(self, result: Any, got: Spec) -> bool | None:
-        if got.format != self.truth.hub or "scalar" in got.traits:
+    def _is_writable(self, result: Value, actual: Spec) -> bool | None:
+        if actual.format != self.truth.hub or "scalar" in actual.traits:
             return None
         return bool(result.flags.writeable)
 
-    def _judge_sharing(self, call: _Call, result: Any, notes: Notes) -> None:
+    def _judge_sharing(self, call: _Call, result: Value, notes: Notes) -> None:
         trial, value, step = call.trial, call.value, call.step
         if step.aliases and step.effects & COPYING:
             notes.skipped("it may share memory or not, as it finds", "sharing")
             return
         if not step.before.size or step.after.device != "cpu" or step.before.device != "cpu":
             return
-        notes.tell("sharing", f"it wrote into the memory of {trial}")
-        by_address = self.memory.pointers_overlap(value, result)
+        notes.tell("sharing", f"the memory of {trial} was written")
+        by_address = self.memory.addresses_overlap(value, result)
         by_write = self.memory.is_written_through(value, result)
         if by_address is None and by_write is None:
             names = sorted({step.before.format, step.after.format})
-            notes.skipped(f"nobody tells where {' and '.join(names)} lie", "sharing")
+            notes.skipped(f"nothing tells where {' and '.join(names)} lie", "sharing")
             return
         problem = self._problem_of_sharing(trial, step, by_address, by_write)
         if problem:
@@ -400,8 +403,8 @@ class Caller:
     def memory_liar(self, trial: Trial) -> str:
         """Say so if a format's addresses are not where its numbers lie; "" if they are."""
         value, step = self.value(trial)
-        for one in (value, self.call(step, value)):
-            problem = self.memory.problem_of_addresses(one)
+        for array in (value, self.call(step, value)):
+            problem = self.memory.problem_of_addresses(array)
             if problem:
                 return problem
         return ""
@@ -409,48 +412,49 @@ class Caller:
     def _problem_of_sharing(
         self, trial: Trial, step: Step, by_address: bool | None, by_write: bool | None
     ) -> str:
-        seen = by_address if by_write is None else by_write
-        how = "by the addresses" if by_write is None else "a write to one shows in the other"
-        if step.aliases and not seen:
-            how = how.replace("shows", "does not show")
-            return f"{self.label} says that it shares memory, but copies: {how} ({trial})"
+        shares = by_address if by_write is None else by_write
+        evidence = "by the addresses" if by_write is None else "a write to one shows in the other"
+        if step.aliases and not shares:
+            evidence = evidence.replace("shows", "does not show")
+            return f"{self.label} says that it shares memory, but copies: {evidence} ({trial})"
         if not step.aliases and (by_address or by_write):
-            how = "by the addresses" if not by_write else how
-            return f"{self.label} says that it copies, but shares memory: {how} ({trial})"
-        if by_address is not None and by_address != seen:
+            evidence = "by the addresses" if not by_write else evidence
+            return f"{self.label} says that it copies, but shares memory: {evidence} ({trial})"
+        if by_address is not None and by_address != shares:
             names = f"{step.before.format} and {step.after.format}"
             return (
-                f"{names} do not tell the addresses at which {self.label} lets them share ({trial})"
+                f"{names} do not report the addresses at which {self.label} lets them share "
+                f"({trial})"
             )
         return ""
 
 
-def _mostly_same(found: Array, wanted: Array) -> bool:
-    if found.shape != wanted.shape:
+def _mostly_same(array: Array, truth: Array) -> bool:
+    if array.shape != truth.shape:
         return False
-    differ = sum(not same(a, b) for a, b in zip(found.ravel(), wanted.ravel(), strict=True))
-    return differ <= max(1, found.size // 2)
+    differing = sum(not same(a, b) for a, b in zip(array.ravel(), truth.ravel(), strict=True))
+    return differing <= max(1, array.size // 2)
 
 
-def _near(found: Array, wanted: Array) -> bool:
+def _close(array: Array, truth: Array) -> bool:
     import numpy as np
 
-    if found.shape != wanted.shape or found.dtype.kind not in "fc":
+    if array.shape != truth.shape or array.dtype.kind not in "fc":
         return False
-    return bool(np.allclose(found.astype("c16"), wanted.astype("c16"), 1e-2, 1e-6))
+    return bool(np.allclose(array.astype("c16"), truth.astype("c16"), 1e-2, 1e-6))
 
 
-def _difference(found: Array, wanted: Array) -> str:
-    """Say in what way two arrays differ."""
+def _difference(array: Array, truth: Array) -> str:
+    """Say in what way an array differs from what it should be."""
     import numpy as np
 
-    if found.shape != wanted.shape:
-        turned = found.ndim > 1 and same(found.T, wanted)
-        return f"the transpose, of shape {found.shape}" if turned else f"the shape {found.shape}"
+    if array.shape != truth.shape:
+        is_transposed = array.ndim > 1 and same(array.T, truth)
+        return f"the {'transpose, of ' if is_transposed else ''}shape {array.shape}"
     try:
-        if same(np.sort(found, None), np.sort(wanted, None)):
+        if same(np.sort(array, None), np.sort(truth, None)):
             return "its elements in another order"
-        if _near(found, wanted):
+        if _close(array, truth):
             return "fewer digits than it was given"
     except REFUSALS:  # dtypes that cannot be compared
         pass

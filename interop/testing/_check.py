@@ -8,7 +8,7 @@ from types import ModuleType
 
 from ._report import Finding, Report
 from ._session import Session
-from ._subject import Bench, found
+from ._subject import Bench, subjects_of
 
 __all__ = ["check"]
 
@@ -18,7 +18,7 @@ def check(
 ) -> Report:
     """Try everything that a plugin promises.
 
-    It runs in processes of its own, so that a conversion that ends the process is a finding.
+    It runs in processes of its own, so that a conversion that crashes is a finding.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def check(
     Returns
     -------
     Report
-        Prints as text; its `ok` tells whether nothing failed.
+        It prints as text; its `ok` tells whether nothing failed.
 
     Raises
     ------
@@ -44,13 +44,13 @@ def check(
     >>> report = check("python")
     >>> report.ok
     True
-    >>> [one.check for one in report.findings if one.conversion == "plugin python"]
+    >>> [finding.check for finding in report.findings if finding.conversion == "plugin python"]
     ['loading', 'imports', 'absence']
     """
     start = perf_counter()
     work = [
         (subject, number, promise)
-        for subject in found(plugin)
+        for subject in subjects_of(plugin)
         for number, promise in enumerate(Bench(subject).promises())
     ]
     findings: list[Finding] = []

@@ -5,27 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
-from interop._calibration.sample import NoSample, Wanted
-from interop._execution.runner import Halt
+from interop._calibration.sample import REFUSALS, NoSample, Recipe, not_installed, preferred
+from interop._model.conversion import Conversion
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.effect import COPYING, EFFECTS
-from interop._model.format import Format, itself
+from interop._model.format import Components, Format, Parts, itself
 from interop._model.spec import MEMORY_TRAITS, Spec
-from interop._registry.installed import importable
+from interop._model.typing import Value
+from interop._planning.plan import StepDeclined
 from interop.errors import Declined, InteropError, RefusedError
 
 from ._memory import Memory
 from ._notes import Notes
 from ._subject import Bench, Promise
 from ._trial import sampled
-from ._truth import REFUSALS, Truth, numbers, same
+from ._truth import Truth, numbers, same
+
+if TYPE_CHECKING:
+    from ._truth import Array
 
 __all__ = ["try_format"]
 
 _SHAPES = ((3, 4), (5,), (), (0,), (2, 3, 4))
-_PREFERRED = ("float32", "float64", "int64", "complex64", "uint8", "bool", "bfloat16")
 #: Dtypes of less than a byte, of which some frameworks put several into one.
 _NARROW = re.compile(r"^(u?int|float)[1-7](_|$)")
 #: Variants whose numbers are not those of the value they were made from.
@@ -41,35 +44,37 @@ def try_format(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str
     promise : Promise
     notes : Notes
     skip : frozenset of str
-        Checks that have ended the process before.
+        Checks that have crashed before.
     """
-    one = promise.format
-    assert one is not None
-    if one.requires and not importable(one.requires):
-        notes.skipped(f"{one.requires} is not installed")
-    elif "cpu" not in one.devices:
-        notes.skipped(f"{one.name} does not live on the host")
+    format_ = promise.format
+    assert format_ is not None
+    if problem := not_installed(format_):
+        notes.skipped(problem)
+    elif "cpu" not in format_.devices:
+        notes.skipped(f"{format_.name} does not live on the host")
     else:
-        _Format(bench, one, notes).run(skip, promise.checks)
+        _Format(bench, format_, notes).run(skip, promise.checks)
 
 
 class _Format:
     """One format under test."""
 
-    def __init__(self, bench: Bench, one: Format, notes: Notes) -> None:
-        self._bench = bench
-        self._one = one
+    def __init__(self, bench: Bench, format_: Format, notes: Notes) -> None:
+        self._interop = bench.interop
+        self._registry = bench.registry
+        self._format = format_
+        self._name = format_.name
         self._notes = notes
-        self._truth = Truth(bench.face)
-        self._memory = Memory(bench.face, self._truth)
+        self._truth = Truth(bench.interop)
+        self._memory = Memory(bench.interop, self._truth)
 
     def run(self, skip: frozenset[str], checks: tuple[str, ...]) -> None:
-        """Try all checks but those that have ended the process."""
+        """Try all checks but those that have crashed."""
         stages: dict[str, Callable[[], None]] = {
             "describe": self._describe,
             "memory": self._addresses,
             "variants": self._variants,
-            "identity": self._identity,
+            "fast_path": self._fast_path,
             "copy": self._copy,
             "components": self._components,
             "fill": self._fill,
@@ -77,306 +82,306 @@ class _Format:
         for check in checks:
             if check in skip:
                 continue
-            self._notes.tell(check, f"it was tried with {self._one.name}")
+            self._notes.tell(check, f"it was tried with {self._name}")
             try:
                 stages[check]()
             except (NoSample, Declined) as reason:
                 self._notes.skipped(reason, check)
             except REFUSALS as error:
-                said = f"{check} of format {self._one.name} fails: {type(error).__name__}: {error}"
-                self._notes.failed(check, said.partition("\n")[0])
+                problem = f"{check} of format {self._name} fails: {type(error).__name__}: {error}"
+                self._notes.failed(check, problem.partition("\n")[0])
 
     def _dtypes(self) -> list[str]:
-        rank = {dtype: place for place, dtype in enumerate(_PREFERRED)}
-        return sorted(self._one.holds("cpu"), key=lambda d: (rank.get(d, len(rank)), d))
+        return preferred(self._format.holds("cpu"))
 
-    def _wanted(self, shape: tuple[int, ...] = (3, 4), **facts: Any) -> Wanted:
-        density = 0.5 if self._one.index_dtypes else 1.0
-        return Wanted(self._one.name, self._dtypes()[0], shape, density=density, **facts)
+    def _recipe(
+        self, shape: tuple[int, ...] = (3, 4), traits: frozenset[str] = frozenset()
+    ) -> Recipe:
+        density = 0.5 if self._format.index_dtypes else 1.0
+        return Recipe(self._name, self._dtypes()[0], shape, traits, density=density)
 
-    def _plain(self) -> tuple[Wanted, Any]:
+    def _plain(self) -> tuple[Recipe, Value]:
         """Return a plain value, of the first shape and dtype of which one can be made."""
-        reason = NoSample(f"{self._one.name} holds nothing on the host")
+        failure = NoSample(f"{self._name} holds nothing on the host")
         for dtype in self._dtypes():
             for shape in _SHAPES:
-                wanted = self._wanted(shape)._replace(dtype=dtype)
+                recipe = self._recipe(shape)._replace(dtype=dtype)
                 try:
-                    return wanted, sampled(self._bench.face, wanted)
-                except NoSample as error:
-                    reason = error
-        raise reason
+                    return recipe, sampled(self._interop, recipe)
+                except NoSample as reason:
+                    failure = reason
+        raise failure
 
     # ------------------------------------------------------------------ describe
 
     def _describe(self) -> None:
-        self._hold_descriptions_against_makers()
+        self._compare_with_makers()
         for shape in _SHAPES:
             for dtype in self._dtypes() if shape == _SHAPES[0] else self._dtypes()[:1]:
-                wanted = self._wanted(shape)._replace(dtype=dtype)
+                recipe = self._recipe(shape)._replace(dtype=dtype)
                 try:
-                    value = sampled(self._bench.face, wanted)
+                    value = sampled(self._interop, recipe)
                 except NoSample as reason:
                     self._notes.skipped(reason, "describe")
                     continue
-                self._notes.judge("describe", self._problem_of_bytes(self._bench.face.spec(value)))
+                self._notes.judge("describe", self._problem_of_bytes(self._interop.spec(value)))
 
     def _problem_of_bytes(self, spec: Spec) -> str:
-        one = self._one
+        format_, element = self._format, spec.element
         # What only its framework can make it may store as it likes.
-        if not one.is_dense or one.forgets or one.sample or spec.element not in DTYPES:
+        is_free = format_.not_recoverable or format_.samples.make
+        if not format_.is_dense or is_free or element not in DTYPES:
             return ""
-        nbytes = prod(spec.shape) * itemsize(spec.element)
-        packed = nbytes > spec.nbytes and _NARROW.search(spec.element or "") is not None
-        if packed or spec.nbytes == nbytes:
+        nbytes = prod(spec.shape) * itemsize(element)
+        is_packed = nbytes > spec.nbytes and _NARROW.search(element or "") is not None
+        if is_packed or spec.nbytes == nbytes:
             return ""
-        return f"describe of format {one.name} says {spec.nbytes} bytes of {spec}, not {nbytes}"
+        return f"describe of format {self._name} says {spec.nbytes} bytes of {spec}, not {nbytes}"
 
-    def _hold_descriptions_against_makers(self) -> None:
-        """Describe what comes straight from a conversion, and read it without being told of it."""
-        one, registry = self._one, self._bench.registry
-        if one.forgets or one.name == self._truth.hub:
+    def _compare_with_makers(self) -> None:
+        """Describe what comes straight from a conversion, and read it without its description."""
+        if self._format.not_recoverable or self._name == self._truth.hub:
             return
         dtype = self._dtypes()[0]
-        for declared in registry.conversions:
-            step = declared.conversion
-            plain = not (step.requires or step.changes or step.bits)
-            if not plain or (step.source, step.target) != (self._truth.hub, one.name):
+        for declared in self._registry.conversions:
+            conversion = declared.conversion
+            if not self._is_maker(conversion, dtype):
                 continue
-            if step.dtypes is not None and dtype not in step.dtypes:
-                continue
-            ndims = one.ndims if step.ndims is None else step.ndims
+            ndims = self._format.ndims if conversion.ndims is None else conversion.ndims
             axes = 2 if ndims is None or 2 in ndims else min(ndims)
-            truth = numbers(Wanted(one.name, dtype, (3, 4, 2)[:axes], full=True))
+            truth = numbers(Recipe(self._name, dtype, (3, 4, 2)[:axes], full=True))
             try:
-                value = step.function(truth)
-            except REFUSALS:  # which is found out where it is tried
+                value = conversion.function(truth)
+            except REFUSALS:  # which is found out where the conversion is tried
                 continue
-            self._judge_description(value, truth, dtype, step.label)
+            self._judge_description(value, truth, dtype, conversion.label)
 
-    def _judge_description(self, value: Any, truth: Any, dtype: str, maker: str) -> None:
-        spec = registry_spec(self._bench, value)
-        wanted = (self._one.name, dtype, "cpu", truth.shape)
-        if isinstance(spec, Spec) and (spec.format, spec.dtype, spec.device, spec.shape) == wanted:
+    def _is_maker(self, conversion: Conversion, dtype: str) -> bool:
+        """Tell whether a conversion makes this format of plain arrays of a dtype."""
+        is_plain = not (conversion.requires or conversion.changes or conversion.result.bits)
+        return (
+            is_plain
+            and (conversion.source, conversion.target) == (self._truth.hub, self._name)
+            and (conversion.dtypes is None or dtype in conversion.dtypes)
+        )
+
+    def _judge_description(self, value: Value, truth: Array, dtype: str, maker: str) -> None:
+        name, shape = self._name, truth.shape
+        spec = self._spec_or_error(value)
+        facts = (name, dtype, "cpu", shape)
+        if isinstance(spec, Spec) and (spec.format, spec.dtype, spec.device, spec.shape) == facts:
             return
-        for array in self._truth.other_readings(value, self._one):
+        for array in self._truth.other_readings(value, self._format):
             if array.dtype == truth.dtype and same(array, truth):
-                name, dtype, device, shape = wanted
                 self._notes.failed(
                     "describe",
-                    f"describe of format {self._one.name} says {spec} of what {maker} made and "
-                    f"what reads back as {name} {dtype} {shape} on {device}",
+                    f"describe of format {name} says {spec} of what {maker} made, which reads back "
+                    f"as {name} {dtype} {shape} on cpu",
                 )
+
+    def _spec_or_error(self, value: Value) -> Spec | InteropError:
+        try:
+            return self._interop.spec(value)
+        except InteropError as error:
+            return error
 
     # ------------------------------------------------------------------ memory
 
     def _addresses(self) -> None:
-        one = self._one
-        assert one.memory is not None
+        assert self._format.memory is not None
         _, value = self._plain()
         problem = self._memory.problem_of_addresses(value)
-        extents = one.memory(value)
-        spec = self._bench.face.spec(value)
-        length = sum(nbytes for _, nbytes in extents)
+        extents = self._format.memory(value)
+        spec = self._interop.spec(value)
         if not extents and not problem:
-            self._notes.skipped(f"{one.name} tells no address of {spec}", "memory")
+            self._notes.skipped(f"{self._name} reports no address of {spec}", "memory")
             return
-        if problem:
-            pass
-        elif one.is_dense and length < spec.nbytes:
-            problem = f"memory of format {one.name} tells {length} of the {spec.nbytes} bytes"
+        length = sum(nbytes for _, nbytes in extents)
+        if not problem and self._format.is_dense and length < spec.nbytes:
+            problem = f"memory of format {self._name} reports {length} of the {spec.nbytes} bytes"
         self._notes.judge("memory", problem)
 
     # ------------------------------------------------------------------ variants
 
     def _variants(self) -> None:
-        for trait in self._one.variants:
+        for trait in self._format.samples.variants:
             self._variant(trait)
 
     def _variant(self, trait: str) -> None:
-        face = self._bench.face
-        reason: object = ""
+        failure: NoSample | None = None
         for dtype in self._dtypes():
             for shape in ((4, 4), (6,)):
-                wanted = self._wanted(shape, traits=frozenset({trait}))._replace(dtype=dtype)
+                recipe = self._recipe(shape, frozenset({trait}))._replace(dtype=dtype)
                 try:
-                    value = sampled(face, wanted)
-                except NoSample as error:
-                    reason = reason or error
-                    if self._one.describe is not None and "lacks" in str(error):
-                        said = f"describe of format {self._one.name} does not say that a value is"
-                        self._notes.failed("variants", f"{said} {trait!r}, which it was made to be")
+                    value = sampled(self._interop, recipe)
+                except NoSample as reason:
+                    failure = failure or reason
+                    if self._format.describe is not None and "lacks" in str(reason):
+                        problem = f"describe of format {self._name} does not say that a value is"
+                        self._notes.failed("variants", f"{problem} {trait!r}, although it is")
                     continue
-                self._notes.judge("variants", self._problem_of_variant(trait, wanted, value))
+                self._notes.judge("variants", self._problem_of_variant(trait, recipe, value))
                 return
-        self._notes.skipped(reason, "variants")
+        self._notes.skipped(failure or "it holds nothing on the host", "variants")
 
-    def _problem_of_variant(self, trait: str, wanted: Wanted, value: Any) -> str:
-        if trait in _OTHER_NUMBERS or self._one.layout == "affine":
+    def _problem_of_variant(self, trait: str, recipe: Recipe, value: Value) -> str:
+        if trait in _OTHER_NUMBERS or self._format.layout == "affine":
             return ""
         reading = self._truth.read(value)
         # Whether a conversion reads it well is found out where that is tried.
-        if reading is None or reading.by or same(reading.array, numbers(wanted)):
+        if reading is None or reading.by or same(reading.array, numbers(recipe)):
             return ""
-        return f"a value of {self._one.name} that is {trait!r} holds other numbers"
+        return f"a value of {self._name} that is {trait!r} holds other numbers"
 
-    # ------------------------------------------------------------------ identity and copy
+    # ------------------------------------------------------------------ fast path and copy
 
-    def _identity(self) -> None:
-        one = self._one
-        assert one.identity is not None
-        kind = one.types[0] if one.types else ""
-        odd = [frozenset[str](), *(frozenset({trait}) for trait in one.variants)]
-        for traits in odd:
-            wanted = self._wanted((4, 4))._replace(traits=traits)
+    def _fast_path(self) -> None:
+        """Ask the fast path for finished values, and for odd ones."""
+        format_ = self._format
+        assert format_.fast_path is not None
+        first = format_._replace(types=(format_.types[0] if format_.types else "",))
+        for traits in (frozenset[str](), *map(_single, format_.samples.variants)):
             try:
-                value = sampled(self._bench.face, wanted)
+                value = sampled(self._interop, self._recipe((4, 4), traits))
             except NoSample as reason:
-                self._notes.skipped(reason, "identity")
+                self._notes.skipped(reason, "fast_path")
                 continue
-            if not self._bench.registry.is_plain(type(value), one._replace(types=(kind,))):
+            if not self._registry.is_plain(type(value), first):
                 continue
-            spec = self._bench.face.spec(value)
-            kept = one.identity(value)
-            finished = spec.format == one.name and spec.traits <= one.carries
+            spec = self._interop.spec(value)
+            result = format_.fast_path(value)
+            is_finished = spec.format == self._name and spec.traits <= format_.carries
             problem = ""
-            if kept is not NotImplemented and kept is not value:
-                problem = f"identity of format {one.name} does not return {spec} itself"
-            elif kept is value and not finished:
-                problem = f"identity of format {one.name} keeps {spec}, which is not finished"
-            self._notes.judge("identity", problem)
+            if result is not NotImplemented and result is not value:
+                problem = f"the fast path of format {self._name} does not return {spec} itself"
+            elif result is value and not is_finished:
+                problem = (
+                    f"the fast path of format {self._name} keeps {spec}, which is not finished"
+                )
+            self._notes.judge("fast_path", problem)
 
     def _copy(self) -> None:
         """Ask for a value as it is, and for a copy of it."""
-        face, one = self._bench.face, self._one
+        interop, name = self._interop, self._name
         _, value = self._plain()
         try:
             for copy in (None, False):
-                if face.convert(value, one.name, copy=copy) is not value:
-                    said = f"a value of {one.name} is not returned as it is with copy={copy}"
-                    self._notes.failed("copy", said)
-            route = face.plan(value, one.name, copy=True, allow=EFFECTS.keys() - COPYING)
+                if interop.convert(value, name, copy=copy) is not value:
+                    problem = f"a value of {name} is not returned as it is with copy={copy}"
+                    self._notes.failed("copy", problem)
+            route = interop.plan(value, name, copy=True, allow=EFFECTS.keys() - COPYING)
             copied = route(value)
-        except (RefusedError, Halt) as reason:
+        except (RefusedError, StepDeclined) as reason:
             self._notes.skipped(reason, "copy")
             return
         before, after = self._truth.read(value), self._truth.read(copied)
-        shared = self._memory.pointers_overlap(value, copied)
-        spec = face.spec(copied)
+        shares = self._memory.addresses_overlap(value, copied)
+        spec = interop.spec(copied)
         problem = ""
-        steps = " → ".join(step.label for step in route.steps)
-        if shared and spec.size and not one.forgets:
-            problem = f"copy=True by {steps} gives a value that shares memory with its source"
+        if shares and spec.size and not self._format.not_recoverable:
+            problem = "returns a value that shares memory with its source"
         elif before and after and not same(before.array, after.array):
-            problem = f"copy=True by {steps} gives other numbers"
+            problem = "returns other numbers"
         elif "readonly" in spec.traits:
-            problem = f"copy=True by {steps} gives a value that cannot be written"
-        elif shared is None and before is None:
-            self._notes.skipped(f"{one.name} does not tell where it lies", "copy")
+            problem = "returns a value that cannot be written"
+        elif shares is None and before is None:
+            self._notes.skipped(f"{name} does not tell where its numbers lie", "copy")
             return
-        self._notes.judge("copy", problem)
+        steps = " → ".join(step.label for step in route.steps)
+        self._notes.judge("copy", problem and f"copy=True by {steps} {problem}")
 
     # ------------------------------------------------------------------ components
 
     def _components(self) -> None:
-        one = self._one
-        assert one.unpack is not None
-        assert one.pack is not None
-        wanted, value = self._plain()
-        parts = one.unpack(value)
-        spec = self._bench.face.spec(value)
-        self._notes.judge("components", self._problem_of_parts(parts, spec))
-        whole = one.pack(one.unpack(value))
-        again = self._bench.face.spec(whole)
-        before, after = self._truth.read(value, spec), self._truth.read(whole, again)
+        components, name = self._format.components, self._name
+        assert components is not None
+        recipe, value = self._plain()
+        parts = components.unpack(value)
+        spec = self._interop.spec(value)
+        self._notes.judge("components", self._problem_of_parts(components, parts, spec))
+        packed = components.pack(components.unpack(value))
+        again = self._interop.spec(packed)
+        before, after = self._truth.read(value, spec), self._truth.read(packed, again)
         problem = ""
         if (again.format, again.dtype, again.shape) != (spec.format, spec.dtype, spec.shape):
-            problem = f"{one.name} taken apart and put together is {again}, and was {spec}"
+            problem = f"{name} unpacked and packed again is {again}, and was {spec}"
         elif before and after and not same(before.array, after.array):
-            problem = f"{one.name} taken apart and put together holds other numbers"
+            problem = f"{name} unpacked and packed again holds other numbers"
         self._notes.judge("components", problem)
-        self._hand_over(wanted)
+        self._transfer(recipe)
 
-    def _problem_of_parts(self, parts: Any, spec: Spec) -> str:
-        one, face = self._one, self._bench.face
+    def _problem_of_parts(self, components: Components, parts: Parts, spec: Spec) -> str:
+        unpack = f"unpack of {self._name} gives"
         if parts.shape != spec.shape:
-            return f"unpack of {one.name} gives the shape {parts.shape} for {spec.shape}"
+            return f"{unpack} the shape {parts.shape} for {spec.shape}"
         for role, array in parts.arrays.items():
-            named = one.roles.get(role) or one.roles.get(role.partition("_")[0])
+            field = components.roles.get(role) or components.roles.get(role.partition("_")[0])
             if array is None:
                 continue
-            if named is None:
-                return f"unpack of {one.name} gives the role {role!r}, which it does not declare"
-            got = face.spec(array)
-            dtype = getattr(spec, named) if named in Spec._fields else named
-            if one.layout == "affine" and role != next(iter(one.roles)):
+            if field is None:
+                return f"{unpack} the role {role!r}, which it does not declare"
+            actual = self._interop.spec(array)
+            dtype = getattr(spec, field) if field in Spec._fields else field
+            if components.layout == "affine" and role != next(iter(components.roles)):
                 dtype = None  # parameters are small, and handed over as they are
-            if got.format != one.components:
-                return f"unpack of {one.name} gives {role} as {got.format}, not {one.components}"
-            if dtype is not None and got.dtype != dtype:
-                return f"unpack of {one.name} gives {role} as {got.dtype}, not {dtype}"
-            if not got.traits <= self._bench.registry.formats[got.format].carries | MEMORY_TRAITS:
-                return f"unpack of {one.name} gives {role} as {got}"
+            if actual.format != components.format:
+                return f"{unpack} {role} as {actual.format}, not {components.format}"
+            if dtype is not None and actual.dtype != dtype:
+                return f"{unpack} {role} as {actual.dtype}, not {dtype}"
+            if not actual.traits <= self._registry.formats[actual.format].carries | MEMORY_TRAITS:
+                return f"{unpack} {role} as {actual}"
         return ""
 
-    def _hand_over(self, wanted: Wanted) -> None:
+    def _transfer(self, recipe: Recipe) -> None:
         """Convert to every format of the same layout, and back."""
-        face, one = self._bench.face, self._one
-        for other in list(self._bench.registry.formats.values()):
-            alike = other.layout == one.layout and other is not one and "cpu" in other.devices
-            if not alike or (other.requires and not importable(other.requires)):
+        for other in list(self._registry.formats.values()):
+            is_alike = other.layout == self._format.layout and other is not self._format
+            if not is_alike or "cpu" not in other.devices or not_installed(other):
                 continue
-            value = sampled(face, wanted)
+            value = sampled(self._interop, recipe)
             before = self._truth.read(value)
             try:
-                route = face.plan(value, other.name)
+                route = self._interop.plan(value, other.name)
                 result = route(value)
-                back = face.convert(result, one.name)
+                back = self._interop.convert(result, self._name)
             except RefusedError:
                 continue
             except InteropError as error:
-                said = f"{one.name} fails on its way to {other.name}, or back: {error}"
-                self._notes.failed("components", said.partition("\n")[0])
+                problem = f"{self._name} fails on its way to {other.name}, or back: {error}"
+                self._notes.failed("components", problem.partition("\n")[0])
                 continue
             after, again = self._truth.read(result), self._truth.read(back)
-            steps = " → ".join(step.label for step in route.steps)
             problem = ""
             if before and after and not same(before.array, after.array):
-                problem = f"{steps} gives other numbers than it was given"
+                steps = " → ".join(step.label for step in route.steps)
+                problem = f"{steps} returns other numbers than it was given"
             elif before and again and not same(before.array, again.array):
-                problem = f"{other.name} to {one.name} gives other numbers than it was given"
+                problem = f"{other.name} to {self._name} gives other numbers than it was given"
             self._notes.judge("components", problem)
 
     # ------------------------------------------------------------------ fill
 
     def _fill(self) -> None:
-        one, face = self._one, self._bench.face
-        assert one.fill is not None
-        wanted, value = self._plain()
-        place = self._writable(sampled(face, wanted._replace(seed=1)))
-        one.fill(place, value)
-        before, after = self._truth.read(value), self._truth.read(place)
-        problem = ""
+        assert self._format.fill is not None
+        recipe, value = self._plain()
+        out = self._writable(sampled(self._interop, recipe._replace(seed=1)))
+        self._format.fill(out, value)
+        before, after = self._truth.read(value), self._truth.read(out)
         if before is None or after is None:
-            self._notes.skipped(f"the numbers of {one.name} cannot be read", "fill")
+            self._notes.skipped(f"the numbers of {self._name} cannot be read", "fill")
             return
-        if not same(before.array, after.array):
-            problem = f"fill of format {one.name} writes other numbers than it was given"
-        self._notes.judge("fill", problem)
+        problem = f"fill of format {self._name} writes other numbers than it was given"
+        self._notes.judge("fill", "" if same(before.array, after.array) else problem)
 
-    def _writable(self, place: Any) -> Any:
-        """Return a place that ``out=`` may be, or else a variant of it that may."""
-        face = self._bench.face
-        for made in (itself, *self._one.variants.values()):
-            found = made(place)
-            if not face.spec(found).traits & {"readonly", "immutable"}:
-                return found
-        msg = f"no value of {self._one.name} that can be made may be written into"
+    def _writable(self, value: Value) -> Value:
+        """Return a value that ``out=`` may be, or else a variant of it that may."""
+        for variant in (itself, *self._format.samples.variants.values()):
+            out = variant(value)
+            if not self._interop.spec(out).traits & {"readonly", "immutable"}:
+                return out
+        msg = f"no value of {self._name} that can be made may be written into"
         raise NoSample(msg)
 
 
-def registry_spec(bench: Bench, value: Any) -> Spec | InteropError:
-    """Return how a value is described, or what is said instead."""
-    try:
-        return bench.face.spec(value)
-    except InteropError as error:
-        return error
+def _single(trait: str) -> frozenset[str]:
+    return frozenset({trait})

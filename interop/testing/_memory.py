@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import gc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from interop._execution.trace import shares_memory
 from interop._model.spec import Spec
+from interop._model.typing import Value
 from interop.errors import Declined
 
 from ._truth import Truth, same
@@ -15,8 +16,11 @@ from ._truth import Truth, same
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
+    from ._truth import Array
+
 __all__ = ["Memory", "overwrite_freed"]
 
+#: Addresses of blocks of memory, and their lengths in bytes.
 _Extents = tuple[tuple[int, int], ...]
 
 
@@ -25,55 +29,57 @@ class Memory:
 
     Parameters
     ----------
-    face : Interop
+    interop : Interop
     truth : Truth
     """
 
-    def __init__(self, face: Interop, truth: Truth) -> None:
-        self._face = face
-        self._registry = face._loaded()
+    def __init__(self, interop: Interop, truth: Truth) -> None:
+        self._interop = interop
+        self._registry = interop._loaded()
         self._truth = truth
 
-    def extents(self, value: Any, spec: Spec) -> _Extents | None:
-        """Return where the numbers of a value lie on the host, or None if nobody tells."""
-        one = self._registry.formats[spec.format]
-        if spec.device != "cpu" or one.forgets:
+    def extents(self, value: Value, spec: Spec) -> _Extents | None:
+        """Return where the numbers of a value lie on the host, or None if nothing tells."""
+        format_ = self._registry.formats[spec.format]
+        if spec.device != "cpu" or format_.not_recoverable:
             return None
-        if one.name == self._truth.hub:
-            return _of_array(value)
-        if one.unpack is not None and one.roles:
-            role = next(iter(one.roles))
+        if format_.name == self._truth.hub:
+            return _extents(value)
+        components = format_.components
+        if components is not None and components.roles:
+            role = next(iter(components.roles))
             try:
-                values = one.unpack(value).arrays.get(role)
+                numbers = components.unpack(value).arrays.get(role)
             except Declined:
                 return None
-            if values is None or role in one.unstacks:
+            if numbers is None or role in components.unpack_copies:
                 return None
-            return self.extents(values, self._face.spec(values))
+            return self.extents(numbers, self._interop.spec(numbers))
         # Among the addresses of other sparse arrays are those of indices, which had better stay.
-        return None if one.memory is None or one.index_dtypes else one.memory(value)
+        memory = None if format_.index_dtypes else format_.memory
+        return None if memory is None else memory(value)
 
-    def pointers_overlap(self, source: Any, result: Any) -> bool | None:
-        """Tell whether two values overlap by the addresses that their formats tell, if they do."""
+    def addresses_overlap(self, source: Value, result: Value) -> bool | None:
+        """Tell whether two values overlap by the addresses of their formats; None if unknown."""
         for value in (source, result):
-            spec = self._face.spec(value)
+            spec = self._interop.spec(value)
             memory = self._registry.formats[spec.format].memory
             if memory is not None and spec.size and not memory(value):
                 return None
         return shares_memory(self._registry, source, result)
 
-    def numbers_overlap(self, source: Any, result: Any) -> bool:
+    def numbers_overlap(self, source: Value, result: Value) -> bool:
         """Tell whether the numbers of two values overlap, whatever their indices do."""
-        one, other = (self.extents(v, self._face.spec(v)) or () for v in (source, result))
-        return any(a < b + m and b < a + n for a, n in one for b, m in other if n and m)
+        pair = [self.extents(value, self._interop.spec(value)) or () for value in (source, result)]
+        return any(a < b + m and b < a + n for a, n in pair[0] for b, m in pair[1] if n and m)
 
-    def is_written_through(self, source: Any, result: Any) -> bool | None:
-        """Tell whether a write into the memory of one shows in the other; None if none is known.
+    def is_written_through(self, source: Value, result: Value) -> bool | None:
+        """Tell whether a write into the memory of one value shows in the other; None if unknown.
 
         The values are of no use afterwards.
         """
-        for one, other in ((source, result), (result, source)):
-            extents = self.extents(one, self._face.spec(one))
+        for written, other in ((source, result), (result, source)):
+            extents = self.extents(written, self._interop.spec(written))
             if not extents or not all(address > 0 < length for address, length in extents):
                 continue
             before = self._truth.read(other)
@@ -85,41 +91,41 @@ class Memory:
             return after is None or not same(before.array, after.array)
         return None
 
-    def problem_of_addresses(self, value: Any) -> str:
-        """Say so if the addresses that a format tells are not where a value's numbers lie."""
-        spec = self._face.spec(value)
-        one = self._registry.formats[spec.format]
-        if one.memory is None or one.name == self._truth.hub or spec.device != "cpu":
+    def problem_of_addresses(self, value: Value) -> str:
+        """Say so if a value's numbers do not lie at the addresses that its format reports."""
+        spec = self._interop.spec(value)
+        format_ = self._registry.formats[spec.format]
+        name, memory = format_.name, format_.memory
+        if memory is None or name == self._truth.hub or spec.device != "cpu":
             return ""
-        if one.memory(value) != one.memory(value):
-            return f"memory of format {one.name} gives other addresses every time"
-        extents = self.extents(value, spec)
-        if any(address <= 0 < length for address, length in extents or ()):
-            return f"memory of format {one.name} tells an address where nothing can lie"
-        reader = self._truth.indirect(value, spec)
-        if not any(length for _, length in extents or ()) or reader is None:
+        if memory(value) != memory(value):
+            return f"memory of format {name} reports other addresses every time"
+        extents = self.extents(value, spec) or ()
+        if any(address <= 0 < length for address, length in extents):
+            return f"memory of format {name} reports an address where nothing can lie"
+        read = self._truth.indirect(value, spec)
+        if read is None or not any(length for _, length in extents):
             return ""
-        assert extents
-        before = reader()
+        before = read()
         _flip(extents)
-        after = reader()
+        after = read()
         _flip(extents)
         if before is not None and after is not None and before.tobytes() == after.tobytes():
-            return f"memory of format {one.name} tells addresses where its numbers are not"
+            return f"memory of format {name} reports addresses where its numbers do not lie"
         return ""
 
 
-def _of_array(value: Any) -> _Extents:
+def _extents(array: Array) -> _Extents:
     import numpy as np
 
-    if isinstance(value, np.generic) or not value.size:
+    if isinstance(array, np.generic) or not array.size:
         return ()
-    low, high = np.lib.array_utils.byte_bounds(value)
+    low, high = np.lib.array_utils.byte_bounds(array)
     return ((int(low), int(high - low)),)
 
 
 def _flip(extents: _Extents) -> None:
-    """Change the lowest bit of every byte; twice is as it was."""
+    """Change the lowest bit of every byte; to do it twice restores them."""
     for address, length in extents:
         memory = (ctypes.c_ubyte * length).from_address(address)
         view = memoryview(memory).cast("B")
@@ -127,13 +133,16 @@ def _flip(extents: _Extents) -> None:
         view[:] = number.to_bytes(length, "little")
 
 
-def overwrite_freed(nbytes: int) -> list[Any]:
-    """Collect what is unreachable, and fill memory of a size that was just freed with rubbish."""
+def overwrite_freed(nbytes: int) -> list[object]:
+    """Collect what is unreachable, and fill memory of a size that was just freed.
+
+    The memory stays filled for as long as the result is kept.
+    """
     import numpy as np
 
     gc.collect(1)  # what this trial has made is young
-    rubbish: list[Any] = []
-    for near in (nbytes, nbytes + 16, nbytes + 64):
-        rubbish += [np.full(near, 0x5B, "u1") for _ in range(16)]
-        rubbish += [bytearray(b"\x5b" * near) for _ in range(16)]
-    return rubbish
+    filler: list[object] = []
+    for size in (nbytes, nbytes + 16, nbytes + 64):
+        filler += [np.full(size, 0x5B, "u1") for _ in range(16)]
+        filler += [bytearray(b"\x5b" * size) for _ in range(16)]
+    return filler

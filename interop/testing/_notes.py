@@ -1,4 +1,4 @@
-"""Notes: what is found out about one promise, check by check, while it is tried."""
+"""Notes: what is found out about one promise, check by check, while it is being tried."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ _RANK = {NOT_EXERCISED: 0, PASSED: 1, FAILED: 2}
 
 
 class Notes:
-    """The worst that was found of each check; of like outcomes, what was found first.
+    """The worst outcome of each check; of equal outcomes, the first.
 
     Parameters
     ----------
     checks : iterable of str
     tell : callable
-        ``tell(check, what)`` is called before what could end the process.
+        ``tell(check, activity)`` is to be called before whatever could end the process.
     """
 
     def __init__(self, checks: Iterable[str], tell: Callable[[str, str], None]) -> None:
-        self._found: dict[str, tuple[str, str]] = dict.fromkeys(checks, (NOT_EXERCISED, ""))
+        self._outcomes: dict[str, tuple[str, str]] = dict.fromkeys(checks, (NOT_EXERCISED, ""))
         self.tell = tell
 
     def wants(self, check: str) -> bool:
-        """Tell whether a check is one of this promise, and has not failed already."""
-        return check in self._found and self._found[check][0] != FAILED
+        """Tell whether a check belongs to this promise and has not failed yet."""
+        return check in self._outcomes and self._outcomes[check][0] != FAILED
 
     def passed(self, *checks: str) -> None:
-        """Note that what was promised is so."""
+        """Note promises that are kept."""
         for check in checks:
             self._note(check, PASSED, "")
 
@@ -39,35 +39,35 @@ class Notes:
         self._note(check, FAILED, reason)
 
     def skipped(self, reason: object, *checks: str) -> None:
-        """Note why something could not be tried."""
-        for check in checks or self._found:
+        """Note why some checks, or all of them, could not be tried."""
+        for check in checks or self._outcomes:
             self._note(check, NOT_EXERCISED, _sentence(reason))
 
     def judge(self, check: str, problem: str) -> bool:
-        """Note a failure if there is a problem, else that the promise is kept."""
+        """Note a failure if there is a problem, or else that the promise is kept."""
         self._note(check, FAILED if problem else PASSED, problem)
         return not problem
 
     def _note(self, check: str, outcome: str, reason: str) -> None:
-        if check not in self._found:
+        if check not in self._outcomes:
             return
-        before, said = self._found[check]
-        if _RANK[outcome] > _RANK[before] or (outcome == before and not said):
-            self._found[check] = outcome, reason
+        earlier, earlier_reason = self._outcomes[check]
+        if _RANK[outcome] > _RANK[earlier] or (outcome == earlier and not earlier_reason):
+            self._outcomes[check] = outcome, reason
 
     def findings(self, plugin: str, name: str) -> list[Finding]:
-        """Return what was found."""
+        """Return the findings."""
         return [
-            Finding(plugin, name, check, outcome, reason or _unsaid(outcome))
-            for check, (outcome, reason) in self._found.items()
+            Finding(plugin, name, check, outcome, reason or _default_reason(outcome))
+            for check, (outcome, reason) in self._outcomes.items()
         ]
 
 
-def _unsaid(outcome: str) -> str:
+def _default_reason(outcome: str) -> str:
     return "there was nothing to try it on" if outcome == NOT_EXERCISED else ""
 
 
 def _sentence(reason: object) -> str:
-    """Return the first line of what was said."""
+    """Return the first line of a reason."""
     lines = str(reason).strip().splitlines()
     return lines[0] if lines else type(reason).__name__

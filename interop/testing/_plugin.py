@@ -1,67 +1,24 @@
-"""The plugin as a whole: that it loads, what that imports, and what happens where things lack."""
+"""The plugin as a whole: that it loads, what it imports, and what happens without its frameworks."""
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
+from collections.abc import Iterable
+from typing import Any
 
+from interop._model.format import Format
 from interop._registry.installed import importable
+from interop.errors import NotInstalledError, RefusedError
 
 from ._notes import Notes
-from ._subject import Bench, Promise
+from ._process import Say, Worker, WorkerEnded
+from ._subject import Bench, Promise, Subject, load_module
+from ._truth import hub
 
-__all__ = ["try_plugin"]
+__all__ = ["say_imports", "say_problems_without", "try_plugin"]
 
+#: Seconds for a process that loads the plugin.
 _PATIENCE = 120.0
-
-#: Run in a process of its own, where nothing is imported yet.
-_IMPORTS = """
-import json, sys
-path, subject, watched = json.loads(sys.argv[1])
-sys.path[:] = path
-from interop.testing._subject import Subject, loaded
-import interop.plugin
-before = set(sys.modules)
-module = loaded(Subject(*subject))
-hooks = ("interop_formats", "interop_conversions", "interop_dtypes")
-for hook in hooks:
-    if hasattr(module, hook):
-        list(getattr(module, hook)())
-print(json.dumps(sorted((set(sys.modules) - before) & set(watched))))
-"""
-
-#: Run where the modules that formats require are not to be found.
-_ABSENCE = """
-import json, sys
-path, subject, missing = json.loads(sys.argv[1])
-sys.path[:] = path
-class Nothing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in missing:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Nothing())
-from interop.testing._subject import Bench, Subject
-from interop.errors import NotInstalledError, RefusedError
-bench = Bench(Subject(*subject))
-said = []
-if bench.problem:
-    said.append(f"the plugin does not load: {bench.problem}")
-for one in [] if bench.problem else bench.formats():
-    if one.requires.partition(".")[0] not in missing:
-        continue
-    if not one.install:
-        said.append(f"format {one.name} requires {one.requires} and has no line that installs it")
-    try:
-        bench.face.convert([1.0], one.name)
-    except (NotInstalledError, RefusedError):
-        continue
-    except Exception as error:
-        said.append(f"converting to {one.name} raises {type(error).__name__}: {error}")
-    else:
-        said.append(f"format {one.name} requires {one.requires}, and can be made without it")
-print(json.dumps(said))
-"""
 
 
 def try_plugin(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str]) -> None:
@@ -73,60 +30,111 @@ def try_plugin(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str
     promise : Promise
     notes : Notes
     skip : frozenset of str
-        Checks that have ended the process before.
+        Checks that have crashed before.
     """
     if bench.problem:
         notes.failed("loading", f"the plugin does not load: {bench.problem}")
         notes.skipped("the plugin does not load")
         return
     notes.passed("loading")
-    own = bench.subject.module.partition(".")[0]
-    named = {name for one in bench.registry.formats.values() for name in _modules(one)} - {own}
-    problem, imported = _asked(_IMPORTS, bench, sorted(named))
+    package = bench.subject.module.partition(".")[0]
+    formats = bench.registry.formats
+    modules = {name for format_ in formats.values() for name in _modules(format_)} - {package}
+    problem, imported = _in_fresh_process(say_imports.__name__, bench, modules)
     if imported:
-        problem = f"importing {bench.subject.module} imports {', '.join(imported)}"
-        problem += "; import it inside functions"
+        problem = (
+            f"importing {bench.subject.module} imports {', '.join(imported)}; import it inside "
+            "functions"
+        )
     notes.judge("imports", problem)
-    missing = {one.requires.partition(".")[0] for one in bench.formats() if one.requires}
-    # Without these nothing at all can be read, nor the plugin be found.
-    missing -= {own, "", _hub_module(bench)}
-    missing = {name for name in missing if importable(name)}
-    if not missing:
+    required = {_top(format_.requires) for format_ in bench.formats()}
+    # Without these nothing can be read, or the plugin itself cannot be found.
+    required -= {package, "", formats[hub(bench.interop)].requires}
+    required = {name for name in required if importable(name)}
+    if not required:
         notes.skipped("its formats require no module beside its own", "absence")
         return
-    problem, said = _asked(_ABSENCE, bench, sorted(missing))
-    without = f"without {', '.join(sorted(missing))} "
-    notes.judge("absence", problem or (without + said[0] if said else ""))
+    problem, problems = _in_fresh_process(say_problems_without.__name__, bench, required)
+    if problems:
+        problem = f"without {', '.join(sorted(required))} {problems[0]}"
+    notes.judge("absence", problem)
 
 
-def _modules(one: object) -> set[str]:
-    types = {name.partition(":")[0].partition(".")[0] for name in getattr(one, "types", ())}
-    requires = getattr(one, "requires", "").partition(".")[0]
-    standard = sys.stdlib_module_names
-    return {name for name in types | {requires} if name and name not in standard} - {"interop"}
+def _modules(format_: Format) -> set[str]:
+    """Return the packages of a format's framework, by the types and the module that it names."""
+    names = {_top(name) for name in (*format_.types, format_.requires)}
+    return names - {"", "interop", *sys.stdlib_module_names}
 
 
-def _hub_module(bench: Bench) -> str:
-    from ._truth import hub
+def _top(name: str) -> str:
+    """Return the package of a module, or of ``"module:Class"``."""
+    return name.partition(":")[0].partition(".")[0]
 
-    return bench.registry.formats[hub(bench.face)].requires
+
+def _in_fresh_process(function: str, bench: Bench, modules: Iterable[str]) -> tuple[str, list[str]]:
+    """Call a function of this module where nothing is imported; return a problem, and its answer."""
+    with Worker(f"{__name__}:{function}") as worker:
+        worker.send({"subject": bench.subject, "modules": sorted(modules)})
+        try:
+            answer = worker.answer(_PATIENCE)
+            worker.finish(_PATIENCE)
+        except WorkerEnded as end:
+            return f"loading the plugin in a process of its own fails: {end}", []
+    return "", answer
 
 
-def _asked(program: str, bench: Bench, names: list[str]) -> tuple[str, list[str]]:
-    """Run a program in a process of its own; return what went wrong, and what it found."""
-    given = json.dumps([sys.path, list(bench.subject), names])
+# ---------------------------------------------------------------------- in the fresh process
+
+
+def say_imports(question: dict[str, Any], say: Say) -> None:
+    """Load a plugin, ask it for its declarations, and say which of some modules that imported."""
+    before = set(sys.modules)
+    module = load_module(Subject(*question["subject"]))
+    if hasattr(module, "interop_declarations"):
+        list(module.interop_declarations())
+    say(sorted((set(sys.modules) - before) & set(question["modules"])))
+
+
+def say_problems_without(question: dict[str, Any], say: Say) -> None:
+    """Load a plugin where some modules cannot be imported, and say what is wrong with that."""
+    absent = frozenset(question["modules"])
+    sys.meta_path.insert(0, _Absent(absent))
+    bench = Bench(Subject(*question["subject"]))
+    if bench.problem:
+        say([f"the plugin does not load: {bench.problem}"])
+        return
+    formats = [format_ for format_ in bench.formats() if _top(format_.requires) in absent]
+    say([problem for format_ in formats for problem in _problems_without(bench, format_)])
+
+
+class _Absent:
+    """Lets the import system find nothing of some packages.
+
+    Parameters
+    ----------
+    packages : frozenset of str
+    """
+
+    def __init__(self, packages: frozenset[str]) -> None:
+        self._packages = packages
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Refuse a module of these packages; called by the import system."""
+        if _top(name) in self._packages:
+            msg = f"No module named {name!r}"
+            raise ModuleNotFoundError(msg, name=name)
+
+
+def _problems_without(bench: Bench, format_: Format) -> Iterable[str]:
+    """Yield what is wrong with a format whose framework is missing."""
+    name, module = format_.name, format_.requires
+    if not format_.install:
+        yield f"format {name} requires {module} and does not say which command installs it"
     try:
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", program, given],
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"loading the plugin takes longer than {_PATIENCE:.0f} s", []
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        return f"loading the plugin in a process of its own fails: {last}", []
-    found: list[str] = json.loads(done.stdout.strip().splitlines()[-1])
-    return "", found
+        bench.interop.convert([1.0], name)
+    except (NotInstalledError, RefusedError):
+        pass
+    except Exception as error:  # noqa: BLE001 - whatever is raised instead is the finding
+        yield f"converting to {name} raises {type(error).__name__}: {error}"
+    else:
+        yield f"format {name} requires {module}, and can be made without it"

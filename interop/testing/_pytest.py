@@ -1,4 +1,4 @@
-"""The conformance suite as a class of pytest's, which is imported only when it runs."""
+"""The conformance suite as a class of tests; pytest is imported only when they run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._report import FAILED, NOT_EXERCISED, PASSED, Finding
 from ._session import Session
-from ._subject import Bench, Promise, Subject, found
+from ._subject import Bench, Promise, Subject, subjects_of
 
 if TYPE_CHECKING:
     import pytest
@@ -17,17 +17,17 @@ __all__ = ["PluginTests"]
 
 
 class PluginTests:
-    """Everything that a plugin promises, as tests of pytest's: one for each promise.
+    """Everything that a plugin promises, as tests for pytest: one for each check.
 
-    A promise that cannot be tried on this machine is skipped, with the reason.
+    What cannot be tried on this machine is skipped, with the reason.
 
     Attributes
     ----------
     plugin : str or module
         What to test; see :func:`interop.testing.check`.
     expected_failures : mapping of str to str
-        By the names of findings (``"cost of grid → numpy: grid_to_numpy"``), why a promise is known
-        not to be kept. One that is kept after all fails, so that the list stays true.
+        By the names of findings (``"cost of grid → numpy: grid_to_numpy"``), why a promise is not
+        kept. The test of a promise that is kept after all fails, so that the list stays true.
 
     Examples
     --------
@@ -38,20 +38,20 @@ class PluginTests:
     plugin: ClassVar[str | ModuleType] = ""
     expected_failures: ClassVar[Mapping[str, str]] = {}
 
-    # Of one class: its plugins, their promises, and what was found out already.
+    # Each class has its own promises, findings and process.
     _work: ClassVar[dict[str, tuple[Subject, int, Promise]] | None] = None
-    _found: ClassVar[dict[str, list[Finding]]]
+    _findings: ClassVar[dict[str, list[Finding]]]
     _session: ClassVar[Session]
 
-    def __init_subclass__(cls, **words: Any) -> None:
-        super().__init_subclass__(**words)
-        cls._work, cls._found, cls._session = None, {}, Session()
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls._work, cls._findings, cls._session = None, {}, Session()
 
     @classmethod
     def _promises(cls) -> dict[str, tuple[Subject, int, Promise]]:
-        """Return what is promised, by names that tell plugins of one distribution apart."""
+        """Return the promises by names that tell the plugins of one distribution apart."""
         if cls._work is None:
-            subjects = found(cls.plugin)
+            subjects = subjects_of(cls.plugin)
             cls._work = {
                 f"{subject.name}: {promise.name}" if len(subjects) > 1 else promise.name: (
                     subject,
@@ -65,7 +65,7 @@ class PluginTests:
 
     @classmethod
     def pytest_generate_tests(cls, metafunc: pytest.Metafunc) -> None:
-        """Make a test of every promise; called by pytest."""
+        """Make a test of every check; called by pytest."""
         if "promise" not in metafunc.fixturenames:
             return
         pairs = [
@@ -78,28 +78,30 @@ class PluginTests:
 
     @classmethod
     def teardown_class(cls) -> None:
-        """End the process in which promises were tried; called by pytest."""
+        """End the process that has tried the promises; called by pytest."""
         cls._session.close()
 
     def test_promise(self, promise: str, check: str) -> None:
         """What the plugin declares is so."""
         import pytest
 
-        one = self._finding(promise, check)
-        known = self.expected_failures.get(one.name)
-        if one.outcome == NOT_EXERCISED:
-            pytest.skip(f"not exercised: {one.reason}")
-        if one.outcome == FAILED and known is not None:
-            pytest.xfail(f"{known}: {one.reason}")
-        if one.outcome == FAILED:
-            pytest.fail(one.reason, pytrace=False)
-        if known is not None:
-            text = f"{one.name} is expected to fail ({known}), and passes; take it off the list"
+        finding = self._finding(promise, check)
+        excuse = self.expected_failures.get(finding.name)
+        if finding.outcome == NOT_EXERCISED:
+            pytest.skip(f"not exercised: {finding.reason}")
+        if finding.outcome == FAILED and excuse is not None:
+            pytest.xfail(f"{excuse}: {finding.reason}")
+        if finding.outcome == FAILED:
+            pytest.fail(finding.reason, pytrace=False)
+        if excuse is not None:
+            text = (
+                f"{finding.name} was expected to fail ({excuse}) but passes; take it off the list"
+            )
             pytest.fail(text, pytrace=False)
-        assert one.outcome == PASSED
+        assert finding.outcome == PASSED
 
     def test_expected_failures_exist(self) -> None:
-        """Every name among the expected failures is that of a promise."""
+        """Every name among the expected failures is that of a check."""
         names = {
             f"{check} of {promise.name}"
             for _, _, promise in self._promises().values()
@@ -108,7 +110,6 @@ class PluginTests:
         assert set(self.expected_failures) <= names
 
     def _finding(self, promise: str, check: str) -> Finding:
-        found_already = self._found
-        if promise not in found_already:
-            found_already[promise] = self._session.findings(*self._promises()[promise])
-        return next(one for one in found_already[promise] if one.check == check)
+        if promise not in self._findings:
+            self._findings[promise] = self._session.findings(*self._promises()[promise])
+        return next(finding for finding in self._findings[promise] if finding.check == check)

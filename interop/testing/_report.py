@@ -1,4 +1,4 @@
-"""The report: what was found out about a plugin, promise by promise."""
+"""The report: what the suite has found out about a plugin, promise by promise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PASSED, FAILED, NOT_EXERCISED = "passed", "failed", "not exercised"
 
 
 class Finding(NamedTuple):
-    """What became of one promise.
+    """The outcome of one check.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Finding(NamedTuple):
     outcome : str
         ``"passed"``, ``"failed"`` or ``"not exercised"``.
     reason : str
-        One sentence: what is untrue, or why it could not be tried; "" if it passed.
+        What is untrue, or why it could not be tried; "" if it passed.
     """
 
     plugin: str
@@ -37,7 +37,7 @@ class Finding(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Names it in ``expected_failures``: ``"cost of numpy → grid: numpy_to_grid"``."""
+        """Its name in ``expected_failures``: ``"cost of numpy → grid: numpy_to_grid"``."""
         return f"{self.check} of {self.conversion}"
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class Finding(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Everything that was found out. It prints as text.
+    """All findings. It prints as text.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Report(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed, and something passed."""
+        """Whether nothing failed and something passed."""
         return bool(self.of(PASSED)) and not self.failed
 
     @property
@@ -76,7 +76,7 @@ class Report(NamedTuple):
 
     def of(self, outcome: str) -> tuple[Finding, ...]:
         """Return the findings with an outcome."""
-        return tuple(one for one in self.findings if one.outcome == outcome)
+        return tuple(finding for finding in self.findings if finding.outcome == outcome)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain dicts and lists, ready for JSON."""
@@ -85,24 +85,24 @@ class Report(NamedTuple):
             "ok": self.ok,
             "seconds": round(self.seconds, 3),
             "counts": self._counts(),
-            "findings": [one._asdict() for one in self.findings],
+            "findings": [finding._asdict() for finding in self.findings],
         }
 
     def _counts(self) -> dict[str, int]:
-        counted = Counter(one.outcome for one in self.findings)
-        return {outcome: counted[outcome] for outcome in (PASSED, FAILED, NOT_EXERCISED)}
+        counts = Counter(finding.outcome for finding in self.findings)
+        return {outcome: counts[outcome] for outcome in (PASSED, FAILED, NOT_EXERCISED)}
 
     def __str__(self) -> str:
         counts = ", ".join(f"{number} {outcome}" for outcome, number in self._counts().items())
         return "\n".join([f"{self.subject}: {counts}", *self._lines()])
 
     def _lines(self) -> Iterator[str]:
-        for one in self.failed:
-            yield f"FAILED {one.name}: {one.reason}"
+        for finding in self.failed:
+            yield f"FAILED {finding.name}: {finding.reason}"
         # One reason often holds for all checks of many conversions.
         reasons: dict[str, dict[str, None]] = {}
-        for one in self.not_exercised:
-            reasons.setdefault(one.reason, {})[one.conversion] = None
+        for finding in self.not_exercised:
+            reasons.setdefault(finding.reason, {})[finding.conversion] = None
         for reason, conversions in reasons.items():
             yield f"not exercised: {reason}:"
             yield from (f"  {conversion}" for conversion in conversions)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
 from time import process_time
-from typing import Any
+from typing import TYPE_CHECKING
 
-from interop._calibration.sample import NoSample, fitted
+from interop._calibration.sample import REFUSALS, NoSample, Recipe, fitted
 from interop._model.effect import COPYING, EFFECTS
-from interop._planning.step import ResolvedConversion, Step
+from interop._model.typing import Value
+from interop._planning.route import Route
+from interop._planning.step import Step
 from interop.errors import Declined, InteropError, RefusedError
 
 from ._calls import OF_A_CALL, Caller, Refused
 from ._memory import overwrite_freed
 from ._notes import Notes
-from ._pace import judged_cost
+from ._pace import problem_of_cost
 from ._subject import Bench, Promise
-from ._threads import problem_of_threads
+from ._threads import Task, problem_of_threads
 from ._trial import Trial, foreign_traits, main_trial, obstacle, sampled, trials
-from ._truth import REFUSALS, expected, same
+from ._truth import expected, same
+
+if TYPE_CHECKING:
+    from ._truth import Array, Reading
 
 __all__ = ["try_conversion"]
 
@@ -42,64 +47,70 @@ def try_conversion(bench: Bench, promise: Promise, notes: Notes, skip: frozenset
     promise : Promise
     notes : Notes
     skip : frozenset of str
-        Checks that have ended the process before.
+        Checks that have crashed before.
     """
-    edge = promise.edge
-    assert edge is not None
-    problem = obstacle(bench.registry, edge)
-    main = None if problem else main_trial(edge)
+    conversion = promise.conversion
+    assert conversion is not None
+    problem = obstacle(conversion)
+    main = None if problem else main_trial(conversion)
     if main is None:
         notes.skipped(problem or "no format holds what it takes")
         return
-    one = _Conversion(bench, edge, main, notes)
-    one.run(skip)
+    _Stages(bench, Caller(bench.interop, conversion), main, notes).run(skip)
 
 
-class _Conversion:
-    """One conversion under test."""
+class _Stages:
+    """The stages of one conversion under test."""
 
-    def __init__(self, bench: Bench, edge: ResolvedConversion, main: Trial, notes: Notes) -> None:
+    def __init__(self, bench: Bench, caller: Caller, main: Trial, notes: Notes) -> None:
         self._bench = bench
-        self._edge = edge
+        self._interop = bench.interop
+        self._caller = caller
+        self._conversion = caller.conversion
+        self._label = caller.label
         self._main = main
         self._notes = notes
-        self._caller = Caller(bench.face, edge, edge.conversion.label)
-        self._label = edge.conversion.label
 
     def run(self, skip: frozenset[str]) -> None:
-        """Run all stages but those that have ended the process."""
+        """Run all stages but those that have crashed."""
         stages: dict[str, Callable[[], None]] = {
             "lifetime": self._lifetime,
             "copy": self._copy,
             "refusals": self._refusals,
             "threads": self._threads,
-            "shortcut": self._shortcut,
+            "fast_path": self._fast_path,
             "into": self._into,
             "cost": self._cost,
         }
         if not skip & set(OF_A_CALL):
-            start = process_time()
-            for number, trial in enumerate(trials(self._bench.registry, self._edge)):
-                # What compiles for every dtype and shape is not tried with all of them.
-                if number > _ENOUGH and process_time() - start > _BUDGET:
-                    break
-                self._caller.examine(trial, self._notes)
+            self._examine()
         self._main = self._working()
         for check, stage in stages.items():
             if check in skip or not self._notes.wants(check):
                 continue
-            self._notes.tell(check, f"it was tried with {self._main}")
+            self._notes.tell(check, f"{self._label} was tried with {self._main}")
             try:
                 stage()
             except (NoSample, Refused) as reason:
                 self._notes.skipped(reason, check)
             except REFUSALS as error:
-                # What fails at all is for the call to report.
+                # What fails at all is for the examination to report.
                 self._notes.skipped(f"it failed: {error}", check)
+
+    def _examine(self) -> None:
+        start = process_time()
+        for number, trial in enumerate(self._trials()):
+            # What compiles for every dtype and shape is not tried with all of them.
+            if number > _ENOUGH and process_time() - start > _BUDGET:
+                break
+            self._caller.examine(trial, self._notes)
+
+    def _trials(self) -> Iterator[Trial]:
+        return trials(self._bench.registry, self._conversion)
 
     def _working(self) -> Trial:
         """Return the plainest trial that can be made here."""
-        for trial in trials(self._bench.registry, self._edge):
+        for trial in self._trials():
             try:
                 value, step = self._caller.value(trial)
                 self._caller.call(step, value)
@@ -109,59 +120,61 @@ class _Conversion:
         return self._main
 
     def _at(self, shape: tuple[int, ...], seed: int = 0) -> Trial:
-        """Return the main trial at a shape, or what is nearest to it, or with other numbers."""
-        wanted = self._main.wanted._replace(shape=fitted(shape, self._edge), seed=seed)
-        return self._main._replace(wanted=wanted)
+        """Return the main trial at the nearest possible shape, perhaps with other numbers."""
+        shape = fitted(shape, self._conversion)
+        return self._main._replace(recipe=self._main.recipe._replace(shape=shape, seed=seed))
 
     # ------------------------------------------------------------------ lifetime
 
     def _lifetime(self) -> None:
         """Read the result after its source is gone, and the source after the result is."""
         for shape in _MORTAL:
-            for keep in ("result", "source"):
-                problem = self._survives(self._at(shape), keep)
-                if problem is None:
-                    continue
-                if not self._notes.judge("lifetime", problem):
+            for role in ("result", "source"):
+                problem = self._problem_of_lifetime(self._at(shape), role)
+                if problem is not None and not self._notes.judge("lifetime", problem):
                     return
 
-    def _survives(self, trial: Trial, keep: str) -> str | None:
+    def _problem_of_lifetime(self, trial: Trial, role: str) -> str | None:
+        """Say what is wrong with the source, or the result, once the other is gone."""
         pair = self._pair(trial)
         truth = self._caller.truth
-        kept = pair.pop(keep)
-        spec = self._bench.face.spec(kept)
+        survivor = pair.pop(role)
+        spec = self._interop.spec(survivor)
         nbytes = max(spec.nbytes, 1)
-        before = truth.read(kept, spec)
+        before = truth.read(survivor, spec)
         if before is None:
             self._notes.skipped(f"the numbers of {spec} cannot be read", "lifetime")
             return None
-        if before.by and not self._is_read_well(trial, keep, before.array):
-            by = " → ".join(before.by)
-            self._notes.skipped(f"{by} does not read {spec} as it was made", "lifetime")
+        if before.by and not self._is_read_well(trial, role, before.array):
+            readers = " → ".join(before.by)
+            self._notes.skipped(f"{readers} does not read {spec} as it was made", "lifetime")
             return None
         pair.clear()
-        rubbish = overwrite_freed(nbytes)
-        after = truth.read(kept, spec)
-        del rubbish
+        filler = overwrite_freed(nbytes)
+        after = truth.read(survivor, spec)
+        del filler
         if after is not None and same(after.array, before.array):
             return ""
-        other = "source" if keep == "result" else "result"
-        return f"{self._label}'s {keep} changes when its {other} is gone ({trial}): nobody owns it"
+        other = "source" if role == "result" else "result"
+        return (
+            f"{self._label}'s {role} changes when its {other} is gone ({trial}): nothing keeps the "
+            "memory alive"
+        )
 
-    def _is_read_well(self, trial: Trial, keep: str, found: Any) -> bool:
+    def _is_read_well(self, trial: Trial, role: str, array: Array) -> bool:
         """Tell whether those who read a value can be relied on while all of it is alive."""
         pair = self._pair(trial)
-        rubbish = overwrite_freed(found.nbytes)
-        again = self._caller.truth.read(pair[keep])
-        del rubbish
+        filler = overwrite_freed(array.nbytes)
+        again = self._caller.truth.read(pair[role])
+        del filler
         value, step = self._caller.value(trial)
-        truth = self._caller.numbers(trial, value, self._bench.face.spec(value))
+        truth = self._caller.numbers(trial, value, self._interop.spec(value))
         if again is None or truth is None:
             return False
-        wanted, sure = expected(truth, step) if keep == "result" else (truth, None)
-        return same(found, wanted, sure) and same(again.array, wanted, sure)
+        truth, certain = expected(truth, step) if role == "result" else (truth, None)
+        return same(array, truth, certain) and same(again.array, truth, certain)
 
-    def _pair(self, trial: Trial) -> dict[str, Any]:
+    def _pair(self, trial: Trial) -> dict[str, Value]:
         value, step = self._caller.value(trial)
         return {"source": value, "result": self._caller.call(step, value)}
 
@@ -171,189 +184,199 @@ class _Conversion:
         """Convert with copy=True and copy=False, by whatever route that takes."""
         for copy in (True, False):
             value, step = self._caller.value(self._main)
-            words: dict[str, Any] = {"dtype": self._main.to, "device": step.after.device}
             if step.after.carrier or step.before.carrier:
-                self._notes.skipped("bits are carried in the midst of routes only", "copy")
+                self._notes.skipped("bits are only carried in the middle of a route", "copy")
                 return
             try:
-                route = self._bench.face.plan(
-                    value, self._edge.target.name, copy=copy, allow=_ALL - COPYING, **words
+                route = self._interop.plan(
+                    value,
+                    self._conversion.target.name,
+                    dtype=self._main.dtype,
+                    device=step.after.device,
+                    copy=copy,
+                    allow=_ALL - COPYING,
                 )
             except RefusedError:
                 if copy is False:
                     self._notes.passed("copy")
                 continue
-            # Only what this very conversion did is for it to answer.
-            writers = {one.label for one in route.steps if one.writes}
-            if (writers if copy else {one.label for one in route.steps}) != {self._label}:
-                self._notes.skipped(f"no route with copy={copy} consists of it", "copy")
-                continue
-            result = route(value)
-            shared = self._caller.memory.pointers_overlap(value, result)
-            if shared is None or not step.before.size or result is value:
-                continue
-            labels = " → ".join(one.label for one in route.steps)
-            wrong = "shares memory with its source" if copy else "is no view of it"
-            problem = f"copy={copy} by {labels} gives a result that {wrong} ({self._main})"
-            liar = self._caller.memory_liar(self._main) if shared is copy else ""
-            if liar:
-                self._notes.skipped(liar, "copy")
-            elif not self._notes.judge("copy", problem if shared is copy else ""):
+            if not self._judge_copy(value, route, copy=copy):
                 return
+
+    def _judge_copy(self, value: Value, route: Route, *, copy: bool) -> bool:
+        """Note whether a result is a copy, or a view; tell whether to go on."""
+        # Only what this very conversion did is for it to answer.
+        writers = {step.label for step in route.steps if step.writes}
+        if (writers if copy else {step.label for step in route.steps}) != {self._label}:
+            self._notes.skipped(f"no route with copy={copy} consists of it", "copy")
+            return True
+        result = route(value)
+        shares = self._caller.memory.addresses_overlap(value, result)
+        if shares is None or not route.spec.size or result is value:
+            return True
+        if shares is not copy:
+            return self._notes.judge("copy", "")
+        liar = self._caller.memory_liar(self._main)
+        if liar:
+            self._notes.skipped(liar, "copy")
+            return True
+        labels = " → ".join(step.label for step in route.steps)
+        claim = "shares memory with its source" if copy else "is not a view of it"
+        problem = f"copy={copy} by {labels} returns a result that {claim} ({self._main})"
+        return self._notes.judge("copy", problem)
 
     # ------------------------------------------------------------------ what it does not take
 
     def _refusals(self) -> None:
-        """Hold values outside of the declaration against it."""
-        for trial in self._outside():
+        """Compare values outside of the declaration with it."""
+        recipes = self._outside()
+        for recipe in recipes:
             try:
-                value = sampled(self._bench.face, trial.wanted)
+                value = sampled(self._interop, recipe)
             except NoSample as reason:
                 self._notes.skipped(reason, "refusals")
                 continue
-            spec = self._bench.face.spec(value)
-            problem = ""
-            if self._edge.requires <= spec.traits and not trial.wanted.traits:
+            spec = self._interop.spec(value)
+            if self._conversion.requires <= spec.traits and not recipe.traits:
                 continue  # every value has what is required
-            if self._edge.takes_value(spec):
-                problem = f"{self._label} is offered {spec}, which it does not declare to take"
-            self._notes.judge("refusals", problem)
-        if not self._restricts():
+            is_offered = self._conversion.takes_value(spec)
+            problem = f"{self._label} is offered {spec}, which it does not declare to take"
+            self._notes.judge("refusals", problem if is_offered else "")
+        if not recipes:
             self._notes.passed("refusals")
 
-    def _restricts(self) -> bool:
-        return any(True for _ in self._outside())
-
-    def _outside(self) -> list[Trial]:
-        edge, main = self._edge, self._main
-        wanted = main.wanted
-        outside = [
-            wanted._replace(traits=edge.requires | {trait})
-            for trait in foreign_traits(self._bench.registry, edge)
+    def _outside(self) -> list[Recipe]:
+        conversion, recipe = self._conversion, self._main.recipe
+        required = frozenset(conversion.requires)
+        recipes = [
+            recipe._replace(traits=required | {trait})
+            for trait in foreign_traits(self._bench.registry, conversion)
         ]
-        if edge.requires:
-            outside.append(wanted._replace(traits=frozenset()))
-        others = sorted(edge.source.holds(wanted.device) - edge.dtypes)
-        outside += [wanted._replace(dtype=dtype) for dtype in others[:3]]
-        ndims = edge.ndims
+        if required:
+            recipes.append(recipe._replace(traits=frozenset()))
+        others = sorted(conversion.source.holds(recipe.device) - conversion.dtypes)
+        recipes += [recipe._replace(dtype=dtype) for dtype in others[:3]]
+        ndims = conversion.ndims
         if ndims is not None:
-            wrong = next(n for n in count() if n not in ndims)
-            outside.append(wanted._replace(shape=(1,) * wrong))
-        return [main._replace(wanted=one) for one in outside]
+            axes = next(axes for axes in count() if axes not in ndims)
+            recipes.append(recipe._replace(shape=(1,) * axes))
+        return recipes
 
     # ------------------------------------------------------------------ threads
 
     def _threads(self) -> None:
-        pieces = [self._piece(seed) for seed in (1, 2, 3)]
-        self._notes.judge("threads", problem_of_threads(self._label, pieces, self._bench.subject))
+        tasks = [self._task(seed) for seed in (1, 2, 3)]
+        self._notes.judge("threads", problem_of_threads(self._label, tasks, self._bench.subject))
 
-    def _piece(self, seed: int) -> tuple[Callable[[], Any], Callable[[Any], str]]:
-        """Return a call of the conversion, and what tells what is wrong with its result."""
+    def _task(self, seed: int) -> Task:
+        """Return a call of the conversion, and what says what is wrong with its result."""
         trial = self._at((3, 4), seed)
         value, step = self._caller.value(trial)
-        spec = self._bench.face.spec(value)
-        truth = self._caller.numbers(trial, value, spec)
+        truth = self._caller.numbers(trial, value, self._interop.spec(value))
         if truth is None:
-            msg = f"nobody knows the numbers of {trial}"
+            msg = f"nothing tells the numbers of {trial}"
             raise Refused(msg)
-        read, compare = self._caller.truth.read, self._caller.problem_of_numbers
-        alone = compare(read(self._caller.call(step, self._caller.value(trial)[0])), truth, step)
-        if alone:
-            raise Refused(f"with nobody else about, {alone}")
-        return (
-            partial(self._caller.call, step, value),
-            lambda result: compare(read(result), truth, step),
-        )
 
-    # ------------------------------------------------------------------ shortcut and into
+        def problem_of(result: Value) -> str:
+            reading = self._caller.truth.read(result)
+            return self._caller.problem_of_numbers(reading, truth, step)
 
-    def _shortcut(self) -> None:
-        """Hold the shortcut against the planned route, for odd values as well."""
-        registry, face = self._bench.registry, self._bench.face
-        odd = [frozenset[str](), *(frozenset({t}) for t in self._edge.source.variants)]
-        for traits in odd:
-            wanted = self._main.wanted._replace(traits=traits | self._edge.requires)
+        problem = problem_of(self._caller.call(step, self._caller.value(trial)[0]))
+        if problem:
+            msg = f"in a single thread, {problem}"
+            raise Refused(msg)
+        return Task(partial(self._caller.call, step, value), problem_of)
+
+    # ------------------------------------------------------------------ fast path and into
+
+    def _fast_path(self) -> None:
+        """Compare the fast path with the planned route, for odd values as well."""
+        source, required = self._conversion.source, frozenset(self._conversion.requires)
+        for traits in (
+            frozenset[str](),
+            *(frozenset({trait}) for trait in source.samples.variants),
+        ):
+            recipe = self._main.recipe._replace(traits=traits | required)
             try:
-                value = sampled(face, wanted)
+                value = sampled(self._interop, recipe)
             except NoSample as reason:
-                self._notes.skipped(reason, "shortcut")
+                self._notes.skipped(reason, "fast_path")
                 continue
-            if registry.is_plain(type(value), self._edge.source):
-                self._notes.judge("shortcut", self._problem_of_shortcut(wanted, value))
+            if self._bench.registry.is_plain(type(value), source):
+                self._notes.judge("fast_path", self._problem_of_fast_path(recipe, value))
 
-    def _problem_of_shortcut(self, wanted: Any, value: Any) -> str:
-        shortcut, face = self._edge.conversion.shortcut, self._bench.face
-        assert shortcut is not None
-        result = shortcut(value)
+    def _problem_of_fast_path(self, recipe: Recipe, value: Value) -> str:
+        fast_path, interop = self._conversion.conversion.fast_path, self._interop
+        assert fast_path is not None
+        result = fast_path(value)
         if result is NotImplemented:
             return ""
-        trial = Trial(wanted)
-        who = f"the shortcut of {self._label}"
+        trial, name = Trial(recipe), f"the fast path of {self._label}"
         try:
-            route = face.plan(value, self._edge.target.name)
+            route = interop.plan(value, self._conversion.target.name)
         except RefusedError:
-            return f"{who} serves {trial}, for which every route is refused"
-        planned = route(sampled(face, wanted))
-        got, should = face.spec(result), face.spec(planned)
-        if got._replace(traits=got.traits & should.traits) != should or got.traits != should.traits:
-            return f"{who} gives {got} where the route gives {should}"
-        truth = self._caller.truth
-        one, other = truth.read(result), truth.read(planned)
-        if one is not None and other is not None and not same(one.array, other.array):
-            return f"{who} gives other numbers than the route ({trial})"
-        shared = self._caller.memory.pointers_overlap(value, result)
-        views = all(step.aliases for step in route.steps)
-        maybe = any(step.aliases and step.effects & COPYING for step in route.steps)
-        if shared is None or maybe or not got.size or shared is views:
+            return f"{name} serves {trial}, for which every route is refused"
+        planned = route(sampled(interop, recipe))
+        actual, promised = interop.spec(result), interop.spec(planned)
+        if actual != promised:
+            return f"{name} returns {actual} where the route returns {promised}"
+        reading, other = self._caller.truth.read(result), self._caller.truth.read(planned)
+        if reading is not None and other is not None and not same(reading.array, other.array):
+            return f"{name} returns other numbers than the route ({trial})"
+        shares = self._caller.memory.addresses_overlap(value, result)
+        may_share = any(step.aliases and step.effects & COPYING for step in route.steps)
+        if shares is None or may_share or not actual.size or shares is route.aliases:
             return ""
-        does = "shares memory" if shared else "copies"
-        return f"{who} {does} where the route does not ({trial})"
+        return (
+            f"{name} {'shares memory' if shares else 'copies'} where the route does not ({trial})"
+        )
 
     def _into(self) -> None:
-        """Write a result into memory that is there already."""
-        write = self._edge.conversion.into
+        """Write a result into existing memory."""
+        write, trial = self._conversion.conversion.into, self._main
         assert write is not None
-        other, step = self._caller.value(self._at(self._main.wanted.shape, 1))
-        place = self._caller.call(step, other)
-        value, step = self._caller.value(self._main)
-        spec = self._bench.face.spec(value)
-        truth = self._caller.numbers(self._main, value, spec)
+        other, step = self._caller.value(self._at(trial.recipe.shape, 1))
+        out = self._caller.call(step, other)
+        value, step = self._caller.value(trial)
+        truth = self._caller.numbers(trial, value, self._interop.spec(value))
         read = self._caller.truth.read
-        before = read(place)
+        before = read(out)
         try:
-            write(place, value)
+            write(out, value)
         except Declined as reason:
-            after = read(place)
+            after = read(out)
             if before and after and not same(before.array, after.array):
-                msg = f"into of {self._label} declined after it had written ({self._main})"
-                self._notes.failed("into", msg)
+                problem = f"into of {self._label} declined after it had written ({trial})"
+                self._notes.failed("into", problem)
             else:
                 self._notes.skipped(reason, "into")
             return
         except REFUSALS as error:
-            self._notes.failed("into", f"into of {self._label} fails: {error} ({self._main})")
+            self._notes.failed("into", f"into of {self._label} fails: {error} ({trial})")
             return
         if truth is None:
-            self._notes.skipped(f"nobody knows the numbers of {self._main}", "into")
+            self._notes.skipped(f"nothing tells the numbers of {trial}", "into")
             return
-        after = read(place)
-        wanted, sure = expected(truth, step)
+        self._judge_written(read(out), truth, step)
+
+    def _judge_written(self, after: Reading | None, truth: Array, step: Step) -> None:
+        """Note whether the numbers that were written are right."""
+        truth, certain = expected(truth, step)
         if after is None:
             self._notes.skipped(f"the numbers of {step.after} cannot be read", "into")
-        elif same(after.array, wanted, sure):
+        elif same(after.array, truth, certain):
             self._notes.passed("into")
         else:
-            msg = f"into of {self._label} writes other numbers than it was given ({self._main})"
-            self._notes.failed("into", msg)
+            problem = f"into of {self._label} writes other numbers than it was given"
+            self._notes.failed("into", f"{problem} ({self._main})")
 
     # ------------------------------------------------------------------ cost
 
     def _cost(self) -> None:
-        def prepared(shape: tuple[int, ...]) -> tuple[Any, Step]:
+        def prepared(shape: tuple[int, ...]) -> tuple[Value, Step]:
             trial = self._at(shape)
-            density = trial.wanted.density if trial.wanted.density == 1 else 0.05
-            return self._caller.value(
-                trial._replace(wanted=trial.wanted._replace(density=density, full=False))
-            )
+            density = trial.recipe.density if trial.recipe.density == 1 else 0.05
+            recipe = trial.recipe._replace(density=density, full=False)
+            return self._caller.value(trial._replace(recipe=recipe))
 
-        self._notes.judge("cost", judged_cost(self._label, prepared))
+        self._notes.judge("cost", problem_of_cost(self._label, prepared))

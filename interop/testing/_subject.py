@@ -17,47 +17,46 @@ from typing import NamedTuple
 
 from interop._api.interop import Interop
 from interop._model.format import Format
-from interop._planning.step import ResolvedConversion
+from interop._planning.conversion import ResolvedConversion
 from interop._registry.declared import Declared, Provenance
 from interop._registry.discovery import GROUP, enlist
 from interop._registry.registry import Registry
 from interop.errors import PluginError
 
-__all__ = ["CHECKS", "Bench", "Promise", "Subject", "found"]
+__all__ = ["CHECKS", "Bench", "Promise", "Subject", "load_module", "subjects_of"]
 
-#: What is checked, and what each means.
+#: What is checked, and what each check means.
 CHECKS: dict[str, str] = {
-    "loading": "the plugin can be loaded beside all others, and what it declares is well-formed",
-    "imports": "importing it, and asking it for its declarations, imports no framework",
-    "absence": "where a framework is missing it loads, and converting says how to install that",
-    "describe": "specs are those of the values: format, dtype, shape, device and bytes",
-    "memory": "the addresses told are where the numbers lie",
+    "loading": "the plugin loads beside all others, and its declarations are well-formed",
+    "imports": "importing it and reading its declarations imports no framework",
+    "absence": "it loads where a framework is missing, and converting says how to install that",
+    "describe": "specs match the values: format, dtype, shape, device and bytes",
+    "memory": "the numbers lie at the addresses that it reports",
     "variants": "odd values can be made, are described as such, and hold the same numbers",
-    "identity": "the shortcut for values that are finished returns them as they are",
+    "fast_path": "the fast path returns what the planned route does, or leaves the value alone",
     "copy": "copy=True gives memory of its own, and copy=False a view or a refusal",
-    "components": "a value taken apart and put together, or handed over by components, is the same",
+    "components": "a value unpacked and packed again, or rebuilt from its components, is the same",
     "fill": "writing into out= writes the numbers that were given",
     "values": "results hold the numbers that were given, whatever the dtype, shape and layout",
-    "dtype": "results have the dtype that is promised",
-    "shape": "results have the shape that is promised",
-    "device": "results are on the device that is promised",
-    "traits": "what is said to be kept is kept, and what is said to be dropped is gone",
+    "dtype": "results have the promised dtype",
+    "shape": "results have the promised shape",
+    "device": "results are on the promised device",
+    "traits": "traits that it keeps are there, and traits that it drops are gone",
     "effects": "what happens is what is declared: a lost graph or mask, a move, a dense result",
-    "source": "the argument is as it was, even if the conversion declined it",
-    "sharing": "a view shares memory and a copy does not, by addresses and by writing there",
-    "readonly": "what is read-only stays so, and what was copied can be written",
+    "source": "the argument is unchanged, even if the conversion declined it",
+    "sharing": "a view shares memory and a copy does not, by the addresses and by writing",
+    "readonly": "read-only memory stays read-only, and copies can be written",
     "lifetime": "results outlive their sources, and sources their results",
-    "refusals": "what it does not declare to take, it is not offered",
-    "threads": "several threads can call it at once, and results are not used again",
-    "cost": "it takes about as long as is declared, within an order of magnitude or so",
-    "shortcut": "the shortcut does what the planned route does, or leaves it alone",
-    "into": "writing into memory that is there already writes the same numbers",
+    "refusals": "it is not offered what it does not declare to take",
+    "threads": "several threads can call it at once, and it never reuses the memory of a result",
+    "cost": "it takes about as long as declared, within an order of magnitude or so",
+    "into": "writing into existing memory writes the same numbers",
 }
 OF_PLUGIN = ("loading", "imports", "absence")
-OF_FORMAT = ("describe", "memory", "variants", "identity", "copy", "components", "fill")
+OF_FORMAT = ("describe", "memory", "variants", "fast_path", "copy", "components", "fill")
 OF_CONVERSION = (
     "values", "dtype", "shape", "device", "traits", "effects", "source", "sharing", "readonly",
-    "lifetime", "copy", "refusals", "threads", "cost", "shortcut", "into",
+    "lifetime", "copy", "refusals", "threads", "cost", "fast_path", "into",
 )  # fmt: skip
 
 
@@ -90,16 +89,16 @@ class Promise(NamedTuple):
     checks : tuple of str
         The promises it makes.
     format : Format or None
-    edge : ResolvedConversion or None
+    conversion : ResolvedConversion or None
     """
 
     name: str
     checks: tuple[str, ...]
     format: Format | None = None
-    edge: ResolvedConversion | None = None
+    conversion: ResolvedConversion | None = None
 
 
-def found(plugin: str | ModuleType) -> list[Subject]:
+def subjects_of(plugin: str | ModuleType) -> list[Subject]:
     """Return the plugins that a name or a module stands for.
 
     Raises
@@ -110,23 +109,28 @@ def found(plugin: str | ModuleType) -> list[Subject]:
     if isinstance(plugin, ModuleType):
         return [_of_module(plugin.__name__, getattr(plugin, "__file__", None) or "")]
     entries = list(entry_points(group=GROUP))
-    subjects = [_of_entry(one) for one in entries if plugin in (one.name, one.value)]
+    subjects = [_of_entry(entry) for entry in entries if plugin in (entry.name, entry.value)]
     if not subjects:
-        wanted = _normal(plugin)
-        subjects = [_of_entry(one) for one in entries if _normal(_owner(one)) == wanted]
+        distribution = _normalized(plugin)
+        subjects = [
+            _of_entry(entry)
+            for entry in entries
+            if _normalized(_distribution(entry)) == distribution
+        ]
     if subjects:
-        return sorted(subjects, key=lambda one: one.name)
-    if not _importable(plugin):
+        return sorted(subjects, key=lambda subject: subject.name)
+    if not _is_importable(plugin):
         msg = (
-            f"{plugin!r} is neither a plugin's entry point, nor a distribution with one, nor a "
-            "module that can be imported; see interop.plugins() for the names of those installed."
+            f"{plugin!r} is not the name of a plugin's entry point, of a distribution with one, or "
+            "of a module that can be imported; see interop.plugins() for the names of those "
+            "installed."
         )
         raise PluginError(msg)
     return [_of_module(plugin, "")]
 
 
 def _of_entry(entry: EntryPoint) -> Subject:
-    return Subject(entry.name, entry.module, "", _owner(entry))
+    return Subject(entry.name, entry.module, "", _distribution(entry))
 
 
 def _of_module(name: str, file: str) -> Subject:
@@ -134,12 +138,12 @@ def _of_module(name: str, file: str) -> Subject:
         if entry.module == name:
             return _of_entry(entry)
     if name == "__main__":
-        msg = "a program that is run as __main__ cannot be loaded again; pass a module's name."
+        msg = "a program that runs as __main__ cannot be loaded again; pass a module's name."
         raise PluginError(msg)
-    return Subject(name, name, "" if _importable(name) else file)
+    return Subject(name, name, "" if _is_importable(name) else file)
 
 
-def _importable(name: str) -> bool:
+def _is_importable(name: str) -> bool:
     """Tell whether another process can import a module by its name."""
     try:
         return find_spec(name) is not None
@@ -147,11 +151,11 @@ def _importable(name: str) -> bool:
         return False
 
 
-def _owner(entry: EntryPoint) -> str:
+def _distribution(entry: EntryPoint) -> str:
     return entry.dist.metadata["Name"] if entry.dist else ""
 
 
-def _normal(name: str) -> str:
+def _normalized(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -164,7 +168,7 @@ class Bench:
 
     Attributes
     ----------
-    face : Interop
+    interop : Interop
     registry : Registry
     problem : str
         Why it could not be loaded; "" if it was.
@@ -172,21 +176,21 @@ class Bench:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self.face = Interop(costs={})
-        self.registry: Registry = self.face._loaded()
+        self.interop = Interop(costs={})
+        self.registry: Registry = self.interop._loaded()
         self.problem = ""
         if subject.distribution:
-            own = [p for p in self.face.plugins() if p.name == subject.name]
-            mine = [p for p in own if p.distribution == subject.distribution]
-            self.problem = next((p.reason or p.state for p in mine if p.state != "loaded"), "")
+            names = subject.name, subject.distribution
+            for plugin in self.interop.plugins():
+                if (plugin.name, plugin.distribution) == names and plugin.state != "loaded":
+                    self.problem = plugin.reason or plugin.state
         else:
             self._enlist(subject)
 
     def _enlist(self, subject: Subject) -> None:
         origin = Provenance(subject.name, subject.name, "")
         try:
-            module = loaded(subject)
-            formats, conversions = enlist(module, origin, self.registry)
+            formats, conversions = enlist(load_module(subject), origin, self.registry)
             if not formats + conversions:
                 self.problem = "it declares no format and no conversion"
         # Whatever a foreign module raises is a finding about that module.
@@ -195,67 +199,69 @@ class Bench:
 
     def promises(self) -> list[Promise]:
         """Return all that the plugin has promised, in a fixed order."""
-        if self.problem:
-            return [Promise(f"plugin {self.subject.name}", OF_PLUGIN)]
-        promises = [
-            Promise(f"plugin {self.subject.name}", OF_PLUGIN),
-            *(self._of_format(one) for one in self.formats()),
-            *(self._of_edge(edge, name) for name, edge in self._edges()),
-        ]
-        return list(_told_apart(promises))
+        promises = [Promise(f"plugin {self.subject.name}", OF_PLUGIN)]
+        if not self.problem:
+            promises += (self._of_format(format_) for format_ in self.formats())
+            promises += (self._of_conversion(*pair) for pair in self._conversions())
+        return list(_numbered(promises))
 
     def formats(self) -> list[Format]:
         """Return the formats it declares."""
+        provenance = self.registry.provenance
         formats = self.registry.formats.values()
-        return [one for one in formats if self._mine(self.registry.provenance[one.name])]
+        return [format_ for format_ in formats if self._declares(provenance[format_.name])]
 
-    def _mine(self, origin: Provenance) -> bool:
+    def _declares(self, origin: Provenance) -> bool:
+        """Tell whether a declaration is one of this plugin's."""
         subject = self.subject
         return origin.plugin == subject.name and origin.distribution in (
             subject.distribution,
             subject.name,
         )
 
-    def _of_format(self, one: Format) -> Promise:
+    def _of_format(self, format_: Format) -> Promise:
         has = {
-            "describe": one.describe is not None,
-            "memory": one.memory is not None,
-            "variants": bool(one.variants),
-            "identity": one.identity is not None,
-            "components": one.unpack is not None,
-            "fill": one.fill is not None,
-            "copy": one.describe is not None,
+            "describe": format_.describe is not None,
+            "memory": format_.memory is not None,
+            "variants": bool(format_.samples.variants),
+            "fast_path": format_.fast_path is not None,
+            "components": format_.components is not None,
+            "fill": format_.fill is not None,
+            "copy": format_.describe is not None,
         }
-        return Promise(f"format {one.name}", tuple(c for c in OF_FORMAT if has[c]), one)
+        checks = tuple(check for check in OF_FORMAT if has[check])
+        return Promise(f"format {format_.name}", checks, format_)
 
-    def _of_edge(self, edge: ResolvedConversion, name: str) -> Promise:
-        one = edge.conversion
-        lacks = {"shortcut": one.shortcut is None, "into": one.into is None}
-        # A shortcut that was written for strangers does not serve this format's values.
-        lacks["shortcut"] |= one.source != edge.source.name
-        return Promise(name, tuple(c for c in OF_CONVERSION if not lacks.get(c)), None, edge)
+    def _of_conversion(self, declared: Declared, source: Format) -> Promise:
+        conversion, target = declared.conversion, self.registry.formats[declared.conversion.target]
+        # A fast path that was written for foreign values does not serve this format's.
+        is_own = conversion.source == source.name
+        has = {
+            "fast_path": conversion.fast_path is not None and is_own,
+            "into": conversion.into is not None,
+        }
+        checks = tuple(check for check in OF_CONVERSION if has.get(check, True))
+        name = _name(declared, "" if is_own else source.name)
+        return Promise(name, checks, None, ResolvedConversion(declared, source, target))
 
-    def _edges(self) -> Iterator[tuple[str, ResolvedConversion]]:
-        formats = self.registry.formats
+    def _conversions(self) -> Iterator[tuple[Declared, Format]]:
+        """Yield the plugin's conversions, each with the formats that it starts from."""
+        formats, provenance = self.registry.formats, self.registry.provenance
         for declared in self.registry.conversions:
-            one = declared.conversion
-            mine = self._mine(declared.provenance)
-            if one.target not in formats:
+            name = declared.conversion.source
+            is_own = self._declares(declared.provenance)
+            if declared.conversion.target not in formats:
                 continue
-            if mine and one.source in formats:
-                yield (
-                    _name(declared),
-                    ResolvedConversion(declared, formats[one.source], formats[one.target]),
-                )
-            for speaker in formats.values():
+            if is_own and name in formats:
+                yield declared, formats[name]
+            for exporter in formats.values():
                 # What others declare for a protocol holds for the formats of this plugin, too.
-                own = self._mine(self.registry.provenance[speaker.name])
-                if one.source in speaker.speaks and (own or (mine and one.source not in formats)):
-                    edge = ResolvedConversion(declared, speaker, formats[one.target])
-                    yield _name(declared, speaker.name), edge
+                is_concerned = self._declares(provenance[exporter.name])
+                if name in exporter.exports and (is_concerned or (is_own and name not in formats)):
+                    yield declared, exporter
 
 
-def loaded(subject: Subject) -> ModuleType:
+def load_module(subject: Subject) -> ModuleType:
     """Import the module of a subject, by its name or from its file."""
     if not subject.file:
         return import_module(subject.module)
@@ -263,28 +269,28 @@ def loaded(subject: Subject) -> ModuleType:
         return sys.modules[subject.module]
     spec = spec_from_file_location(subject.module, subject.file)
     if spec is None or spec.loader is None:
-        msg = f"{subject.file} is no module that Python can load; pass a module's name."
+        msg = f"{subject.file} is not a module that Python can load; pass a module's name."
         raise PluginError(msg)
     module = sys.modules[subject.module] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def _name(declared: Declared, speaker: str = "") -> str:
-    """Return what findings call a conversion."""
-    one = declared.conversion
-    name = f"{speaker or one.source} → {one.target}: {one.label}"
-    if speaker:
-        name += f" by {one.source}"
-    if one.devices is not None and one.devices != frozenset({"cpu"}):
-        name += f" on {', '.join(sorted(one.devices))}"
-    return name + (f" if {', '.join(sorted(one.requires))}" if one.requires else "")
+def _name(declared: Declared, exporter: str = "") -> str:
+    """Return what findings call a conversion, perhaps from a format that exports by its source."""
+    conversion = declared.conversion
+    name = f"{exporter or conversion.source} → {conversion.target}: {conversion.label}"
+    if exporter:
+        name += f" by {conversion.source}"
+    if conversion.devices is not None and conversion.devices != frozenset({"cpu"}):
+        name += f" on {', '.join(sorted(conversion.devices))}"
+    return name + (f" if {', '.join(sorted(conversion.requires))}" if conversion.requires else "")
 
 
-def _told_apart(promises: Iterable[Promise]) -> Iterator[Promise]:
+def _numbered(promises: Iterable[Promise]) -> Iterator[Promise]:
     """Yield the promises, those of the same name with numbers."""
-    counted: Counter[str] = Counter()
-    for one in promises:
-        counted[one.name] += 1
-        number = counted[one.name]
-        yield one if number == 1 else one._replace(name=f"{one.name} ({number})")
+    counts: Counter[str] = Counter()
+    for promise in promises:
+        counts[promise.name] += 1
+        count = counts[promise.name]
+        yield promise if count == 1 else promise._replace(name=f"{promise.name} ({count})")

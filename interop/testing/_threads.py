@@ -7,67 +7,75 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
+
+from interop._model.typing import Value
 
 from ._subject import Subject
 
-__all__ = ["problem_of_threads"]
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
-#: A call of a conversion, and what tells what is wrong with its result.
-Piece = tuple[Callable[[], Any], Callable[[Any], str]]
+__all__ = ["Task", "problem_of_threads"]
 
 _CALLS = 3
-#: Lines at which a thread lets the others go first, in one call; loops need not be followed to
+#: Lines in one call at which a thread lets the others go first; loops need not be followed to
 #: their ends.
 _TURNS = 300
 
 
-def problem_of_threads(label: str, pieces: list[Piece], subject: Subject) -> str:
+class Task(NamedTuple):
+    """A call of a conversion, and what says what is wrong with its result."""
+
+    call: Callable[[], Value]
+    problem_of: Callable[[Value], str]
+
+
+def problem_of_threads(label: str, tasks: list[Task], subject: Subject) -> str:
     """Say what goes wrong when a conversion is called more than once at a time; "" if nothing does.
 
     Parameters
     ----------
     label : str
-    pieces : list
+    tasks : list of Task
         Calls with different numbers.
     subject : Subject
         In whose lines threads are to take turns.
     """
-    results = [call() for call, _ in pieces]
-    for (_, wrong), result in zip(pieces, results, strict=True):
-        if wrong(result):
-            return f"a later call of {label} changes the result of an earlier one: {wrong(result)}"
-    found: list[str] = []
-    gate = threading.Barrier(len(pieces))
+    results = [task.call() for task in tasks]
+    for task, result in zip(tasks, results, strict=True):
+        if problem := task.problem_of(result):
+            return f"a later call of {label} changes the result of an earlier one: {problem}"
+    problems: list[str] = []
+    barrier = threading.Barrier(len(tasks))
     threads = [
-        threading.Thread(target=_calls, args=(piece, gate, subject.module, found))
-        for piece in pieces
+        threading.Thread(target=_carry_out, args=(task, barrier, subject.module, problems))
+        for task in tasks
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return f"{label} is not safe to call from several threads: {found[0]}" if found else ""
+    return f"{label} is not safe to call from several threads: {problems[0]}" if problems else ""
 
 
-def _calls(piece: Piece, gate: threading.Barrier, module: str, found: list[str]) -> None:
-    call, wrong = piece
+def _carry_out(task: Task, barrier: threading.Barrier, module: str, problems: list[str]) -> None:
     turns = _Turns(module)
     for _ in range(_CALLS):
-        gate.wait()
-        turns.left = _TURNS
+        barrier.wait()
+        turns.remaining = _TURNS
         try:
             sys.settrace(turns)
             try:
-                result = call()
+                result = task.call()
             finally:
                 sys.settrace(None)
-            problem = wrong(result)
+            problem = task.problem_of(result)
         # Whatever goes wrong only in company is a finding.
         except Exception as error:  # noqa: BLE001
             problem = f"{type(error).__name__}: {error}"
         if problem:
-            found.append(problem)
+            problems.append(problem)
 
 
 class _Turns:
@@ -75,14 +83,14 @@ class _Turns:
 
     def __init__(self, module: str) -> None:
         self._package = module.partition(".")[0]
-        self.left = 0
+        self.remaining = 0
 
-    def __call__(self, frame: FrameType, event: str, arg: object) -> Any:
+    def __call__(self, frame: FrameType, event: str, arg: object) -> TraceFunction | None:
         name = frame.f_globals.get("__name__", "")
         return self._line if name.partition(".")[0] == self._package else None
 
-    def _line(self, frame: FrameType, event: str, arg: object) -> Any:
-        if event == "line" and self.left:
-            self.left -= 1
-            time.sleep(1e-6)  # to sleep for no time at all would not let them
+    def _line(self, frame: FrameType, event: str, arg: object) -> TraceFunction:
+        if event == "line" and self.remaining:
+            self.remaining -= 1
+            time.sleep(1e-6)  # a sleep of no time at all would not let them
         return self._line

@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import cycle, islice, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from interop._calibration.sample import NoSample, Wanted, axes_of, sample
-from interop._model.device import device_type, matches
+from interop._calibration.sample import (
+    REFUSALS,
+    NoSample,
+    Recipe,
+    axes_of,
+    not_installed,
+    preferred,
+    recipe_for,
+    sample,
+)
 from interop._model.dtype import DTYPES, bit_carrier, preserves
 from interop._model.format import Format
-from interop._model.spec import MEMORY_TRAITS, Spec
-from interop._planning.step import ResolvedConversion, Step, Wants
-from interop._registry.installed import importable
+from interop._model.spec import MEMORY_TRAITS
+from interop._model.typing import Value
+from interop._planning.conversion import ResolvedConversion
 from interop._registry.registry import Registry
 
-from ._truth import REFUSALS, numbers
+from ._truth import numbers
 
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
+    from ._truth import Array
+
 __all__ = [
     "Trial",
     "foreign_traits",
-    "made",
     "main_trial",
     "obstacle",
     "sampled",
-    "step_of",
     "trials",
+    "value_of",
 ]
 
-#: Dtypes that people have, the first being those tried with every layout and trait.
-_PREFERRED = ("float32", "float64", "int64", "complex64", "bfloat16", "uint8", "uint16", "bool")
-#: The first that a conversion takes is that of all other trials, too.
+#: The first that a conversion takes is that of all trials of dtypes, traits and layouts.
 _SHAPES: tuple[tuple[int, ...], ...] = (
     (3, 4),
     (2, 3, 4),
@@ -46,176 +53,153 @@ _SHAPES: tuple[tuple[int, ...], ...] = (
     (5, 0, 2),
     (4, 6),
 )
-#: Layouts that no trait tells of: they are seen in views only.
+#: Layouts that no trait describes: only views have them.
 _ODD = ("offset", "odd strides along an axis of length 1")
 
 
-#: For each instance, formats of which no sample can be made on some device, and why.
-_barren: WeakKeyDictionary[Interop, dict[tuple[str, str], str]] = WeakKeyDictionary()
+#: For each instance, why no sample of a format can be made on a device, by both their names.
+_unavailable: WeakKeyDictionary[Interop, dict[tuple[str, str], str]] = WeakKeyDictionary()
 
 
 class Trial(NamedTuple):
-    """One value on which a conversion is tried, and what it is asked to make of it.
+    """One value on which a conversion is tried, and what it is asked to change.
 
     Parameters
     ----------
-    wanted : Wanted
+    recipe : Recipe
         What to sample.
-    to : str or None
-        The dtype to change to.
-    device : str or None
-        The device to change to.
+    dtype, device : str or None
+        What to change to.
     odd : str
-        A layout of which no trait tells.
+        A layout that no trait describes.
     """
 
-    wanted: Wanted
-    to: str | None = None
+    recipe: Recipe
+    dtype: str | None = None
     device: str | None = None
     odd: str = ""
 
     def __str__(self) -> str:
-        wanted = self.wanted
-        shape = "x".join(map(str, wanted.shape)) or "0-d"
-        notes = sorted(wanted.traits) + ([self.odd] if self.odd else [])
-        text = f"{wanted.format} {wanted.dtype} {shape}"
-        text += f" on {wanted.device}" if wanted.device != "cpu" else ""
+        recipe = self.recipe
+        shape = "x".join(map(str, recipe.shape)) or "0-d"
+        notes = sorted(recipe.traits) + ([self.odd] if self.odd else [])
+        text = f"{recipe.format} {recipe.dtype} {shape}"
+        text += f" on {recipe.device}" if recipe.device != "cpu" else ""
         text += f" ({', '.join(notes)})" if notes else ""
-        return text + (f" to {self.to}" if self.to else "")
+        return text + (f" to {self.dtype}" if self.dtype else "")
 
 
-def obstacle(registry: Registry, edge: ResolvedConversion) -> str:
+def obstacle(conversion: ResolvedConversion) -> str:
     """Say why a conversion cannot be tried here, as far as declarations tell; "" if nothing."""
-    for one in (edge.source, edge.target):
-        if one.requires and not importable(one.requires):
-            return f"{one.requires} is not installed"
-    if not edge.dtypes:
-        return f"{edge.source.name} offers it no dtype"
-    return ""
+    problem = not_installed(conversion.source) or not_installed(conversion.target)
+    if not problem and not conversion.dtypes:
+        return f"{conversion.source.name} offers it no dtype"
+    return problem
 
 
-def trials(registry: Registry, edge: ResolvedConversion) -> Iterator[Trial]:
+def trials(registry: Registry, conversion: ResolvedConversion) -> Iterator[Trial]:
     """Yield the values to try a conversion on: shapes, then traits and layouts, then dtypes."""
-    pairs = _pairs(edge)
-    for device, to_device in _devices(edge):
-        base = Trial(_wanted(edge, device), None, to_device)
-        for pair in pairs[:1]:
-            yield from (_with(base, pair, shape) for shape in _shapes(edge))
-            for traits in _trait_sets(registry, edge):
-                one = _with(base, pair, _shape(edge))
-                yield one._replace(wanted=one.wanted._replace(traits=edge.requires | traits))
-            if (
-                edge.source.is_dense
-                and device == "cpu"
-                and not (edge.requires or edge.source.protocol)
-            ):
-                one = _with(base, pair, _shape(edge))
-                yield from (one._replace(odd=odd) for odd in _ODD)
-    for device, to_device in islice(_devices(edge), 1):
-        base = Trial(_wanted(edge, device), None, to_device)
-        yield from (_with(base, pair, _shape(edge)) for pair in pairs[1:])
+    bases, pairs, shapes = list(_bases(conversion)), _pairs(conversion), _shapes(conversion)
+    source = conversion.source
+    has_odd_views = source.is_dense and not (conversion.requires or source.protocol)
+    for base in bases if pairs else ():
+        yield from (_with(base, pairs[0], shape) for shape in shapes)
+        main = _with(base, pairs[0], shapes[0])
+        for traits in _trait_sets(registry, conversion):
+            yield main._replace(recipe=main.recipe._replace(traits=main.recipe.traits | traits))
+        if has_odd_views and main.recipe.device == "cpu":
+            yield from (main._replace(odd=odd) for odd in _ODD)
+    for base in bases[:1]:
+        yield from (_with(base, pair, shapes[0]) for pair in pairs[1:])
 
 
-def main_trial(edge: ResolvedConversion) -> Trial | None:
+def main_trial(conversion: ResolvedConversion) -> Trial | None:
     """Return the plainest value that a conversion takes, or None if it takes nothing."""
-    for pair in _pairs(edge)[:1]:
-        for device, to_device in _devices(edge):
-            return _with(Trial(_wanted(edge, device), None, to_device), pair, _shape(edge))
+    for pair in _pairs(conversion)[:1]:
+        for base in _bases(conversion):
+            return _with(base, pair, _shapes(conversion)[0])
     return None
 
 
-def _wanted(edge: ResolvedConversion, device: str) -> Wanted:
-    sparse = edge.source.index_dtypes or edge.target.index_dtypes
-    return Wanted(edge.source.name, "", (), edge.requires, device, density=0.5 if sparse else 1.0)
+def _bases(conversion: ResolvedConversion) -> Iterator[Trial]:
+    """Yield a trial for each device to start from and each to change to; dtypes come later."""
+    devices, source, target = conversion.devices, conversion.source, conversion.target
+    base = Trial(recipe_for(conversion, density=0.5))
+    targets = sorted(conversion.conversion.result.devices or target.devices)
+    for device in source.devices:
+        recipe = base.recipe._replace(device=device)
+        if devices is not None and device not in devices:
+            continue
+        if "device" in conversion.conversion.changes:
+            yield from (Trial(recipe, None, other) for other in targets if other != device)
+        elif device in target.devices:
+            yield Trial(recipe)
 
 
 def _with(trial: Trial, pair: tuple[str, str | None], shape: tuple[int, ...]) -> Trial:
-    dtype, to = pair
+    dtype, target = pair
     # Where a cast may lose digits, numbers of few digits survive it.
-    full = to is None or preserves(dtype, to)
-    wanted = trial.wanted._replace(dtype=dtype, shape=shape, full=full)
-    if not _has_zero(dtype):
-        wanted = wanted._replace(density=1.0)
-    return trial._replace(wanted=wanted, to=to)
+    full = target is None or preserves(dtype, target)
+    recipe = trial.recipe._replace(dtype=dtype, shape=shape, full=full)
+    kind, _, digits, *_ = DTYPES[dtype]
+    if kind == "f" and digits == 1:  # it has no zero
+        recipe = recipe._replace(density=1.0)
+    return trial._replace(recipe=recipe, dtype=target)
 
 
-def _has_zero(dtype: str) -> bool:
-    """Tell whether a dtype holds zero; what has no sign and one digit holds powers of two."""
-    known = DTYPES[dtype]
-    return known.kind != "f" or known.digits > 1
-
-
-def _devices(edge: ResolvedConversion) -> Iterator[tuple[str, str | None]]:
-    """Yield the devices to start from, each with one to change to."""
-    takes = [d for d in edge.source.devices if edge.devices is None or d in edge.devices]
-    if "device" not in edge.conversion.changes:
-        yield from ((device, None) for device in takes if device in edge.target.devices)
-        return
-    targets = edge.conversion.to_devices or edge.target.devices
-    for device in takes:
-        yield from ((device, other) for other in sorted(targets) if other != device)
-
-
-def _pairs(edge: ResolvedConversion) -> list[tuple[str, str | None]]:
+def _pairs(conversion: ResolvedConversion) -> list[tuple[str, str | None]]:
     """Return pairs of dtypes in which every dtype that it takes, or can give, occurs."""
-    one, target = edge.conversion, edge.target.dtypes
-    sources = _in_order(edge.dtypes)
-    if one.bits == "pack":
-        return [(d, None) for d in sources if bit_carrier(d) in target]
-    if one.bits == "unpack":
-        reals = _in_order(target)
-        return [(c, d) for d in reals if (c := bit_carrier(d)) and c in edge.dtypes]
-    if "dtype" not in one.changes:
-        return [(d, None) for d in sources if d in target]
-    targets = _in_order(one.to_dtypes or target)
+    result, possible = conversion.conversion.result, conversion.target.dtypes
+    sources = preferred(conversion.dtypes)
+    if result.bits == "carry":
+        return [(dtype, None) for dtype in sources if bit_carrier(dtype) in possible]
+    if result.bits == "restore":
+        pairs = ((bit_carrier(dtype), dtype) for dtype in preferred(possible))
+        return [(carrier, d) for carrier, d in pairs if carrier and carrier in conversion.dtypes]
+    if "dtype" not in conversion.conversion.changes:
+        return [(dtype, None) for dtype in sources if dtype in possible]
+    targets = preferred(result.dtypes or possible)
     if not sources or not targets:
         return []
     count = max(len(sources), len(targets))
+    # One place further on, so that most are pairs of different dtypes.
     others = targets[1:] + targets[:1]
-    pairs = zip(islice(cycle(sources), count), islice(cycle(others), count), strict=True)
-    return list(dict.fromkeys(pairs))
+    return list(dict.fromkeys(islice(zip(cycle(sources), cycle(others), strict=False), count)))
 
 
-def _in_order(dtypes: Iterable[str]) -> list[str]:
-    rank = {dtype: place for place, dtype in enumerate(_PREFERRED)}
-    return sorted(dtypes, key=lambda dtype: (rank.get(dtype, len(rank)), dtype))
-
-
-def _shapes(edge: ResolvedConversion) -> list[tuple[int, ...]]:
-    ndims = axes_of(edge)
-    shapes: list[tuple[int, ...]] = [
-        shape for shape in _SHAPES if ndims is None or len(shape) in ndims
-    ]
+def _shapes(conversion: ResolvedConversion) -> list[tuple[int, ...]]:
+    ndims = axes_of(conversion)
+    shapes = [shape for shape in _SHAPES if ndims is None or len(shape) in ndims]
     return shapes or [(2,) * min(ndims or {2})]
 
 
-def _shape(edge: ResolvedConversion) -> tuple[int, ...]:
-    return _shapes(edge)[0]
-
-
-def _trait_sets(registry: Registry, edge: ResolvedConversion) -> list[frozenset[str]]:
+def _trait_sets(registry: Registry, conversion: ResolvedConversion) -> list[frozenset[str]]:
     """Return the traits of which samples can be made and which it takes, one by one and paired."""
-    known = _variants(registry, edge.source)
-    own = [t for t in known if t in edge.takes and t not in edge.requires]
-    sets = [frozenset({trait}) for trait in own]
-    memory = [t for t in own if t in MEMORY_TRAITS]
-    return sets + [frozenset({a, b}) for a, b in pairwise(memory)]
+    variants = _variants(registry, conversion.source)
+    possible = conversion.takes - conversion.requires
+    traits = [trait for trait in variants if trait in possible]
+    sets = [frozenset({trait}) for trait in traits]
+    memory = [trait for trait in traits if trait in MEMORY_TRAITS]
+    return sets + [frozenset(pair) for pair in pairwise(memory)]
 
 
-def _variants(registry: Registry, one: Format) -> list[str]:
-    known = list(one.variants)
-    components = registry.formats.get(one.components or "")
+def _variants(registry: Registry, format_: Format) -> list[str]:
+    """Return the traits of which samples can be made, by the format or by its components."""
+    variants = list(format_.samples.variants)
+    components = registry.formats.get(format_.component_format)
     if components is not None:
-        known += [t for t in components.variants if t in MEMORY_TRAITS and t not in known]
-    return known
+        inner = MEMORY_TRAITS - set(variants)
+        variants += [trait for trait in components.samples.variants if trait in inner]
+    return variants
 
 
-def foreign_traits(registry: Registry, edge: ResolvedConversion) -> list[str]:
+def foreign_traits(registry: Registry, conversion: ResolvedConversion) -> list[str]:
     """Return the traits of which samples can be made and which it does not take."""
-    return [t for t in _variants(registry, edge.source) if t not in edge.takes]
+    variants = _variants(registry, conversion.source)
+    return [trait for trait in variants if trait not in conversion.takes]
 
 
-def made(face: Interop, trial: Trial) -> Any:
+def value_of(interop: Interop, trial: Trial) -> Value:
     """Return the value of a trial.
 
     Raises
@@ -223,20 +207,21 @@ def made(face: Interop, trial: Trial) -> Any:
     NoSample
         It cannot be made here.
     """
+    name = trial.recipe.format
     if not trial.odd:
-        return sampled(face, trial.wanted)
-    array = numbers(trial.wanted)
-    odd = _offset(array) if trial.odd == _ODD[0] else _odd_strides(array)
+        return sampled(interop, trial.recipe)
+    array = numbers(trial.recipe)
+    odd = _offset(array) if trial.odd == _ODD[0] else _oddly_strided(array)
     try:
-        if not face.plan(odd, trial.wanted.format).zero_copy:
-            msg = f"{trial.wanted.format} shares no memory that others have laid out"
+        if not interop.plan(odd, name).zero_copy:
+            msg = f"{name} does not share memory that another format has laid out"
             raise NoSample(msg)
-        return face.convert(odd, trial.wanted.format)
-    except REFUSALS as reason:
-        raise NoSample(str(reason).partition("\n")[0]) from reason
+        return interop.convert(odd, name)
+    except REFUSALS as error:
+        raise NoSample(str(error).partition("\n")[0]) from error
 
 
-def sampled(face: Interop, wanted: Wanted) -> Any:
+def sampled(interop: Interop, recipe: Recipe) -> Value:
     """Return a sample.
 
     Raises
@@ -244,49 +229,35 @@ def sampled(face: Interop, wanted: Wanted) -> Any:
     NoSample
         It cannot be made here, for whatever reason.
     """
-    place = (wanted.format, wanted.device)
-    known = _barren.setdefault(face, {})
-    if place in known:
-        raise NoSample(known[place])
+    place = (recipe.format, recipe.device)
+    reasons = _unavailable.setdefault(interop, {})
+    if place in reasons:
+        raise NoSample(reasons[place])
     try:
-        return sample(face, wanted)
+        return sample(interop, recipe)
     except NoSample as reason:
-        if wanted.device != "cpu":
+        if recipe.device != "cpu":
             # To find out that there is no such device takes long, and is the same every time.
-            known[place] = str(reason)
+            reasons[place] = str(reason)
         raise
-    # Foreign code of all kinds makes samples, and none is to blame for not being able to.
+    # Foreign code of all kinds makes samples, and is not to blame if it cannot.
     except Exception as error:
-        msg = f"{wanted.format} {wanted.dtype} {wanted.shape} could not be made: {error}"
+        msg = f"{recipe.format} {recipe.dtype} {recipe.shape} could not be made: {error}"
         raise NoSample(msg.partition("\n")[0]) from error
 
 
-def _offset(array: Any) -> Any:
+def _offset(array: Array) -> Array:
     import numpy as np
 
     # Many elements further on, so that it is aligned as the whole memory is.
-    whole = np.zeros(64 + array.size, array.dtype)
-    part = whole[64:].reshape(array.shape)
-    part[...] = array
-    return part
+    memory = np.zeros(64 + array.size, array.dtype)
+    view = memory[64:].reshape(array.shape)
+    view[...] = array
+    return view
 
 
-def _odd_strides(array: Any) -> Any:
+def _oddly_strided(array: Array) -> Array:
     import numpy as np
 
     strides = (7919 * array.itemsize, *array.strides)
     return np.lib.stride_tricks.as_strided(array, (1, *array.shape), strides)
-
-
-def step_of(edge: ResolvedConversion, trial: Trial, spec: Spec) -> Step | None:
-    """Return the conversion as a step on a value of some spec, or None if it does not take it."""
-    if edge.bits == "unpack":  # the value does not know whose bits it carries
-        spec = spec._replace(dtype=trial.to, carrier=spec.dtype)
-    if not edge.takes_value(spec):
-        return None
-    wants = Wants((trial.to,) if trial.to else (), (trial.device,) if trial.device else (), True)
-    for step in edge.steps(spec, wants):
-        fits = trial.device is None or matches(step.after.device, device_type(trial.device))
-        if fits and (trial.to is None or step.after.dtype == trial.to):
-            return step
-    return None

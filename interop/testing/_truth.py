@@ -1,8 +1,8 @@
-"""The truth: the numbers a value was made from, and ways to read a value that nobody declared.
+"""The truth: the numbers a value was made from, and ways to read a value that nobody has declared.
 
-A conversion must not be judged by itself. Numbers come from memory of Python's own, and are read
-back from a result by its protocols, its memory or its components where that can be; only what has
-none of these is read by other conversions, which are then named along with the one under test.
+A conversion must not be judged by itself. Numbers come from memory of Python's own. A result is
+read by its protocols, its memory or its components where that can be. Only what has none of these
+is read by other conversions, which are then named along with the one under test.
 """
 
 from __future__ import annotations
@@ -11,47 +11,33 @@ import ctypes
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from interop._calibration.sample import Numbers, Wanted
+from interop._calibration.sample import REFUSALS, Numbers, Recipe
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.effect import EFFECTS
 from interop._model.format import Format, Parts
 from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._model.typing import Value
 from interop._planning.step import Step
-from interop.errors import InteropError
 
 if TYPE_CHECKING:
     import numpy as np
 
     from interop._api.interop import Interop
 
-    Array = np.ndarray[Any, Any]
+    Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["REFUSALS", "Reading", "Truth", "dtype_of", "expected", "hub", "numbers", "same"]
-
-#: What foreign functions raise that cannot serve a value.
-REFUSALS = (
-    InteropError,
-    ArithmeticError,
-    AttributeError,
-    BufferError,
-    ImportError,
-    LookupError,
-    MemoryError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
+__all__ = ["Reading", "Truth", "dtype_of", "expected", "hub", "numbers", "same"]
 
 #: Traits of memory with which the bytes do not lie in order.
 _DISORDER = frozenset({"noncontiguous", "negative_strides", "broadcast", "byteswapped"})
+#: Traits with which the components tell the numbers: what is stored twice is summed.
+_PLAIN = frozenset({"matrix", "subclass", "grad", "uncoalesced"})
 
 
 class Reading(NamedTuple):
-    """The numbers of a value, and who told.
+    """The numbers of a value, and what has read them.
 
     Parameters
     ----------
@@ -68,7 +54,7 @@ class Reading(NamedTuple):
     effects: frozenset[str] = frozenset()
 
 
-def dtype_of(name: str) -> Any:
+def dtype_of(name: str) -> np.dtype[Any]:
     """Return the dtype object of a name."""
     import ml_dtypes
     import numpy as np
@@ -77,35 +63,34 @@ def dtype_of(name: str) -> Any:
     return np.dtype(getattr(ml_dtypes, "complex64" if name == "complex32" else name, name))
 
 
-def numbers(wanted: Wanted) -> Array:
+def numbers(recipe: Recipe) -> Array:
     """Return the numbers that a plain sample is made from."""
     import numpy as np
 
-    made = Numbers(wanted.dtype, wanted.shape, wanted.density, seed=wanted.seed, full=wanted.full)
-    return np.array(np.asarray(made).astype(dtype_of(wanted.dtype)))
+    return np.array(np.asarray(Numbers(recipe)).astype(dtype_of(recipe.dtype)))
 
 
-def hub(face: Interop) -> str:
+def hub(interop: Interop) -> str:
     """Return the format of the arrays that everything is read into."""
     import numpy as np
 
-    return face.spec(np.empty(0)).format
+    return interop.spec(np.empty(0)).format
 
 
-def same(found: Array, wanted: Array, where: Array | None = None) -> bool:
+def same(array: Array, truth: Array, where: Array | None = None) -> bool:
     """Tell whether two arrays hold the same numbers, NaN being like NaN."""
     import numpy as np
 
-    if found.shape != wanted.shape:
+    if array.shape != truth.shape:
         return False
     if where is not None:
-        found, wanted = found[where], wanted[where]
-    if found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes():
+        array, truth = array[where], truth[where]
+    if array.dtype == truth.dtype and array.tobytes() == truth.tobytes():
         return True
     with np.errstate(all="ignore"):
-        equal = found == wanted
-        if {found.dtype.kind, wanted.dtype.kind} & set("fcV"):
-            equal = equal | ((found != found) & (wanted != wanted))  # noqa: PLR0124 - NaN
+        equal = array == truth
+        if {array.dtype.kind, truth.dtype.kind} & set("fcV"):
+            equal = equal | ((array != array) & (truth != truth))  # noqa: PLR0124 - NaN
     return bool(np.all(equal))
 
 
@@ -116,7 +101,7 @@ def expected(truth: Array, step: Step) -> tuple[Array, Array | None]:
     before, after = step.before, step.after
     if after.carrier != before.carrier:
         return truth.view(dtype_of(after.element or "")), None
-    if after.dtype == before.dtype or after.dtype not in DTYPES:
+    if after.dtype is None or after.dtype == before.dtype or after.dtype not in DTYPES:
         return truth, None
     with np.errstate(all="ignore"):
         cast = _cast(truth, dtype_of(after.dtype))
@@ -124,7 +109,7 @@ def expected(truth: Array, step: Step) -> tuple[Array, Array | None]:
     return cast, back == truth
 
 
-def _cast(array: Array, dtype: Any) -> Array:
+def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
     try:
         return array.astype(dtype)
     except TypeError:  # two narrow dtypes that know nothing of each other
@@ -136,33 +121,32 @@ class Truth:
 
     Parameters
     ----------
-    face : Interop
+    interop : Interop
     """
 
-    def __init__(self, face: Interop) -> None:
-        self._face = face
-        self._registry = face._loaded()
-        self.hub = hub(face)
+    def __init__(self, interop: Interop) -> None:
+        self._interop = interop
+        self._registry = interop._loaded()
+        self.hub = hub(interop)
 
-    def read(self, value: Any, spec: Spec | None = None) -> Reading | None:
-        """Return the numbers of a value, or None if nobody can tell."""
-        spec = spec or self._face.spec(value)
-        array = self.witness(value, spec)
+    def read(self, value: Value, spec: Spec | None = None) -> Reading | None:
+        """Return the numbers of a value, or None if nothing can read it."""
+        array = self.witness(value, spec or self._interop.spec(value))
         return Reading(array) if array is not None else self._by_conversion(value)
 
-    def witness(self, value: Any, spec: Spec) -> Array | None:
+    def witness(self, value: Value, spec: Spec) -> Array | None:
         """Return the numbers of a value as far as they show without any conversion."""
-        one = self._registry.formats[spec.format]
-        if one.name == self.hub:
+        format_ = self._registry.formats[spec.format]
+        if format_.name == self.hub:
             return _plain(value)
-        if one.forgets:
+        if format_.not_recoverable:
             return _of_python(value)
-        if not one.is_dense:
-            return self._by_parts(one, value, spec)
+        if not format_.is_dense:
+            return self._by_components(format_, value, spec)
         array = _by_protocol(value, spec)
-        return array if array is not None else _by_memory(one, value, spec)
+        return array if array is not None else _by_memory(format_, value, spec)
 
-    def indirect(self, value: Any, spec: Spec) -> Callable[[], Array | None] | None:
+    def indirect(self, value: Value, spec: Spec) -> Callable[[], Array | None] | None:
         """Return what reads a value without asking for its address, if anything does."""
         if _by_protocol(value, spec) is not None:
             return lambda: _by_protocol(value, spec)
@@ -170,23 +154,22 @@ class Truth:
             return None
 
         def read() -> Array | None:
-            found = self._by_conversion(value)
-            return None if found is None else found.array
+            reading = self._by_conversion(value)
+            return None if reading is None else reading.array
 
         return read
 
-    def other_readings(self, value: Any, one: Format) -> Iterator[Array]:
-        """Yield the numbers of a value without limit_threads to how it is described."""
+    def other_readings(self, value: Value, format_: Format) -> Iterator[Array]:
+        """Yield the numbers of a value without regard to how it is described."""
         import numpy as np
 
-        kind = type(value)
-        readers: list[Callable[[Any], Any]]
-        readers = [np.asarray] if hasattr(kind, "__array__") else []
+        readers: list[Callable[[Value], object]]
+        readers = [np.asarray] if hasattr(type(value), "__array__") else []
         for declared in self._registry.conversions:
-            step = declared.conversion
-            plain = not (step.requires or step.changes or step.bits)
-            if plain and (step.source, step.target) == (one.name, self.hub):
-                readers.append(step.function)
+            conversion = declared.conversion
+            is_plain = not (conversion.requires or conversion.changes or conversion.result.bits)
+            if is_plain and (conversion.source, conversion.target) == (format_.name, self.hub):
+                readers.append(conversion.function)
         for reader in readers:
             try:
                 array = _plain(reader(value))
@@ -194,50 +177,43 @@ class Truth:
                 continue
             yield array
 
-    def _by_conversion(self, value: Any) -> Reading | None:
+    def _by_conversion(self, value: Value) -> Reading | None:
         try:
-            route = self._face.plan(value, self.hub, allow=EFFECTS)
+            route = self._interop.plan(value, self.hub, allow=EFFECTS)
             array = _plain(route(value))
         except REFUSALS:
             return None
-        effects = frozenset[str]().union(*(step.effects for step in route.steps))
-        return Reading(array, tuple(step.label for step in route.steps), effects)
+        return Reading(array, tuple(step.label for step in route.steps), route.effects)
 
-    def _by_parts(self, one: Format, value: Any, spec: Spec) -> Array | None:
+    def _by_components(self, format_: Format, value: Value, spec: Spec) -> Array | None:
         """Put a composite value together from its components, by the definition of its layout."""
-        if one.unpack is None or one.layout not in _LAYOUTS:
+        components = format_.components
+        if components is None or components.layout not in _LAYOUTS:
             return None
         if spec.traits - MEMORY_TRAITS - _PLAIN:
             return None
         try:
-            parts = one.unpack(value)
+            parts = components.unpack(value)
             arrays = {
-                role: self._component(array)
+                role: self.witness(array, self._interop.spec(array))
                 for role, array in parts.arrays.items()
                 if array is not None
             }
             if any(array is None for array in arrays.values()):
                 return None
-            return _LAYOUTS[one.layout](parts._replace(arrays=arrays))
+            return _LAYOUTS[components.layout](parts._replace(arrays=arrays))
         except REFUSALS:
             return None
 
-    def _component(self, array: Any) -> Array | None:
-        return self.witness(array, self._face.spec(array))
 
-
-#: Traits with which the components tell the numbers: what is held twice is summed.
-_PLAIN = frozenset({"matrix", "subclass", "grad", "uncoalesced"})
-
-
-def _plain(value: Any) -> Array:
+def _plain(value: Value) -> Array:
     """Return a copy of an array as a plain one."""
     import numpy as np
 
     return np.array(np.ma.getdata(value) if isinstance(value, np.ma.MaskedArray) else value)
 
 
-def _of_python(value: Any) -> Array | None:
+def _of_python(value: Value) -> Array | None:
     import numpy as np
 
     if isinstance(value, (bool, int, float, complex, list)):
@@ -246,18 +222,18 @@ def _of_python(value: Any) -> Array | None:
     return None
 
 
-def _by_protocol(value: Any, spec: Spec) -> Array | None:
+def _by_protocol(value: Value, spec: Spec) -> Array | None:
     """Ask a value itself, by a protocol of its own."""
     import numpy as np
 
     if spec.traits - MEMORY_TRAITS:  # what an odd value shows may be anything
         return None
-    kind = type(value)
+    type_ = type(value)
     try:
-        if hasattr(kind, "__array_interface__") or hasattr(kind, "__array__"):
+        if hasattr(type_, "__array_interface__") or hasattr(type_, "__array__"):
             # Some hand out a view although they are asked for a copy.
             array = np.array(np.asarray(value))
-        elif hasattr(kind, "__dlpack__"):
+        elif hasattr(type_, "__dlpack__"):
             array = np.array(np.from_dlpack(value))
         elif isinstance(value, memoryview):
             array = np.array(value)
@@ -270,22 +246,21 @@ def _by_protocol(value: Any, spec: Spec) -> Array | None:
     return array if fits and array.dtype == dtype_of(spec.element or "") else None
 
 
-def _by_memory(one: Format, value: Any, spec: Spec) -> Array | None:
-    """Look at the bytes at the address that a value's format tells."""
+def _by_memory(format_: Format, value: Value, spec: Spec) -> Array | None:
+    """Look at the bytes at the address that a value's format reports."""
     import numpy as np
 
     if spec.device != "cpu" or spec.traits - MEMORY_TRAITS or spec.traits & _DISORDER:
         return None
-    if one.memory is None or spec.element not in DTYPES or spec.element == "complex32":
+    if format_.memory is None or spec.element not in DTYPES or spec.element == "complex32":
         return None
-    extents = one.memory(value)
+    extents, dtype = format_.memory(value), dtype_of(spec.element or "")
     nbytes = prod(spec.shape) * itemsize(spec.element)
     if not nbytes:
-        return np.empty(spec.shape, dtype_of(spec.element))
+        return np.empty(spec.shape, dtype)
     if len(extents) != 1 or extents[0][1] != nbytes or not extents[0][0]:
         return None
-    bits = ctypes.string_at(*extents[0])
-    return np.frombuffer(bits, dtype_of(spec.element)).reshape(spec.shape).copy()
+    return np.frombuffer(ctypes.string_at(*extents[0]), dtype).reshape(spec.shape).copy()
 
 
 # ---------------------------------------------------------------------- layouts, by definition
@@ -318,8 +293,8 @@ def _rows(parts: Parts) -> Array:
 
 def _columns(parts: Parts) -> Array:
     values = parts.arrays["values"]
-    turned = values.swapaxes(1, 2) if values.ndim > 1 else values
-    arrays = {**parts.arrays, "values": turned}
+    blocks = values.swapaxes(1, 2) if values.ndim > 1 else values
+    arrays = {**parts.arrays, "values": blocks}
     return _rows(parts._replace(shape=parts.shape[::-1], arrays=arrays)).T
 
 
@@ -329,13 +304,11 @@ def _affine(parts: Parts) -> Array | None:
         return None
     zero = arrays.get("zero_point")
     codes = arrays["codes"].astype("float64") - (0.0 if zero is None else float(zero.item()))
-    real: Array = (codes * float(arrays["scale"].item())).astype(
-        dtype_of(facts.get("dtype") or "float32")
-    )
-    return real
+    real: Array = codes * float(arrays["scale"].item())
+    return real.astype(dtype_of(facts.get("dtype") or "float32"))
 
 
-_LAYOUTS = {
+_LAYOUTS: dict[str, Callable[[Parts], Array | None]] = {
     "coo": _coo,
     "csr": _rows,
     "bsr": _rows,

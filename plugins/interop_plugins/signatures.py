@@ -1,7 +1,7 @@
 """What `interop.convert` and `interop.converter` return, for static type checkers.
 
-Nothing here runs: the core imports it under ``TYPE_CHECKING`` only. The names stand here and not
-in the core because only the plugins know what they stand for.
+Nothing here runs: only the stub of `interop` imports it. The names of formats stand here and not in
+the core because only the plugins know what they stand for.
 """
 
 from __future__ import annotations
@@ -61,23 +61,23 @@ Gcxs = Literal["sparse.gcxs", "sparse.gcxs.csr", "sparse.gcxs.csc", "sparse.gcxs
 Quantized = Literal["quantized", "quantized.numpy", "quantized.torch", "quantized.cupy"]
 
 
-class Words(TypedDict, total=False):
+class Keywords(TypedDict, total=False):
     """The keywords that every request may have."""
 
-    dtype: Any
-    device: Any
+    dtype: object
+    device: object
     copy: bool | None
     allow: str | Iterable[str]
     forbid: str | Iterable[str]
-    stream: Any
+    stream: object
 
 
-class Out(TypedDict, total=False):
+class OutKeywords(TypedDict, total=False):
     """The keywords that a request with ``out=`` may have."""
 
     allow: str | Iterable[str]
     forbid: str | Iterable[str]
-    stream: Any
+    stream: object
 
 
 class Convert(Protocol):
@@ -85,156 +85,166 @@ class Convert(Protocol):
 
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["numpy"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["numpy"], **keywords: Unpack[Keywords]
     ) -> npt.NDArray[Any]: ...
     @overload
-    def __call__(self, x: Any, /, to: Torch, **words: Unpack[Words]) -> torch.Tensor: ...
+    def __call__(self, x: object, /, to: Torch, **keywords: Unpack[Keywords]) -> torch.Tensor: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["scipy.coo"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["scipy.coo"], **keywords: Unpack[Keywords]
     ) -> sp.coo_array: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["scipy.csr"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["scipy.csr"], **keywords: Unpack[Keywords]
     ) -> sp.csr_array: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["scipy.csc"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["scipy.csc"], **keywords: Unpack[Keywords]
     ) -> sp.csc_array: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["scipy.bsr"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["scipy.bsr"], **keywords: Unpack[Keywords]
     ) -> sp.bsr_array: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["scipy.dia"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["scipy.dia"], **keywords: Unpack[Keywords]
     ) -> sp.dia_array: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["scipy.lil"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["scipy.lil"], **keywords: Unpack[Keywords]
     ) -> sp.lil_array: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["scipy.dok"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["scipy.dok"], **keywords: Unpack[Keywords]
     ) -> sp.dok_array: ...
     @overload
-    def __call__(self, x: Any, /, to: Literal["cupy"], **words: Unpack[Words]) -> cupy.ndarray: ...
+    def __call__(
+        self, x: object, /, to: Literal["cupy"], **keywords: Unpack[Keywords]
+    ) -> cupy.ndarray: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["cupy.coo"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["cupy.coo"], **keywords: Unpack[Keywords]
     ) -> cusparse.coo_array: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["cupy.csr"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["cupy.csr"], **keywords: Unpack[Keywords]
     ) -> cusparse.csr_array: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["cupy.csc"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["cupy.csc"], **keywords: Unpack[Keywords]
     ) -> cusparse.csc_array: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["sparse.coo"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["sparse.coo"], **keywords: Unpack[Keywords]
     ) -> sparse.COO: ...
     @overload
-    def __call__(self, x: Any, /, to: Gcxs, **words: Unpack[Words]) -> sparse.GCXS: ...
+    def __call__(self, x: object, /, to: Gcxs, **keywords: Unpack[Keywords]) -> sparse.GCXS: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["sparse.dok"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["sparse.dok"], **keywords: Unpack[Keywords]
     ) -> sparse.DOK: ...
     @overload
-    def __call__(self, x: Any, /, to: Literal["jax"], **words: Unpack[Words]) -> jax.Array: ...
+    def __call__(
+        self, x: object, /, to: Literal["jax"], **keywords: Unpack[Keywords]
+    ) -> jax.Array: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["jax.bcoo"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["jax.bcoo"], **keywords: Unpack[Keywords]
     ) -> jsparse.BCOO: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["jax.bcsr"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["jax.bcsr"], **keywords: Unpack[Keywords]
     ) -> jsparse.BCSR: ...
     @overload
-    def __call__(self, x: Any, /, to: Literal["pyarrow"], **words: Unpack[Words]) -> pa.Array: ...
+    def __call__(
+        self, x: object, /, to: Literal["pyarrow"], **keywords: Unpack[Keywords]
+    ) -> pa.Array: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["pyarrow.chunked_array"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["pyarrow.chunked_array"], **keywords: Unpack[Keywords]
     ) -> pa.ChunkedArray: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["pyarrow.fixed_shape_tensor"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["pyarrow.fixed_shape_tensor"], **keywords: Unpack[Keywords]
     ) -> pa.FixedShapeTensorArray: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["pyarrow.fixed_size_list"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["pyarrow.fixed_size_list"], **keywords: Unpack[Keywords]
     ) -> pa.FixedSizeListArray: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["pyarrow.scalar"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["pyarrow.scalar"], **keywords: Unpack[Keywords]
     ) -> pa.Scalar: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["pyarrow.tensor"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["pyarrow.tensor"], **keywords: Unpack[Keywords]
     ) -> pa.Tensor: ...
     @overload
-    def __call__(self, x: Any, /, to: Dask, **words: Unpack[Words]) -> da.Array: ...
+    def __call__(self, x: object, /, to: Dask, **keywords: Unpack[Keywords]) -> da.Array: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["tensorflow"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["tensorflow"], **keywords: Unpack[Keywords]
     ) -> tf.Tensor: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["tensorflow.sparse"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["tensorflow.sparse"], **keywords: Unpack[Keywords]
     ) -> tf.SparseTensor: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["pandas.series"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["pandas.series"], **keywords: Unpack[Keywords]
     ) -> pd.Series: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["pandas.dataframe"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["pandas.dataframe"], **keywords: Unpack[Keywords]
     ) -> pd.DataFrame: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["pandas.index"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["pandas.index"], **keywords: Unpack[Keywords]
     ) -> pd.Index: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["polars.series"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["polars.series"], **keywords: Unpack[Keywords]
     ) -> pl.Series: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["polars.dataframe"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["polars.dataframe"], **keywords: Unpack[Keywords]
     ) -> pl.DataFrame: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["xarray.variable"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["xarray.variable"], **keywords: Unpack[Keywords]
     ) -> xr.Variable: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["xarray.dataarray"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["xarray.dataarray"], **keywords: Unpack[Keywords]
     ) -> xr.DataArray: ...
     @overload
-    def __call__(self, x: Any, /, to: Quantized, **words: Unpack[Words]) -> QuantizedArray: ...
-    @overload
-    def __call__(self, x: Any, /, to: Literal["mlx"], **words: Unpack[Words]) -> mx.array: ...
+    def __call__(
+        self, x: object, /, to: Quantized, **keywords: Unpack[Keywords]
+    ) -> QuantizedArray: ...
     @overload
     def __call__(
-        self, x: Any, /, to: Literal["onnxruntime"], **words: Unpack[Words]
+        self, x: object, /, to: Literal["mlx"], **keywords: Unpack[Keywords]
+    ) -> mx.array: ...
+    @overload
+    def __call__(
+        self, x: object, /, to: Literal["onnxruntime"], **keywords: Unpack[Keywords]
     ) -> onnxruntime.OrtValue: ...
     @overload
-    def __call__(self, x: Any, /, to: type[T], **words: Unpack[Words]) -> T: ...
+    def __call__(self, x: object, /, to: type[T], **keywords: Unpack[Keywords]) -> T: ...
     @overload
-    def __call__(self, x: Any, /, *, like: T, **words: Unpack[Words]) -> T: ...
+    def __call__(self, x: object, /, *, like: T, **keywords: Unpack[Keywords]) -> T: ...
     @overload
-    def __call__(self, x: Any, /, *, out: T, **words: Unpack[Out]) -> T: ...
+    def __call__(self, x: object, /, *, out: T, **keywords: Unpack[OutKeywords]) -> T: ...
     @overload
     def __call__(
         self,
-        x: Any,
+        x: object,
         /,
-        to: Any = None,
+        to: object = None,
         *,
-        like: Any = None,
-        out: Any = None,
-        **words: Unpack[Words],
+        like: object = None,
+        out: object = None,
+        **keywords: Unpack[Keywords],
     ) -> Any: ...
 
 
@@ -243,153 +253,159 @@ class MakeConverter(Protocol):
 
     @overload
     def __call__(
-        self, to: Literal["numpy"], **words: Unpack[Words]
-    ) -> Callable[[Any], npt.NDArray[Any]]: ...
-    @overload
-    def __call__(self, to: Torch, **words: Unpack[Words]) -> Callable[[Any], torch.Tensor]: ...
+        self, to: Literal["numpy"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], npt.NDArray[Any]]: ...
     @overload
     def __call__(
-        self, to: Literal["scipy.coo"], **words: Unpack[Words]
-    ) -> Callable[[Any], sp.coo_array]: ...
+        self, to: Torch, **keywords: Unpack[Keywords]
+    ) -> Callable[[object], torch.Tensor]: ...
     @overload
     def __call__(
-        self, to: Literal["scipy.csr"], **words: Unpack[Words]
-    ) -> Callable[[Any], sp.csr_array]: ...
+        self, to: Literal["scipy.coo"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sp.coo_array]: ...
     @overload
     def __call__(
-        self, to: Literal["scipy.csc"], **words: Unpack[Words]
-    ) -> Callable[[Any], sp.csc_array]: ...
+        self, to: Literal["scipy.csr"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sp.csr_array]: ...
     @overload
     def __call__(
-        self, to: Literal["scipy.bsr"], **words: Unpack[Words]
-    ) -> Callable[[Any], sp.bsr_array]: ...
+        self, to: Literal["scipy.csc"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sp.csc_array]: ...
     @overload
     def __call__(
-        self, to: Literal["scipy.dia"], **words: Unpack[Words]
-    ) -> Callable[[Any], sp.dia_array]: ...
+        self, to: Literal["scipy.bsr"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sp.bsr_array]: ...
     @overload
     def __call__(
-        self, to: Literal["scipy.lil"], **words: Unpack[Words]
-    ) -> Callable[[Any], sp.lil_array]: ...
+        self, to: Literal["scipy.dia"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sp.dia_array]: ...
     @overload
     def __call__(
-        self, to: Literal["scipy.dok"], **words: Unpack[Words]
-    ) -> Callable[[Any], sp.dok_array]: ...
+        self, to: Literal["scipy.lil"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sp.lil_array]: ...
     @overload
     def __call__(
-        self, to: Literal["cupy"], **words: Unpack[Words]
-    ) -> Callable[[Any], cupy.ndarray]: ...
+        self, to: Literal["scipy.dok"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sp.dok_array]: ...
     @overload
     def __call__(
-        self, to: Literal["cupy.coo"], **words: Unpack[Words]
-    ) -> Callable[[Any], cusparse.coo_array]: ...
+        self, to: Literal["cupy"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], cupy.ndarray]: ...
     @overload
     def __call__(
-        self, to: Literal["cupy.csr"], **words: Unpack[Words]
-    ) -> Callable[[Any], cusparse.csr_array]: ...
+        self, to: Literal["cupy.coo"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], cusparse.coo_array]: ...
     @overload
     def __call__(
-        self, to: Literal["cupy.csc"], **words: Unpack[Words]
-    ) -> Callable[[Any], cusparse.csc_array]: ...
+        self, to: Literal["cupy.csr"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], cusparse.csr_array]: ...
     @overload
     def __call__(
-        self, to: Literal["sparse.coo"], **words: Unpack[Words]
-    ) -> Callable[[Any], sparse.COO]: ...
-    @overload
-    def __call__(self, to: Gcxs, **words: Unpack[Words]) -> Callable[[Any], sparse.GCXS]: ...
+        self, to: Literal["cupy.csc"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], cusparse.csc_array]: ...
     @overload
     def __call__(
-        self, to: Literal["sparse.dok"], **words: Unpack[Words]
-    ) -> Callable[[Any], sparse.DOK]: ...
+        self, to: Literal["sparse.coo"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sparse.COO]: ...
     @overload
     def __call__(
-        self, to: Literal["jax"], **words: Unpack[Words]
-    ) -> Callable[[Any], jax.Array]: ...
+        self, to: Gcxs, **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sparse.GCXS]: ...
     @overload
     def __call__(
-        self, to: Literal["jax.bcoo"], **words: Unpack[Words]
-    ) -> Callable[[Any], jsparse.BCOO]: ...
+        self, to: Literal["sparse.dok"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sparse.DOK]: ...
     @overload
     def __call__(
-        self, to: Literal["jax.bcsr"], **words: Unpack[Words]
-    ) -> Callable[[Any], jsparse.BCSR]: ...
+        self, to: Literal["jax"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], jax.Array]: ...
     @overload
     def __call__(
-        self, to: Literal["pyarrow"], **words: Unpack[Words]
-    ) -> Callable[[Any], pa.Array]: ...
+        self, to: Literal["jax.bcoo"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], jsparse.BCOO]: ...
     @overload
     def __call__(
-        self, to: Literal["pyarrow.chunked_array"], **words: Unpack[Words]
-    ) -> Callable[[Any], pa.ChunkedArray]: ...
+        self, to: Literal["jax.bcsr"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], jsparse.BCSR]: ...
     @overload
     def __call__(
-        self, to: Literal["pyarrow.fixed_shape_tensor"], **words: Unpack[Words]
-    ) -> Callable[[Any], pa.FixedShapeTensorArray]: ...
+        self, to: Literal["pyarrow"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], pa.Array]: ...
     @overload
     def __call__(
-        self, to: Literal["pyarrow.fixed_size_list"], **words: Unpack[Words]
-    ) -> Callable[[Any], pa.FixedSizeListArray]: ...
+        self, to: Literal["pyarrow.chunked_array"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], pa.ChunkedArray]: ...
     @overload
     def __call__(
-        self, to: Literal["pyarrow.scalar"], **words: Unpack[Words]
-    ) -> Callable[[Any], pa.Scalar]: ...
+        self, to: Literal["pyarrow.fixed_shape_tensor"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], pa.FixedShapeTensorArray]: ...
     @overload
     def __call__(
-        self, to: Literal["pyarrow.tensor"], **words: Unpack[Words]
-    ) -> Callable[[Any], pa.Tensor]: ...
-    @overload
-    def __call__(self, to: Dask, **words: Unpack[Words]) -> Callable[[Any], da.Array]: ...
+        self, to: Literal["pyarrow.fixed_size_list"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], pa.FixedSizeListArray]: ...
     @overload
     def __call__(
-        self, to: Literal["tensorflow"], **words: Unpack[Words]
-    ) -> Callable[[Any], tf.Tensor]: ...
+        self, to: Literal["pyarrow.scalar"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], pa.Scalar]: ...
     @overload
     def __call__(
-        self, to: Literal["tensorflow.sparse"], **words: Unpack[Words]
-    ) -> Callable[[Any], tf.SparseTensor]: ...
+        self, to: Literal["pyarrow.tensor"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], pa.Tensor]: ...
+    @overload
+    def __call__(self, to: Dask, **keywords: Unpack[Keywords]) -> Callable[[object], da.Array]: ...
     @overload
     def __call__(
-        self, to: Literal["pandas.series"], **words: Unpack[Words]
-    ) -> Callable[[Any], pd.Series]: ...
+        self, to: Literal["tensorflow"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], tf.Tensor]: ...
     @overload
     def __call__(
-        self, to: Literal["pandas.dataframe"], **words: Unpack[Words]
-    ) -> Callable[[Any], pd.DataFrame]: ...
+        self, to: Literal["tensorflow.sparse"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], tf.SparseTensor]: ...
     @overload
     def __call__(
-        self, to: Literal["pandas.index"], **words: Unpack[Words]
-    ) -> Callable[[Any], pd.Index]: ...
+        self, to: Literal["pandas.series"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], pd.Series]: ...
     @overload
     def __call__(
-        self, to: Literal["polars.series"], **words: Unpack[Words]
-    ) -> Callable[[Any], pl.Series]: ...
+        self, to: Literal["pandas.dataframe"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], pd.DataFrame]: ...
     @overload
     def __call__(
-        self, to: Literal["polars.dataframe"], **words: Unpack[Words]
-    ) -> Callable[[Any], pl.DataFrame]: ...
+        self, to: Literal["pandas.index"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], pd.Index]: ...
     @overload
     def __call__(
-        self, to: Literal["xarray.variable"], **words: Unpack[Words]
-    ) -> Callable[[Any], xr.Variable]: ...
+        self, to: Literal["polars.series"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], pl.Series]: ...
     @overload
     def __call__(
-        self, to: Literal["xarray.dataarray"], **words: Unpack[Words]
-    ) -> Callable[[Any], xr.DataArray]: ...
+        self, to: Literal["polars.dataframe"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], pl.DataFrame]: ...
     @overload
     def __call__(
-        self, to: Quantized, **words: Unpack[Words]
-    ) -> Callable[[Any], QuantizedArray]: ...
-    @overload
-    def __call__(self, to: Literal["mlx"], **words: Unpack[Words]) -> Callable[[Any], mx.array]: ...
+        self, to: Literal["xarray.variable"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], xr.Variable]: ...
     @overload
     def __call__(
-        self, to: Literal["onnxruntime"], **words: Unpack[Words]
-    ) -> Callable[[Any], onnxruntime.OrtValue]: ...
-    @overload
-    def __call__(self, to: type[T], **words: Unpack[Words]) -> Callable[[Any], T]: ...
-    @overload
-    def __call__(self, *, like: T, **words: Unpack[Words]) -> Callable[[Any], T]: ...
+        self, to: Literal["xarray.dataarray"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], xr.DataArray]: ...
     @overload
     def __call__(
-        self, to: Any = None, *, like: Any = None, **words: Unpack[Words]
-    ) -> Callable[[Any], Any]: ...
+        self, to: Quantized, **keywords: Unpack[Keywords]
+    ) -> Callable[[object], QuantizedArray]: ...
+    @overload
+    def __call__(
+        self, to: Literal["mlx"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], mx.array]: ...
+    @overload
+    def __call__(
+        self, to: Literal["onnxruntime"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], onnxruntime.OrtValue]: ...
+    @overload
+    def __call__(self, to: type[T], **keywords: Unpack[Keywords]) -> Callable[[object], T]: ...
+    @overload
+    def __call__(self, *, like: T, **keywords: Unpack[Keywords]) -> Callable[[object], T]: ...
+    @overload
+    def __call__(
+        self, to: object = None, *, like: object = None, **keywords: Unpack[Keywords]
+    ) -> Callable[[object], Any]: ...

@@ -13,7 +13,7 @@ import torch
 
 import interop
 from interop_plugins import _numpy_copies as copies
-from interop_plugins import _torch_composite as composite
+from interop_plugins.torch import quantized
 
 BF16, F8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 
@@ -146,7 +146,7 @@ def test_large_codes_are_dequantized_as_torch_does(
         scales = torch.linspace(0.003, 0.03, shape[axis], dtype=torch.float64)
         zeros = torch.arange(shape[axis]) % 11
         value = torch.quantize_per_channel(numbers, scales, zeros, axis, dtype)
-    assert value.numel() >= composite._MANY
+    assert value.numel() >= quantized._MANY
     expected = value.dequantize()
     assert torch.equal(interop.convert(value, "torch"), expected)
     out = np.full(shape, 7, "f4")

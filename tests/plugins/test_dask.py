@@ -19,7 +19,7 @@ import torch
 
 import interop
 from interop.errors import DensifyMemoryError, HandOffError, RefusedError
-from interop_plugins import dask as plugin
+from interop_plugins.dask import _CHUNK_DTYPES
 
 KINDS = ["numpy", "torch", "scipy.csr", "scipy.csc", "scipy.coo", "sparse.coo"]
 TYPES = {
@@ -38,7 +38,7 @@ def name(kind):
 
 
 def array(kind="numpy", numbers=NUMBERS, chunks=(3, 4)):
-    """Return a dask array of 3 by 2 chunks, no two rows or columns of which are of one size."""
+    """Return a dask array of 3 by 2 chunks, the last of each axis smaller than the others."""
     from_numpy = da.from_array(numbers, chunks=chunks)
     return from_numpy if kind == "numpy" else interop.convert(from_numpy, to=name(kind))
 
@@ -53,7 +53,7 @@ def plain(value):
 
 
 def chunks_of(x):
-    """Return the chunks, computed and left as they are, of an array of one type."""
+    """Return the computed chunks of an array, each as it is."""
     return list(dask.compute(*x.to_delayed().ravel().tolist()))
 
 
@@ -73,7 +73,7 @@ def never(chunk):
 
 @pytest.fixture(params=["threads", "sync", "elsewhere"])
 def scheduler(request):
-    """Let dask compute in threads, here, or where nothing that is here can be written to."""
+    """Let dask compute in threads, here, or on copies, as in another process."""
 
     def elsewhere(graph, keys, **options):
         copied = pickle.loads(cloudpickle.dumps(graph))
@@ -88,13 +88,13 @@ def scheduler(request):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_described(kind):
-    """The format is that of the chunks; shape, dtype and bytes are those of the whole."""
+    """The format is named by the chunks; shape, dtype and bytes are those of the array."""
     spec = interop.spec(array(kind))
     assert (spec.format, spec.dtype, spec.shape) == (name(kind), "float32", (8, 6))
     assert (spec.device, spec.traits, spec.nbytes) == ("cpu", frozenset(), 8 * 6 * 4)
 
 
-@pytest.mark.parametrize("kind", list(plugin._KINDS))
+@pytest.mark.parametrize("kind", list(_CHUNK_DTYPES))
 def test_the_dtypes_are_those_of_the_chunks_format(kind):
     """A dask array can hold what its chunks can, but for complex32, which NumPy lacks."""
     formats = {entry.name: entry.format for entry in interop.formats()}
@@ -117,7 +117,7 @@ def test_as_it_is(kind):
 
 
 def test_nothing_is_computed():
-    """To describe, to plan and to convert from chunks to chunks computes no chunk."""
+    """Describing, planning and converting from chunks to chunks compute no chunk."""
     x = array().map_blocks(never, dtype="f4", meta=np.empty((0, 0), "f4"))
     for kind in KINDS:
         converted = interop.convert(x, to=name(kind), dtype="float64")
@@ -133,22 +133,24 @@ def test_nothing_is_computed():
 
 @pytest.mark.parametrize(("source", "target"), list(permutations(KINDS, 2)))
 def test_chunkwise(source, target):
-    """Every chunk becomes one of the other format, of the same place, dtype and numbers."""
+    """Every chunk becomes one of the other format, with its place, dtype and numbers."""
     x = array(source)
     converted = interop.convert(x, to=name(target))
     assert isinstance(converted, da.Array)
     assert (converted.chunks, type(converted._meta)) == (x.chunks, TYPES[target])
     assert interop.spec(converted).dtype == "float32"
-    for chunk, place in zip(chunks_of(converted), da.core.slices_from_chunks(x.chunks), strict=True):
+    for chunk, place in zip(
+        chunks_of(converted), da.core.slices_from_chunks(x.chunks), strict=True
+    ):
         assert type(chunk) is TYPES[target]
         assert (plain(chunk) == NUMBERS[place]).all()
         assert plain(chunk).dtype == "f4"
 
 
-@pytest.mark.parametrize("dtype", sorted(plugin._KINDS["torch"]))
+@pytest.mark.parametrize("dtype", sorted(_CHUNK_DTYPES["torch"]))
 @pytest.mark.parametrize("target", ["dask.torch", "torch"])
 def test_every_dtype_of_torchs(dtype, target, scheduler):
-    """Chunks of every dtype, bfloat16 among them, become torch's and a tensor, bit for bit."""
+    """Chunks of every dtype, also bfloat16, become torch's and one tensor, bit for bit."""
     numbers = np.array([[0, 1, 2], [1, 0, 2]]).astype(getattr(ml_dtypes, dtype, dtype))
     x = interop.convert(array(numbers=numbers, chunks=(1, 2)), to=target)
     assert interop.spec(x).dtype == dtype
@@ -159,7 +161,7 @@ def test_every_dtype_of_torchs(dtype, target, scheduler):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["int16", "complex64", "float64"])
 def test_casts(kind, dtype):
-    """A dtype that is asked for is cast to in each chunk, whatever was before."""
+    """Each chunk is cast to the dtype asked for, whatever it was before."""
     for numbers in (NUMBERS, NUMBERS.astype("c16"), NUMBERS > 5):
         converted = interop.convert(array(kind, numbers), to=name(kind), dtype=dtype)
         assert interop.spec(converted).dtype == dtype
@@ -169,7 +171,7 @@ def test_casts(kind, dtype):
 
 
 def test_narrower_dtypes_are_refused():
-    """What the other format does not hold is refused before a chunk is computed, or cast to."""
+    """A dtype that the target lacks is refused before a chunk is computed, or cast if asked."""
     x = array(numbers=NUMBERS.astype("longdouble"))
     with pytest.raises(RefusedError, match="narrow"):
         interop.convert(x, to="dask.torch")
@@ -180,7 +182,7 @@ def test_narrower_dtypes_are_refused():
 
 
 def test_odd_memory_of_chunks(scheduler):
-    """Chunks that torch cannot share, being read-only or walked backwards, are copied."""
+    """Chunks that torch cannot share, because of flags or strides, are copied."""
     for x in (da.ones((4, 4), chunks=2), da.from_array(np.arange(16.0).reshape(4, 4)[::-1], 2)):
         for chunk in chunks_of(interop.convert(x, to="dask.torch")):
             chunk.add_(1)
@@ -203,7 +205,7 @@ def test_big_endian_chunks():
 
 
 def test_sparse_matrices_as_chunks():
-    """SciPy's matrices, on which `*` means another thing, become arrays in any step."""
+    """SciPy's matrices, for which `*` has another meaning, become arrays in every step."""
     meta = sp.csr_matrix((0, 0), dtype="f4")
     x = array().map_blocks(sp.csr_matrix, dtype="f4", meta=meta)
     assert interop.spec(x).traits == {"matrix"}
@@ -214,7 +216,7 @@ def test_sparse_matrices_as_chunks():
 
 
 def test_fill_values():
-    """Arrays that are filled with another number than zero stay what they are, or become dense."""
+    """Arrays with another fill value than zero stay what they are, or become dense."""
     full = sparse.COO.from_numpy(np.eye(4, dtype="f4"), fill_value=np.float32(2))
     x = interop.convert(full, to="dask.sparse.coo")
     assert interop.spec(x).traits == {"fill_value"}
@@ -225,7 +227,7 @@ def test_fill_values():
 
 
 def test_duplicates_in_chunks():
-    """Coordinates that a chunk holds twice are summed."""
+    """The elements of coordinates that a chunk holds twice are summed."""
     twice = sp.coo_array(([1.0, 2.0, 4.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
     expected = np.array([[0, 3], [4, 0]])
     x = interop.convert(twice, to="dask.scipy.coo")
@@ -240,7 +242,7 @@ def test_duplicates_in_chunks():
 @pytest.mark.parametrize("kind", KINDS[2:])
 @pytest.mark.parametrize("chunks", [-1, 4])
 def test_indices_are_of_the_dtype_that_was_planned(kind, chunks):
-    """Whatever the chunks' indices are of, the whole has those on which later steps were planned."""
+    """The result has the index dtype that was planned, whatever the chunks have."""
     wide = sp.csr_array(NUMBERS)
     wide.indices, wide.indptr = wide.indices.astype("i8"), wide.indptr.astype("i8")
     x = interop.convert(interop.convert(wide, to="dask.scipy.csr").rechunk(chunks), to=name(kind))
@@ -260,7 +262,7 @@ def test_indices_that_are_too_wide():
 
 
 def test_lengths_that_are_not_known():
-    """Chunks of unknown lengths are converted as others are, and counted once they are there."""
+    """Chunks of unknown lengths are converted as others are, and counted once computed."""
     numbers = np.arange(10.0)
     x = da.from_array(numbers, 4)
     x = x[x > 3]
@@ -280,7 +282,7 @@ def test_lengths_that_are_not_known():
 
 
 def test_travels_by_pickle():
-    """What was converted without computing can be sent elsewhere, and computed there."""
+    """A lazy conversion can be pickled, and computed elsewhere."""
     for kind in KINDS:
         copied = pickle.loads(cloudpickle.dumps(array(kind)))
         assert interop.spec(copied).format == name(kind)
@@ -293,7 +295,7 @@ def test_travels_by_pickle():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("target", [*KINDS, "jax", "torch.sparse_csr", "python"])
 def test_computed(kind, target, scheduler):
-    """A dask array of any chunks is computed to any other format, with its numbers."""
+    """A dask array of any chunks becomes a value of any other format, with its numbers."""
     x = array(kind)
     route = interop.plan(x, to=target)
     assert "materialize" in route.effects
@@ -308,28 +310,28 @@ def test_computed(kind, target, scheduler):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("words", [{}, {"copy": True}, {"copy": False}])
+@pytest.mark.parametrize("keywords", [{}, {"copy": True}, {"copy": False}])
 @pytest.mark.parametrize("chunks", [-1, (3, 4)])
-def test_results_share_no_memory(kind, words, chunks, scheduler):
-    """Not even the only chunk, which lies in memory already, is given away; nor the source."""
+def test_results_share_no_memory(kind, keywords, chunks, scheduler):
+    """A result shares memory neither with the only chunk nor with the source."""
     numbers = NUMBERS.copy()
     wrapped = interop.convert(interop.convert(numbers, to=kind), to=name(kind))
     persisted = array(kind, numbers, chunks).persist(scheduler="sync")
     for x in (wrapped, persisted):
         before = set().union(*(starts(chunk) for chunk in chunks_of(x)))
-        result = interop.convert(x, to=kind, **words)
+        result = interop.convert(x, to=kind, **keywords)
         assert type(result) is TYPES[kind]
         if scheduler != "elsewhere":
             assert not before & starts(result)
         part = result if kind in ("numpy", "torch") else result.data
-        part += 1  # so that it can be written
+        part += 1  # the result can be written
         assert (plain(interop.convert(x, to=kind)) == NUMBERS).all()
     assert (numbers == NUMBERS).all()
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0), (1, 1, 1), (5, 4, 3)])
 def test_shapes(shape, scheduler):
-    """Arrays of no axes, of no elements and of three axes come out as they are."""
+    """Arrays of no axes, of no elements and of three axes keep their shape and numbers."""
     numbers = np.arange(float(np.prod(shape))).reshape(shape)
     x = da.from_array(numbers, chunks=2)
     for target in ("numpy", "torch", *(["sparse.coo"] if shape and numbers.size else [])):
@@ -342,22 +344,22 @@ def test_shapes(shape, scheduler):
 
 
 def test_reductions_to_a_scalar():
-    """The chunk of a sum is no array but a scalar, and becomes an array of no axes."""
+    """The chunk of a sum is a scalar, not an array, and becomes an array of no axes."""
     x = array().sum()
     assert interop.convert(x, to="numpy").shape == ()
     assert interop.convert(interop.convert(x, to="dask.torch"), to="torch").item() == NUMBERS.sum()
 
 
 def test_narrow_dtypes_are_computed(scheduler):
-    """ml_dtypes' arrays, which distributed sends as others, are put together bit for bit."""
+    """Arrays of ml_dtypes, whose dtypes distributed mistakes, are put together bit for bit."""
     for dtype in ("bfloat16", "int4", "float8_e5m2", "float8_e8m0fnu"):
         numbers = np.ones((4, 4)).astype(getattr(ml_dtypes, dtype))
         result = interop.convert(da.from_array(numbers, 3), to="numpy")
         assert (result.dtype, result.tobytes()) == (numbers.dtype, numbers.tobytes())
 
 
-def test_not_whole_beside_its_chunks():
-    """Computing takes the memory of the result and of the chunks at hand, not twice the result."""
+def test_memory_never_holds_two_results():
+    """Computing takes the memory of the result and of a few chunks, not twice the result."""
     x = da.zeros((64, 2**17), chunks=(1, 2**17))  # of 64 MiB
     x = x.map_blocks(np.array, dtype=x.dtype, meta=x._meta)
     interop.convert(x[:1], to="numpy")
@@ -372,7 +374,7 @@ def test_not_whole_beside_its_chunks():
 
 
 def test_larger_than_memory():
-    """What cannot fit is refused before it is tried; chunk by chunk it need not fit."""
+    """What cannot fit is refused before it is computed; chunk by chunk it need not fit."""
     x = da.ones((10**6, 10**6))
     with pytest.raises(DensifyMemoryError, match=r"takes 7\.3 TiB.*ask for a lazy format"):
         interop.convert(x, to="torch")
@@ -388,7 +390,7 @@ def lying(change, **declared):
 
 
 @pytest.mark.parametrize(
-    ("x", "found"),
+    ("x", "content"),
     [
         (lying(lambda c: c.astype("f8")), "float64"),
         (lying(lambda c: np.ma.masked_greater(c, 3)), "masked"),
@@ -407,22 +409,22 @@ def lying(change, **declared):
     ids=["dtype", "mask", "torch", "sparse", "list", "grad"],
 )
 @pytest.mark.parametrize("to", ["numpy", "dask.scipy.csr", "scipy.csr"])
-def test_chunks_that_are_not_what_they_are_said_to_be(x, found, to, scheduler):
-    """dask believes what it is told of chunks; what they are is compared where they are."""
-    with pytest.raises(HandOffError, match=rf"a chunk is .*{found}.* tell dask"):
+def test_chunks_that_are_not_what_they_are_said_to_be(x, content, to, scheduler):
+    """dask believes what it is told about chunks; they are checked where they are computed."""
+    with pytest.raises(HandOffError, match=rf"a chunk is .*{content}.* tell dask"):
         dask.compute(interop.convert(x, to=to))
 
 
 @pytest.mark.parametrize("to", ["numpy", "torch", "scipy.csr", "sparse.coo"])
 def test_chunks_of_another_shape(to, scheduler):
-    """A chunk of another shape than dask was told is not repeated to fill its place."""
+    """A chunk of another shape than dask was told is refused, not repeated to fill its place."""
     x = lying(lambda c: c[:1])
     with pytest.raises(HandOffError, match=r"has the shape \(1, [24]\).*chunks="):
         interop.convert(x, to=to)
 
 
 def test_masked_arrays():
-    """dask's masked arrays are refused with what to do, and no mask is lost."""
+    """dask's masked arrays are refused, and the refusal says what to do: no mask is lost."""
     x = da.ma.masked_greater(array(), 5)
     for to in ("numpy", "dask.torch", "torch"):
         with pytest.raises(RefusedError, match=r"fill them first \(dask.array.ma.filled\)"):
@@ -431,11 +433,11 @@ def test_masked_arrays():
 
 
 def test_chunks_of_other_libraries():
-    """Chunks that are no format here, or that are part of a graph, are refused with the reason."""
+    """Chunks of no supported format, or in an autograd graph, are refused with the reason."""
     import jax.numpy as jnp
 
     x = array().map_blocks(jnp.asarray, dtype="f4", meta=jnp.empty((0, 0), "f4"))
-    with pytest.raises(RefusedError, match="does not know inside of dask"):
+    with pytest.raises(RefusedError, match="does not recognise inside dask"):
         interop.convert(x, to="numpy")
     meta = torch.empty((0, 0), requires_grad=True)
     x = array().map_blocks(torch.from_numpy, dtype=torch.float32, meta=meta)
@@ -449,8 +451,8 @@ def test_chunks_of_other_libraries():
 # ------------------------------------------------------------------ policy
 
 
-def test_to_compute_can_be_forbidden():
-    """``forbid={"materialize"}`` refuses to compute, and leaves what computes nothing."""
+def test_computing_can_be_forbidden():
+    """``forbid={"materialize"}`` refuses to compute, and allows what computes nothing."""
     x = array()
     for to in ("numpy", "torch", "scipy.csr"):
         with pytest.raises(RefusedError, match=r"'materialize'.*allow=\{'materialize'\}"):
@@ -459,7 +461,7 @@ def test_to_compute_can_be_forbidden():
 
 
 def test_no_copies_from_chunk_to_chunk():
-    """Whether a chunk can be shared is known in the worker only, so ``copy=False`` refuses."""
+    """Only the worker knows whether a chunk can be shared, so ``copy=False`` refuses."""
     x = array()
     for kind in KINDS[1:]:
         with pytest.raises(RefusedError, match=r"leave out copy=False|densify"):
@@ -469,7 +471,7 @@ def test_no_copies_from_chunk_to_chunk():
 
 
 def test_densifying_chunks_can_be_forbidden():
-    """Sparse chunks become dense as an effect that the policy knows."""
+    """Sparse chunks become dense under the effect ``densify``, which a policy can forbid."""
     x = array("scipy.csr")
     assert interop.plan(x, to="dask.torch").effects == {"densify"}
     with pytest.raises(RefusedError, match="densify"):
@@ -477,7 +479,7 @@ def test_densifying_chunks_can_be_forbidden():
 
 
 def test_chunks_are_shared_where_they_can_be():
-    """A chunk of NumPy's in memory is the memory of torch's; with ``copy=True`` it is not."""
+    """torch's chunk shares the memory of NumPy's; with ``copy=True`` it does not."""
     x = array(chunks=-1).persist()
     (chunk,) = chunks_of(x)
     (shared,) = chunks_of(interop.convert(x, to="dask.torch"))
@@ -499,7 +501,7 @@ def test_chunks_are_shared_where_they_can_be():
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_into_dask(make, kind):
-    """Anything becomes a dask array of any chunks, and nothing of it is read before it must."""
+    """Every value becomes a dask array of any chunks."""
     value = make(NUMBERS)
     converted = interop.convert(value, to=name(kind))
     assert {type(chunk) for chunk in chunks_of(converted)} == {TYPES[kind]}
@@ -507,7 +509,7 @@ def test_into_dask(make, kind):
 
 
 def test_chunk_sizes_are_dasks_option():
-    """dask's option says how large the chunks are; a sparse array is one."""
+    """dask's option says how large the chunks are; a sparse array is one chunk."""
     numbers = np.arange(4096.0).reshape(64, 64)
     with dask.config.set({"array.chunk-size": "8 KiB"}):
         for kind, count in (("numpy", (2, 2)), ("torch", (2, 2)), ("scipy.csr", (1, 1))):
@@ -518,13 +520,13 @@ def test_chunk_sizes_are_dasks_option():
 
 @pytest.mark.parametrize("kind", ["numpy", "scipy.csr"])
 def test_wrapped_arrays_are_told_apart(kind):
-    """Two arrays in memory never get one name in a graph, whatever is in them."""
+    """Two arrays in memory never get the same name in a graph, whatever is in them."""
     first, other = (interop.convert(interop.convert(NUMBERS * n, kind), name(kind)) for n in (1, 3))
     assert (plain((first + other).compute()) == NUMBERS * 4).all()
 
 
 def test_a_wrapped_sparse_array_can_be_cut():
-    """The one chunk of a sparse array can be cut into several, by dask."""
+    """dask can cut the one chunk of a sparse array into several."""
     x = interop.convert(sp.csr_array(NUMBERS), to="dask.scipy.csr").rechunk((3, 6))
     assert interop.spec(x).format == "dask.scipy.csr"
     assert (interop.convert(interop.convert(x, to="dask.torch"), to="numpy") == NUMBERS).all()
@@ -532,7 +534,7 @@ def test_a_wrapped_sparse_array_can_be_cut():
 
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
 def test_wrapped_arrays_are_views(kind):
-    """Without a copy the chunks are the array's memory; a copy is made before, not when read."""
+    """Without a copy the chunks share the array's memory; a copy is made at once, not later."""
     value = interop.convert(NUMBERS.copy(), to=kind)
     route = interop.plan(value, to="dask")
     assert route.zero_copy
@@ -568,7 +570,7 @@ def cuda(format_):
 
 
 def test_cupy_chunks_are_planned():
-    """Chunks go to a device and back as transfers, and are wrapped there without one."""
+    """Chunks go to a device and back by transfers; arrays that are there are wrapped."""
     host = interop.make_spec("dask", "float32", shape=(64, 64))
     up = interop.plan(host, to="dask.cupy")
     assert (up.effects, up.result.device) == ({"transfer"}, "cuda")
@@ -583,7 +585,7 @@ def test_cupy_chunks_are_planned():
 
 
 def test_cupy_without_a_device(in_subprocess):
-    """Where no device is found, that is said when the array is converted, not when computed."""
+    """If no device is found, the conversion says so, not the later computation."""
     in_subprocess(
         """
         import dask.array as da, interop
@@ -633,7 +635,7 @@ BODY
 
 
 def on_cluster(in_subprocess, body):
-    """Run a program on a cluster of two worker processes, in a process of its own."""
+    """Run a program with a cluster of two worker processes, in a subprocess."""
     body = "\n".join(f"        {line}" for line in body.strip("\n").splitlines())
     return in_subprocess(CLUSTER.replace("BODY", body))
 
@@ -676,7 +678,7 @@ assert all(bytes_ < LIMIT for bytes_ in client.run(peak).values()), client.run(p
 
 
 def test_chunks_travel_between_processes(in_subprocess):
-    """Whatever the dtype and the format, what comes from other processes is what was there."""
+    """Chunks arrive from other processes with their numbers, whatever the dtype and format."""
     on_cluster(
         in_subprocess,
         """

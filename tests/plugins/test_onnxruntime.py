@@ -1,4 +1,4 @@
-"""ONNX Runtime: tensors in and out, who keeps their memory, and what is no tensor."""
+"""ONNX Runtime: tensors in and out, who keeps their memory, and what is not a tensor."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import torch
 
 import interop
 from interop.errors import HandOffError, RefusedError
-from interop_plugins import onnxruntime as plugin
+from interop_plugins.onnxruntime import describe as plugin
 
-NAMES = sorted(plugin._DTYPES)
-PLAIN, NARROW, PACKED = sorted(plugin._PLAIN), sorted(plugin._NARROW), sorted(plugin._PACKED)
-SHARED = sorted(plugin._PLAIN | plugin._NARROW)
+NAMES = sorted(plugin.DTYPES)
+PLAIN, NARROW, PACKED = sorted(plugin.PLAIN), sorted(plugin.NARROW), sorted(plugin.PACKED)
+SHARED = sorted(plugin.PLAIN | plugin.NARROW)
 SHAPES = [(3, 4), (), (0, 3), (70, 501)]
 TORCH = [name for name in SHARED if hasattr(torch, name)]
 
@@ -37,12 +37,12 @@ def numbers(name, shape=(3, 4)):
 
 
 def ort_value(name, shape=(3, 4)):
-    """Return a tensor in memory of ONNX Runtime's, of the bytes that ONNX lays down."""
+    """Return a tensor in ONNX Runtime's own memory, of the bytes that ONNX specifies."""
     source = numbers(name, shape)
     codes = source.view("u1" if name in PACKED else f"u{source.itemsize}").ravel()
-    value = ort.OrtValue.ortvalue_from_shape_and_type(list(shape), plugin._NUMBERS[name])
+    value = ort.OrtValue.ortvalue_from_shape_and_type(list(shape), plugin.TYPE_NUMBERS[name])
     if name in PACKED:
-        width = plugin._PACKED_BITS[name]
+        width = plugin.PACKED_BITS[name]
         bits = [(int(code) >> n) & 1 for code in codes for n in range(width)]
         codes = np.packbits(np.array(bits, bool), bitorder="little")
     if codes.size:
@@ -63,7 +63,7 @@ def start(a):
 
 
 def same(a, b):
-    """Tell whether two arrays of NumPy's are of one dtype and shape, and equal bit for bit."""
+    """Tell whether two arrays are of one dtype and shape, and equal bit for bit."""
     return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
 
 
@@ -77,7 +77,7 @@ def labels(route):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_described(name, shape):
-    """The spec says dtype, shape, device and bytes, of packed elements those they take."""
+    """The spec has dtype, shape, device and bytes, also those of packed elements."""
     value = ort_value(name, shape)
     spec = interop.spec(value)
     assert (spec.format, spec.dtype, spec.device) == ("onnxruntime", name, "cpu")
@@ -102,7 +102,7 @@ def test_named_targets():
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_to_numpy(name, shape):
-    """NumPy shares the memory, to read and to write; packed elements get a byte each."""
+    """NumPy shares the memory, writable; packed elements get a byte each."""
     value = ort_value(name, shape)
     before = memory(value).tobytes()
     for _ in range(3):
@@ -119,7 +119,7 @@ def test_to_numpy(name, shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", TORCH)
 def test_to_torch(name, shape):
-    """torch shares the memory, with the right dtype, also of bool."""
+    """torch shares the memory, with the right dtype, also for bool."""
     value = ort_value(name, shape)
     for _ in range(3):
         result = interop.convert(value, to="torch", copy=False)
@@ -131,7 +131,7 @@ def test_to_torch(name, shape):
 
 
 def test_what_is_written_is_seen():
-    """Shared memory is the tensor's own, both ways."""
+    """What is written to shared memory is seen on both sides."""
     array = np.zeros(3, "f4")
     value = interop.convert(array, to="onnxruntime")
     interop.convert(value, to="torch")[1] = 5
@@ -143,8 +143,8 @@ def test_what_is_written_is_seen():
 @pytest.mark.parametrize("name", PACKED)
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 1000])
 def test_packed_elements(name, count):
-    """Every code of the packed dtypes goes there and back, the first in the lowest bits."""
-    width = plugin._PACKED_BITS[name]
+    """Every code of the packed dtypes survives a round trip, the first in the lowest bits."""
+    width = plugin.PACKED_BITS[name]
     codes = (np.arange(count) * 7 % 2**width).astype(np.uint8)
     if name.startswith("int"):
         half = 2 ** (width - 1)
@@ -170,7 +170,7 @@ def test_from_numpy(name, shape):
     source = numbers(name, shape)
     for _ in range(3):
         value = interop.convert(source, to="onnxruntime", copy=False)
-        assert value.element_type() == plugin._NUMBERS[name]
+        assert value.element_type() == plugin.TYPE_NUMBERS[name]
         assert tuple(value.shape()) == shape
         assert value.data_ptr() == start(source) or not source.size
         assert same(interop.convert(value, to="numpy"), source)
@@ -186,7 +186,7 @@ def test_from_torch(name, shape):
     """ONNX Runtime shares the memory of a contiguous tensor, also of bool and bfloat16."""
     source = interop.convert(numbers(name, shape), to="torch")
     value = interop.convert(source, to="onnxruntime", copy=False)
-    assert value.element_type() == plugin._NUMBERS[name]
+    assert value.element_type() == plugin.TYPE_NUMBERS[name]
     assert value.data_ptr() == source.data_ptr() or not source.numel()
     assert same(interop.convert(value, to="numpy"), numbers(name, shape))
     assert interop.plan(source, to="onnxruntime").zero_copy
@@ -206,12 +206,12 @@ ODD = {
 @pytest.mark.parametrize("name", ["float32", "int64", "bool"])
 @pytest.mark.parametrize("odd", ODD)
 def test_memory_of_every_kind(odd, name):
-    """What ONNX Runtime would misread, or write to although it must not, is copied in order."""
+    """Memory that ONNX Runtime would misread, or must not write to, is copied."""
     value = ODD[odd](np.arange(36).reshape(6, 6).astype(name))
     result = interop.convert(value, to="onnxruntime")
     expected = np.ascontiguousarray(value, name).reshape(value.shape)
     assert same(result.numpy(), expected)
-    harmless = name == "bool" and odd in ("swapped", "unaligned")  # of one byte there is no order
+    harmless = name == "bool" and odd in ("swapped", "unaligned")  # one byte has no order
     shares = np.shares_memory(interop.convert(result, to="numpy"), value)
     assert shares is harmless
     if not harmless:
@@ -220,7 +220,7 @@ def test_memory_of_every_kind(odd, name):
 
 
 def test_memory_that_is_flagged():
-    """Read-only memory is shared where that is permitted, and an immutable array's by default."""
+    """Read-only memory is shared if permitted, and that of an immutable array by default."""
     array = np.arange(3.0)
     array.flags.writeable = False
     value = interop.convert(array, to="onnxruntime", allow="share_readonly", copy=False)
@@ -237,7 +237,7 @@ def test_memory_that_is_flagged():
 
 
 def test_axes_of_one_element():
-    """Strides along axes of one element, which mean nothing, do not hinder sharing."""
+    """Strides along axes of one element mean nothing, and do not prevent sharing."""
     array = np.lib.stride_tricks.as_strided(np.arange(12.0).reshape(3, 4), (3, 1, 4), (32, 999, 8))
     value = interop.convert(array, to="onnxruntime", copy=False)
     assert (value.data_ptr(), value.shape()) == (start(array), [3, 1, 4])
@@ -247,7 +247,7 @@ def test_axes_of_one_element():
 
 
 def test_masks_graphs_and_lazy_tensors():
-    """A mask is not lost in silence; graphs, conjugation, negation and zeros are settled."""
+    """A mask is not lost in silence; torch's lazy tensors arrive with their numbers."""
     with pytest.raises(RefusedError, match="drop_mask"):
         interop.convert(np.ma.array([1.0, 2], mask=[0, 1]), to="onnxruntime")
     graph = torch.ones(3, requires_grad=True)
@@ -271,7 +271,7 @@ BITS = {
 
 @pytest.mark.parametrize("name", BITS)
 def test_bits_arrive(name):
-    """NaN payloads, subnormals, minus zero, 64-bit integers and every 8-bit real keep every bit."""
+    """NaN payloads, subnormals, minus zero, 64-bit integers and 8-bit reals keep every bit."""
     carrier, bits = BITS[name]
     source = np.array(bits, carrier).view(numpy_dtype(name))
     for keywords in ({}, {"copy": True}):
@@ -283,7 +283,7 @@ def test_bits_arrive(name):
 
 
 def test_casts():
-    """A dtype that is asked for is that of the result, on either way."""
+    """The result has the dtype asked for, both ways."""
     a = np.arange(12, dtype="f4")
     for dtype in ("int8", "bfloat16", "float8_e4m3fn", "int4", "bool"):
         value = interop.convert(a % 4, to="onnxruntime", dtype=dtype)
@@ -297,14 +297,14 @@ def test_casts():
 
 @pytest.mark.parametrize("name", ["complex64", "complex128", "longdouble"])
 def test_dtypes_that_it_lacks(name):
-    """Complex numbers are refused, what is wider than its dtypes is narrow, and all say so."""
+    """The refusals of complex numbers and of dtypes wider than its own say so."""
     match = "no complex tensors" if name.startswith("complex") else "narrow"
     with pytest.raises(RefusedError, match=match):
         interop.convert(np.ones(3, name), to="onnxruntime")
 
 
 def test_dtypes_that_are_widened():
-    """What it lacks and can hold in another dtype is widened without a loss."""
+    """A dtype that it lacks is widened to one that holds its numbers."""
     source = np.array([1, 0, 1]).astype(ml_dtypes.uint1)
     value = interop.convert(source, to="onnxruntime")
     assert interop.convert(value, to="numpy", dtype="float32").tolist() == [1, 0, 1]
@@ -313,21 +313,21 @@ def test_dtypes_that_are_widened():
 # ------------------------------------------------------------------ lifetime
 
 
-def refer(array):
-    """Return how many references there are to an array, but for those of the call."""
+def references(array):
+    """Return how many references there are to an array, without those of this call."""
     return sys.getrefcount(array) - 2
 
 
 @pytest.mark.parametrize("name", ["float32", "bool", "bfloat16", "float8_e5m2"])
 def test_the_source_is_kept_and_released(name):
-    """What a tensor was made of lives as long as the tensor or what shares its memory."""
+    """The source of a tensor lives as long as the tensor or whatever shares its memory."""
     source = numbers(name)
-    expected, before = source.copy(), refer(source)
+    expected, before = source.copy(), references(source)
     value = interop.convert(source, to="onnxruntime")
     shared = interop.convert(value, to="numpy")
     tensor = interop.convert(value, to="torch")
     for owner in ("value", "shared", "tensor"):
-        assert refer(source) > before, owner
+        assert references(source) > before, owner
         if owner == "value":
             del value
         elif owner == "shared":
@@ -336,28 +336,28 @@ def test_the_source_is_kept_and_released(name):
     assert same(interop.convert(tensor, to="numpy"), expected)
     del tensor
     gc.collect()
-    assert refer(source) == before
+    assert references(source) == before
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_onnxruntime_itself_keeps_the_source(name):
-    """What ONNX Runtime's own methods share keeps the array, when value and source are gone."""
+    """What ONNX Runtime's own methods share keeps the source alive after the value is gone."""
     source = numbers(name, (50_000,))
-    before = refer(source)
+    before = references(source)
     value = interop.convert(source, to="onnxruntime")
     result = value.numpy()
     native = value._get_c_value()
     del value
     gc.collect()
-    assert refer(source) > before
+    assert references(source) > before
     assert same(result, source)
     del result, native
     gc.collect()
-    assert refer(source) == before
+    assert references(source) == before
 
 
 def test_values_that_keep_less_are_safe(in_subprocess):
-    """What leaves a value of `ortvalue_from_numpy`, whose own view dangles, keeps its source."""
+    """The results of `ortvalue_from_numpy`, whose own views dangle, keep their source alive."""
     in_subprocess("""
         import gc, numpy as np, onnxruntime as ort, interop
         for target in ("numpy", "torch", "jax", "mlx"):
@@ -376,7 +376,7 @@ def test_values_that_keep_less_are_safe(in_subprocess):
 
 
 def test_readonly_arrays_that_it_was_made_of():
-    """A tensor over a read-only array, of which ONNX Runtime takes no notice, is shared locked."""
+    """A tensor over a read-only array, a flag that ONNX Runtime ignores, is shared read-only."""
     array = np.arange(3.0)
     array.flags.writeable = False
     value = ort.OrtValue.ortvalue_from_numpy(array)
@@ -396,7 +396,7 @@ def test_readonly_arrays_that_it_was_made_of():
 
 
 def test_values_of_the_c_layer():
-    """What Python's class is not around is a tensor all the same, of bool too."""
+    """A value without an object of Python's class is converted all the same, also of bool."""
     array = np.array([True, False])
     outer = ort.OrtValue.ortvalue_from_numpy(array)
     value = outer._get_c_value()
@@ -407,11 +407,11 @@ def test_values_of_the_c_layer():
     assert wrapped.data_ptr() == start(array)
 
 
-# ------------------------------------------------------------------ sessions, and what is no tensor
+# ------------------------------------------------------------------ sessions, and what is not a tensor
 
 
 def field(number, content):
-    """Return a field of a message, as protocol buffers write it."""
+    """Return a field of a message in the format of protocol buffers."""
     if isinstance(content, int):
         return bytes([number << 3, content])
     content = content.encode() if isinstance(content, str) else content
@@ -440,7 +440,7 @@ def session(kind, input_, output, *attributes):
 
 
 def outputs(run_session, feed):
-    """Return what a session gives, as it holds it."""
+    """Return the outputs of a session as OrtValues."""
     binding = run_session.io_binding()
     binding.bind_cpu_input("x", feed)
     binding.bind_output("y")
@@ -449,7 +449,7 @@ def outputs(run_session, feed):
 
 
 def test_in_and_out_of_a_session():
-    """A session takes what was converted, and what it gives is shared and outlives it."""
+    """A session takes converted values, and its outputs are shared and outlive it."""
     negate = session("Neg", tensor_type(1, 3, 4), tensor_type(1, 3, 4))
     source = torch.arange(12.0).reshape(3, 4)
     (value,) = negate.run_with_ort_values(["y"], {"x": interop.convert(source, to="onnxruntime")})
@@ -462,7 +462,7 @@ def test_in_and_out_of_a_session():
 
 
 def test_bound_inputs_outlive_their_value():
-    """What a session was bound to keeps its memory, although value and array are gone."""
+    """A binding keeps the memory alive after value and array are gone."""
     negate = session("Neg", tensor_type(1, 3, 4), tensor_type(1, 3, 4))
     binding = negate.io_binding()
     value = interop.convert(np.full((3, 4), 3.0, "f4"), to="onnxruntime")
@@ -505,7 +505,7 @@ def test_sequences():
 
 
 def test_optionals():
-    """An optional that has no value is refused; one that has is the tensor."""
+    """An optional without a value is refused; one with a value is a tensor."""
     kind = tensor_type(1, 2)
     optional = session("Optional", kind, field(9, field(1, kind)))
     (value,) = outputs(optional, np.ones(2, "f4"))
@@ -517,7 +517,7 @@ def test_optionals():
 
 
 def test_maps():
-    """A map is told from a sequence by its type."""
+    """The type tells a map from a sequence."""
     value = SimpleNamespace(
         is_tensor=lambda: False,
         has_value=lambda: True,
@@ -527,7 +527,7 @@ def test_maps():
 
 
 def test_sparse_tensors():
-    """Sparse tensors are refused with what to do, whether in an OrtValue or not."""
+    """The refusal of a sparse tensor, in an OrtValue or not, says what to do."""
     host = ort.OrtDevice.make("cpu", 0)
     values, indices = np.array([1.0, 2.0], "f4"), np.array([0, 4])
     sparse = ort.SparseTensor.sparse_coo_from_numpy(np.array([3, 3]), values, indices, host)
@@ -539,7 +539,7 @@ def test_values_of_no_memory():
     """A tensor that has elements and no address is refused before anyone reads it."""
     broken = SimpleNamespace(data_ptr=lambda: 0)
     with pytest.raises(HandOffError, match="no address"):
-        plugin._interface(broken, (3,), "<f4")
+        plugin.array_interface(broken, (3,), "<f4")
 
 
 # ------------------------------------------------------------------ devices, planned
@@ -552,7 +552,7 @@ def spec(format_, dtype="float32", device="cuda:1", **facts):
 @pytest.mark.parametrize("dtype", ["float32", "bool", "int64"])
 @pytest.mark.parametrize("other", ["torch", "cupy"])
 def test_cuda_memory_is_shared(other, dtype):
-    """On a CUDA device memory is shared with torch and CuPy, both ways, on the same device."""
+    """Memory on a CUDA device is shared with torch and CuPy, both ways, on that device."""
     for source, target in (("onnxruntime", other), (other, "onnxruntime")):
         route = interop.plan(spec(source, dtype), to=target)
         assert route.zero_copy
@@ -563,7 +563,7 @@ def test_cuda_memory_is_shared(other, dtype):
 
 
 def test_moves_are_transfers():
-    """Between the host and a device bytes move once."""
+    """Bytes move between the host and a device once."""
     down = interop.plan(spec("onnxruntime"), to="numpy")
     assert down.effects == {"transfer"}
     up = interop.plan(spec("numpy", device="cpu"), to="onnxruntime", device="cuda:1")
@@ -575,7 +575,7 @@ def test_moves_are_transfers():
 
 
 class Device:
-    """What a value on a device says of where it is."""
+    """A value on a device, as far as DLPack asks for it."""
 
     def __init__(self, name, *place):
         self._name, self._place = name, place
@@ -587,7 +587,7 @@ class Device:
 
 
 def test_names_of_devices():
-    """Devices have DLPack's names where it has one, and ONNX Runtime's where not."""
+    """DLPack's number names a device if it has one; if not, ONNX Runtime's name does."""
     assert plugin._device(Device("cuda", 2, 1), "cuda") == "cuda:1"
     assert plugin._device(Device("dml", 99, 0), "dml") == "dml:0"
     assert plugin._device(Device("webgpu"), "webgpu") == "webgpu:0"
@@ -596,7 +596,7 @@ def test_names_of_devices():
 
 
 def test_planning_imports_nothing(in_subprocess):
-    """Routes to and from ONNX Runtime are planned without it in memory."""
+    """Routes to and from ONNX Runtime are planned without importing it."""
     in_subprocess("""
         import sys, interop
         for source, target in (("numpy", "onnxruntime"), ("onnxruntime", "torch")):

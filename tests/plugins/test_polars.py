@@ -66,7 +66,7 @@ def test_series_is_shared_both_ways(dtype):
     ],
 )
 def test_odd_memory_is_copied(view):
-    """What is not one aligned block of native numbers is copied, and said to be."""
+    """What is not one aligned block of native numbers is copied, and the plan says so."""
     array = view(np.arange(6.0))
     route = interop.plan(array, to="polars.series")
     series = interop.convert(array, to="polars.series")
@@ -78,8 +78,8 @@ def test_odd_memory_is_copied(view):
             interop.convert(array, to="polars.series", copy=False)
 
 
-def test_locked_memory_is_shared():
-    """polars never writes, so that memory that is locked can be its own."""
+def test_read_only_memory_is_shared():
+    """polars never writes to a Series, so it can share read-only memory."""
     array = np.arange(4)
     array.flags.writeable = False
     series = interop.convert(array, to="polars.series", copy=False)
@@ -101,7 +101,7 @@ def test_truth_values_are_bits():
 
 @pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
 def test_chunks_are_put_together(dtype):
-    """A Series of several chunks is written out once, and is as it was."""
+    """A Series of several chunks is copied once, and does not change."""
     array = numbers(dtype)
     series = pl.concat([pl.Series(array[:2]), pl.Series(array[2:])], rechunk=False)
     assert "scattered" in interop.spec(series).traits
@@ -114,7 +114,7 @@ def test_chunks_are_put_together(dtype):
 
 
 def test_many_elements():
-    """What is written piece by piece is whole."""
+    """What is written piece by piece is complete."""
     array = np.arange(600_001)
     series = pl.concat([pl.Series(array[:500_000]), pl.Series(array[500_000:])], rechunk=False)
     assert np.array_equal(interop.convert(series, to="numpy"), array)
@@ -140,7 +140,7 @@ def test_torch_shares_what_never_changes():
 @pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
 @pytest.mark.parametrize("kind", ["series", "dataframe"])
 def test_nulls_are_refused_and_filled_on_request(dtype, kind):
-    """Nulls are refused; permitted, they become NaN, 0 or False in a copy, all others exact."""
+    """Nulls are refused; if permitted, they become NaN, 0 or False in a copy that is exact."""
     series = nulled(dtype)
     value = series if kind == "series" else series.to_frame()
     for target in ("numpy", "torch", "python", "pandas"):
@@ -156,7 +156,7 @@ def test_nulls_are_refused_and_filled_on_request(dtype, kind):
     assert interop.convert(value, to=type(value)) is value
 
 
-def test_nan_is_no_null():
+def test_nan_is_not_a_null():
     """NaN is a number like any other; null is not."""
     assert interop.spec(pl.Series([1.0, float("nan")])).traits == {"immutable"}
     assert interop.spec(pl.Series([1.0, None])).traits == {"immutable", "masked"}
@@ -182,8 +182,8 @@ def test_series_of_arrays(dtype, shape):
     assert np.array_equal(interop.convert(several, to="numpy"), np.concatenate([array, array]))
 
 
-def test_nulls_inside_of_arrays():
-    """Nulls of the arrays and nulls in the arrays are both refused and filled."""
+def test_nulls_inside_arrays():
+    """Null arrays and nulls inside arrays are both refused, and filled if permitted."""
     kind = pl.Array(pl.Int32, 2)
     for rows in ([[1, None], [3, 4]], [[1, 2], None], [[1, None], None]):
         series = pl.Series(rows, dtype=kind)
@@ -199,7 +199,7 @@ def test_nulls_inside_of_arrays():
 @pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_frames(dtype, order):
-    """A DataFrame and an array are copies of each other, whichever the order in memory."""
+    """A DataFrame and an array are copies of each other, whatever the order in memory."""
     array = np.array(numbers(dtype).reshape(2, 3), order=order)
     frame = interop.convert(array, to=pl.DataFrame)
     assert isinstance(frame, pl.DataFrame)
@@ -244,7 +244,7 @@ def test_columns_of_several_dtypes_if_one_holds_all(dtypes, common):
 
 @pytest.mark.parametrize("dtypes", [{"int64", "float64"}, {"int64", "uint64"}])
 def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
-    """Where NumPy's common dtype would lose numbers, the caller has to name one."""
+    """Where NumPy's common dtype would lose numbers, the caller has to name a dtype."""
     frame = pl.DataFrame({name: numbers(name) for name in sorted(dtypes)})
     for keywords in ({}, {"copy": True}, {"allow": "narrow"}):
         with pytest.raises(RefusedError, match=r"several dtypes.*with dtype=\.$"):
@@ -256,9 +256,9 @@ def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
     nulls = frame.with_columns(n=pl.Series([1, None, 3, 4, 5, 6]))
     with pytest.raises(RefusedError, match="drop_mask"):
         interop.convert(nulls, to="numpy", dtype="float64")
-    both = interop.convert(nulls, to="numpy", dtype="float64", allow="drop_mask")
-    assert np.isnan(both[1, 2])
-    assert not np.isnan(both[:, :2]).any()
+    filled = interop.convert(nulls, to="numpy", dtype="float64", allow="drop_mask")
+    assert np.isnan(filled[1, 2])
+    assert not np.isnan(filled[:, :2]).any()
     assert interop.convert(frame, to="polars.dataframe") is frame
 
 
@@ -287,8 +287,8 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("word", OTHERS)
-def test_what_are_no_numbers(word):
-    """Texts, times, lists and the like are refused by name, with what to do about it."""
+def test_what_is_not_numbers(word):
+    """A refusal of texts, times, lists and the like names them, and says what to do."""
     series = pl.Series(OTHERS[word])
     frame = pl.DataFrame({"n": [1, 2], "other": OTHERS[word]})
     for target in ("numpy", "torch", "python", "pandas"):
@@ -301,7 +301,7 @@ def test_what_are_no_numbers(word):
 
 
 def test_lazy_frames():
-    """A LazyFrame, whose length is not known, is refused with what to do."""
+    """A LazyFrame, whose length is not known, is refused, and the refusal says what to do."""
     lazy = pl.DataFrame({"a": [1]}).lazy()
     with pytest.raises(UnknownValueError, match=r"collect\(\)"):
         interop.convert(lazy, to="numpy")
@@ -312,7 +312,7 @@ def test_lazy_frames():
 
 
 def test_into_polars():
-    """Targets are chosen by the number of axes; dtypes that polars lacks are widened or refused."""
+    """The number of axes chooses the target; dtypes that polars lacks are widened or refused."""
     assert interop.convert(np.ones(3), to="polars").dtype == pl.Float64
     assert interop.convert(torch.ones(2, 3), to="polars").shape == (2, 3)
     assert interop.convert(torch.ones(3).bfloat16(), to="polars.series").dtype == pl.Float32
@@ -342,7 +342,7 @@ def test_names_stay_within_polars():
 
 
 def test_receipts_know_the_memory():
-    """What a trace says of sharing is what the addresses say."""
+    """A receipt says that memory is shared exactly where the addresses agree."""
     cases = [
         (pl.Series([1.0, 2.0]), True),
         (pl.Series([True]), False),

@@ -13,11 +13,10 @@ import torch
 
 import interop
 from interop.errors import BadRequestError, RefusedError
-from interop_plugins import _pyarrow_arrays as arrays
-from interop_plugins import _pyarrow_types as types
+from interop_plugins.pyarrow import describe, dtypes
 
-NUMBERS = sorted(types.NUMBERS)
-DTYPES = sorted(types.DTYPES)
+NUMBERS = sorted(dtypes.NUMBERS)
+DTYPES = sorted(dtypes.DTYPES)
 ARRAYS = (
     "pyarrow",
     "pyarrow.chunked_array",
@@ -27,7 +26,7 @@ ARRAYS = (
 
 
 def numbers(name, shape=(6,)):
-    """Return small numbers that every dtype can hold, halves and negative ones where there are."""
+    """Return small numbers that the dtype can hold; of a real one, also halves and negatives."""
     size = int(np.prod(shape))
     values = np.arange(size).reshape(shape) % 100
     if name.startswith("float"):
@@ -36,10 +35,10 @@ def numbers(name, shape=(6,)):
 
 
 def array(name, nulls=False):
-    """Return an array that Arrow itself has made, of every other element null if need be."""
+    """Return an array that Arrow itself has made, perhaps with every other element null."""
     a = numbers(name)
     mask = np.arange(6) % 2 == 1 if nulls else None
-    return pa.array(a, type=types.arrow_type(name), mask=mask)
+    return pa.array(a, type=dtypes.arrow_type(name), mask=mask)
 
 
 def same(a, b):
@@ -72,7 +71,7 @@ def labels(route):
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_described(name):
-    """The spec says dtype, shape, device and bytes, and that the memory never changes."""
+    """The spec has dtype, shape, device and bytes, and says that the memory never changes."""
     spec = interop.spec(array(name))
     assert (spec.format, spec.dtype, spec.device) == ("pyarrow", name, "cpu")
     assert (spec.shape, spec.traits, spec.nbytes) == ((6,), {"immutable"}, numbers(name).nbytes)
@@ -80,7 +79,7 @@ def test_described(name):
 
 
 def test_nulls_are_those_of_the_slice():
-    """A slice beside the nulls has none, and one of them has, whoever counts them first."""
+    """A slice has nulls only if they are inside it, whoever counts them first."""
     value = pa.array([1, None, 3, 4, None])
     assert interop.spec(value[2:4]).traits == {"immutable"}
     assert interop.spec(value[1:3]).traits == {"immutable", "masked"}
@@ -128,10 +127,10 @@ def test_names_of_dtypes():
 
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("rows", [slice(None), slice(2, 5), slice(0, 0)])
-def test_to_numpy_is_shared_and_locked(name, rows):
-    """NumPy reads the memory of an array or of a slice of it, and cannot write there."""
+def test_to_numpy_is_shared_and_read_only(name, rows):
+    """NumPy reads the memory of an array or of a slice, and cannot write there."""
     value, expected = array(name)[rows], numbers(name)[rows]
-    for _ in range(3):  # the third by a shortcut
+    for _ in range(3):  # the third time by a fast path
         result = interop.convert(value, to="numpy")
         assert same(result, expected)
         assert not result.flags.writeable
@@ -145,7 +144,7 @@ def test_to_numpy_is_shared_and_locked(name, rows):
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_to_torch_is_shared(name):
-    """torch reads the memory of an array unless that is forbidden, and its copies are its own."""
+    """torch shares the memory of an array unless that is forbidden; then it gets a copy."""
     value = array(name)[1:]
     for _ in range(3):
         result = interop.convert(value, to="torch")
@@ -161,11 +160,11 @@ def test_to_torch_is_shared(name):
 
 
 def test_what_is_flagged_read_only_is_copied_for_torch(loaded):
-    """Memory that cannot be written does not reach torch, plain or by any shortcut or detour."""
+    """Memory that cannot be written does not reach torch, by no fast path and no detour."""
     plain = array("int32")
     locked = pa.Array.from_buffers(pa.int32(), 6, [None, pa.py_buffer(numbers("int32").tobytes())])
     for _ in range(3):
-        loaded.convert(plain, to="torch")  # so that a shortcut is known
+        loaded.convert(plain, to="torch")  # so that there is a fast path
         result = loaded.convert(locked, to="torch")
         assert result.data_ptr() != data(locked)
         result.zero_()
@@ -181,7 +180,7 @@ def test_what_is_flagged_read_only_is_copied_for_torch(loaded):
 
 
 def test_mapped_files(tmp_path, in_subprocess):
-    """A tensor made of a mapped file can be written, which the mapped memory could not be."""
+    """A tensor made of a mapped file can be written, although the mapped memory cannot."""
     in_subprocess(
         f"""
         import pyarrow as pa, interop
@@ -200,7 +199,7 @@ def test_mapped_files(tmp_path, in_subprocess):
 
 @pytest.mark.parametrize("target", ["numpy", "torch", "jax", "python"])
 def test_bits_become_bytes(target):
-    """Truth values of a bit each get a byte each, from wherever a slice begins."""
+    """Truth values of a bit each get a byte each, wherever a slice begins."""
     truth = np.random.default_rng(0).random(77) < 0.5
     value = pa.array(truth)
     for rows in (slice(None), slice(3, 40), slice(13, 14), slice(77, None), slice(8, 16)):
@@ -213,7 +212,7 @@ def test_bits_become_bytes(target):
 
 
 def test_truth_values_of_a_byte_each():
-    """Of bool8, whatever is not zero is true, as 1 and nothing else."""
+    """Every byte of bool8 but zero is true, and becomes 1."""
     storage = pa.array([0, 1, 2, -1, None], pa.int8())
     value = pa.ExtensionArray.from_storage(pa.bool8(), storage)
     result = interop.convert(value[1:4], to="numpy")
@@ -225,7 +224,7 @@ def test_truth_values_of_a_byte_each():
 
 
 def test_views_outlive_the_array():
-    """What shares the memory of an array keeps it."""
+    """What shares the memory of an array keeps it alive."""
     for target in ("numpy", "torch"):
         value = pa.array(np.arange(100_000.0) + 1)
         result = interop.convert(pa.concat_arrays([value]), to=target, copy=False)
@@ -241,7 +240,7 @@ def test_views_outlive_the_array():
 
 @pytest.mark.parametrize("target", ["numpy", "torch", "jax", "python", "pyarrow.tensor"])
 def test_nulls_are_never_lost_in_silence(target):
-    """Nulls are refused, and the refusal ends with the keyword that lets them go."""
+    """Nulls are refused, and the refusal ends with the keyword that drops them."""
     for value in (
         array("float32", nulls=True),
         array("bool", nulls=True),
@@ -258,7 +257,7 @@ def test_nulls_are_never_lost_in_silence(target):
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_nulls_are_filled_by_rule(name):
-    """With ``drop_mask``, nulls become NaN, 0 or False, whatever lies in their places."""
+    """With ``drop_mask``, nulls become NaN, 0 or False, whatever lies under them."""
     value = array(name, nulls=True)
     garbage = pa.Array.from_buffers(
         value.type, 6, [value.buffers()[0], pa.py_buffer(b"\xab" * 6 * 8)]
@@ -295,11 +294,11 @@ def test_nulls_stay_among_arrows_formats():
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("step", [1, -1, 2])
 def test_masked_arrays_become_nulls(name, step):
-    """The mask of a NumPy array becomes nulls; numbers in one block stay where they are."""
+    """The mask of a NumPy array becomes nulls; numbers in one block are shared."""
     a = numbers(name)
     value = np.ma.array(a, mask=np.arange(6) % 2 == 1)[::step]
     result = interop.convert(value, to="pyarrow")
-    assert result.type == types.arrow_type(name)
+    assert result.type == dtypes.arrow_type(name)
     assert result.to_pylist() == value.tolist()
     assert (data(result) == start(a)) is (step == 1 and name != "bool")
     with pytest.raises(RefusedError, match="copy"):
@@ -310,8 +309,8 @@ def test_masked_arrays_become_nulls(name, step):
     assert interop.convert(nothing_masked, to="pyarrow").null_count == 0
 
 
-def test_numbers_of_the_other_byte_order_and_masked():
-    """A masked array of the other byte order arrives in order."""
+def test_masked_numbers_of_the_other_byte_order():
+    """A masked array of the other byte order arrives in native order."""
     value = np.ma.array(np.arange(4, dtype=">f4"), mask=[0, 0, 1, 0])
     assert interop.convert(value, to="pyarrow").to_pylist() == [0, 1, None, 3]
 
@@ -322,12 +321,12 @@ def test_numbers_of_the_other_byte_order_and_masked():
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("source", ["numpy", "torch"])
 def test_into_arrow_is_shared(source, name):
-    """An array or tensor in one block becomes an array over the same memory, and is kept by it."""
+    """An array or tensor in one block becomes an Arrow array that keeps the same memory alive."""
     a = numbers(name)
     value = a if source == "numpy" else torch.from_numpy(a)
     for _ in range(3):
         result = interop.convert(value, to="pyarrow", copy=None)
-        assert result.type == types.arrow_type(name)
+        assert result.type == dtypes.arrow_type(name)
         assert (data(result), result.null_count) == (start(a), 0)
         result.validate(full=True)
     copied = interop.convert(value, to="pyarrow", copy=True)
@@ -355,7 +354,7 @@ def test_into_arrow_is_shared(source, name):
 )
 @pytest.mark.parametrize("target", ["pyarrow", "pyarrow.tensor", "pyarrow.chunked_array"])
 def test_memory_of_every_kind(odd, target):
-    """Reversed, repeated, swapped, read-only and unaligned memory arrives in order."""
+    """The numbers of reversed, repeated, swapped, read-only and unaligned memory arrive."""
     plain = np.arange(6, dtype="f4")
     interop.convert(plain, to=target)
     value = odd(plain)
@@ -372,7 +371,7 @@ def test_memory_of_every_kind(odd, target):
 
 @pytest.mark.parametrize("length", [0, 1, 8, 77])
 def test_bools_are_packed(length):
-    """Truth values get a bit each, in a copy, also those walked backwards."""
+    """Truth values get a bit each, in a copy, also from memory that is walked backwards."""
     truth = np.random.default_rng(1).random(length) < 0.5
     for value in (truth, truth[::-1], torch.from_numpy(truth)):
         result = interop.convert(value, to="pyarrow")
@@ -383,8 +382,8 @@ def test_bools_are_packed(length):
         interop.convert(truth, to="pyarrow", copy=False)
 
 
-def test_axes_that_an_array_does_not_have():
-    """More axes than one are refused by naming the formats that have them."""
+def test_axes_that_an_array_cannot_have():
+    """A refusal of more axes than one names the formats that have them."""
     for value in (np.ones((2, 3)), torch.ones(2, 3), [[1.0, 2.0]]):
         with pytest.raises(RefusedError, match=r"1 axis, not of 2; ask for .*pyarrow\.tensor"):
             interop.convert(value, to="pyarrow")
@@ -396,7 +395,7 @@ def test_axes_that_an_array_does_not_have():
 
 
 def test_dtypes_that_arrow_lacks():
-    """What Arrow does not hold is widened where nothing is lost, and refused elsewhere."""
+    """A dtype that Arrow lacks is widened where nothing is lost, and refused elsewhere."""
     half = torch.tensor([1.5, -2.0], dtype=torch.bfloat16)
     assert interop.convert(half, to="pyarrow").equals(pa.array([1.5, -2.0], pa.float32()))
     with pytest.raises(RefusedError, match="complex64"):
@@ -408,18 +407,18 @@ def test_dtypes_that_arrow_lacks():
 @pytest.mark.parametrize("source", ["float64", "int64", "bool", "float16"])
 @pytest.mark.parametrize("target", DTYPES)
 def test_casts_are_numpys(source, target):
-    """A dtype that is asked for is that of the result, nulls or no nulls, in NumPy's numbers."""
+    """The result has the dtype asked for, with or without nulls, and is cast as NumPy casts."""
     expected = numbers(source).astype(target)
     for to in ("pyarrow", "numpy", "torch"):
         plain = interop.convert(array(source), to=to, dtype=target)
         assert same(np.array(interop.convert(plain, to="numpy")), expected)
     result = interop.convert(array(source, nulls=True), to="pyarrow", dtype=target)
-    assert (result.null_count, result.type) == (3, types.arrow_type(target))
+    assert (result.null_count, result.type) == (3, dtypes.arrow_type(target))
     assert result.to_pylist()[::2] == pa.array(expected).to_pylist()[::2]
 
 
 def test_jax_and_back():
-    """JAX's arrays, which never change either, are shared with Arrow as what they are."""
+    """JAX's arrays, which never change either, are shared with Arrow, both ways."""
     value = jax.numpy.arange(6.0)
     result = interop.convert(value, to="pyarrow", copy=False)
     assert result.to_pylist() == list(range(6))
@@ -427,7 +426,7 @@ def test_jax_and_back():
 
 
 def test_not_written_into():
-    """``out=`` cannot be an array that never changes, and can be a tensor."""
+    """``out=`` cannot be an Arrow array, which never changes; it can be a tensor."""
     with pytest.raises(BadRequestError, match="cannot be written"):
         interop.convert(np.ones(2), out=array("float64"))
     memory = np.zeros((2, 2), "f4")
@@ -471,7 +470,7 @@ NOT_NUMBERS = {
 @pytest.mark.parametrize("name", NOT_NUMBERS)
 @pytest.mark.parametrize("target", ["numpy", "torch", "python"])
 def test_what_is_not_numbers_is_refused_by_name(name, target):
-    """Timestamps, decimals, strings, dictionaries, lists and the rest are named and refused."""
+    """A refusal of timestamps, decimals, strings, dictionaries or lists names the type."""
     value = NOT_NUMBERS[name]()
     assert interop.convert(value, to=interop.spec(value).format) is value
     expected = interop.spec(value)
@@ -485,7 +484,7 @@ def test_what_is_not_numbers_is_refused_by_name(name, target):
 
 
 def test_devices_are_named():
-    """An array on another device is planned for as such, and refused with the reason."""
+    """An array on another device is refused, and the refusal names the device."""
     spec = interop.make_spec("pyarrow", "float32", device="cuda:1", shape=(3,))
     with pytest.raises(RefusedError, match="not on cuda:1"):
         interop.plan(spec, to="torch")
@@ -495,7 +494,7 @@ def test_devices_are_named():
 
 
 def test_one_chunk_is_shared():
-    """A chunked array of one chunk is as good as that chunk."""
+    """A chunked array of one chunk is shared like that chunk."""
     chunk = array("int16")[1:]
     value = pa.chunked_array([chunk])
     assert interop.spec(value).traits == {"immutable"}
@@ -506,9 +505,9 @@ def test_one_chunk_is_shared():
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_chunks_are_put_together(name):
-    """Several chunks, and none, are copied into one writable block."""
+    """Several chunks, or none, become one writable block."""
     a = numbers(name)
-    value = pa.chunked_array([a[:2], a[:0], a[2:5], a[5:]], types.arrow_type(name))
+    value = pa.chunked_array([a[:2], a[:0], a[2:5], a[5:]], dtypes.arrow_type(name))
     assert interop.spec(value).traits == {"immutable", "chunked"}
     for _ in range(2):
         result = interop.convert(value, to="numpy")
@@ -519,9 +518,9 @@ def test_chunks_are_put_together(name):
     for target in ("numpy", "pyarrow", "torch"):
         with pytest.raises(RefusedError, match="copy"):
             interop.convert(value, to=target, copy=False)
-    none = pa.chunked_array([], types.arrow_type(name))
+    none = pa.chunked_array([], dtypes.arrow_type(name))
     assert same(interop.convert(none, to="numpy"), a[:0])
-    assert interop.convert(none, to="pyarrow").type == types.arrow_type(name)
+    assert interop.convert(none, to="pyarrow").type == dtypes.arrow_type(name)
     masked = pa.chunked_array([array(name, nulls=True)[:3], array(name, nulls=True)[3:]])
     assert same(interop.convert(masked, to="numpy", allow="drop_mask"), filled(name))
     assert interop.convert(masked, to="pyarrow").null_count == 3
@@ -535,7 +534,7 @@ def test_chunks_are_put_together(name):
     "odd", [lambda a: a, lambda a: a.T, lambda a: a[1:, ::2], lambda a: a[:0], lambda a: a[1, 1]]
 )
 def test_tensors_are_shared_both_ways(odd, name):
-    """A tensor has strides, so that any array that is walked forwards is shared with it."""
+    """A tensor has strides, so it shares any array that is walked forwards."""
     a = odd(np.array(numbers(name, (3, 4))))
     value = interop.convert(a, to="pyarrow.tensor", copy=None if a.ndim == 0 else False)
     assert value.shape == a.shape
@@ -556,8 +555,8 @@ def test_tensors_are_shared_both_ways(odd, name):
     assert same(back, a)
 
 
-def test_tensors_over_locked_memory():
-    """A tensor that is not mutable is read-only for NumPy, and copied for torch."""
+def test_tensors_over_read_only_memory():
+    """A tensor that is not mutable is read-only in NumPy, and copied for torch."""
     value = array("float64").to_tensor()
     assert interop.spec(value).traits == {"readonly"}
     view = interop.convert(value, to="numpy", copy=False)
@@ -599,10 +598,10 @@ def test_nested_arrays(target, name, shape):
 
 @pytest.mark.parametrize("name", ["float32", "bool"])
 def test_permuted_tensors(name):
-    """The axes of tensors come in the order that is meant, not in that of their memory."""
+    """The axes of tensors come in the order of their type, not in that of their memory."""
     a = numbers(name, (2, 3, 4, 5))
     plain = interop.convert(a, to="pyarrow.fixed_shape_tensor")
-    type_ = pa.fixed_shape_tensor(types.arrow_type(name), [3, 4, 5], permutation=[2, 0, 1])
+    type_ = pa.fixed_shape_tensor(dtypes.arrow_type(name), [3, 4, 5], permutation=[2, 0, 1])
     value = pa.ExtensionArray.from_storage(type_, plain.storage)
     spec = interop.spec(value)
     assert (spec.shape, spec.traits) == ((2, 5, 3, 4), {"immutable", "noncontiguous"})
@@ -614,8 +613,8 @@ def test_permuted_tensors(name):
     assert (interop.convert(pa.chunked_array([value]), to="torch").numpy() == result).all()
 
 
-def test_nulls_of_rows_and_inside_of_them():
-    """A row that is null is filled as a whole, and so is a null inside, whatever lies there."""
+def test_nulls_of_rows_and_inside_them():
+    """A null row is filled as a whole, and a null inside a row by itself."""
     inner = pa.array([1, 2, None, 4, 5, 6, 7, 8], pa.float32())
     type_ = pa.list_(pa.float32(), 2)
     rows = pa.Array.from_buffers(type_, 4, [pa.py_buffer(b"\x0b")], children=[inner])
@@ -647,7 +646,7 @@ def test_nulls_of_rows_and_inside_of_them():
 def test_columns_of_one_type(make, name, rows):
     """A table or batch whose columns are of one type is an array of rows and columns."""
     a = numbers(name, (rows, 3))
-    value = make({f"c{i}": pa.array(a[:, i], types.arrow_type(name)) for i in range(3)})
+    value = make({f"c{i}": pa.array(a[:, i], dtypes.arrow_type(name)) for i in range(3)})
     spec = interop.spec(value)
     assert (spec.dtype, spec.shape, spec.nbytes) == (name, (rows, 3), a.nbytes)
     result = interop.convert(value, to="numpy")
@@ -676,7 +675,7 @@ def test_columns_in_chunks_and_with_nulls():
 
 @pytest.mark.parametrize("make", [pa.table, pa.record_batch])
 def test_columns_of_several_types(make):
-    """Of columns that differ the refusal says which are of which type, and what to do."""
+    """The refusal of columns that differ says which are of which type, and what to do."""
     value = make({"a": pa.array([1]), "b": pa.array([2.0]), "c": pa.array([3])})
     with pytest.raises(RefusedError, match=r"int64 \('a', 'c'\) / double \('b'\)") as caught:
         interop.convert(value, to="numpy")
@@ -696,7 +695,7 @@ def test_columns_of_several_types(make):
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_scalars(name):
-    """A scalar is an array of no axes, and the other way round."""
+    """A scalar becomes an array of no axes, and the other way round."""
     a = numbers(name)[4:5].reshape(())
     value = pa.array(a.reshape(1))[0]
     assert interop.spec(value).traits == set()
@@ -704,7 +703,7 @@ def test_scalars(name):
     assert interop.convert(value, to="torch").item() == a.item()
     scalar = interop.convert(a, to="pyarrow.scalar")
     assert scalar.equals(value)
-    null = pa.scalar(None, types.arrow_type(name))
+    null = pa.scalar(None, dtypes.arrow_type(name))
     expected = numbers(name)[:1].reshape(()).copy()
     expected[...] = np.nan if name.startswith("float") else 0
     assert same(interop.convert(null, to="numpy", allow="drop_mask"), expected)
@@ -713,10 +712,10 @@ def test_scalars(name):
 # ------------------------------------------------------------------ what is called
 
 
-def test_no_array_is_left_out_of_memory():
-    """The addresses of an array's numbers are known, so that sharing can be told."""
+def test_the_memory_of_every_array_is_known():
+    """The addresses of an array's numbers are known, so receipts can tell what is shared."""
     value = array("int32", nulls=True)[2:4]
-    (bits, bit_bytes), (numbers_, eight) = arrays.memory(value)
+    (bits, bit_bytes), (numbers_, eight) = describe.memory(value)
     assert (numbers_, eight) == (data(value), 8)
     assert (bits, bit_bytes) == (value.buffers()[0].address, 1)
     with interop.trace() as receipts:
@@ -740,7 +739,7 @@ def test_threads_share_one_array(name):
 
 @pytest.mark.parametrize("shape", [(1,), (1, 6), (1, 0, 2)])
 def test_an_axis_of_one_element_may_go_backwards_in_a_tensor(shape: tuple[int, ...]) -> None:
-    """A stride that is never taken does not count: the tensor shares the memory."""
+    """A stride that is never taken does not matter: the tensor shares the memory."""
     array = np.arange(np.prod(shape), dtype="float32").reshape(shape)[::-1]
     result = interop.convert(array, "pyarrow.tensor", copy=False)
     assert result.to_numpy().tobytes() == array.tobytes()

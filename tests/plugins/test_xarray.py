@@ -1,4 +1,4 @@
-"""xarray: what is inside is handed on whatever it is, and names stay as long as they can."""
+"""xarray: the array inside is converted whatever it is, and names stay within xarray."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = [xr.Variable, xr.DataArray]
 NUMBERS = "bool int8 int64 uint16 float16 float32 float64 complex64 longdouble bfloat16".split()
 
 
-def held(kind: type, array: Any) -> Any:
+def labelled(kind: type, array: Any) -> Any:
     names = ["x", "y", "z"][: np.ndim(array)]
     return xr.Variable(names, array) if kind is xr.Variable else xr.DataArray(array, dims=names)
 
@@ -40,10 +40,10 @@ def sample(dtype: str, shape: tuple[int, ...] = (2, 3)) -> np.ndarray:
 @pytest.mark.parametrize("dtype", NUMBERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_numpy_inside(kind, dtype, shape):
-    """NumPy's array inside comes out as it is, and a copy if one is asked for."""
+    """A NumPy array inside comes out as it is, or as a copy if one is asked for."""
     array = sample(dtype, shape)
     before = array.tobytes()
-    value = held(kind, array)
+    value = labelled(kind, array)
     assert interop.convert(value, to="numpy", copy=False) is array
     assert interop.plan(value, to="numpy").zero_copy
     copied = interop.convert(value, to="numpy", copy=True)
@@ -51,20 +51,20 @@ def test_numpy_inside(kind, dtype, shape):
     copied[...] = 1
     assert array.tobytes() == before
     spec = interop.spec(value)
-    assert spec._replace(format="numpy", inside=None) == interop.spec(array)
+    assert spec._replace(format="numpy", wrapped=None) == interop.spec(array)
     assert spec.format == f"xarray.{kind.__name__.lower()}"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_torch_shares(kind):
-    """Other frameworks share the memory of what is inside, if it can be written."""
+    """Other frameworks share the memory of the array inside, if it can be written."""
     array = sample("float32")
-    tensor = interop.convert(held(kind, array), to="torch", copy=False)
+    tensor = interop.convert(labelled(kind, array), to="torch", copy=False)
     assert tensor.data_ptr() == array.ctypes.data
     array.flags.writeable = False
-    tensor = interop.convert(held(kind, array), to="torch")
+    tensor = interop.convert(labelled(kind, array), to="torch")
     assert tensor.data_ptr() != array.ctypes.data
-    assert interop.convert(held(kind, array.T[::-1]), to="torch").tolist() == (
+    assert interop.convert(labelled(kind, array.T[::-1]), to="torch").tolist() == (
         array.T[::-1].tolist()
     )
 
@@ -73,8 +73,8 @@ def test_torch_shares(kind):
 def test_a_sparse_array_inside(kind):
     """A sparse array inside stays sparse on the way to other sparse formats."""
     array = sparse.COO(sample("float64"))
-    value = held(kind, array)
-    assert (interop.spec(value).inside, interop.spec(value).nnz) == ("sparse.coo", 5)
+    value = labelled(kind, array)
+    assert (interop.spec(value).wrapped, interop.spec(value).nnz) == ("sparse.coo", 5)
     assert interop.convert(value, to="sparse.coo") is array
     result = interop.convert(value, to="scipy.coo", copy=False)
     assert isinstance(result, scipy.sparse.coo_array)
@@ -87,7 +87,7 @@ def test_a_sparse_array_inside(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_dask_array_inside(kind):
-    """A dask array inside is computed by those that need it, and by nobody else."""
+    """A dask array inside is computed only for a target that needs it."""
     computed = []
 
     def double(block: np.ndarray) -> np.ndarray:
@@ -97,7 +97,7 @@ def test_a_dask_array_inside(kind):
     array = da.from_array(sample("float64"), chunks=(1, 3)).map_blocks(
         double, meta=np.empty((0, 0))
     )
-    value = held(kind, array)
+    value = labelled(kind, array)
     assert interop.convert(value, to="dask") is array
     route = interop.plan(value, to="torch")
     assert "materialize" in route.effects
@@ -121,7 +121,7 @@ def test_a_jax_array_inside():
 
 @pytest.mark.parametrize("data", [pd.Series([1, None], dtype="Int64"), pd.array([1.5, None])])
 def test_nulls_inside(data):
-    """A nullable array of pandas' inside is refused like any other with nulls."""
+    """A nullable pandas array inside is refused like any other array with nulls."""
     value = xr.Variable("x", data)
     with pytest.raises(RefusedError, match=r"pandas.array, masked.*(\n.*)*allow=\{'drop_mask'\}"):
         interop.convert(value, to="numpy")
@@ -132,7 +132,7 @@ def test_nulls_inside(data):
 
 
 def test_coordinates():
-    """The labels of an index are shared, locked."""
+    """The labels of an index are shared, read-only."""
     value = xr.DataArray(np.ones(3), coords={"x": [3, 1, 2]}, dims="x")
     result = interop.convert(value.x, to="numpy")
     assert (result.tolist(), result.flags.writeable) == ([3, 1, 2], False)
@@ -144,8 +144,8 @@ def test_coordinates():
 @pytest.mark.parametrize(
     "array", [["a", "b"], np.array(["2020"], "M8[ns]"), np.array([1, None]), pd.Categorical(["a"])]
 )
-def test_what_are_no_numbers(array):
-    """Texts, times and objects are refused by name."""
+def test_what_is_not_numbers(array):
+    """A refusal of texts, times and objects names the dtype."""
     value = xr.Variable("x", array)
     name = str(interop.spec(value).dtype)
     with pytest.raises(RefusedError, match="numbers") as caught:
@@ -155,7 +155,7 @@ def test_what_are_no_numbers(array):
 
 
 def test_several_arrays():
-    """A Dataset or a tree of them is refused with what to do, whatever its variables are called."""
+    """The refusal of a Dataset or a DataTree says what to do, whatever its variables are called."""
     array = np.ones(2)
     dataset = xr.Dataset({"variable": ("x", array), "data": ("x", array)})
     for value in (dataset, xr.DataTree(dataset)):
@@ -177,7 +177,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("cache", [True, False])
 @pytest.mark.parametrize("kind", ["variable", "dataarray"])
 def test_files_are_loaded_when_needed(file, cache, kind):
-    """To describe or to plan loads nothing; to convert is the effect ``materialize``."""
+    """Describing and planning load nothing; converting has the effect ``materialize``."""
     with xr.open_dataset(file, engine="scipy", cache=cache) as dataset:
         value = dataset["a"] if kind == "dataarray" else dataset["a"].variable
         spec = interop.spec(value)
@@ -196,10 +196,10 @@ def test_files_are_loaded_when_needed(file, cache, kind):
         assert (named.dims, named.dtype) == (("x", "y"), np.float32)
 
 
-def test_files_in_chunks_are_dasks(file):
-    """What xarray opens in chunks is dask's to compute."""
+def test_files_in_chunks_are_dask_arrays(file):
+    """dask computes what xarray opens in chunks."""
     with xr.open_dataset(file, engine="scipy", chunks={"x": 1}) as dataset:
-        assert interop.spec(dataset["a"]).inside == "dask"
+        assert interop.spec(dataset["a"]).wrapped == "dask"
         assert interop.convert(dataset["a"], to="numpy").tolist() == sample("float64").tolist()
 
 
@@ -210,7 +210,7 @@ def test_files_in_chunks_are_dasks(file):
 @pytest.mark.parametrize("shape", [(), (0, 2), (2, 3), (2, 1, 2)])
 @pytest.mark.parametrize("dtype", ["bool", "int32", "float64", "bfloat16", "complex64"])
 def test_into_xarray(kind, dtype, shape):
-    """An array becomes what is inside, as it is; its axes get the names xarray gives."""
+    """An array is wrapped as it is; its axes get the names that xarray gives."""
     array = sample(dtype, shape)
     value = interop.convert(array, to=kind, copy=False)
     assert type(value) is kind
@@ -223,7 +223,7 @@ def test_into_xarray(kind, dtype, shape):
 
 
 def test_into_xarray_from_others():
-    """What xarray can hold it holds as it is; all else arrives as NumPy's, sparse as sparse."""
+    """xarray wraps an array as it is if it can; others arrive as NumPy's, or as sparse arrays."""
     tensor = torch.arange(3.0)
     value = interop.convert(tensor, to=xr.DataArray, copy=False)
     assert value.data.ctypes.data == tensor.data_ptr()
@@ -234,7 +234,7 @@ def test_into_xarray_from_others():
     assert interop.convert([1, 2], to="xarray.variable").data.tolist() == [1, 2]
     spec = interop.make_spec("cupy", "float32", device="cuda:0", shape=(2, 2))
     route = interop.plan(spec, to="xarray.dataarray")
-    assert (route.zero_copy, route.result.inside) == (True, "cupy")
+    assert (route.zero_copy, route.result.wrapped) == (True, "cupy")
 
 
 # ------------------------------------------------------------------ within xarray
@@ -259,7 +259,7 @@ def test_names_stay_within_xarray():
 
 
 def test_casts_within_xarray_are_numpys():
-    """Numbers that a dtype cannot hold become what NumPy makes of them; no warning is raised."""
+    """Numbers that a dtype cannot hold become what NumPy makes of them, without a warning."""
     value = xr.Variable("x", np.array([1e300, np.nan, 1.5]))
     result = interop.convert(value, to=xr.Variable, dtype="float32")
     assert np.array_equal(result.data, np.array([np.inf, np.nan, 1.5], "f4"), equal_nan=True)
@@ -275,15 +275,15 @@ def test_casts_within_xarray_are_numpys():
         xr.DataArray([1, 2], coords={"x": [1, 2]}, dims="x").x,
     ],
 )
-def test_what_is_not_numpys_is_not_copied_within(value):
-    """A copy of what xarray holds for others is refused with the line to write instead."""
+def test_only_numpy_arrays_are_copied_within_xarray(value):
+    """The refusal of a copy of any other array says what to write instead."""
     with pytest.raises(RefusedError, match=r"convert x\.data"):
         interop.convert(value, to=type(value), copy=True)
     assert interop.convert(value, to="numpy", copy=True).flags.writeable
 
 
 def test_receipts_know_the_memory():
-    """What a trace says of sharing is what the addresses say."""
+    """A receipt says that memory is shared exactly where the addresses agree."""
     array = sample("float64")
     for keywords, shared in (({}, True), ({"copy": True}, False)):
         with interop.trace() as receipts:
@@ -292,14 +292,14 @@ def test_receipts_know_the_memory():
 
 
 def test_out():
-    """``out=`` takes the numbers of what is inside."""
+    """``out=`` takes the numbers of the array inside."""
     out = np.zeros((2, 3))
     interop.convert(xr.DataArray(sparse.COO(sample("float64"))), out=out)
     assert out.tolist() == sample("float64").tolist()
 
 
 def test_nothing_more_is_imported(in_subprocess):
-    """No framework is imported that xarray has not imported by itself."""
+    """No framework is imported that xarray does not import by itself."""
     in_subprocess(
         """
         import sys, numpy as np, xarray as xr

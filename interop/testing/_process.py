@@ -1,0 +1,208 @@
+"""Processes: functions called in a process of their own, which may crash or hang.
+
+Whoever runs foreign code asks a `Worker`. It says how its process ended in words that findings and
+reports repeat.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib import import_module
+from typing import IO, Any
+
+__all__ = ["Say", "Worker", "WorkerEnded", "how_it_ended", "main"]
+
+#: ``say(answer)`` sends an answer, of what JSON can hold, to whoever has asked.
+Say = Callable[[object], None]
+
+#: What the worker runs. The package imports this module, so that ``-m`` would import it twice.
+_PROGRAM = f"from {__name__} import main; main()"
+#: Seconds for a process to end once it can no longer answer.
+_GRACE = 5.0
+
+
+class WorkerEnded(Exception):  # noqa: N818 - it is what foreign code may do
+    """A worker has ended or timed out; the text says how.
+
+    Attributes
+    ----------
+    status : int or None
+        Exit status of the process, the negative number of a signal; None if it timed out.
+    """
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Worker:
+    """Calls one function in a process of its own, which starts with the first question.
+
+    If that process ends or is too slow, the next question starts another. Use it as a context
+    manager.
+
+    Parameters
+    ----------
+    target : str
+        ``"module:function"``. It is called as ``function(question, say)``, once for each question,
+        with a `Say` to answer by.
+    settings : mapping of str to str
+        Environment variables that the process has beside those of this one.
+    """
+
+    def __init__(self, target: str, settings: Mapping[str, str] | None = None) -> None:
+        self._target = target
+        self._settings = settings or {}
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def send(self, question: object) -> None:
+        """Send a question, of what JSON can hold."""
+        if self._process is None:
+            self._start()
+            self._write(sys.path)
+        self._write(question)
+
+    def _start(self) -> None:
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, self._target],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            encoding="utf-8",
+            env={**os.environ, **self._settings, "PYTHONPATH": _python_path()},
+        )
+        self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        arguments = (self._process.stdout, self._answers)
+        threading.Thread(target=_pass_on, args=arguments, daemon=True).start()
+
+    def _write(self, question: object) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with suppress(OSError):  # that the process is gone is found out by whoever awaits an answer
+            self._process.stdin.write(json.dumps(question) + "\n")
+            self._process.stdin.flush()
+
+    def answer(self, patience: float) -> Any:
+        """Return the next answer.
+
+        Parameters
+        ----------
+        patience : float
+            Seconds after which the process is given up.
+
+        Raises
+        ------
+        WorkerEnded
+        """
+        try:
+            line = self._answers.get(timeout=patience)
+        except queue.Empty:
+            raise self._timeout(patience) from None
+        if line is None:
+            raise self._ended(_GRACE)
+        return json.loads(line)
+
+    def finish(self, patience: float) -> None:
+        """Let the process end by itself, now that there are no more questions.
+
+        Raises
+        ------
+        WorkerEnded
+            It did not, or not with status 0.
+        """
+        assert self._process is not None
+        if self._process.stdin:
+            with suppress(OSError):
+                self._process.stdin.close()
+        ended = self._ended(patience)
+        if ended.status != 0:
+            raise ended
+
+    def _timeout(self, patience: float) -> WorkerEnded:
+        self.close()
+        return WorkerEnded(f"timed out after {patience:.0f} s")
+
+    def _ended(self, patience: float) -> WorkerEnded:
+        """Wait for the process to end, and return how it did."""
+        assert self._process is not None
+        try:
+            status = self._process.wait(patience)
+        except subprocess.TimeoutExpired:
+            return self._timeout(patience)
+        self._stderr.seek(0)
+        text = how_it_ended(status, self._stderr.read().decode(errors="replace"))
+        self.close()
+        return WorkerEnded(text, status)
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        self._stderr.close()
+        for stream in (process.stdin, process.stdout):
+            if stream:
+                with suppress(OSError):
+                    stream.close()
+
+
+def how_it_ended(status: int, stderr: str) -> str:
+    """Say how a process ended, by its exit status and the last line that it wrote."""
+    if status >= 0:
+        last = stderr.strip().rpartition("\n")[2]
+        return f"the process exited with status {status}" + (f": {last}" if last else "")
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return f"the process died of {name}"
+
+
+def _python_path() -> str:
+    """Return where modules are found, as far as the environment can say."""
+    folders = [os.path.abspath(entry) for entry in sys.path if entry]
+    return os.pathsep.join(folders or [os.getcwd()])
+
+
+def _pass_on(lines: IO[str] | None, answers: queue.SimpleQueue[str | None]) -> None:
+    with suppress(ValueError):  # the stream is closed when the process is given up
+        for line in lines or ():
+            answers.put(line)
+    answers.put(None)
+
+
+def main() -> None:
+    """Answer questions until there are no more; run in the worker's process."""
+    # Frameworks print; what they print must not get among the answers.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    warnings.simplefilter("ignore")
+    sys.path[:] = json.loads(sys.stdin.readline())
+    module, _, name = sys.argv[1].partition(":")
+    function: Callable[[object, Say], None] = getattr(import_module(module), name)
+
+    def say(answer: object) -> None:
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+    for line in sys.stdin:
+        function(json.loads(line), say)

@@ -1,0 +1,206 @@
+"""dask: arrays in chunks that are computed when they are needed, where they are needed.
+
+The chunks give a format its name: ``dask`` has NumPy's, ``dask.torch`` torch's. A conversion from
+one to another is a step of dask's own graph: nothing is computed, and the data may be larger than
+memory. Every other conversion computes the array.
+
+Only the worker that has a chunk can tell whether it can be shared: one that was received is
+read-only there. So chunk-wise steps between dense formats have the effect ``copy``, although most
+chunks are shared. And every one is declared to share memory, because memory is read only when the
+chunks are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from interop.plugin import (
+    COMPLEX,
+    COPY,
+    CPU,
+    DEVICE,
+    DTYPE,
+    DTYPES,
+    EMPTY,
+    INTEGERS,
+    MEMORY_TRAITS,
+    TRANSFER,
+    Conversion,
+    Cost,
+    Declaration,
+    Format,
+    Limits,
+    Result,
+    hookimpl,
+)
+
+from .chunks import map_chunks, wrap
+from .describe import DENSE, INDEX_DTYPES, describe
+from .results import compute, compute_tensor
+
+__all__ = ["interop_declarations"]
+
+_CUDA = frozenset({"cuda"})
+_DENSIFY, _MATERIALIZE = frozenset({"densify"}), frozenset({"materialize"})
+_UNKNOWN_SHAPE, _FILL_VALUE = frozenset({"unknown_shape"}), frozenset({"fill_value"})
+_MATRIX, _UNCOALESCED = frozenset({"matrix"}), frozenset({"uncoalesced"})
+
+_LONG = frozenset({"longdouble", "clongdouble"})
+_SPARSE = INTEGERS | COMPLEX | _LONG | {"bool", "float32", "float64"}
+_CUPY = _SPARSE - _LONG | {"float16", "bfloat16"}
+_FLOAT8 = {f"float8_{name}" for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")}
+
+#: The formats that chunks may have, and their dtypes, which are those of the formats themselves.
+_CHUNK_DTYPES: dict[str, frozenset[str]] = {
+    # Every chunk was NumPy's once, and NumPy has no complex32.
+    "numpy": frozenset(DTYPES) - {"complex32"},
+    "torch": _CUPY | _FLOAT8,
+    "cupy": _CUPY,
+    "scipy.csr": _SPARSE,
+    "scipy.csc": _SPARSE,
+    "scipy.coo": _SPARSE,
+    "sparse.coo": _SPARSE | {"float16"},
+}
+#: Numbers of axes, where some metas cannot be cut to nothing and keep their type.
+_NDIMS = {
+    **dict.fromkeys(("scipy.csr", "scipy.csc", "scipy.coo"), frozenset({2})),
+    "sparse.coo": frozenset(range(1, 65)),
+}
+
+_REFUSAL_HINTS = {
+    "masked": "no conversion takes dask's masked arrays; fill them first (dask.array.ma.filled), "
+    "or compute the array and convert the result.",
+    "foreign_chunks": "its chunks are of a type that interop does not recognise inside dask; make "
+    "them NumPy's first (map_blocks), or compute the array and convert the result.",
+    "grad": "its chunks are part of an autograd graph, which ends at the border of a task; detach "
+    "them in the task that makes them.",
+    "complex32": "chunks come from NumPy, which has no complex32; ask for dtype='complex64'.",
+}
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats and the conversions."""
+    return [*_formats(), *_conversions()]
+
+
+def _name(chunks: str) -> str:
+    """Return the name of the format whose chunks have a format."""
+    return "dask" if chunks == "numpy" else f"dask.{chunks}"
+
+
+def _fill_value(chunks: str) -> frozenset[str]:
+    return _FILL_VALUE if chunks == "sparse.coo" else EMPTY
+
+
+def _devices(chunks: str) -> frozenset[str]:
+    return _CUDA if chunks == "cupy" else CPU
+
+
+def _formats() -> Iterable[Format]:
+    """Return a format for each that chunks may have."""
+    for chunks, dtypes in _CHUNK_DTYPES.items():
+        yield Format(
+            _name(chunks),
+            types=("dask.array.core:Array", "dask.array:Array"),
+            describe=describe,
+            dtypes=dtypes,
+            devices=tuple(_devices(chunks)),
+            # The traits of memory are those of the chunks, which keep them.
+            carries=_UNKNOWN_SHAPE | MEMORY_TRAITS | _fill_value(chunks),
+            requires="dask",
+            install='pip install "dask[array]"',
+            ndims=_NDIMS.get(chunks),
+            index_dtypes={INDEX_DTYPES[chunks]} if chunks in INDEX_DTYPES else EMPTY,
+            limits=Limits(refusal_hints=_REFUSAL_HINTS),
+            lazy=True,
+            transit=False,  # routes start or end at it
+        )
+
+
+def _conversions() -> Iterable[Conversion]:
+    """Return the ways into dask, the steps from chunk to chunk, and the ways out."""
+    for chunks in _CHUNK_DTYPES:
+        yield from _wrap_and_compute(chunks)
+        yield from _copy_and_cast(chunks)
+    for source in _CHUNK_DTYPES:
+        for target in _CHUNK_DTYPES:
+            if source != target:
+                yield _chunkwise(source, target)
+
+
+def _wrap_and_compute(chunks: str) -> Iterable[Conversion]:
+    """Return how an array is wrapped, and how a dask array is computed."""
+    dtypes, devices = _CHUNK_DTYPES[chunks], _devices(chunks)
+    memory = MEMORY_TRAITS if chunks in DENSE else MEMORY_TRAITS - {"byteswapped"}
+    # torch's tensors are wrapped as NumPy's arrays: a slice of a tensor takes all its memory along
+    # when it is sent to a worker.
+    if chunks != "torch":
+        yield Conversion(
+            chunks,
+            _name(chunks),
+            wrap,
+            dtypes=dtypes,
+            devices=devices,
+            takes=memory | _UNCOALESCED | _fill_value(chunks),
+            drops=memory | _UNCOALESCED,
+            cost=Cost(1e-4),
+        )
+    yield Conversion(
+        _name(chunks),
+        chunks,
+        compute_tensor if chunks == "torch" else compute,
+        dtypes=dtypes,
+        devices=devices,
+        takes=_UNKNOWN_SHAPE | _MATRIX | _fill_value(chunks),
+        drops=_UNKNOWN_SHAPE | _MATRIX,
+        result=Result(index_dtype=INDEX_DTYPES.get(chunks)),
+        effects=_MATERIALIZE,
+        cost=Cost(2e-3, 8e9),
+    )
+
+
+def _copy_and_cast(chunks: str) -> Iterable[Conversion]:
+    """Return the copy and the cast of each chunk."""
+    make = partial(
+        Conversion,
+        _name(chunks),
+        _name(chunks),
+        devices=None,
+        takes=_UNKNOWN_SHAPE | _MATRIX | _fill_value(chunks),
+        drops=_MATRIX,
+        effects=COPY,
+        cost=Cost(4e-4, 1e10),
+    )
+    copy, cast = partial(map_chunks, to=chunks, copy=True), partial(map_chunks, to=chunks)
+    yield make(copy, name="copy_chunks")
+    yield make(cast, changes=DTYPE, shares=True, name="cast_chunks")
+
+
+def _chunkwise(source: str, target: str) -> Conversion:
+    """Return the step that converts each chunk, where and when it is computed."""
+    drops, effects = _MATRIX, COPY
+    if source not in DENSE and target in DENSE:
+        drops, effects = _MATRIX | _FILL_VALUE, _DENSIFY
+    make = partial(
+        Conversion,
+        _name(source),
+        _name(target),
+        partial(map_chunks, to=target),
+        dtypes=_CHUNK_DTYPES[source] & _CHUNK_DTYPES[target],
+        takes=_UNKNOWN_SHAPE | drops,
+        drops=drops,
+        shares=True,
+        cost=Cost(4e-4, 1e10),
+        name=f"chunks_to_{target}".replace(".", "_"),
+    )
+    index_dtype = INDEX_DTYPES.get(target)
+    if "cupy" not in (source, target):
+        return make(effects=effects, result=Result(index_dtype=index_dtype))
+    return make(
+        devices=_devices(source),
+        changes=DEVICE,
+        effects=effects - COPY | TRANSFER,
+        result=Result(devices=_devices(target), index_dtype=index_dtype),
+    )

@@ -1,0 +1,223 @@
+"""Tensors on the host: to and from NumPy, and within ONNX Runtime."""
+
+from __future__ import annotations
+
+from ctypes import memmove
+from math import prod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from interop.plugin import Declined, MemoryAt
+
+from .describe import (
+    ELEMENT_TYPES,
+    PACKED_BITS,
+    PLAIN,
+    TYPE_NUMBERS,
+    array_interface,
+    is_tensor,
+    numpy_dtype,
+    ownership,
+)
+
+if TYPE_CHECKING:
+    from types import NotImplementedType
+
+    import numpy as np
+    from onnxruntime import OrtValue
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+    #: What `OrtValue.from_dlpack` takes.
+    Exporter: TypeAlias = Any
+
+__all__ = [
+    "Producer",
+    "copy",
+    "from_narrow_numpy",
+    "from_numpy",
+    "numpy_fast_path",
+    "ort_fast_path",
+    "pack",
+    "to_locked_numpy",
+    "to_numpy",
+    "unpack",
+    "wrap",
+]
+
+#: NumPy's codes of the plain dtypes.
+_PLAIN_CODES = "?bBhHiIlLqQefd"
+
+
+# ---------------------------------------------------------------------- out of ONNX Runtime
+
+
+def to_numpy(value: OrtValue) -> Array:
+    """Return an array over the memory of a tensor, which keeps the value alive."""
+    import numpy as np
+
+    dtype = numpy_dtype(ELEMENT_TYPES[value.element_type()])
+    bits = dtype if dtype.isbuiltin == 1 else np.dtype(f"u{dtype.itemsize}")
+    shape = tuple(value.shape())
+    if 0 in shape:  # the address of no elements may be 0
+        return np.empty(shape, dtype)
+    # NumPy 2.1 takes an object without axes for a number.
+    memory = MemoryAt(array_interface(value, shape or (1,), bits.str), value)
+    return np.asarray(memory).reshape(shape).view(dtype)
+
+
+def numpy_fast_path(value: OrtValue) -> Array | NotImplementedType:
+    """Share a plain tensor on the host with NumPy, or return `NotImplemented`."""
+    plain = is_tensor(value) and ELEMENT_TYPES.get(value.element_type()) in PLAIN
+    if not plain or value.device_name() != "cpu" or ownership(value):
+        return NotImplemented
+    return to_numpy(value)
+
+
+def to_locked_numpy(value: OrtValue) -> Array:
+    """Return a read-only array over the memory of a tensor that was made over a read-only one."""
+    array = to_numpy(value)
+    array.flags.writeable = False
+    return array
+
+
+def unpack(value: OrtValue) -> Array:
+    """Return a new array with each of a tensor's packed elements in a byte of its own."""
+    import numpy as np
+
+    name, shape = ELEMENT_TYPES[value.element_type()], tuple(value.shape())
+    width, count = PACKED_BITS[name], prod(shape)
+    if not count:  # the address of no elements may be 0
+        return np.empty(shape, numpy_dtype(name))
+    per_byte = 8 // width
+    packed = _packed_bytes(value, -(-count // per_byte))
+    codes = np.empty(len(packed) * per_byte, np.uint8)
+    for place in range(per_byte):
+        np.bitwise_and(packed >> (place * width), 2**width - 1, out=codes[place::per_byte])
+    if name.startswith("int"):  # the highest bit is the sign
+        sign = np.uint8(2 ** (width - 1))
+        np.subtract(codes ^ sign, sign, out=codes)
+    return codes[:count].reshape(shape).view(numpy_dtype(name))
+
+
+def _packed_bytes(value: OrtValue, count: int) -> Array:
+    """Return an array over the bytes of a tensor of packed elements."""
+    import numpy as np
+
+    return np.asarray(MemoryAt(array_interface(value, (count,), "|u1"), value))
+
+
+# ---------------------------------------------------------------------- into ONNX Runtime
+
+
+class Producer:
+    """What `OrtValue.from_dlpack` is given: it asks for a capsule and looks at the dtype's name.
+
+    Parameters
+    ----------
+    source : array or tensor
+        What exports the capsule.
+    dtype : numpy.dtype or torch.dtype
+        The dtype of the elements, where the source has another of the same width.
+    """
+
+    __slots__ = ("_source", "dtype")
+
+    def __init__(self, source: Exporter, dtype: object) -> None:
+        self._source = source
+        self.dtype = dtype
+
+    def __dlpack__(self) -> object:
+        return self._source.__dlpack__()
+
+
+def from_numpy(array: Array) -> OrtValue:
+    """Return a tensor over the memory of a C-ordered array, which ONNX Runtime itself keeps alive.
+
+    `OrtValue.ortvalue_from_numpy` would keep the array in the Python object, but bindings and views
+    of the tensor outlive that.
+    """
+    from onnxruntime import OrtValue
+
+    source = _writable(array)
+    if array.dtype.kind == "b":
+        source = source.view("u1")
+    return OrtValue.from_dlpack(Producer(source, array.dtype))
+
+
+def ort_fast_path(array: Array) -> OrtValue | NotImplementedType:
+    """Share a plain array with ONNX Runtime, or return `NotImplemented`."""
+    dtype = array.dtype
+    plain = dtype.char in _PLAIN_CODES and dtype.isnative and array.flags.carray
+    return from_numpy(array) if plain else NotImplemented
+
+
+def _writable(array: Array) -> Array:
+    """Return an array over the same memory without the read-only flag, which no capsule carries.
+
+    The policy has decided that the memory may be shared all the same.
+    """
+    import numpy as np
+
+    if array.flags.writeable:
+        return array
+    interface = dict(np.atleast_1d(array).__array_interface__)
+    interface["data"] = (interface["data"][0], False)
+    return np.asarray(MemoryAt(interface, array)).reshape(array.shape)
+
+
+def from_narrow_numpy(array: Array) -> OrtValue:
+    """Return a tensor over the memory of a C-ordered array of a dtype of ml_dtypes.
+
+    DLPack does not take these, so Python's OrtValue keeps the memory alive.
+    """
+    from onnxruntime import OrtValue
+
+    bits = _writable(array.view(f"u{array.itemsize}"))
+    return OrtValue.ortvalue_from_numpy_with_onnx_type(bits, TYPE_NUMBERS[array.dtype.name])
+
+
+def pack(array: Array) -> OrtValue:
+    """Return a tensor with the elements of an array packed, several to a byte."""
+    import numpy as np
+
+    name = array.dtype.name
+    width, out = PACKED_BITS[name], _empty(array.shape, TYPE_NUMBERS[name])
+    per_byte = 8 // width
+    count = out.tensor_size_in_bytes()
+    if not count:
+        return out
+    codes = np.zeros(count * per_byte, np.uint8)
+    np.bitwise_and(array.view(np.uint8).ravel(), 2**width - 1, out=codes[: array.size])
+    packed = _packed_bytes(out, count)
+    packed[...] = codes[::per_byte]
+    for place in range(1, per_byte):
+        packed |= codes[place::per_byte] << (place * width)
+    return out
+
+
+def _empty(shape: tuple[int, ...], number: int) -> OrtValue:
+    """Return a new tensor on the host, in ONNX Runtime's own memory."""
+    from onnxruntime import OrtValue
+
+    return OrtValue.ortvalue_from_shape_and_type(list(shape), number)
+
+
+# ---------------------------------------------------------------------- within ONNX Runtime
+
+
+def wrap(value: OrtValue) -> OrtValue:
+    """Return a value of the C layer as one of Python's class."""
+    from onnxruntime import OrtValue
+
+    return OrtValue(value)
+
+
+def copy(value: OrtValue) -> OrtValue:
+    """Return a copy of a tensor on the host, in ONNX Runtime's own memory."""
+    out = _empty(tuple(value.shape()), value.element_type())
+    count = value.tensor_size_in_bytes()
+    if out.tensor_size_in_bytes() != count:
+        msg = f"ONNX Runtime made {out.tensor_size_in_bytes()} bytes where the tensor has {count}"
+        raise Declined(msg)
+    if count:
+        memmove(out.data_ptr(), value.data_ptr(), count)
+    return out

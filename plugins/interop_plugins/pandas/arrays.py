@@ -1,0 +1,218 @@
+"""Series, Indexes and the arrays inside them: how their numbers come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from interop.plugin import Declined, extents
+
+from .describe import is_arrow, number_name, storage
+
+if TYPE_CHECKING:
+    from types import NotImplementedType
+
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+    from .describe import Storage, Vector
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+
+__all__ = [
+    "cast_series",
+    "copy_array",
+    "copy_index",
+    "copy_series",
+    "fill_nulls",
+    "gather",
+    "memory",
+    "series_fast_path",
+    "storage_memory",
+    "to_array",
+    "to_index",
+    "to_numpy",
+    "to_series",
+    "write",
+]
+
+#: How many elements of Arrow's memory are read at a time.
+_PIECE = 2**18
+
+
+# ---------------------------------------------------------------------- out of pandas
+
+
+def to_numpy(vector: Vector) -> Array:
+    """Return a read-only array over the memory of a Series, an Index or an array without nulls.
+
+    pandas shares memory between its objects until one of them is written to, and cannot notice a
+    write through an array. So it locks the arrays it gives away, except those of nullable dtypes.
+    """
+    array = storage(vector)
+    if is_arrow(array.dtype):
+        chunked = array.__arrow_array__()
+        if chunked.num_chunks != 1:
+            msg = f"the array lies in {chunked.num_chunks} chunks"
+            raise Declined(msg)
+        view: Array = chunked.chunk(0).to_numpy(zero_copy_only=True)
+    else:
+        view = (array._data if hasattr(array, "_mask") else array).view()
+    view.flags.writeable = False
+    return view
+
+
+def series_fast_path(series: pd.Series) -> Array | NotImplementedType:
+    """Return a read-only array over a Series that lies in a NumPy array of numbers."""
+    dtype = series.dtype
+    if type(dtype).__module__ == "numpy.dtypes" and number_name(dtype):
+        array: Array = series.to_numpy()
+        if not array.flags.writeable:
+            return array
+    return NotImplemented
+
+
+def gather(vector: Vector, *, dtype: str) -> Array:
+    """Return the numbers of an array that lies in chunks or in bits, or is computed."""
+    import numpy as np
+
+    out = np.empty(vector.shape, dtype)
+    write(out, _numbers(vector))
+    return out
+
+
+def _numbers(vector: Vector) -> Storage:
+    """Return the array inside. Those of a range are made anew, as pandas would keep them."""
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(vector, pd.RangeIndex):
+        return np.arange(vector.start, vector.stop, vector.step, dtype=np.int64)
+    return storage(vector)
+
+
+def fill_nulls(vector: Vector) -> Array:
+    """Return the numbers, with NaN for the nulls of reals, and zero or False for others."""
+    return gather(vector, dtype=number_name(storage(vector).dtype))
+
+
+def write(out: Array, array: Storage) -> None:
+    """Write the numbers of an array into a NumPy array of any dtype.
+
+    Nulls become NaN if the dtype has one, else zero. A number that the dtype cannot hold becomes
+    what NumPy makes of it, without a warning; a real dtype keeps the real part of a complex number.
+    """
+    import numpy as np
+
+    start, null = 0, float("nan") if out.dtype.kind in "fc" else 0
+    with np.errstate(all="ignore"):
+        for numbers, nulls in _pieces(array):
+            part = out[start : start + len(numbers)]
+            start += len(numbers)
+            real = part.dtype.kind != "c" and numbers.dtype.kind == "c" and part.dtype.kind != "b"
+            part[...] = numbers.real if real else numbers
+            if nulls is not None:
+                part[nulls] = null
+
+
+def _pieces(array: Storage) -> Iterator[tuple[Array, Array | None]]:
+    """Yield the numbers of an array piece by piece, each with the places of its nulls."""
+    if is_arrow(array.dtype):
+        for chunk in array.__arrow_array__().chunks:
+            for start in range(0, len(chunk), _PIECE):
+                yield _arrow_piece(chunk.slice(start, _PIECE))
+    elif hasattr(array, "_mask"):
+        yield array._data, array._mask if array._mask.any() else None
+    else:
+        yield array, None
+
+
+def _arrow_piece(piece: pa.Array) -> tuple[Array, Array | None]:
+    """Return the numbers of an Arrow array, with anything in the places of its nulls."""
+    import pyarrow as pa
+
+    if not piece.null_count:
+        return piece.to_numpy(zero_copy_only=False), None
+    nulls = piece.is_null().to_numpy(zero_copy_only=False)
+    _, numbers = piece.buffers()
+    plain = pa.Array.from_buffers(
+        piece.type, len(piece), [None, numbers], null_count=0, offset=piece.offset
+    )
+    return plain.to_numpy(zero_copy_only=False), nulls
+
+
+# ---------------------------------------------------------------------- into pandas
+
+
+def to_series(array: Array) -> pd.Series:
+    """Return a Series over the memory of an array."""
+    import pandas as pd
+
+    return pd.Series(array, copy=False)
+
+
+def to_index(array: Array) -> pd.Index:
+    """Return an Index over a copy of an array: labels must not change."""
+    import numpy as np
+    import pandas as pd
+
+    return pd.Index(np.array(array), copy=False)
+
+
+def to_array(array: Array) -> pd.arrays.NumpyExtensionArray:
+    """Return an extension array around a copy of an array."""
+    import numpy as np
+    import pandas as pd
+
+    return pd.arrays.NumpyExtensionArray(np.array(array))
+
+
+# ---------------------------------------------------------------------- within pandas
+
+
+def copy_series(series: pd.Series) -> pd.Series:
+    """Return a copy with the labels."""
+    return series.copy(deep=True)
+
+
+def copy_index(index: pd.Index) -> pd.Index:
+    """Return a copy with the names."""
+    return index.copy(deep=True)
+
+
+def copy_array(array: pd.api.extensions.ExtensionArray) -> pd.api.extensions.ExtensionArray:
+    """Return a copy."""
+    return array.copy()
+
+
+def cast_series(series: pd.Series, *, dtype: str) -> pd.Series:
+    """Return a Series of another dtype with the same labels, cast as NumPy casts."""
+    import pandas as pd
+
+    numbers = gather(series, dtype=dtype)
+    return pd.Series(numbers, index=series.index, name=series.name, copy=False)
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def memory(vector: Vector) -> tuple[tuple[int, int], ...]:
+    """Return the addresses and lengths of the memory in which the numbers lie."""
+    import pandas as pd
+
+    if isinstance(vector, (pd.RangeIndex, pd.MultiIndex)):
+        return ()
+    array = storage(vector)
+    return storage_memory(array) if number_name(array.dtype) else ()
+
+
+def storage_memory(array: Storage) -> tuple[tuple[int, int], ...]:
+    """Return the addresses and lengths of the memory of an array of numbers and of its mask."""
+    if is_arrow(array.dtype):
+        buffers = [buffer for chunk in array.__arrow_array__().chunks for buffer in chunk.buffers()]
+        used = (buffer for buffer in buffers if buffer is not None and buffer.size)
+        return tuple((buffer.address, buffer.size) for buffer in used)
+    if hasattr(array, "_mask"):
+        return extents((array._data, array._mask))
+    return extents((array,))

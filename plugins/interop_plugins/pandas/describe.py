@@ -1,0 +1,289 @@
+"""What pandas' objects hold: the dtype of their numbers, and how these lie in memory.
+
+pandas keeps numbers in NumPy's arrays, in pairs of numbers and a mask ("Int64"), or in Arrow's
+memory ("int64[pyarrow]"). Its own ``__array__`` turns nulls into NaN whatever the dtype, and locks
+some views and not others. So nothing here relies on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from interop.plugin import DTYPES, EMPTY, Spec, itemsize, preserves
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+    #: An array in which pandas keeps numbers: NumPy's or an extension array.
+    Storage: TypeAlias = Any
+    #: NumPy's dtypes and pandas' own.
+    Dtype: TypeAlias = np.dtype[Any] | pd.api.extensions.ExtensionDtype
+    #: What has one axis.
+    Vector: TypeAlias = pd.Series | pd.Index | pd.api.extensions.ExtensionArray
+
+__all__ = [
+    "LAYOUT",
+    "column_arrays",
+    "describe",
+    "describe_frame",
+    "describe_index",
+    "inspect_frame",
+    "is_arrow",
+    "number_name",
+    "single_block",
+    "storage",
+]
+
+#: The traits of memory that a view of it keeps.
+LAYOUT = frozenset(
+    {"noncontiguous", "negative_strides", "broadcast", "unaligned", "byteswapped", "readonly"}
+)
+
+_MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
+_SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
+
+#: The bits of `flags.num` of an array that is one aligned block and can be written.
+_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
+_ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
+
+#: By NumPy's type numbers: the dtypes whose names differ from machine to machine.
+_LONG_NAMES = {13: "longdouble", 16: "clongdouble"}
+
+#: NumPy's names of the dtypes that Arrow names differently.
+_ARROW_NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
+
+#: A dtype with room for the numbers of columns that have no common dtype. It only tells what a
+#: cast would lose: no array of it is made.
+_WIDEST = {"f": "longdouble", "c": "clongdouble"}
+
+#: The names of the dtypes seen so far; "" for those that do not hold numbers.
+_names: dict[Dtype, str] = {}
+
+
+# ---------------------------------------------------------------------- specs
+
+
+def describe(vector: Vector) -> Spec:
+    """Return the spec of a Series or an extension array."""
+    return _spec(vector, inspect_array(storage(vector)))
+
+
+def describe_index(index: pd.Index) -> Spec:
+    """Return the spec of an Index; the numbers of a range are computed."""
+    import pandas as pd
+
+    if isinstance(index, pd.RangeIndex):
+        return _spec(index, Facts("int64", _SCATTERED))
+    if isinstance(index, pd.MultiIndex):
+        return _spec(index, Facts("a tuple of labels", _NOT_NUMBERS))
+    return _spec(index, inspect_array(storage(index)))
+
+
+def describe_frame(frame: pd.DataFrame) -> Spec:
+    """Return the spec of a DataFrame."""
+    return _spec(frame, inspect_frame(frame))
+
+
+def _spec(value: Vector | pd.DataFrame, facts: Facts) -> Spec:
+    shape = value.shape
+    nbytes = prod(shape) * itemsize(facts.dtype)
+    return Spec(_format_name(value), facts.dtype, "cpu", shape, facts.traits, nbytes)
+
+
+def _format_name(value: Vector | pd.DataFrame) -> str:
+    import pandas as pd
+
+    for type_, name in (
+        (pd.Series, "pandas.series"),
+        (pd.DataFrame, "pandas.dataframe"),
+        (pd.Index, "pandas.index"),
+    ):
+        if isinstance(value, type_):
+            return name
+    return "pandas.array"
+
+
+# ---------------------------------------------------------------------- dtypes
+
+
+def number_name(dtype: Dtype) -> str:
+    """Return the name of the numbers that a dtype holds, nullable or not; "" if it holds none."""
+    name = _names.get(dtype)
+    return _name_of_new(dtype) if name is None else name
+
+
+def _name_of_new(dtype: Dtype) -> str:
+    """Return the name for a dtype not seen before, and remember it."""
+    import numpy as np
+
+    if isinstance(dtype, np.dtype):
+        name = _LONG_NAMES.get(dtype.num, dtype.name) if dtype.kind in "biufc" else ""
+    elif is_arrow(dtype):
+        arrow_name = str(dtype.pyarrow_dtype)
+        name = _ARROW_NAMES.get(arrow_name, arrow_name)
+    elif _is_masked_dtype(dtype):
+        name = dtype.numpy_dtype.name
+    else:
+        return ""  # not remembered: there may be any number of categorical dtypes and the like
+    return _names.setdefault(dtype, name if name in DTYPES else "")
+
+
+def is_arrow(dtype: Dtype) -> bool:
+    """Tell whether numbers of a dtype lie in Arrow's memory."""
+    import pandas as pd
+
+    return isinstance(dtype, pd.ArrowDtype)
+
+
+def _is_masked_dtype(dtype: Dtype) -> bool:
+    import numpy as np
+    import pandas as pd
+
+    # Another library's dtype may have an attribute of that name, too.
+    is_pandas_own = type(dtype).__module__.partition(".")[0] == pd.__name__
+    has_numbers = isinstance(getattr(dtype, "numpy_dtype", None), np.dtype)
+    return is_pandas_own and has_numbers and _has_mask(dtype)
+
+
+def _has_mask(dtype: pd.api.extensions.ExtensionDtype) -> bool:
+    import pandas as pd
+
+    return issubclass(
+        dtype.construct_array_type(),
+        (pd.arrays.IntegerArray, pd.arrays.FloatingArray, pd.arrays.BooleanArray),
+    )
+
+
+# ---------------------------------------------------------------------- one array
+
+
+class Facts(NamedTuple):
+    """What an array's metadata and its mask tell about its numbers.
+
+    Parameters
+    ----------
+    dtype : str
+        A dtype of numbers, or pandas' name of another dtype.
+    traits : frozenset of str
+        Traits of the memory, ``masked`` if there are nulls, ``scattered`` if the numbers do not lie
+        in memory one after the other, ``not_numbers``.
+    """
+
+    dtype: str
+    traits: frozenset[str]
+
+
+def storage(vector: Vector) -> Storage:
+    """Return the array in which a Series, an Index or an extension array keeps its numbers."""
+    import pandas as pd
+
+    if isinstance(vector, pd.arrays.NumpyExtensionArray):
+        return vector.to_numpy()
+    # pandas' public accessors lock what they return, which hides whether it was locked before.
+    return vector._values if isinstance(vector, (pd.Series, pd.Index)) else vector
+
+
+def inspect_array(array: Storage) -> Facts:
+    """Return the facts about an extension array or a NumPy array."""
+    dtype = array.dtype
+    name = number_name(dtype)
+    if not name:
+        return Facts(_other_name(dtype), _NOT_NUMBERS)
+    if is_arrow(dtype):
+        chunked = array.__arrow_array__()
+        one_block = chunked.num_chunks == 1 and name != "bool"
+        return Facts(name, _null_traits(chunked.null_count) | (EMPTY if one_block else _SCATTERED))
+    if hasattr(array, "_mask"):
+        return Facts(name, _null_traits(array._mask.any()) | layout(array._data))
+    return Facts(name, layout(array))
+
+
+def _other_name(dtype: Dtype) -> str:
+    """Return pandas' name of a dtype without numbers, told apart from those of dtypes of numbers.
+
+    Another library's dtype may be called ``"float32"``, too.
+    """
+    name = str(dtype)
+    return f"extension dtype {name}" if name in DTYPES else name
+
+
+def _null_traits(nulls: int | np.bool_) -> frozenset[str]:
+    return _MASKED if nulls else EMPTY
+
+
+def layout(array: Array) -> frozenset[str]:
+    """Return the traits of the memory of a NumPy array."""
+    flags = array.flags.num
+    swapped = not array.dtype.isnative
+    if flags & _ORDINARY == _ORDINARY and not swapped:
+        return EMPTY
+    # An axis of length 1 is never stepped along, whatever its stride.
+    steps = [step for n, step in zip(array.shape, array.strides, strict=True) if n > 1]
+    traits = {
+        "byteswapped": swapped,
+        "readonly": not flags & _WRITEABLE,
+        "unaligned": not flags & _ALIGNED,
+        "noncontiguous": not flags & _CONTIGUOUS,
+        "negative_strides": min(steps, default=0) < 0,
+        "broadcast": array.size > 0 and 0 in steps,
+    }
+    return frozenset(trait for trait, holds in traits.items() if holds)
+
+
+# ---------------------------------------------------------------------- columns
+
+
+def inspect_frame(frame: pd.DataFrame) -> Facts:
+    """Return the facts about a DataFrame, for which only masks are read."""
+    import numpy as np
+
+    block = single_block(frame)
+    if isinstance(block, np.ndarray):
+        name = number_name(block.dtype)
+        return Facts(name, layout(block)) if name else _not_numbers(frame)
+    names = [number_name(dtype) for dtype in frame.dtypes]
+    if not all(names):
+        return _not_numbers(frame)
+    name, mixed = _common_dtype(frozenset(names))
+    traits = _SCATTERED | mixed
+    for array in column_arrays(frame):
+        traits |= inspect_array(array).traits & _MASKED
+    return Facts(name, traits)
+
+
+def single_block(frame: pd.DataFrame) -> Storage | None:
+    """Return the one array in which the columns of a DataFrame lie, or None."""
+    blocks = frame._mgr.blocks
+    return blocks[0].values.T if len(blocks) == 1 else None
+
+
+def column_arrays(frame: pd.DataFrame) -> Iterator[Storage]:
+    """Yield the array of each column; several columns may have the same name."""
+    return (storage(column) for _, column in frame.items())
+
+
+def _not_numbers(frame: pd.DataFrame) -> Facts:
+    """Name the columns that do not hold numbers, one for each dtype."""
+    columns: dict[str, object] = {}
+    for column, dtype in frame.dtypes.items():
+        if not number_name(dtype):
+            columns.setdefault(str(dtype), column)
+    names = ", ".join(f"{dtype} (column {column!r})" for dtype, column in columns.items())
+    return Facts(names, _NOT_NUMBERS)
+
+
+def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
+    """Return the common dtype in NumPy, and ``mixed`` if it cannot hold the numbers of each."""
+    import numpy as np
+
+    if len(names) < 2:
+        return next(iter(names), "float64"), EMPTY
+    common = np.result_type(*map(np.dtype, names))
+    common_name = number_name(common)
+    if all(preserves(name, common_name) for name in names):
+        return common_name, EMPTY
+    return _WIDEST["c" if common.kind == "c" else "f"], _MIXED

@@ -1,0 +1,99 @@
+"""DataFrames: how their columns become one array, and an array becomes columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from interop.plugin import Declined, extents
+
+from .arrays import storage_memory, write
+from .describe import column_arrays, inspect_frame, number_name, single_block
+
+if TYPE_CHECKING:
+    from types import NotImplementedType
+
+    import numpy as np
+    import pandas as pd
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+
+__all__ = [
+    "cast_frame",
+    "copy_frame",
+    "fill_frame_nulls",
+    "frame_fast_path",
+    "frame_memory",
+    "frame_to_numpy",
+    "gather_frame",
+    "to_frame",
+]
+
+
+def frame_to_numpy(frame: pd.DataFrame) -> Array:
+    """Return a read-only array over the memory of a DataFrame of one block."""
+    import numpy as np
+
+    block = single_block(frame)
+    if not isinstance(block, np.ndarray):
+        msg = "its columns do not lie in one array"
+        raise Declined(msg)
+    view: Array = block.view()
+    view.flags.writeable = False
+    return view
+
+
+def frame_fast_path(frame: pd.DataFrame) -> Array | NotImplementedType:
+    """Return a read-only array over a DataFrame that lies in one NumPy array of numbers."""
+    blocks = frame._mgr.blocks
+    dtype = blocks[0].dtype if len(blocks) == 1 else None
+    if type(dtype).__module__ != "numpy.dtypes" or not number_name(dtype):
+        return NotImplemented
+    view: Array = blocks[0].values.T.view()
+    view.flags.writeable = False
+    return view
+
+
+def gather_frame(frame: pd.DataFrame, *, dtype: str) -> Array:
+    """Return the columns side by side in a new array, each in one block as pandas orders them."""
+    import numpy as np
+
+    rows, columns = frame.shape
+    out = np.empty((columns, rows), dtype)
+    for part, array in zip(out, column_arrays(frame), strict=True):
+        write(part, array)
+    return out.T
+
+
+def fill_frame_nulls(frame: pd.DataFrame) -> Array:
+    """Return the columns side by side, with NaN for the nulls of reals, and zero for others."""
+    return gather_frame(frame, dtype=inspect_frame(frame).dtype)
+
+
+def to_frame(array: Array) -> pd.DataFrame:
+    """Return a DataFrame over the memory of an array."""
+    import pandas as pd
+
+    return pd.DataFrame(array, copy=False)
+
+
+def copy_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a copy with the labels."""
+    return frame.copy(deep=True)
+
+
+def cast_frame(frame: pd.DataFrame, *, dtype: str) -> pd.DataFrame:
+    """Return a DataFrame of another dtype with the same labels, cast as NumPy casts."""
+    import pandas as pd
+
+    numbers = gather_frame(frame, dtype=dtype)
+    return pd.DataFrame(numbers, index=frame.index, columns=frame.columns, copy=False)
+
+
+def frame_memory(frame: pd.DataFrame) -> tuple[tuple[int, int], ...]:
+    """Return the addresses and lengths of the memory of a DataFrame of numbers."""
+    import numpy as np
+
+    block = single_block(frame)
+    if isinstance(block, np.ndarray):
+        return extents((block,))
+    return tuple(extent for array in column_arrays(frame) for extent in storage_memory(array))

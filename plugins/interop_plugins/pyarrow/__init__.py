@@ -1,0 +1,308 @@
+"""PyArrow: arrays with their nulls, chunked arrays, tensors, and the columns of tables.
+
+Arrow's arrays never change, so whatever shares their memory is read-only where it can be. An array
+over a buffer that is flagged read-only (mapped from a file, say) is ``readonly``, too, and stays so
+in every framework that takes it from NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from interop.plugin import (
+    COPY,
+    DTYPE,
+    EMPTY,
+    MEMORY_TRAITS,
+    Conversion,
+    Cost,
+    Declaration,
+    DtypeNames,
+    Format,
+    Limits,
+    Samples,
+    hookimpl,
+    itself,
+)
+
+from . import dense, describe, samples, tables, tensors
+from .dtypes import DTYPES, NUMBERS, dtype_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+
+__all__ = ["interop_declarations"]
+
+_BOOL = frozenset({"bool"})
+_DROP_MASK = COPY | {"drop_mask"}
+_IMMUTABLE, _READONLY = frozenset({"immutable"}), frozenset({"readonly"})
+_MASKED, _CHUNKED = frozenset({"masked"}), frozenset({"chunked"})
+_NONCONTIGUOUS, _UNALIGNED = frozenset({"noncontiguous"}), frozenset({"unaligned"})
+
+#: What the memory of an Arrow array can be like.
+_MEMORY = _IMMUTABLE | _READONLY | _UNALIGNED
+#: What the memory of a NumPy array may be like that an Arrow array shares, or a tensor.
+_BLOCK = _IMMUTABLE | _READONLY
+_STRIDED = _BLOCK | _NONCONTIGUOUS | {"broadcast"}
+
+_INTEGER_NAMES = tuple(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
+#: The types of arrays of numbers, which have fast paths.
+_NUMBER_ARRAYS = tuple(
+    f"pyarrow:{name}Array" for name in ("HalfFloat", "Float", "Double", *_INTEGER_NAMES)
+)
+
+_REFUSAL_HINTS = {
+    "mixed_columns": "its columns are of several types; cast them to one (its method cast), or "
+    "select those of one (its method select).",
+    "no_columns": "it has no columns; select at least one.",
+}
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats, the conversions and the names of dtypes."""
+    return [*_formats(), *_conversions(), DtypeNames("pyarrow:DataType", dtype_name)]
+
+
+_format = partial(
+    Format,
+    requires="pyarrow",
+    install="pip install pyarrow",
+    fast_path=itself,
+    transit=False,  # NumPy shares memory with as many formats, and more
+)
+
+
+def _formats() -> Iterable[Format]:
+    """Return the formats of arrays, of tensors and of tables."""
+    return [*_array_formats(), *_other_formats()]
+
+
+def _array_formats() -> Iterable[Format]:
+    flat = partial(_format, dtypes=DTYPES, ndims={1})
+    yield flat(
+        "pyarrow",
+        types=(*_NUMBER_ARRAYS, "pyarrow:Array"),
+        target_types=("pyarrow:Array",),
+        describe=describe.describe,
+        carries=_MEMORY | _MASKED,
+        memory=describe.memory,
+        samples=Samples(variants=samples.VARIANTS),
+    )
+    yield flat(
+        "pyarrow.chunked_array",
+        types=("pyarrow:ChunkedArray",),
+        describe=describe.describe_chunks,
+        carries=_MEMORY | _MASKED | _CHUNKED,
+        memory=describe.memory_of_chunks,
+        samples=Samples(variants=samples.CHUNKED_VARIANTS),
+    )
+    nested = partial(
+        _format,
+        dtypes=DTYPES,
+        carries=_MEMORY | _MASKED | _NONCONTIGUOUS,
+        memory=describe.memory,
+        ndims=frozenset(range(2, 65)),  # NumPy has arrays of at most 64 axes
+    )
+    yield nested(
+        "pyarrow.fixed_shape_tensor",
+        types=("pyarrow:FixedShapeTensorArray",),
+        describe=describe.describe_tensors,
+    )
+    yield nested(
+        "pyarrow.fixed_size_list",
+        types=("pyarrow:FixedSizeListArray",),
+        describe=describe.describe_lists,
+    )
+
+
+def _other_formats() -> Iterable[Format]:
+    yield _format(
+        "pyarrow.scalar",
+        types=("pyarrow:Scalar",),
+        describe=describe.describe_scalar,
+        dtypes=DTYPES,
+        carries=_MASKED,
+        ndims={0},
+    )
+    yield _format(
+        "pyarrow.tensor",
+        types=("pyarrow:Tensor",),
+        describe=tensors.describe_tensor,
+        dtypes=NUMBERS,
+        carries=_READONLY | _NONCONTIGUOUS | _UNALIGNED | {"broadcast"},
+        memory=tensors.memory_of_tensor,
+        fill=tensors.fill_tensor,
+    )
+    for name, type_, describe_columns, sample in (
+        ("table", "Table", tables.describe_table, samples.table_of_tensors),
+        ("record_batch", "RecordBatch", tables.describe_batch, samples.batch_of_tensors),
+    ):
+        yield _format(
+            f"pyarrow.{name}",
+            types=(f"pyarrow:{type_}",),
+            describe=describe_columns,
+            dtypes=DTYPES,
+            carries=_IMMUTABLE | _MASKED | {"mixed_columns", "no_columns"},
+            memory=tables.memory_of_columns,
+            ndims={2},
+            limits=Limits(refusal_hints=_REFUSAL_HINTS),
+            samples=Samples(make=sample),
+        )
+
+
+def _conversions() -> Iterable[Conversion]:
+    """Return the conversions to and from NumPy and torch, and those within Arrow."""
+    return [*_arrays_to_numpy(), *_others_to_numpy(), *_from_numpy(), *_within_arrow()]
+
+
+def _arrays_to_numpy() -> Iterable[Conversion]:
+    """Return what leaves Arrow as an array: of one block, or of several chunks."""
+    for source, to_numpy in (
+        ("pyarrow", dense.to_numpy),
+        ("pyarrow.chunked_array", dense.chunk_to_numpy),
+        ("pyarrow.fixed_shape_tensor", dense.to_numpy),
+        ("pyarrow.fixed_size_list", dense.to_numpy),
+    ):
+        shareable = _IMMUTABLE | _UNALIGNED | _NONCONTIGUOUS
+        make = partial(Conversion, source, "numpy", to_numpy, takes=shareable)
+        share = partial(make, dtypes=NUMBERS, cost=Cost(1e-6))
+        yield share(fast_path=dense.numpy_fast_path if source == "pyarrow" else None)
+        # Some policies share immutable memory as writable. Read-only memory never becomes that.
+        yield share(requires=_READONLY, drops=_IMMUTABLE)
+        readable = shareable | _READONLY
+        cost = Cost(2e-6, 4e10)
+        yield make(takes=readable, dtypes=_BOOL, effects=COPY, cost=cost, name="unpack_bits")
+        if source == "pyarrow.chunked_array":
+            yield _fill_nulls(source, dense.combined, takes=readable | _CHUNKED)
+        else:
+            yield _fill_nulls(source, dense.fill_nulls, takes=readable)
+    yield Conversion(
+        "pyarrow.chunked_array",
+        "numpy",
+        dense.combined,
+        takes=_IMMUTABLE,
+        requires=_CHUNKED,
+        drops=_CHUNKED,
+        effects=COPY,
+        cost=Cost(5e-6, 2e10),
+    )
+    yield Conversion(
+        "pyarrow",
+        "torch",
+        dense.to_torch,
+        dtypes=NUMBERS,
+        takes=_IMMUTABLE,
+        cost=Cost(1e-6),
+        fast_path=dense.torch_fast_path,
+    )
+
+
+def _others_to_numpy() -> Iterable[Conversion]:
+    """Return how tensors, scalars and columns leave Arrow."""
+    yield Conversion(
+        "pyarrow.tensor",
+        "numpy",
+        tensors.tensor_to_numpy,
+        takes=_READONLY | _NONCONTIGUOUS | _UNALIGNED | {"broadcast"},
+        cost=Cost(2e-7),
+        fast_path=tensors.tensor_to_numpy,
+    )
+    yield Conversion(
+        "pyarrow.scalar", "numpy", dense.scalar_to_numpy, effects=COPY, cost=Cost(1e-6)
+    )
+    yield _fill_nulls("pyarrow.scalar", dense.scalar_to_numpy)
+    for source in ("pyarrow.table", "pyarrow.record_batch"):
+        # Between the costs of a few long columns and of many short ones.
+        cost = Cost(2e-5, 2.5e9)
+        yield Conversion(source, "numpy", tables.stacked, takes=_IMMUTABLE, effects=COPY, cost=cost)
+        yield _fill_nulls(source, tables.stacked, takes=_IMMUTABLE)
+
+
+def _fill_nulls(
+    source: str, function: Callable[..., Array], takes: frozenset[str] = EMPTY
+) -> Conversion:
+    """Return the conversion that writes NaN, 0 or False in the place of nulls."""
+    return Conversion(
+        source,
+        "numpy",
+        function,
+        takes=takes,
+        requires=_MASKED,
+        drops=_MASKED | _CHUNKED,
+        effects=_DROP_MASK,
+        cost=Cost(5e-6, 8e9),
+        name="fill_nulls",
+    )
+
+
+def _from_numpy() -> Iterable[Conversion]:
+    for target, function in (
+        ("pyarrow", dense.from_numpy),
+        ("pyarrow.fixed_shape_tensor", dense.to_tensors),
+        ("pyarrow.fixed_size_list", dense.to_lists),
+    ):
+        make = partial(Conversion, "numpy", target, function, adds=_IMMUTABLE)
+        fast_path = dense.array_fast_path if target == "pyarrow" else None
+        yield make(dtypes=NUMBERS, takes=_BLOCK, cost=Cost(2e-6), fast_path=fast_path)
+        cost = Cost(3e-6, 7e10)
+        yield make(dtypes=_BOOL, takes=MEMORY_TRAITS, effects=COPY, cost=cost, name="pack_bits")
+    masked = partial(
+        Conversion, "numpy", "pyarrow", requires=_MASKED, adds=_IMMUTABLE, effects=COPY
+    )
+    # The numbers stay where they are, and the mask is packed into bits.
+    cost = Cost(5e-6, 2e10)
+    yield masked(dense.from_masked, dtypes=NUMBERS, takes=_BLOCK, shares=True, cost=cost)
+    yield masked(dense.from_masked_copy, dtypes=DTYPES, takes=MEMORY_TRAITS, cost=Cost(1e-5, 8e9))
+    yield Conversion(
+        "numpy",
+        "pyarrow.tensor",
+        tensors.tensor_from_numpy,
+        takes=_STRIDED,
+        cost=Cost(1e-6),
+        fast_path=tensors.tensor_fast_path,
+    )
+    yield Conversion(
+        "numpy",
+        "pyarrow.scalar",
+        dense.scalar_from_numpy,
+        takes=_STRIDED | _UNALIGNED,
+        effects=COPY,
+        cost=Cost(5e-6),
+    )
+
+
+def _within_arrow() -> Iterable[Conversion]:
+    """Return the copies and casts, which keep nulls, and the steps to and from chunks."""
+    write = partial(Conversion, adds=_IMMUTABLE, effects=COPY)
+    anything = _MEMORY | _MASKED
+    for name in ("pyarrow", "pyarrow.fixed_shape_tensor", "pyarrow.fixed_size_list"):
+        yield write(name, name, dense.copy, takes=anything, cost=Cost(5e-6, 3e10))
+    yield write(
+        "pyarrow",
+        "pyarrow",
+        dense.cast_with_nulls,
+        takes=_MEMORY,
+        requires=_MASKED,
+        changes=DTYPE,
+        cost=Cost(1e-5, 4e9),
+    )
+    chunked = "pyarrow.chunked_array"
+    yield Conversion(chunked, "pyarrow", dense.first_chunk, takes=anything, cost=Cost(2e-7))
+    yield Conversion("pyarrow", chunked, dense.to_chunks, takes=anything, cost=Cost(1e-6))
+    yield write(
+        chunked,
+        "pyarrow",
+        dense.all_chunks,
+        takes=anything,
+        requires=_CHUNKED,
+        drops=_CHUNKED,
+        cost=Cost(5e-6, 3e10),
+    )

@@ -1,0 +1,343 @@
+"""Arrays, chunked arrays and scalars of Arrow: how their numbers come and go.
+
+Their memory never changes, so NumPy gets it read-only. What lies under a null is undefined: where
+the nulls are dropped, NaN, 0 or False takes their places in new memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .describe import ALIGNMENT, levels
+from .dtypes import NUMBERS, arrow_type, element_layout
+
+if TYPE_CHECKING:
+    from types import NotImplementedType
+
+    import numpy as np
+    import pyarrow as pa
+    import torch
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+
+__all__ = [
+    "all_chunks",
+    "array_fast_path",
+    "cast_with_nulls",
+    "chunk_to_numpy",
+    "combined",
+    "copy",
+    "fill_nulls",
+    "first_chunk",
+    "flat_array",
+    "from_masked",
+    "from_masked_copy",
+    "from_numpy",
+    "null_places",
+    "null_value",
+    "numpy_fast_path",
+    "scalar_from_numpy",
+    "scalar_to_numpy",
+    "to_chunks",
+    "to_lists",
+    "to_numpy",
+    "to_tensors",
+    "to_torch",
+    "torch_fast_path",
+]
+
+#: What Arrow or torch raises where memory cannot be shared.
+_REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, NotImplementedError)
+
+#: The bits of NumPy's `flags.num` of one C-ordered, aligned block.
+_BLOCK = 0x0001 | 0x0100
+
+# Filled on first use, because to look these up takes as long as the fast paths that call them.
+#: torch's consumer of capsules.
+_torch_from_dlpack: list[Callable[[object], torch.Tensor]] = []
+#: Arrow's constructors of arrays and of buffers.
+_constructors: list[tuple[Callable[..., pa.Array], Callable[[Array], pa.Buffer]]] = []
+#: Arrow's types by NumPy's dtypes.
+_types: dict[np.dtype[Any], pa.DataType] = {}
+
+
+# ---------------------------------------------------------------------- out of Arrow
+
+
+def to_numpy(array: pa.Array) -> Array:
+    """Return the numbers of an array: read-only over its memory, but bits in new memory."""
+    return _shaped(_flat(levels(array)[-1]), array)
+
+
+def _shaped(flat: Array, source: pa.Array) -> Array:
+    """Return flat numbers in the shape of an array; if they are in new memory, C-ordered."""
+    import numpy as np
+
+    layout = element_layout(source.type)
+    array = flat.reshape(len(source), *layout.stored_shape)
+    if layout.permuted:
+        array = array.transpose(0, *(axis + 1 for axis in layout.order))
+        if array.flags.writeable:
+            array = np.ascontiguousarray(array)
+    return array
+
+
+def _flat(values: pa.Array) -> Array:
+    """Return the numbers of a flat array, nulls or not."""
+    import numpy as np
+
+    layout = element_layout(values.type)
+    length, data = len(values), values.buffers()[1]
+    if layout.bits:
+        return _unpacked(data, values.offset, length)
+    stored = np.dtype("int8" if layout.dtype == "bool" else layout.dtype)
+    if not length:
+        array = np.empty(0, stored)
+    else:
+        array = np.frombuffer(data, stored, length, values.offset * stored.itemsize)
+    if layout.dtype == "bool":  # in Arrow every byte but 0 is true, in NumPy only 1
+        truth: Array = np.not_equal(array, 0)
+        return truth
+    array.flags.writeable = False
+    return array
+
+
+def _unpacked(bits: pa.Buffer, offset: int, length: int, invert: bool = False) -> Array:
+    """Return the truth values that some bits stand for, or their opposites."""
+    import numpy as np
+
+    if not length:
+        return np.empty(0, np.bool_)
+    first, skipped = divmod(offset, 8)
+    packed = np.frombuffer(bits, np.uint8, (skipped + length + 7) // 8, first)
+    if invert:
+        packed = ~packed
+    unpacked = np.unpackbits(packed, count=skipped + length, bitorder="little")
+    return unpacked[skipped:].view(np.bool_)
+
+
+def null_places(array: pa.Array) -> Array | None:
+    """Return which elements of an array are null, or None if none is."""
+    if not array.null_count:
+        return None
+    return _unpacked(array.buffers()[0], array.offset, len(array), invert=True)
+
+
+def null_value(dtype: str) -> float | int | bool:
+    """Return what takes the place of nulls: NaN, 0 or False."""
+    if dtype == "bool":
+        return False
+    return float("nan") if dtype.startswith("float") else 0
+
+
+def fill_nulls(array: pa.Array) -> Array:
+    """Return the numbers of an array in new memory, with NaN, 0 or False for its nulls."""
+    import numpy as np
+
+    nested = levels(array)
+    flat = _flat(nested[-1])
+    if not flat.flags.writeable:
+        flat = flat.copy()
+    for level in nested:
+        nulls = null_places(level)
+        if nulls is not None:
+            rows = flat.reshape(len(nulls), -1)
+            rows, nulls = (rows, nulls[:, np.newaxis]) if rows.shape[1] > 1 else (flat, nulls)
+            np.copyto(rows, null_value(flat.dtype.name), where=nulls)
+    return _shaped(flat, array)
+
+
+def combined(chunked: pa.ChunkedArray) -> Array:
+    """Return the numbers of all chunks in one block, with NaN, 0 or False for nulls."""
+    import numpy as np
+
+    layout = element_layout(chunked.type)
+    out = np.empty((len(chunked), *layout.row_shape), layout.dtype)
+    start = 0
+    for chunk in chunked.chunks:
+        numbers = fill_nulls(chunk) if _has_nulls(chunk) else to_numpy(chunk)
+        out[start : start + len(chunk)] = numbers
+        start += len(chunk)
+    return out
+
+
+def _has_nulls(array: pa.Array) -> bool:
+    return any(level.null_count for level in levels(array))
+
+
+def chunk_to_numpy(chunked: pa.ChunkedArray) -> Array:
+    """Return the numbers of the one chunk of a chunked array."""
+    return to_numpy(chunked.chunk(0))
+
+
+def scalar_to_numpy(scalar: pa.Scalar) -> Array:
+    """Return a scalar as an array of no axes; a null is NaN, 0 or False."""
+    import numpy as np
+
+    name = element_layout(scalar.type).dtype
+    number = scalar.as_py() if scalar.is_valid else null_value(name)
+    return np.array(number, name)
+
+
+def numpy_fast_path(array: pa.Array) -> Array | NotImplementedType:
+    """Share a plain array with NumPy, or return `NotImplemented`."""
+    import numpy as np
+
+    # When Arrow refuses to export nulls, NumPy asks again in a way that makes Arrow warn.
+    if array.null_count:
+        return NotImplemented
+    shared = np.from_dlpack(array)
+    # That of an array without memory is NumPy's own, and writable.
+    return NotImplemented if shared.flags.writeable else shared
+
+
+def to_torch(array: pa.Array) -> torch.Tensor:
+    """Return a tensor over the memory of an array, which torch takes to be writable.
+
+    The policy has decided that it may share the memory all the same.
+    """
+    if not _torch_from_dlpack:
+        from torch.utils.dlpack import from_dlpack
+
+        _torch_from_dlpack.append(from_dlpack)
+    return _torch_from_dlpack[0](array.__dlpack__(max_version=(1, 0)))
+
+
+def torch_fast_path(array: pa.Array) -> torch.Tensor | NotImplementedType:
+    """Share a plain array with torch, or return `NotImplemented`."""
+    data = array.buffers()[1]
+    if array.null_count or not data or not data.is_mutable or data.address % ALIGNMENT:
+        return NotImplemented
+    try:
+        return to_torch(array)
+    except _REFUSALS:
+        return NotImplemented
+
+
+# ---------------------------------------------------------------------- into Arrow
+
+
+def from_numpy(array: Array) -> pa.Array:
+    """Return an Arrow array over the memory of a compact array of one axis; bools are packed."""
+    return flat_array(array)
+
+
+def flat_array(array: Array, nulls: Array | None = None) -> pa.Array:
+    """Return a flat Arrow array over the memory of a compact array; bools are packed into bits."""
+    import numpy as np
+    import pyarrow as pa
+
+    if array.dtype == np.bool_:
+        data = np.packbits(array, axis=None, bitorder="little")
+    else:
+        data = array.reshape(-1)
+    bits = None
+    if nulls is not None:
+        valid = np.packbits(nulls, axis=None, bitorder="little")
+        bits = pa.py_buffer(np.invert(valid, out=valid))
+    null_count = 0 if nulls is None else -1  # -1: Arrow counts them when it is asked
+    type_ = arrow_type(array.dtype.name)
+    return pa.Array.from_buffers(type_, array.size, [bits, pa.py_buffer(data)], null_count)
+
+
+def array_fast_path(array: Array) -> pa.Array | NotImplementedType:
+    """Share a plain array of one axis with Arrow, or return `NotImplemented`."""
+    if not _constructors:
+        _look_up()
+    type_ = _types.get(array.dtype)
+    if type_ is None or array.ndim != 1 or array.flags.num & _BLOCK != _BLOCK:
+        return NotImplemented
+    from_buffers, buffer = _constructors[0]
+    return from_buffers(type_, len(array), [None, buffer(array)], 0)
+
+
+def _look_up() -> None:
+    """Look up what the fast path into Arrow calls."""
+    import numpy as np
+    import pyarrow as pa
+
+    _types.update({np.dtype(name): arrow_type(name) for name in NUMBERS})
+    _constructors.append((pa.Array.from_buffers, pa.py_buffer))
+
+
+def from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pa.Array:
+    """Return an Arrow array over the memory of a masked array, with nulls in masked places."""
+    import numpy as np
+
+    return flat_array(np.ma.getdata(masked, subok=False), np.ma.getmaskarray(masked))
+
+
+def from_masked_copy(masked: np.ma.MaskedArray[Any, Any]) -> pa.Array:
+    """Return an Arrow array with the numbers of a masked array, and nulls in masked places."""
+    import numpy as np
+
+    data = np.ma.getdata(masked, subok=False)
+    native = data.dtype.newbyteorder("=")
+    return flat_array(np.array(data, native, order="C"), np.ma.getmaskarray(masked))
+
+
+def to_lists(array: Array) -> pa.FixedSizeListArray:
+    """Return an Arrow array of lists of one length, nested as deep as there are axes."""
+    import pyarrow as pa
+
+    nested = flat_array(array)
+    for axis in range(array.ndim - 1, 0, -1):
+        type_ = pa.list_(nested.type, array.shape[axis])
+        length = prod(array.shape[:axis])
+        nested = pa.Array.from_buffers(type_, length, [None], 0, children=[nested])
+    return nested
+
+
+def to_tensors(array: Array) -> pa.FixedShapeTensorArray:
+    """Return an Arrow array of the tensors along the first axis."""
+    import pyarrow as pa
+
+    flat = flat_array(array)
+    shape = array.shape[1:]
+    lists = pa.list_(flat.type, prod(shape))
+    storage = pa.Array.from_buffers(lists, len(array), [None], 0, children=[flat])
+    return pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(flat.type, shape), storage)
+
+
+def scalar_from_numpy(array: Array) -> pa.Scalar:
+    """Return the one number of an array of no axes as a scalar."""
+    return flat_array(array.copy())[0]
+
+
+# ---------------------------------------------------------------------- within Arrow
+
+
+def copy(array: pa.Array) -> pa.Array:
+    """Return a copy of an array, with its nulls."""
+    import pyarrow as pa
+
+    return pa.concat_arrays([array])
+
+
+def cast_with_nulls(array: pa.Array, *, dtype: str) -> pa.Array:
+    """Return an array of another dtype with the same nulls, its numbers cast as NumPy casts."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return flat_array(_flat(array).astype(dtype), null_places(array))
+
+
+def first_chunk(chunked: pa.ChunkedArray) -> pa.Array:
+    """Return the one chunk of a chunked array."""
+    return chunked.chunk(0)
+
+
+def all_chunks(chunked: pa.ChunkedArray) -> pa.Array:
+    """Return a copy of all chunks in one array, with their nulls."""
+    import pyarrow as pa
+
+    return pa.concat_arrays(chunked.chunks) if chunked.num_chunks else pa.array([], chunked.type)
+
+
+def to_chunks(array: pa.Array) -> pa.ChunkedArray:
+    """Return a chunked array of one chunk."""
+    import pyarrow as pa
+
+    return pa.chunked_array([array])

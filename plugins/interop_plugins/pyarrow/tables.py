@@ -1,0 +1,107 @@
+"""Arrow's tables and record batches, whose columns become the columns of one array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from interop.plugin import Spec
+
+from .dense import null_places, null_value, to_numpy
+from .describe import device, memory, memory_of_chunks
+from .dtypes import DTYPES, dtype_name, element_layout
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+    Columns: TypeAlias = pa.Table | pa.RecordBatch
+
+__all__ = ["describe_batch", "describe_table", "memory_of_columns", "stacked"]
+
+_IMMUTABLE = frozenset({"immutable"})
+
+#: Bytes of a column that are written at a time, so that a part of every column stays in the caches.
+_BYTES = 2**16
+#: How many types, and columns of one type, a refusal names.
+_NAMED = 3
+
+
+def describe_table(table: pa.Table) -> Spec:
+    """Return the spec of a table, whose dtype names all types if the columns have several."""
+    return _describe_columns("pyarrow.table", table)
+
+
+def describe_batch(batch: pa.RecordBatch) -> Spec:
+    """Return the spec of a record batch, as of a table."""
+    return _describe_columns("pyarrow.record_batch", batch)
+
+
+def _describe_columns(name: str, table: Columns) -> Spec:
+    types = table.schema.types
+    traits = set(_IMMUTABLE)
+    if not types:
+        traits.add("no_columns")
+        dtype = "of no dtype"
+    elif any(type_ != types[0] for type_ in types[1:]):
+        traits.add("mixed_columns")
+        dtype = _columns_by_type(table.schema)
+    else:
+        dtype = dtype_name(types[0])
+    location = "cpu" if table.is_cpu else device(table.column(0))
+    if location == "cpu" and any(column.null_count for column in table.columns):
+        traits.add("masked")
+    width = element_layout(types[0]).width if dtype in DTYPES else 0
+    nbytes = table.num_rows * table.num_columns * width
+    return Spec(name, dtype, location, table.shape, frozenset(traits), nbytes)
+
+
+def _columns_by_type(schema: pa.Schema) -> str:
+    """Say which columns are of which type."""
+    by_type: dict[str, list[str]] = {}
+    for field in schema:
+        by_type.setdefault(str(field.type), []).append(repr(field.name))
+    return _listed([f"{type_} ({_listed(names)})" for type_, names in by_type.items()], " / ")
+
+
+def _listed(names: list[str], separator: str = ", ") -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return separator.join(names[:_NAMED]) + more
+
+
+def memory_of_columns(table: Columns) -> tuple[tuple[int, int], ...]:
+    """Return the addresses and lengths of the memory of all columns."""
+    return tuple(
+        extent
+        for column in table.columns
+        for extent in (memory_of_chunks(column) if hasattr(column, "chunks") else memory(column))
+    )
+
+
+def stacked(table: Columns) -> Array:
+    """Return the columns side by side in one block, with NaN, 0 or False for nulls."""
+    import numpy as np
+
+    out = np.empty(table.shape, dtype_name(table.schema.types[0]))
+    start = 0
+    for batch in table.to_batches() if hasattr(table, "to_batches") else [table]:
+        _write(out[start : start + batch.num_rows], batch.columns)
+        start += batch.num_rows
+    return out
+
+
+def _write(out: Array, columns: list[pa.Array]) -> None:
+    """Write columns side by side, some rows of each at a time; bits are unpacked on the way."""
+    import numpy as np
+
+    fill, bits = null_value(out.dtype.name), out.dtype == np.bool_
+    sources = columns if bits else [to_numpy(column) for column in columns]
+    masked = [bool(column.null_count) for column in columns]
+    count = _BYTES // out.itemsize
+    for start in range(0, len(out), count):
+        rows = slice(start, start + count)
+        for place, source in enumerate(sources):
+            out[rows, place] = to_numpy(source[rows]) if bits else source[rows]
+            nulls = null_places(columns[place][rows]) if masked[place] else None
+            if nulls is not None:
+                np.copyto(out[rows, place], fill, where=nulls)

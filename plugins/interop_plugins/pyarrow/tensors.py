@@ -1,0 +1,84 @@
+"""Arrow's tensors, which have strides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from interop.plugin import Spec, extents
+
+from .dtypes import dtype_name
+
+if TYPE_CHECKING:
+    from types import NotImplementedType
+
+    import numpy as np
+    import pyarrow as pa
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+
+__all__ = [
+    "describe_tensor",
+    "fill_tensor",
+    "memory_of_tensor",
+    "tensor_fast_path",
+    "tensor_from_numpy",
+    "tensor_to_numpy",
+]
+
+#: NumPy's codes of the integers and reals that Arrow holds. Arrow would take bools for bytes.
+_CODES = "bBhHiIlLqQefd"
+#: The bits of NumPy's `flags.num` of one C-ordered, aligned block.
+_BLOCK = 0x0001 | 0x0100
+
+
+def describe_tensor(tensor: pa.Tensor) -> Spec:
+    """Return the spec of a tensor, from the flags of NumPy's view of it."""
+    array = tensor.to_numpy()
+    flags = array.flags
+    traits = set()
+    if not tensor.is_mutable:
+        traits.add("readonly")
+    if not flags.aligned:
+        traits.add("unaligned")
+    if not flags.c_contiguous:
+        traits.add("noncontiguous")
+        if any(not s and n > 1 for n, s in zip(array.shape, array.strides, strict=True)):
+            traits.add("broadcast")
+    name = dtype_name(tensor.type)
+    return Spec("pyarrow.tensor", name, "cpu", array.shape, frozenset(traits), array.nbytes)
+
+
+def memory_of_tensor(tensor: pa.Tensor) -> tuple[tuple[int, int], ...]:
+    """Return the address and length of the memory of a tensor."""
+    return extents((tensor.to_numpy(),))
+
+
+def tensor_to_numpy(tensor: pa.Tensor) -> Array:
+    """Return an array over the memory of a tensor, writable if the tensor is."""
+    array: Array = tensor.to_numpy()
+    return array
+
+
+def tensor_from_numpy(array: Array) -> pa.Tensor:
+    """Return a tensor over the memory of an array."""
+    import pyarrow as pa
+
+    if min(array.strides, default=0) < 0:  # along an axis of length 1, whose stride is never taken
+        array = array[tuple(slice(None, None, -1 if step < 0 else 1) for step in array.strides)]
+    return pa.Tensor.from_numpy(array)
+
+
+def tensor_fast_path(array: Array) -> pa.Tensor | NotImplementedType:
+    """Share a plain array with a tensor, or return `NotImplemented`."""
+    flags = array.flags.num
+    if array.dtype.char not in _CODES or not array.dtype.isnative or flags & _BLOCK != _BLOCK:
+        return NotImplemented
+    return tensor_from_numpy(array)
+
+
+def fill_tensor(out: pa.Tensor, tensor: pa.Tensor) -> None:
+    """Write the numbers of a tensor into another."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        np.copyto(out.to_numpy(), tensor.to_numpy(), casting="unsafe")

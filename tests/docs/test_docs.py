@@ -1,0 +1,162 @@
+"""The pages: every example runs, every link leads somewhere, every word is the glossary's."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from sybil import Document
+from sybil.document import PythonDocStringDocument
+from sybil.evaluators.doctest import DocTestEvaluator
+from sybil.parsers.abstract.doctest import DocTestStringParser
+from sybil.parsers.myst import PythonCodeBlockParser
+from sybil.parsers.rest import DocTestParser
+
+import interop
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PROSE = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "SECURITY.md",
+    *sorted(DOCS.rglob("*.md")),
+]
+PAGES = [page for page in PROSE if "```python" in page.read_text()]
+MODULES = [
+    module
+    for folder in ("interop", "plugins/interop_plugins")
+    for module in sorted((ROOT / folder).rglob("*.py"))
+    if re.search(r"^\s*>>>", module.read_text(), re.MULTILINE)
+]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+#: The warnings that torch gives when a page makes such a tensor with torch.
+TORCH_WARNINGS = (
+    "ignore:Sparse CSR tensor support is in beta state:UserWarning",
+    "ignore:torch.quantize_per_tensor, torch.quantize_per_channel:UserWarning",
+)
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+class Checker(doctest.OutputChecker):
+    """Compares output except for estimated times, which are recalibrated, and the version."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        return super().check_output(timeless(want), timeless(got), optionflags)
+
+
+def timeless(text: str) -> str:
+    """Return text without what differs from run to run: times and the version."""
+    text = re.sub(r"\b\d[\d.e+-]* (?:µs|ms|s)\b", "some time", text)
+    return re.sub(r"\barray-interop \d+\.\d+\S*", "array-interop", text)
+
+
+def _evaluator() -> DocTestEvaluator:
+    evaluator = DocTestEvaluator(FLAGS)
+    evaluator.runner = doctest.DocTestRunner(Checker(), verbose=False, optionflags=FLAGS)
+    return evaluator
+
+
+@pytest.fixture
+def own_instance(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Give a page its own registry behind the package's functions, and a module to live in."""
+    mine = interop.Interop()
+    for name in (n for n in interop.__all__ if hasattr(interop.Interop, n)):
+        monkeypatch.setattr(interop, name, getattr(mine, name))
+    page = ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", page)
+    return page
+
+
+def _run(document: Document, module: ModuleType) -> int:
+    """Run the examples of a document in the namespace of a module, and return how many."""
+    module.__dict__["interop"] = interop
+    document.namespace = module.__dict__
+    examples = list(document.examples())
+    for example in examples:
+        example.evaluate()
+    return len(examples)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+@pytest.mark.filterwarnings(*TORCH_WARNINGS)
+def test_the_examples_of_a_page_run(page: Path, own_instance: ModuleType) -> None:
+    """A page shows what happens, from its first example to its last."""
+    parser = PythonCodeBlockParser(doctest_optionflags=FLAGS)
+    parser.doctest_parser = DocTestStringParser(_evaluator())
+    assert _run(Document.parse(str(page), parser), own_instance) > 0
+
+
+@pytest.mark.parametrize("module", MODULES, ids=_name)
+def test_the_examples_of_docstrings_run(module: Path, own_instance: ModuleType) -> None:
+    """A docstring shows what happens."""
+    parser = DocTestParser(FLAGS)
+    document = PythonDocStringDocument.parse(str(module), parser)
+    assert _run(document, own_instance) > 0
+
+
+@pytest.mark.parametrize("page", PROSE, ids=_name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link names a file of the repository."""
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
+    relative = [link for link in links if "://" not in link]
+    assert [link for link in relative if not (page.parent / link).exists()] == []
+
+
+#: Words that the glossary has others for.
+OTHER_WORDS = re.compile(
+    r"(?i)\b(?:adapter|backend|handler|translator|outlook|shortcut|shield|trouble|stranger|zoo)s?\b"
+    r"|\bpassable\b|\btak(?:e|es|en|ing) apart\b"
+)
+
+
+@pytest.mark.parametrize("page", PROSE, ids=_name)
+def test_the_words_are_the_glossarys(page: Path) -> None:
+    """No page calls a concept by a word that the glossary does not use for it."""
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+    assert OTHER_WORDS.findall(prose) == []
+
+
+def test_the_glossary_names_what_exists() -> None:
+    """Every module, class and function that the glossary names can be imported, or is a file."""
+    import interop._planning as planning
+
+    glossary = (DOCS / "glossary.md").read_text("utf-8")
+    places = re.findall(r"^\|[^|]*\|.*\| ([^|]*) \|$", glossary, re.MULTILINE)
+    names = {name for place in places for name in re.findall(r"`([^`]+)`", place)}
+    assert len(names) > 60
+    rooms = [module.removesuffix(".py") for module in _modules()]
+    spaces = [importlib.import_module(name) for name in rooms]
+    assert planning in spaces
+    unknown = [name for name in sorted(names) if not _exists(name, spaces)]
+    assert unknown == []
+
+
+def test_readme_sets_up_in_two_commands_that_name_what_exists() -> None:
+    """Under "Two commands" there are two, and their extras and files exist."""
+    readme = (ROOT / "README.md").read_text()
+    section = readme.partition("## Two commands")[2].partition("\n## ")[0]
+    commands = "\n".join(re.findall(r"```sh\n(.*?)```", section, re.DOTALL)).strip().splitlines()
+    assert len(commands) == 2
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    assert set(re.findall(r"\.\[(\w+)\]", " ".join(commands))) <= set(extras)
+    files = re.findall(r"\S+\.py\b", " ".join(commands))
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_every_page_on_effects_and_traits_is_generated() -> None:
+    """The tables of the reference are filled in when the pages are built, not by hand."""
+    for name in ("effects", "traits", "formats"):
+        assert f"{{{{ {name}_table }}}}" in (DOCS / "reference" / f"{name}.md").read_text()
