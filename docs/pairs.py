@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import interop
-from interop._calibration.sample import NoSample, Wanted, sample
+from interop._calibration.sample import NoSample, Recipe, sample
 from interop._execution.trace import shares_memory
 from interop._model.format import Format, common_axes
 from interop.errors import InteropError, RefusedError
@@ -93,7 +93,7 @@ def small_value(format_: Format, axes: int) -> Any:
     dtype = "float32" if "float32" in dtypes else min(dtypes)
     shape = {0: (), 1: (12,), 2: (3, 4)}.get(axes, (1,) * (axes - 2) + (3, 4))
     density = 0.5 if format_.index_dtypes else 1.0
-    return sample(interop.default, Wanted(format_.name, dtype, shape, density=density))
+    return sample(interop.default, Recipe(format_.name, dtype, shape, density=density))
 
 
 def numbers(value: Any) -> Any:

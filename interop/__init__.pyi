@@ -10,7 +10,7 @@ from ._execution.trace import trace as trace
 from ._model.conversion import Conversion as Conversion
 from ._model.cost import Cost as Cost
 from ._model.effect import EFFECTS as EFFECTS
-from ._model.extension import DtypeFamily as DtypeFamily
+from ._model.extension import DtypeNames as DtypeNames
 from ._model.format import Format as Format
 from ._model.format import Parts as Parts
 from ._model.quantized import QuantizedArray as QuantizedArray

@@ -156,7 +156,8 @@ class Browser:
             [
                 {**move, "x": x, "y": y},
                 {"type": "pointerDown", "button": 0},
-                {**move, "x": x + by[0], "y": y + by[1], "duration": 100},
+                {**move, "x": x + by[0] // 2, "y": y + by[1] // 2, "duration": 50},
+                {**move, "x": x + by[0], "y": y + by[1], "duration": 50},
                 {"type": "pointerUp", "button": 0},
             ]
         )

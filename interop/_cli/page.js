@@ -107,14 +107,14 @@ function box(framework, { x, y, width, height }) {
   const missing = isMissing(framework) ? " missing" : "", parent = `framework ${framework}`;
   const child = (id, label, row) => ({
     data: { id, framework, parent, label, width, shift: MARGIN - width },
-    position: { x, y: y - height / 2 + (row + 0.5) * ROW },
+    position: { x, y: y - height / 2 + (row + 0.5) * ROW }, pannable: true,
   });
   const head = child(`caption ${framework}`, caption(framework), 0);
   const rows = frameworks.get(framework).map((format, row) => {
     const node = child(`format ${format.name}`, shortName(format), row + 1);
     return { ...node, data: { ...node.data, format: format.name }, classes: `format${missing}` };
   });
-  return [{ data: { id: parent, framework }, classes: `framework${missing}` },
+  return [{ data: { id: parent, framework }, pannable: true, classes: `framework${missing}` },
     { ...head, classes: `caption${missing}` }, ...rows];
 }
 
@@ -122,14 +122,19 @@ function box(framework, { x, y, width, height }) {
 function line(key, links, layout) {
   const sources = [...new Set(links.map(link => formats.get(link.source).group))];
   const [source] = sources, target = JSON.parse(key).find(name => name !== source);
-  const { points } = layout.edge(source, target) ?? layout.edge(target, source);
-  const bends = points.slice(1, -1).map(point => bend(point, layout.node(source), layout.node(target)));
-  if (!layout.edge(source, target)) bends.reverse();
+  const start = layout.node(source), end = layout.node(target);
+  const edge = layout.edge(source, target), points = [...(edge ?? layout.edge(target, source)).points];
+  if (!edge) points.reverse();
+  const bends = points.slice(1, -1).map(point => bend(point, start, end));
   return {
     data: { id: `line ${key}`, line: key, source: `framework ${source}`, target: `framework ${target}`,
+      leave: offset(points[0], start), enter: offset(points.at(-1), end),
       weights: bends.map(({ weight }) => weight), distances: bends.map(({ distance }) => distance) },
     classes: `line ${mildest(links)}${sources.length === 1 ? " one-way" : ""}`,
   };
+}
+function offset(point, middle) {
+  return `${point.x - middle.x}px ${point.y - middle.y}px`;
 }
 
 /** Return where a point is as seen from the straight line between two middles. */
@@ -161,28 +166,30 @@ function style() {
     { selector: "edge", style: { "overlay-opacity": 0, width: 1.6, opacity: 0.5 } },
     { selector: ".line", style: { "z-compound-depth": "bottom", "curve-style": "round-segments",
       "segment-radii": 30, "edge-distances": "node-position", "segment-weights": "data(weights)",
-      "segment-distances": "data(distances)" } },
+      "segment-distances": "data(distances)", "source-endpoint": "data(leave)",
+      "target-endpoint": "data(enter)" } },
     ...Object.entries(kinds).map(([kind, pattern]) => ({ selector: `edge.${kind}`, style: {
       "line-color": color(kind), "line-style": pattern, "line-dash-pattern": [7, 4],
-      "mid-target-arrow-color": color(kind), "target-arrow-color": color(kind) } })),
-    { selector: ".one-way", style: { "mid-target-arrow-shape": "triangle" } },
+      "target-arrow-color": color(kind) } })),
+    { selector: ".one-way", style: { "target-arrow-shape": "triangle" } },
     { selector: ".faint", style: { opacity: 0.1 } },
     { selector: ".near", style: { opacity: 0.95, width: 2.6 } },
-    { selector: ".out", style: { opacity: 0.9, width: 1.6, "curve-style": "straight",
-      "target-arrow-shape": "triangle", "z-compound-depth": "top", "arrow-scale": 0.7 } },
+    // Between frameworks arrows lie under the boxes, which keeps names legible.
+    { selector: ".out, .hop", style: { "curve-style": "straight", "z-compound-depth": "bottom",
+      "target-arrow-shape": "triangle", "source-endpoint": "data(leave)",
+      "target-endpoint": "data(enter)" } },
+    { selector: ".bowed", style: { "curve-style": "unbundled-bezier", "z-compound-depth": "top",
+      "control-point-distances": "data(bow)", "control-point-weights": 0.5 } },
+    { selector: ".out", style: { opacity: 0.9, "arrow-scale": 0.8 } },
     { selector: ".format.far", style: { "text-opacity": 0.35 } },
     { selector: ".format.found", style: { "background-opacity": 1, "background-color": color("found") } },
     { selector: ".format.stop", style: { "background-opacity": 0.3, "background-color": color("mark") } },
     { selector: ".format.end", style: { "background-opacity": 1, "background-color": color("mark"),
       color: color("card"), "text-opacity": 1 } },
     { selector: ".hop", style: { opacity: 1, width: 3, "line-color": color("mark"),
-      "z-compound-depth": "top", "target-arrow-shape": "triangle", "target-arrow-color": color("mark"),
-      label: "data(label)", "font-family": FONT, "font-size": FONT_SIZE - 1, color: color("ink"),
+      "target-arrow-color": color("mark"), label: "data(label)", "font-family": FONT, "font-size": FONT_SIZE - 1, color: color("ink"),
       "text-background-color": color("paper"), "text-background-opacity": 0.9,
-      "text-background-padding": 2, "text-background-shape": "round-rectangle",
-      "source-endpoint": "data(leave)", "target-endpoint": "data(enter)" } },
-    { selector: ".hop.bowed", style: { "curve-style": "unbundled-bezier",
-      "control-point-distances": "data(bow)", "control-point-weights": 0.5 } },
+      "text-background-padding": 2, "text-background-shape": "round-rectangle" } },
   ];
 }
 
@@ -404,30 +411,27 @@ function drawRoute() {
   let current = from;
   for (const step of routeOf(from, to)?.steps ?? []) {
     if (step.to !== current) {
-      graph.add(hop(current, step));
+      graph.add(arrow(current, step.to, "hop", step.effects.join(", ") || "view"));
       if (step.to !== to) mark(step.to, "stop");
     }
     current = step.to;
   }
 }
-/** Return the arrow of a step, from side to side, so that the names stay legible. */
-function hop(name, step) {
-  const start = row(name), end = row(step.to);
+/** Return an arrow between two formats, from side to side, so that their names stay legible. */
+function arrow(source, target, classes, label = "") {
+  const start = row(source), end = row(target);
   const distance = end.position().x - start.position().x;
   const beside = Math.abs(distance) > (start.width() + end.width()) / 2;
   const leave = !beside || distance > 0 ? "90deg" : "270deg";
   const enter = beside && distance > 0 ? "270deg" : "90deg";
-  const bow = (end.position().y > start.position().y ? -1 : 1) * 60;
-  return { data: { source: start.id(), target: end.id(), leave, enter, bow,
-    label: step.effects.join(", ") || "view" }, classes: beside ? "hop" : "hop bowed" };
+  const bow = end.position().y > start.position().y ? -40 : 40;
+  return { data: { source: start.id(), target: end.id(), leave, enter, bow, label },
+    classes: beside ? classes : `${classes} bowed` };
 }
 /** Draw what leads directly from the chosen format, and fade what nothing leads to. */
 function drawLinks() {
-  for (const link of data.links) {
-    if (link.source !== from) continue;
-    graph.add({ data: { source: row(from).id(), target: row(link.target).id() },
-      classes: `out ${link.kind}` });
-  }
+  const links = data.links.filter(link => link.source === from);
+  graph.add(links.map(link => arrow(from, link.target, `out ${link.kind}`)));
   for (const name of formats.keys())
     if (name !== from && !pairs[`${from} ${name}`]) row(name).addClass("far");
 }

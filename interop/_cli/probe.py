@@ -1,15 +1,10 @@
-"""The probe: imports a plugin's frameworks in a process of its own, and says what it saw.
+"""The probe: imports a plugin's frameworks in a process of its own, and says how that went.
 
-A framework that ends the process or hangs when it is imported is a finding, and not the end of the
-one who asks. Run as a program, this module reads what to import from standard input, and prints
-one line of JSON behind a mark, whatever else the frameworks print.
+A framework that crashes or hangs when it is imported is a finding, and not the end of the command.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import warnings
 from collections.abc import Mapping
 from importlib import import_module
@@ -17,11 +12,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from interop._model.extension import Problem
+from interop.testing._process import Say, Worker, WorkerEnded, how_it_ended
 
-__all__ = ["MARK", "Probed", "how_it_ended", "probe"]
-
-#: What the lines begin with that are meant for the one who asks.
-MARK = "interop reports: "
+__all__ = ["Probed", "how_it_ended", "probe", "say_how_imports_went"]
 
 #: Categories of warnings on import that tell of a framework that does not work. The others are
 #: about the code of whoever imports it.
@@ -29,7 +22,7 @@ _TELLING = (UserWarning, RuntimeWarning, ImportWarning)
 
 
 class Probed(NamedTuple):
-    """What became of the frameworks of one plugin.
+    """How it went to import the frameworks of one plugin.
 
     Parameters
     ----------
@@ -40,8 +33,8 @@ class Probed(NamedTuple):
     errors : dict of str to str
         For each that could not be imported, why.
     warnings : tuple of str
-        What was warned of meanwhile.
-    troubles : tuple of Problem
+        What they warned of meanwhile.
+    problems : tuple of Problem
         What the plugin says is wrong.
     ended : str
         How the process has ended before it could say anything of this; "" if it could.
@@ -51,7 +44,7 @@ class Probed(NamedTuple):
     versions: dict[str, str]
     errors: dict[str, str]
     warnings: tuple[str, ...] = ()
-    troubles: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
     ended: str = ""
 
 
@@ -64,58 +57,52 @@ def probe(
     ----------
     distribution, plugin : str
     modules : mapping of str to list of str
-        Of each framework the module, with those of its modules that hold its types.
+        For the module of each framework, those of its modules that hold its types.
     timeout : float
     """
-    asked = json.dumps({"distribution": distribution, "plugin": plugin, "modules": modules})
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", __name__],
-            input=asked,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return Probed({}, {}, {}, ended=f"it did not come to an end in {timeout:.0f} s")
-    said = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
-    if not said:
-        return Probed({}, {}, {}, ended=how_it_ended(done.returncode, done.stderr))
-    fields = json.loads(said[-1].removeprefix(MARK))
-    troubles = (Problem(*_frozen(each)) for each in fields.pop("troubles"))
-    return Probed(**{**fields, "warnings": tuple(fields["warnings"])}, troubles=tuple(troubles))
+    question = {"distribution": distribution, "plugin": plugin, "modules": modules}
+    fields: dict[str, Any] = {}
+    with Worker(f"{__name__}:{say_how_imports_went.__name__}") as worker:
+        worker.send(question)
+        try:
+            fields = worker.answer(timeout)
+            worker.finish(timeout)
+        except WorkerEnded as end:
+            # What crashes at the end has been imported all the same.
+            if not fields or end.status is None:
+                return Probed({}, {}, {}, ended=str(end))
+    problems = tuple(_problem(*problem) for problem in fields.pop("problems"))
+    return Probed(**{**fields, "warnings": tuple(fields["warnings"])}, problems=problems)
 
 
-def _frozen(fields: list[Any]) -> list[Any]:
-    problem, fix, formats, others, devices = fields
-    devices = None if devices is None else frozenset(devices)
-    return [problem, fix, tuple(formats), None if others is None else tuple(others), devices]
+def _problem(
+    problem: str,
+    fix: str,
+    formats: list[str],
+    others: list[str] | None,
+    devices: list[str] | None,
+) -> Problem:
+    """Return a problem as it was before it was sent as JSON."""
+    return Problem(
+        problem,
+        fix,
+        tuple(formats),
+        None if others is None else tuple(others),
+        None if devices is None else frozenset(devices),
+    )
 
 
-def how_it_ended(code: int, stderr: str) -> str:
-    """Return how a process ended, by its exit status and what it said last."""
-    last = stderr.strip().rpartition("\n")[2]
-    if code >= 0:
-        return f"it ended the process with status {code}" + (f": {last}" if last else "")
-    from signal import Signals
-
-    try:
-        name = Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    return f"it ended the process with {name}"
+# ---------------------------------------------------------------------- in the other process
 
 
-def _main() -> None:
-    asked = json.loads(sys.stdin.read())
+def say_how_imports_went(question: dict[str, Any], say: Say) -> None:
+    """Import frameworks, and say what became of it."""
     seconds: dict[str, float] = {}
     versions: dict[str, str] = {}
     errors: dict[str, str] = {}
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for name, parts in asked["modules"].items():
+        for name, parts in question["modules"].items():
             start = perf_counter()
             try:
                 module = import_module(name)
@@ -127,16 +114,16 @@ def _main() -> None:
             else:
                 seconds[name] = perf_counter() - start
                 versions[name] = str(getattr(module, "__version__", ""))
-    told = [_one_line(one.message) for one in said if issubclass(one.category, _TELLING)]
-    troubles = [] if errors else _troubles(asked["distribution"], asked["plugin"])
-    found = {
-        "seconds": seconds,
-        "versions": versions,
-        "errors": errors,
-        "warnings": list(dict.fromkeys(told)),
-        "troubles": [_plain(one) for one in troubles],
-    }
-    print(f"\n{MARK}{json.dumps(found)}", flush=True)
+    telling = [warning.message for warning in caught if issubclass(warning.category, _TELLING)]
+    say(
+        {
+            "seconds": seconds,
+            "versions": versions,
+            "errors": errors,
+            "warnings": list(dict.fromkeys(map(_one_line, telling))),
+            "problems": [] if errors else _problems(question["distribution"], question["plugin"]),
+        }
+    )
 
 
 def _import_if_there(name: str) -> None:
@@ -148,19 +135,15 @@ def _import_if_there(name: str) -> None:
             raise
 
 
-def _troubles(distribution: str, plugin: str) -> list[Problem]:
-    from interop._registry.discovery import troubles
+def _problems(distribution: str, plugin: str) -> list[tuple[object, ...]]:
+    """Return what a plugin says is wrong, of what JSON can hold."""
+    from interop._registry.discovery import problems
 
-    return troubles(distribution, plugin)
-
-
-def _plain(one: Problem) -> list[Any]:
-    return [*one[:4], None if one.devices is None else sorted(one.devices)]
-
-
-def _one_line(said: object) -> str:
-    return " ".join(str(said).split())
+    return [
+        (*problem[:4], None if problem.devices is None else sorted(problem.devices))
+        for problem in problems(distribution, plugin)
+    ]
 
 
-if __name__ == "__main__":
-    _main()
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())

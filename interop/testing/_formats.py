@@ -253,12 +253,11 @@ class _Format:
             is_finished = spec.format == self._name and spec.traits <= format_.carries
             problem = ""
             if result is not NotImplemented and result is not value:
-                problem = f"the fast path of format {self._name} does not return {spec} itself"
+                problem = f"does not return {spec} itself"
             elif result is value and not is_finished:
-                problem = (
-                    f"the fast path of format {self._name} keeps {spec}, which is not finished"
-                )
-            self._notes.judge("fast_path", problem)
+                problem = f"returns {spec} as it is, which is not a finished value"
+            subject = f"the fast path of format {self._name}"
+            self._notes.judge("fast_path", problem and f"{subject} {problem}")
 
     def _copy(self) -> None:
         """Ask for a value as it is, and for a copy of it."""

@@ -16,8 +16,6 @@ from ._truth import Truth, same
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
-    from ._truth import Array
-
 __all__ = ["Memory", "overwrite_freed"]
 
 #: Addresses of blocks of memory, and their lengths in bytes.
@@ -115,7 +113,7 @@ class Memory:
         return ""
 
 
-def _extents(array: Array) -> _Extents:
+def _extents(array: Value) -> _Extents:
     import numpy as np
 
     if isinstance(array, np.generic) or not array.size:

@@ -87,7 +87,7 @@ def _least(call: Callable[[], Value], attempt: int, *, fresh: bool) -> tuple[flo
 
 
 def _seconds(call: Callable[[], Value], calls: int, fresh: bool = False) -> tuple[float, float]:
-    """Return the seconds of one call by the clock and by the processor, from some calls in a row."""
+    """Return the seconds of one call of several, by the clock and by the processor."""
     if fresh:  # or its result would lie in memory that the last one has left, which is faster
         give_back()
     start, busy = perf_counter(), thread_time()

@@ -1,4 +1,4 @@
-"""The plugin as a whole: that it loads, what it imports, and what happens without its frameworks."""
+"""The plugin as a whole: that it loads, what it imports, and what it does without frameworks."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _top(name: str) -> str:
 
 
 def _in_fresh_process(function: str, bench: Bench, modules: Iterable[str]) -> tuple[str, list[str]]:
-    """Call a function of this module where nothing is imported; return a problem, and its answer."""
+    """Call a function of this module where nothing is imported; return a problem and its answer."""
     with Worker(f"{__name__}:{function}") as worker:
         worker.send({"subject": bench.subject, "modules": sorted(modules)})
         try:

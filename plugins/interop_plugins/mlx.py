@@ -1,6 +1,6 @@
-"""MLX: dense arrays, which are computed when somebody first looks at them.
+"""MLX: dense arrays, which are computed when they are first read.
 
-MLX never writes to memory that somebody else can see: ``x[0] = 1`` and ``x += 1`` give the name `x`
+MLX never writes to memory that others can see: ``x[0] = 1`` and ``x += 1`` give the name `x`
 new memory. So what leaves MLX is shared and read-only. It leaves through DLPack, whose capsule owns
 the memory; a memoryview owns the Python object only, and changes under its holder.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from interop.errors import UnknownValueError
 from interop.plugin import (
@@ -37,10 +37,9 @@ from interop.plugin import (
 )
 
 if TYPE_CHECKING:
-    from types import NotImplementedType
-
     import numpy as np
     import polars as pl
+    from polars.datatypes import DataTypeClass
 
     Array: TypeAlias = np.ndarray[Any, Any]
     Extents: TypeAlias = tuple[tuple[int, int], ...]
@@ -89,9 +88,10 @@ _REFUSAL_HINTS = {
 
 def describe(series: pl.Series) -> Spec:
     """Return the spec of a Series; the axes of fixed-size arrays follow its own."""
-    dtype, shape = series.dtype, (series.len(),)
-    element_dtype, inner_shape = _elements(dtype)
-    name = _NAMES.get(str(element_dtype))
+    dtype = series.dtype
+    shape: tuple[int, ...] = (series.len(),)
+    elements, inner_shape = _elements(dtype)
+    name = _NAMES.get(elements)
     if name is None:
         traits = _NOT_NUMBERS | _IMMUTABLE
         return Spec("polars.series", str(dtype), "cpu", shape, traits, 8 * shape[0])
@@ -104,12 +104,13 @@ def describe(series: pl.Series) -> Spec:
     return Spec("polars.series", name, "cpu", shape, traits, prod(shape) * itemsize(name))
 
 
-def _elements(dtype: pl.DataType) -> tuple[pl.DataType, tuple[int, ...]]:
-    """Return the dtype of the elements of fixed-size arrays, and the axes of the arrays."""
-    shape = getattr(dtype, "shape", ())
+def _elements(dtype: pl.DataType) -> tuple[str, tuple[int, ...]]:
+    """Return polars' name of the elements of fixed-size arrays, and the axes of the arrays."""
+    elements: pl.DataType | DataTypeClass = dtype
+    shape: tuple[int, ...] = getattr(dtype, "shape", ())
     for _ in shape:
-        dtype = dtype.inner
-    return dtype, shape
+        elements = cast("pl.Array", elements).inner
+    return str(elements), shape
 
 
 def _has_nulls(series: pl.Series, inner_shape: tuple[int, ...]) -> bool:
@@ -187,7 +188,7 @@ def to_numpy(series: pl.Series) -> Array:
     return array
 
 
-def series_fast_path(series: pl.Series) -> Array | NotImplementedType:
+def series_fast_path(series: pl.Series) -> Any:
     """Return a read-only array over the memory of a Series of numbers without nulls."""
     if series.n_chunks() != 1 or series.null_count() or str(series.dtype) not in _SHARED_NAMES:
         return NotImplemented
@@ -199,15 +200,15 @@ def gather(series: pl.Series, *, dtype: str) -> Array:
     """Return the numbers of a Series in a new array."""
     import numpy as np
 
-    element_dtype, inner_shape = _elements(series.dtype)
+    elements, inner_shape = _elements(series.dtype)
     out = np.empty((series.len(), *inner_shape), dtype)
-    _write(out.reshape(-1), _flat(series), _NAMES[str(element_dtype)])
+    _write(out.reshape(-1), _flat(series), _NAMES[elements])
     return out
 
 
 def fill_nulls(series: pl.Series) -> Array:
     """Return the numbers, with NaN for the nulls of reals, and zero or False for others."""
-    return gather(series, dtype=_NAMES[str(_elements(series.dtype)[0])])
+    return gather(series, dtype=_NAMES[_elements(series.dtype)[0]])
 
 
 def gather_frame(frame: pl.DataFrame, *, dtype: str) -> Array:
@@ -297,8 +298,8 @@ def memory(series: pl.Series) -> Extents:
 
     Bits, and numbers beside nulls, lie in memory that is shared with nobody.
     """
-    element_dtype, inner_shape = _elements(series.dtype)
-    if str(element_dtype) not in _SHARED_NAMES or _has_nulls(series, inner_shape):
+    elements, inner_shape = _elements(series.dtype)
+    if elements not in _SHARED_NAMES or _has_nulls(series, inner_shape):
         return ()
     return extents(chunk.to_numpy() for chunk in series.get_chunks() if chunk.len())
 

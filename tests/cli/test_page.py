@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -185,13 +186,15 @@ def test_a_format_shows_where_it_leads(opened: Browser) -> None:
     """Arrows to its direct targets are drawn, the list has every effect, and the rest is faint."""
     _click(opened, "a")
     arrows = "return graph.$('.out').map(link => [link.target().data('format'), link.classes()])"
-    assert opened.run(arrows) == [["a.odd", ["out", "loses"]], ["b", ["out", "shares"]]]
+    assert opened.run(arrows) == [
+        ["a.odd", ["out", "loses", "bowed"]],
+        ["b", ["out", "shares"]],
+    ]
     assert _marked(opened, "far") == ["z"]
     notes = "return [...document.querySelectorAll('.format small')].map(note => note.textContent)"
-    assert opened.run(notes) == [
-        "copy; 1.05 ms" if note == "copy" else note
-        for note in ("copy", "dense", "detach; 1 µs", "view; 1 µs", "view; 2 µs", "no route")
-    ]
+    copied, *others = opened.run(notes)
+    assert re.fullmatch(r"copy; .* ms", copied)
+    assert others == ["dense", "detach; 1 µs", "view; 1 µs", "view; 2 µs", "no route"]
 
 
 def test_a_framework_and_a_line_show_what_leads_where(opened: Browser) -> None:
@@ -204,13 +207,13 @@ def test_a_framework_and_a_line_show_what_leads_where(opened: Browser) -> None:
     assert opened.run("return graph.$('.line.near').length") == 3
     opened.click('.framework[data-framework="a"]')
     assert opened.text("#panel").startswith("a\n2 formats; installed")
-    middle = """
+    on_line = """
         const line = graph.$('.line').filter(line => line.data('line') === '["a","b"]');
         const stage = document.getElementById("stage").getBoundingClientRect();
-        const place = line.renderedMidpoint();
-        return [place.x - stage.width / 2, place.y - stage.height / 2];
+        const start = line.renderedSourceEndpoint(), bend = line.renderedSegmentPoints()[0];
+        return [(start.x * 3 + bend.x) / 4 - stage.width / 2, (start.y * 3 + bend.y) / 4 - stage.height / 2];
     """
-    opened.click_at("#stage", opened.run(middle))
+    opened.click_at("#stage", opened.run(on_line))
     assert opened.text("#panel") == "a and b\na → b\na_to_b: memory is shared"
 
 
@@ -280,7 +283,7 @@ def test_dragging_moves_and_the_wheel_zooms(opened: Browser) -> None:
     moved = _view(opened)
     assert moved[0] < before[0]
     assert moved[1] > before[1]
-    assert moved[2:] == before[2:]
+    assert moved[2:] == pytest.approx(before[2:])
     opened.drag("#stage", _place(opened, "format b"), (40, 30))
     assert _view(opened)[0] < moved[0]
     assert "Click a format" in opened.text("#panel")
@@ -293,7 +296,7 @@ def test_dragging_moves_and_the_wheel_zooms(opened: Browser) -> None:
     opened.click("#farther")
     assert _view(opened)[2] > nearer[2]
     opened.click("#reset")
-    assert _view(opened) == before
+    assert _view(opened) == pytest.approx(before)
     assert "Click a format" in opened.text("#panel")
     assert opened.complaints() == []
 
@@ -382,6 +385,9 @@ def test_the_page_is_dark_where_the_system_is(opened: Browser) -> None:
     assert name < 0.3
     opened.emulate(1400, 900, dark=True)
     try:
+        deadline = time.monotonic() + 10
+        while opened.run(colors)[1] > 0.5 and time.monotonic() < deadline:
+            time.sleep(0.05)
         paper, box, name = opened.run(colors)
         assert max(paper, box) < 0.2
         assert name > 0.8

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-TEMPLATE = Path(__file__).parent.parent / "examples" / "interop-example"
+TEMPLATE = Path(__file__).parents[2] / "examples" / "interop-example"
 
 PROGRAM = """
 import sys
 import interop
-found = {p.name: p for p in interop.plugins()}["ring"]
-assert (found.distribution, found.version, found.state) == ("interop-example", "1.0", "loaded")
+ring = {plugin.name: plugin for plugin in interop.plugins()}["ring"]
+assert (ring.distribution, ring.version, ring.state) == ("interop-example", "1.0", "loaded")
 assert "interop_example.plugin" in sys.modules
 assert not {"torch", "numpy", "interop_example.ring"} & set(sys.modules)
 import numpy as np
@@ -46,7 +46,7 @@ CHECK = """
 from interop.testing import check
 report = check("interop-example")
 assert report.ok, str(report)
-print(sorted(f"{one.check} of {one.conversion}" for one in report.not_exercised))
+print(sorted(f"{finding.check} of {finding.conversion}" for finding in report.not_exercised))
 """
 
 
@@ -67,31 +67,31 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _run(program: str, site: Path) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
         env={**os.environ, "PYTHONPATH": str(site)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    assert process.returncode == 0, process.stderr
+    return process.stdout.strip()
 
 
 def test_an_installed_plugin_joins_everyones_routes(site: Path) -> None:
-    """A class interop has never heard of reaches torch and back without touching the core."""
+    """A class that the core does not know converts to torch and back."""
     assert _run(PROGRAM, site) == "refused: ['copy']"
 
 
 def test_the_suite_tries_all_that_an_array_of_one_axis_allows(site: Path) -> None:
-    """What stays untried is a copy as such, and the numbers that only one conversion can read."""
+    """Only a bare copy stays untried, and the numbers that only one conversion can read."""
     untried = ast.literal_eval(_run(CHECK, site))
     assert set(untried) <= {
         "absence of plugin ring",
         "copy of numpy → ring: numpy_to_ring",
         "copy of ring → numpy: ring_to_numpy",
         "refusals of ring → numpy: ring_to_numpy",
-        "source of ring → numpy: unroll if wrapped",
-        "threads of ring → numpy: unroll if wrapped",
-        "values of ring → numpy: unroll if wrapped",
+        "source of ring → numpy: unroll if rotated",
+        "threads of ring → numpy: unroll if rotated",
+        "values of ring → numpy: unroll if rotated",
     }

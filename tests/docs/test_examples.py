@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
-#: What must stand in the output: the facts, not the routes, which follow the table of costs.
-SAID = {
+#: What the output must say: the facts, not the routes, which follow the table of costs.
+OUTPUT = {
     "digits.py": (
         "1797 digits of 8x8 pixels, float64",
         "a tensor that requires grad: shared, values equal",
@@ -34,18 +34,18 @@ SAID = {
     ),
 }
 
-#: What needs Ray, whose own modules warn, and which logs what it does.
+#: The programs that need Ray, whose own modules warn, and which writes a log.
 WITH_RAY = {"ray_data.py"}
 
 
 def test_every_example_is_tested() -> None:
-    """There is no example without a line here that says what it prints."""
-    assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAID)
+    """Every example has lines here that say what it prints."""
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(OUTPUT)
 
 
 @cache
 def run(name: str) -> subprocess.CompletedProcess[str]:
-    """Run an example once, with warnings as errors if they are not another's."""
+    """Run an example once, with warnings as errors unless Ray makes them."""
     flags = [] if name in WITH_RAY else ["-W", "error"]
     with tempfile.TemporaryDirectory() as scratch:
         return subprocess.run(
@@ -54,31 +54,31 @@ def run(name: str) -> subprocess.CompletedProcess[str]:
             text=True,
             timeout=300,
             check=False,
-            env={**os.environ, **_alone(scratch)} if name in WITH_RAY else None,
+            env={**os.environ, **_own_cluster(scratch)} if name in WITH_RAY else None,
         )
 
 
-def _alone(scratch: str) -> dict[str, str]:
-    """Return what keeps a cluster of Ray's to itself: its files, its door, and what it tells."""
+def _own_cluster(scratch: str) -> dict[str, str]:
+    """Return the settings that isolate a Ray cluster: its files, its access and its reports."""
     token = secrets.token_hex(32)
     return {"RAY_TMPDIR": scratch, "RAY_AUTH_TOKEN": token, "RAY_USAGE_STATS_ENABLED": "0"}
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", OUTPUT)
 def test_an_example_runs_and_warns_of_nothing(name: str) -> None:
-    """It ends well with warnings as errors, and says what it found, in this order."""
+    """It succeeds with warnings as errors, and prints its facts in this order."""
     if name in WITH_RAY and find_spec("ray") is None:
         pytest.skip("Ray is not installed")
-    done = run(name)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == "" or name in WITH_RAY
-    at = [done.stdout.find(line) for line in SAID[name]]
-    assert -1 not in at, done.stdout
-    assert at == sorted(at)
+    process = run(name)
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == "" or name in WITH_RAY
+    positions = [process.stdout.find(line) for line in OUTPUT[name]]
+    assert -1 not in positions, process.stdout
+    assert positions == sorted(positions)
 
 
 def test_digits_prints_every_route_and_a_receipt_for_each() -> None:
-    """Eleven routes are printed with who declared their steps, and twelve receipts follow."""
+    """It prints eleven routes with the declarers of their steps, and then twelve receipts."""
     routes, _, receipts = run("digits.py").stdout.partition("receipts of")
     assert routes.count("declared by") == 11
     assert routes.count(" estimated\n") == 11

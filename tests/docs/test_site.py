@@ -1,4 +1,4 @@
-"""The documentation as it was built: led through with a browser, and its links followed."""
+"""The built documentation: its links are followed, and a browser goes through it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not SITE, reason="INTEROP_SITE names no document
 
 
 class Page(HTMLParser):
-    """What a page links to, and the places in it that can be linked to."""
+    """The links of a page, and the places in it that links can name."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -35,9 +35,9 @@ class Page(HTMLParser):
 
 
 def test_every_link_inside_leads_somewhere() -> None:
-    """Each link to a page, a file or a heading of the site's own is to one that there is."""
+    """Every link within the site names a page, a file or a heading that exists."""
     site = Path(SITE).resolve()
-    pages = {p: Page(p) for p in site.rglob("*.html") if "_static" not in p.parts}
+    pages = {path: Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
     assert len(pages) > 30
     broken = []
     for path, page in pages.items():
@@ -47,12 +47,12 @@ def test_every_link_inside_leads_somewhere() -> None:
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             target = target / "index.html" if target.is_dir() else target
-            there = target.exists() and (
+            leads_somewhere = target.exists() and (
                 not parts.fragment
                 or target not in pages
                 or unquote(parts.fragment) in pages[target].anchors
             )
-            if not there:
+            if not leads_somewhere:
                 broken.append(f"{path.relative_to(site)}: {link}")
     assert broken == []
 
@@ -60,12 +60,12 @@ def test_every_link_inside_leads_somewhere() -> None:
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser, or a skip that says which program is missing."""
-    lacking = missing()
-    if lacking:
-        pytest.skip(f"{lacking} is not installed")
-    opened = Browser(tmp_path_factory.mktemp("browser"))
-    yield opened
-    opened.close()
+    program = missing()
+    if program:
+        pytest.skip(f"{program} is not installed")
+    browser = Browser(tmp_path_factory.mktemp("browser"))
+    yield browser
+    browser.close()
 
 
 def test_the_graph_can_be_clicked_through_inside_its_page(browser: Browser, tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_the_graph_can_be_clicked_through_inside_its_page(browser: Browser, tmp_
     browser.enter("iframe")
     browser.click('.format[data-format="torch"]')
     browser.click('.format[data-format="scipy.csr"]')
-    said = browser.text("#panel")
-    assert "torch → scipy.csr" in said
-    assert re.search(r"µs|ms", said)
+    panel = browser.text("#panel")
+    assert "torch → scipy.csr" in panel
+    assert re.search(r"µs|ms", panel)
     assert browser.run("return document.querySelectorAll('.hop').length") > 0
     picture = tmp_path / "graph.png"
     picture.write_bytes(browser.screenshot())
@@ -84,9 +84,9 @@ def test_the_graph_can_be_clicked_through_inside_its_page(browser: Browser, tmp_
 
 
 def test_the_first_page_has_no_complaints(browser: Browser) -> None:
-    """The front page opens without an error in the console."""
+    """The first page opens without an error in the console."""
     browser.complaints()
     browser.open(Path(SITE) / "index.html")
     assert "interop" in browser.text("h1")
-    said = [one for one in browser.complaints() if "[PST]" not in one]  # the theme's own chatter
-    assert said == []
+    complaints = [text for text in browser.complaints() if "[PST]" not in text]  # not the theme's
+    assert complaints == []

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.test_docs import timeless
+from tests.docs.test_docs import timeless
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tutorial" / "write-and-publish-a-plugin.md"
 TEMPLATE = ROOT / "examples" / "interop-example"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -588,9 +588,9 @@ class Device:
 
 def test_names_of_devices():
     """DLPack's number names a device if it has one; if not, ONNX Runtime's name does."""
-    assert plugin._device(Device("cuda", 2, 1), "cuda") == "cuda:1"
-    assert plugin._device(Device("dml", 99, 0), "dml") == "dml:0"
-    assert plugin._device(Device("webgpu"), "webgpu") == "webgpu:0"
+    assert plugin.device_name(Device("cuda", 2, 1), "cuda") == "cuda:1"
+    assert plugin.device_name(Device("dml", 99, 0), "dml") == "dml:0"
+    assert plugin.device_name(Device("webgpu"), "webgpu") == "webgpu:0"
     with pytest.raises(RefusedError):
         interop.plan(spec("onnxruntime", device="dml:0"), to="numpy")
 

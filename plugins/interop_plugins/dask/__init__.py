@@ -35,8 +35,9 @@ from interop.plugin import (
     hookimpl,
 )
 
+from . import describe
 from .chunks import map_chunks, wrap
-from .describe import DENSE, INDEX_DTYPES, describe
+from .describe import DENSE, INDEX_DTYPES
 from .results import compute, compute_tensor
 
 __all__ = ["interop_declarations"]
@@ -104,7 +105,7 @@ def _formats() -> Iterable[Format]:
         yield Format(
             _name(chunks),
             types=("dask.array.core:Array", "dask.array:Array"),
-            describe=describe,
+            describe=describe.describe,
             dtypes=dtypes,
             devices=tuple(_devices(chunks)),
             # The traits of memory are those of the chunks, which keep them.

@@ -76,6 +76,8 @@ def map_chunks(
     dtype, device : str, optional
     copy : bool, optional
     """
+    from dask.array import map_blocks
+
     expected = inspect_chunk(array._meta)
     request: _Request = {}
     if dtype is not None and dtype != expected.dtype:  # to name a dtype is to allow a cast
@@ -86,7 +88,8 @@ def map_chunks(
         request["copy"] = copy
     meta = interop.convert(array._meta, to, **request)
     convert = partial(convert_chunk, to=to, expected=expected, **request)
-    return array.map_blocks(convert, dtype=meta.dtype, meta=meta)
+    mapped: DaskArray = map_blocks(convert, array, dtype=meta.dtype, meta=meta)
+    return mapped
 
 
 def wrap(array: Chunk) -> DaskArray:

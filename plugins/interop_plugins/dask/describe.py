@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from interop.plugin import Spec, itemsize
 
 if TYPE_CHECKING:
-    import numpy as np
-    import torch
     from dask.array import Array as DaskArray
 
     #: A NumPy array, a tensor, a sparse array: what a task of dask's returns, or a meta.
@@ -119,7 +117,7 @@ def _is_scalar(chunk: Chunk) -> bool:
     return isinstance(chunk, np.generic)
 
 
-def _dtype_name(dtype: np.dtype[Any] | torch.dtype | None) -> str:
-    if dtype is None or not hasattr(dtype, "num"):
+def _dtype_name(dtype: Any) -> str:
+    if not hasattr(dtype, "num"):
         return str(dtype).removeprefix("torch.")
     return str(dtype) if dtype.names else _LONG_NAMES.get(dtype.num) or str(dtype.name)

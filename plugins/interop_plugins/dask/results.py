@@ -138,10 +138,12 @@ def _received(array: DaskArray, expected: Facts) -> list[Chunk]:
 
     distributed mistakes the dtypes of ml_dtypes for others, so arrays of them travel as bits.
     """
+    from dask.array import map_blocks
+
     dtype = array.dtype
     if expected.format == "cupy" or dtype.isbuiltin == 1 or not dtype.isnative:
         return _computed(array, expected)
-    bits = array.map_blocks(partial(_bits, expected=expected), dtype=dtype, meta=array._meta)
+    bits = map_blocks(partial(_bits, expected=expected), array, dtype=dtype, meta=array._meta)
     carrier = Facts("numpy", f"uint{8 * dtype.itemsize}", frozenset())
     return [chunk.view(dtype) for chunk in _computed(bits, carrier)]
 

@@ -2,7 +2,7 @@
 
 Both may store more elements than count. In a BCOO array the rest have coordinates outside the
 shape; in a BCSR array they come after the last that the pointers reach. Flags say whether an array
-is sorted and without duplicates, and are off unless somebody sets them. So on the host the indices
+is sorted and without duplicates, and are off unless they were set. So on the host the indices
 are inspected, once for each array, since they never change.
 """
 

@@ -26,7 +26,7 @@ from interop.plugin import (
     hookimpl,
 )
 
-from . import cuda, dense
+from . import cuda, dense, describe
 from .describe import (
     BARE,
     DTYPES,
@@ -36,9 +36,6 @@ from .describe import (
     PACKED,
     PLAIN,
     REFUSAL_HINTS,
-    describe,
-    itself_if_tensor,
-    memory,
 )
 
 __all__ = ["interop_declarations"]
@@ -67,15 +64,15 @@ def _formats() -> Iterable[Format]:
             "onnxruntime",
             types=(f"{_MODULE}:OrtValue", f"{_NATIVE}:OrtValue", f"{_MODULE}:SparseTensor"),
             target_types=(f"{_MODULE}:OrtValue",),
-            describe=describe,
+            describe=describe.describe,
             dtypes=DTYPES,
             devices=("cpu", "cuda"),
             limits=Limits(unsupported={"cuda": DTYPES - ON_CUDA}, refusal_hints=REFUSAL_HINTS),
             carries=LOCKED,
             requires="onnxruntime",
             install="pip install onnxruntime",
-            memory=memory,
-            fast_path=itself_if_tensor,
+            memory=describe.memory,
+            fast_path=describe.itself_if_tensor,
             transit=False,  # NumPy shares memory with every format that it shares with
         )
     ]

@@ -20,8 +20,6 @@ from .describe import (
 )
 
 if TYPE_CHECKING:
-    from types import NotImplementedType
-
     import numpy as np
     from onnxruntime import OrtValue
 
@@ -64,7 +62,7 @@ def to_numpy(value: OrtValue) -> Array:
     return np.asarray(memory).reshape(shape).view(dtype)
 
 
-def numpy_fast_path(value: OrtValue) -> Array | NotImplementedType:
+def numpy_fast_path(value: OrtValue) -> Any:
     """Share a plain tensor on the host with NumPy, or return `NotImplemented`."""
     plain = is_tensor(value) and ELEMENT_TYPES.get(value.element_type()) in PLAIN
     if not plain or value.device_name() != "cpu" or ownership(value):
@@ -143,7 +141,7 @@ def from_numpy(array: Array) -> OrtValue:
     return OrtValue.from_dlpack(Producer(source, array.dtype))
 
 
-def ort_fast_path(array: Array) -> OrtValue | NotImplementedType:
+def ort_fast_path(array: Array) -> Any:
     """Share a plain array with ONNX Runtime, or return `NotImplemented`."""
     dtype = array.dtype
     plain = dtype.char in _PLAIN_CODES and dtype.isnative and array.flags.carray

@@ -10,8 +10,6 @@ from interop.errors import HandOffError
 from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Spec, itemsize
 
 if TYPE_CHECKING:
-    from types import NotImplementedType
-
     import numpy as np
     from onnxruntime import OrtValue, SparseTensor
 
@@ -31,6 +29,7 @@ __all__ = [
     "TYPE_NUMBERS",
     "array_interface",
     "describe",
+    "device_name",
     "is_tensor",
     "itself_if_tensor",
     "memory",
@@ -119,7 +118,7 @@ def describe(value: OrtValue | SparseTensor) -> Spec:
     name = ELEMENT_TYPES.get(number) or value.data_type()
     traits = ownership(value)
     if device != "cpu":
-        device = _device(value, device)
+        device = device_name(value, device)
     nbytes = value.tensor_size_in_bytes() if name in PACKED else prod(shape) * itemsize(name)
     return Spec("onnxruntime", name, device, shape, traits, nbytes)
 
@@ -152,7 +151,7 @@ def ownership(value: OrtValue) -> frozenset[str]:
     return EMPTY if owner.flags.writeable else LOCKED
 
 
-def _device(value: OrtValue, name: str) -> str:
+def device_name(value: OrtValue, name: str) -> str:
     """Return the name of a device that is not the host."""
     try:
         number, index = value.__dlpack_device__()
@@ -161,7 +160,7 @@ def _device(value: OrtValue, name: str) -> str:
     return f"{_DEVICE_TYPES.get(number, name)}:{index}"
 
 
-def itself_if_tensor(value: OrtValue) -> OrtValue | NotImplementedType:
+def itself_if_tensor(value: OrtValue) -> Any:
     """Return a value as it is if it is a tensor."""
     return value if is_tensor(value) else NotImplemented
 

@@ -31,18 +31,18 @@ from interop.plugin import (
     hookimpl,
 )
 
-from . import arrays, frames
-from .describe import LAYOUT, describe, describe_frame, describe_index
+from . import arrays, describe, frames
+from .describe import LAYOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import NotImplementedType
     from typing import Any, TypeAlias
 
     import numpy as np
 
     Array: TypeAlias = np.ndarray[Any, Any]
-    FastPath: TypeAlias = Callable[..., Array | NotImplementedType]
+    #: It may answer `NotImplemented`.
+    FastPath: TypeAlias = Callable[..., Any]
 
 __all__ = ["interop_declarations"]
 
@@ -93,21 +93,25 @@ def _formats() -> Iterable[Format]:
     )
     vector = partial(common, memory=arrays.memory, ndims={1})
     return [
-        vector("pandas.series", types=("pandas:Series",), describe=describe),
+        vector("pandas.series", types=("pandas:Series",), describe=describe.describe),
         common(
             "pandas.dataframe",
             types=("pandas:DataFrame",),
-            describe=describe_frame,
+            describe=describe.describe_frame,
             memory=frames.frame_memory,
             ndims={2},
         ),
         vector(
             "pandas.index",
             types=("pandas:Index",),
-            describe=describe_index,
+            describe=describe.describe_index,
             dtypes=_DTYPES - _LONG - {"float16"},
         ),
-        vector("pandas.array", types=("pandas.api.extensions:ExtensionArray",), describe=describe),
+        vector(
+            "pandas.array",
+            types=("pandas.api.extensions:ExtensionArray",),
+            describe=describe.describe,
+        ),
     ]
 
 

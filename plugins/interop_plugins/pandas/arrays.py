@@ -10,8 +10,6 @@ from interop.plugin import Declined, extents
 from .describe import is_arrow, number_name, storage
 
 if TYPE_CHECKING:
-    from types import NotImplementedType
-
     import numpy as np
     import pandas as pd
     import pyarrow as pa
@@ -63,7 +61,7 @@ def to_numpy(vector: Vector) -> Array:
     return view
 
 
-def series_fast_path(series: pd.Series) -> Array | NotImplementedType:
+def series_fast_path(series: pd.Series) -> Any:
     """Return a read-only array over a Series that lies in a NumPy array of numbers."""
     dtype = series.dtype
     if type(dtype).__module__ == "numpy.dtypes" and number_name(dtype):

@@ -10,8 +10,6 @@ from .arrays import storage_memory, write
 from .describe import column_arrays, inspect_frame, number_name, single_block
 
 if TYPE_CHECKING:
-    from types import NotImplementedType
-
     import numpy as np
     import pandas as pd
 
@@ -42,7 +40,7 @@ def frame_to_numpy(frame: pd.DataFrame) -> Array:
     return view
 
 
-def frame_fast_path(frame: pd.DataFrame) -> Array | NotImplementedType:
+def frame_fast_path(frame: pd.DataFrame) -> Any:
     """Return a read-only array over a DataFrame that lies in one NumPy array of numbers."""
     blocks = frame._mgr.blocks
     dtype = blocks[0].dtype if len(blocks) == 1 else None

@@ -14,8 +14,6 @@ from .describe import ALIGNMENT, levels
 from .dtypes import NUMBERS, arrow_type, element_layout
 
 if TYPE_CHECKING:
-    from types import NotImplementedType
-
     import numpy as np
     import pyarrow as pa
     import torch
@@ -181,7 +179,7 @@ def scalar_to_numpy(scalar: pa.Scalar) -> Array:
     return np.array(number, name)
 
 
-def numpy_fast_path(array: pa.Array) -> Array | NotImplementedType:
+def numpy_fast_path(array: pa.Array) -> Any:
     """Share a plain array with NumPy, or return `NotImplemented`."""
     import numpy as np
 
@@ -205,7 +203,7 @@ def to_torch(array: pa.Array) -> torch.Tensor:
     return _torch_from_dlpack[0](array.__dlpack__(max_version=(1, 0)))
 
 
-def torch_fast_path(array: pa.Array) -> torch.Tensor | NotImplementedType:
+def torch_fast_path(array: pa.Array) -> Any:
     """Share a plain array with torch, or return `NotImplemented`."""
     data = array.buffers()[1]
     if array.null_count or not data or not data.is_mutable or data.address % ALIGNMENT:
@@ -242,7 +240,7 @@ def flat_array(array: Array, nulls: Array | None = None) -> pa.Array:
     return pa.Array.from_buffers(type_, array.size, [bits, pa.py_buffer(data)], null_count)
 
 
-def array_fast_path(array: Array) -> pa.Array | NotImplementedType:
+def array_fast_path(array: Array) -> Any:
     """Share a plain array of one axis with Arrow, or return `NotImplemented`."""
     if not _constructors:
         _look_up()

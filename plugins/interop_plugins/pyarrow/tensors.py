@@ -9,8 +9,6 @@ from interop.plugin import Spec, extents
 from .dtypes import dtype_name
 
 if TYPE_CHECKING:
-    from types import NotImplementedType
-
     import numpy as np
     import pyarrow as pa
 
@@ -68,7 +66,7 @@ def tensor_from_numpy(array: Array) -> pa.Tensor:
     return pa.Tensor.from_numpy(array)
 
 
-def tensor_fast_path(array: Array) -> pa.Tensor | NotImplementedType:
+def tensor_fast_path(array: Array) -> Any:
     """Share a plain array with a tensor, or return `NotImplemented`."""
     flags = array.flags.num
     if array.dtype.char not in _CODES or not array.dtype.isnative or flags & _BLOCK != _BLOCK:

@@ -93,11 +93,11 @@ def describe(value: Tensor | Variable | RaggedTensor) -> Spec:
     """
     if type(value) not in _eager_types and not _is_eager(value):
         return _describe_other(value)
-    name, width, odd = _dtypes.get(value.dtype) or _learn(value.dtype)
+    name, width, dtype_traits = _dtypes.get(value.dtype) or _learn(value.dtype)
     device, traits = place(value.backing_device)
     shape = tuple(value.shape)
-    if odd:
-        traits = traits | odd
+    if dtype_traits:
+        traits = traits | dtype_traits
     return Spec("tensorflow", name, device, shape, traits, prod(shape) * width)
 
 
@@ -114,13 +114,13 @@ def _is_eager(value: object) -> bool:
 def _learn(dtype: DType) -> tuple[str, int, frozenset[str]]:
     """Return and keep the name, the bytes and the traits of a dtype that was not met before."""
     name = dtype_name(dtype)
-    odd = EMPTY
+    dtype_traits = EMPTY
     if name == "string":
-        odd = _STRINGS
+        dtype_traits = _STRINGS
     elif name in ("resource", "variant"):
-        odd = _HANDLES
+        dtype_traits = _HANDLES
     elif name not in STANDARD_DTYPES:
-        odd = _CODES  # qint8, quint8 …
+        dtype_traits = _CODES  # qint8, quint8 …
     for names, ids in (
         (BUFFERED, buffered_ids),
         (NARROW, narrow_ids),
@@ -128,7 +128,7 @@ def _learn(dtype: DType) -> tuple[str, int, frozenset[str]]:
     ):
         if name in names:
             ids.add(id(dtype))
-    _dtypes[dtype] = name, dtype.size if name in DTYPES else 0, odd
+    _dtypes[dtype] = name, dtype.size if name in DTYPES else 0, dtype_traits
     return _dtypes[dtype]
 
 
@@ -170,8 +170,8 @@ def _describe_other(value: Any) -> Spec:
         return _describe_variable(value)
     if isinstance(value, (tf.Tensor, tf.RaggedTensor)):
         trait = "nested" if isinstance(value, tf.RaggedTensor) else "traced"
-        name, _, odd = _dtypes.get(value.dtype) or _learn(value.dtype)
-        return _without_value(name, value.shape, odd | {trait})
+        name, _, dtype_traits = _dtypes.get(value.dtype) or _learn(value.dtype)
+        return _without_value(name, value.shape, dtype_traits | {trait})
     if hasattr(value, "assign"):
         return _describe_variable(value.value)
     if type(value).__name__ == "KerasTensor":
@@ -190,8 +190,8 @@ def _describe_variable(value: Variable | Tensor) -> Spec:
     """Return the spec of a variable, or of the tensor that Keras gives for one of its own."""
     import tensorflow as tf
 
-    name, width, odd = _dtypes.get(value.dtype) or _learn(value.dtype)
-    traits = odd | {"variable"}
+    name, width, dtype_traits = _dtypes.get(value.dtype) or _learn(value.dtype)
+    traits = dtype_traits | {"variable"}
     if not tf.executing_eagerly():
         return _without_value(name, value.shape, traits | {"traced"})
     shape = value.shape if value.shape.is_fully_defined() else value_of(value).shape

@@ -1,0 +1,17 @@
+"""Declares what is no declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from interop.plugin import Declaration, hookimpl
+from tests.lying_plugins.grid import conversions, grid_format
+
+#: Who lies, in which check, and what the finding says.
+LIE = ("plugin tests.lying_plugins.cannot_be_loaded", "loading", "does not load")
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the format and the conversions."""
+    return [grid_format(), *conversions(), "numpy → grid"]

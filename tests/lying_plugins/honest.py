@@ -1,0 +1,14 @@
+"""The plugin as it should be: it keeps every promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from interop.plugin import Declaration, hookimpl
+from tests.lying_plugins.grid import conversions, grid_format
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the format and the conversions."""
+    return [grid_format(), *conversions()]

@@ -1,0 +1,48 @@
+"""Specs and their classes."""
+
+from __future__ import annotations
+
+import pytest
+
+from interop import Spec, make_spec
+from interop._model.spec import representative, spec_class
+
+
+def test_a_spec_is_frozen_hashable_and_readable() -> None:
+    """Equal specs are one key, and no spec can be changed."""
+    spec = make_spec("a", "float32", shape=(2, 3), traits={"grad"})
+    assert spec == make_spec("a", "float32", shape=(2, 3), traits={"grad"})
+    assert len({spec, make_spec("a", "float32", shape=(2, 3), traits={"grad"})}) == 1
+    assert spec.nbytes == 24
+    assert str(spec) == "a float32 2x3 on cpu (grad)"
+    with pytest.raises(AttributeError):
+        spec.dtype = "float64"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        make_spec("a", "float32"),
+        make_spec("a", "float32", shape=(0,)),
+        make_spec("a", "float32", shape=(1000, 1000)),
+        Spec("a", "float32", "cpu", (1000, 1000), frozenset(), 4000, nnz=300, index_dtype="int32"),
+        Spec("a", "float32", "cpu", (10, 10), frozenset(), 120, code_dtype="uint8"),
+    ],
+)
+def test_the_representative_is_of_the_same_kind(spec: Spec) -> None:
+    """The spec that stands for a class has its kind and rank, and depends on the class alone."""
+    stand_in = representative(spec)
+    assert stand_in._replace(shape=(), nbytes=0, nnz=None) == spec._replace(
+        shape=(), nbytes=0, nnz=None
+    )
+    assert len(stand_in.shape) == len(spec.shape)
+    assert (
+        representative(stand_in._replace(shape=spec.shape, nbytes=spec.nbytes, nnz=spec.nnz))
+        == stand_in
+    )
+
+
+def test_classes_are_few() -> None:
+    """Sizes from nothing to a terabyte fall into twenty classes."""
+    classes = {spec_class(make_spec("a", "float32", shape=(2**n,))) for n in range(39)}
+    assert len(classes) == 20

@@ -1,0 +1,158 @@
+"""The conformance suite: it catches and names every lie, and the bundled plugins tell none."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import interop
+from interop import Interop
+from interop.testing import CHECKS, Report, check
+from interop.testing._session import Session
+from interop.testing._subject import Bench, subjects_of
+from tests.testing.bundled import BUNDLED
+
+FOLDER = Path(__file__).parent.parent / "lying_plugins"
+LYING = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("grid", "honest"))
+
+
+# ---------------------------------------------------------------------- lying plugins
+
+
+def test_there_are_lies_enough() -> None:
+    """There are at least fifteen lies, no two of which are the same."""
+    lies = [_lie_of(name) for name in LYING]
+    assert len(LYING) >= 15
+    assert len(set(lies)) == len(lies)
+
+
+@pytest.mark.parametrize("name", LYING)
+def test_a_lie_is_caught_and_named(name: str) -> None:
+    """The one who lies is found out in the check that the lie belongs to; nobody else is blamed."""
+    conversion, broken, text = _lie_of(name)
+    report = check(f"tests.lying_plugins.{name}")
+    assert not report.ok
+    caught = [f for f in report.failed if (f.conversion, f.check) == (conversion, broken)]
+    assert len(caught) == 1, str(report)
+    assert text in caught[0].reason
+    # What others promise fails only if they name the one who lies: a copy is made by `copy`.
+    label = conversion.partition(": ")[2].partition(" if ")[0] or conversion
+    blamed = [f for f in report.failed if f.conversion != conversion and label not in f.reason]
+    assert blamed == []
+
+
+def _lie_of(name: str) -> tuple[str, str, str]:
+    """Return the lie without importing what may import a framework."""
+    text = (FOLDER / f"{name}.py").read_text()
+    space: dict[str, tuple[str, str, str]] = {}
+    exec(text[text.index("\nLIE = ") :].split("\n\n", 1)[0], space)
+    return space["LIE"]
+
+
+def test_the_honest_plugin_passes_everything() -> None:
+    """Nothing fails, and every check that applies is carried out on some conversion."""
+    report = check("tests.lying_plugins.honest")
+    assert report.ok, str(report)
+    assert report.failed == ()
+    passed = {finding.check for finding in report.of("passed")}
+    # It has no module to require, no components and no fast paths.
+    assert set(CHECKS) - passed == {"absence", "components", "fast_path"}
+
+
+def test_one_finding_for_each_promise() -> None:
+    """Nothing is left out and nothing is said twice, whether it ends the process or not."""
+    for name in ("honest", "ends_the_process"):
+        promises = Bench(subjects_of(f"tests.lying_plugins.{name}")[0]).promises()
+        report = check(f"tests.lying_plugins.{name}")
+        assert sorted((f.conversion, f.check) for f in report.findings) == sorted(
+            (promise.name, check_) for promise in promises for check_ in promise.checks
+        )
+        assert {f.outcome for f in report.findings} <= {"passed", "failed", "not exercised"}
+        assert all(bool(f.reason) == (f.outcome != "passed") for f in report.findings)
+
+
+# ---------------------------------------------------------------------- the bundled plugins
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    """One process for all bundled plugins, so that each framework is imported once."""
+    with Session() as session:
+        yield session
+
+
+#: What is not so, and why it stays.
+KNOWN: dict[str, str] = {}
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_a_bundled_plugin_keeps_its_promises(name: str, session: Session) -> None:
+    """Whatever can be tried here passes, and what cannot says why."""
+    (subject,) = subjects_of(name)
+    promises = Bench(subject).promises()
+    findings = [
+        finding
+        for number, promise in enumerate(promises)
+        for finding in session.findings(subject, number, promise)
+    ]
+    report = Report(name, tuple(findings))
+    assert [str(finding) for finding in report.failed if finding.name not in KNOWN] == []
+    assert all(finding.reason for finding in report.not_exercised)
+
+
+# ---------------------------------------------------------------------- what to check
+
+
+def test_a_module_that_declares_nothing() -> None:
+    """It is not taken for a plugin that keeps every promise."""
+    report = check("textwrap")
+    assert not report.ok
+    assert "declares no format and no conversion" in report.failed[0].reason
+
+
+def test_a_module_known_by_its_file_only(tmp_path: Path) -> None:
+    """A module that no other process could import by name is loaded from where it is."""
+    file = tmp_path / "lost.py"
+    file.write_text((FOLDER / "honest.py").read_text())
+    spec = importlib.util.spec_from_file_location("lost", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["lost"] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules["lost"]
+    report = check(module)
+    # It does import something of its format's that is not its own: the module of the array's type.
+    assert [finding.check for finding in report.failed] == ["imports"]
+    assert "loading" in {finding.check for finding in report.of("passed")}
+
+
+def test_progress_is_told() -> None:
+    """A caller learns of every promise before it is tried, and of the end."""
+    calls: list[tuple[int, int, str]] = []
+    report = check("tests.lying_plugins.honest", progress=lambda *call: calls.append(call))
+    names = list(dict.fromkeys(finding.conversion for finding in report.findings))
+    assert [name for _, _, name in calls] == [*names, ""]
+    assert calls[-1][:2] == (len(names), len(names))
+
+
+def test_a_private_instance_is_used() -> None:
+    """A plugin under test is not registered for anyone else."""
+    check("tests.lying_plugins.honest")
+    assert "grid" not in {declared.name for declared in interop.formats()}
+    assert "grid" not in {declared.name for declared in Interop().formats()}
+
+
+def test_importing_the_suite_imports_no_framework(in_subprocess: Callable[..., str]) -> None:
+    """Neither a framework nor pytest is imported until something is checked."""
+    program = """
+        import sys, interop.testing
+        print([name for name in ("numpy", "torch", "pytest", "ml_dtypes") if name in sys.modules])
+    """
+    assert in_subprocess(program).strip() == "[]"

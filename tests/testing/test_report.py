@@ -1,0 +1,39 @@
+"""The report: text, a dict for JSON, and what counts as success."""
+
+from __future__ import annotations
+
+import json
+
+from interop.testing import Finding, Report
+
+
+def test_a_report_in_text_and_as_a_dict() -> None:
+    """Text names every failure and every reason; the dict survives JSON."""
+    findings = (
+        Finding("p", "a → b: c", "values", "passed"),
+        Finding("p", "a → b: c", "cost", "failed", "c takes an hour"),
+        Finding("p", "a → b: d", "values", "not exercised", "there is no device"),
+        Finding("p", "a → b: e", "values", "not exercised", "there is no device"),
+    )
+    report = Report("p", findings, 1.5)
+    assert str(report).splitlines() == [
+        "p: 1 passed, 1 failed, 2 not exercised",
+        "FAILED cost of a → b: c: c takes an hour",
+        "not exercised: there is no device:",
+        "  a → b: d",
+        "  a → b: e",
+    ]
+    again = json.loads(json.dumps(report.as_dict()))
+    assert again["counts"] == {"passed": 1, "failed": 1, "not exercised": 2}
+    assert again["findings"][1] == {
+        "plugin": "p", "conversion": "a → b: c", "check": "cost",
+        "outcome": "failed", "reason": "c takes an hour",
+    }  # fmt: skip
+    assert again["ok"] is report.ok is False
+
+
+def test_nothing_exercised_is_not_success() -> None:
+    """A report without a single promise kept is not ok."""
+    assert not Report("p", (Finding("p", "c", "values", "not exercised", "why"),)).ok
+    assert not Report("p", ()).ok
+    assert Report("p", (Finding("p", "c", "values", "passed"),)).ok

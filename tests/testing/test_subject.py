@@ -1,0 +1,53 @@
+"""The subject: what names a plugin, and what it promises."""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+
+from interop._calibration.sample import axes_of
+from interop.errors import PluginError
+from interop.testing import CHECKS, check
+from interop.testing._subject import Bench, Promise, subjects_of
+from interop.testing._trial import main_trial
+from tests.testing.bundled import BUNDLED
+
+
+def _promises(name: str) -> list[Promise]:
+    return Bench(subjects_of(name)[0]).promises()
+
+
+def test_what_is_tried_has_elements() -> None:
+    """The main trial of every bundled conversion is of many elements, unless there is but one."""
+    for name in BUNDLED:
+        for promise in _promises(name):
+            trial = promise.conversion and main_trial(promise.conversion)
+            if trial and axes_of(promise.conversion) != {0}:
+                assert prod(trial.recipe.shape) > 1, promise.name
+
+
+def test_a_plugin_is_named_in_four_ways() -> None:
+    """The name of the entry point, of the distribution, of the module, or the module itself."""
+    from interop_plugins import python
+
+    by_entry, by_module = subjects_of("python"), subjects_of("interop_plugins.python")
+    assert by_entry == by_module == subjects_of(python)
+    assert by_entry[0].distribution == "array-interop"
+    assert by_entry[0] in subjects_of("array-interop")
+    assert subjects_of("Array_Interop") == subjects_of("array-interop")
+    assert len(subjects_of("array-interop")) == len(BUNDLED)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "nonsense.module", "__main__"])
+def test_what_is_not_a_plugin(name: str) -> None:
+    """A name that means nothing is an error that says what would."""
+    with pytest.raises(PluginError, match=r"see interop.plugins\(\)|pass a module's name"):
+        check(name)
+
+
+def test_checks_are_those_that_are_made() -> None:
+    """The table of checks names all that the promises of all plugins are tried for."""
+    lying = (f"tests.lying_plugins.{name}" for name in ("honest", "copies_in_silence"))
+    promises = [promise for name in (*lying, "numpy", "scipy") for promise in _promises(name)]
+    assert {name for promise in promises for name in promise.checks} == set(CHECKS)

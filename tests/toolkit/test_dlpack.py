@@ -1,0 +1,492 @@
+"""DLPack: exports are read correctly, and nothing unsound reaches a consumer."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from interop._toolkit.dlpack import CheckedProducer, Export, checked_export, export
+from interop.errors import HandOffError
+from tests.toolkit.capsules import DELETER, Legacy, Versioned, forever, get_pointer, new_capsule
+
+ROOT = Path(__file__).parents[2]
+
+
+class Fake:
+    """A producer that exports a NumPy array with some fields of the capsule changed."""
+
+    def __init__(self, array, *, name=None, **faults):
+        self.array = array
+        self.name = name
+        self.faults = faults
+        self.deleted = 0
+        self.calls = []
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        self.calls.append({"stream": stream, "max_version": max_version, "copy": copy})
+        return self.capsule(max_version=max_version, copy=copy)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def capsule(self, **keywords):
+        capsule = self.array.__dlpack__(**keywords)
+        versioned = keywords.get("max_version") is not None
+        address = get_pointer(capsule, b"dltensor_versioned" if versioned else b"dltensor")
+        managed = (Versioned if versioned else Legacy).from_address(address)
+        self.count_deleter(managed)
+        self.spoil(managed)
+        if self.name is None:
+            return capsule
+        forever.extend((capsule, self.name))
+        return new_capsule(address, self.name, None)
+
+    def count_deleter(self, managed):
+        original = DELETER(managed.deleter)
+
+        def deleter(address):
+            self.deleted += 1
+            original(address)
+
+        forever.append(DELETER(deleter))
+        managed.deleter = ctypes.cast(forever[-1], ctypes.c_void_p).value
+
+    def spoil(self, managed):
+        for field, value in self.faults.items():
+            if field in ("major", "minor", "flags"):
+                setattr(managed, field, value)
+            elif isinstance(value, tuple):
+                for axis, number in enumerate(value):
+                    getattr(managed.tensor, field)[axis] = number
+            else:
+                setattr(managed.tensor, field, value)
+
+
+class OldFake(Fake):
+    """A producer from before the keywords of 2023."""
+
+    def __dlpack__(self, stream=None):
+        self.calls.append({"stream": stream})
+        return self.capsule()
+
+
+class NoKeywordsFake(Fake):
+    """A producer that takes nothing at all."""
+
+    def __dlpack__(self):
+        self.calls.append({})
+        return self.capsule()
+
+
+class GrumpyFake(Fake):
+    """A producer that says in its own words that it does not know a keyword."""
+
+    def __dlpack__(self, **keywords):
+        self.calls.append(keywords)
+        if "max_version" in keywords:
+            raise TypeError("max_version is not something I know")
+        return self.capsule()
+
+
+def matrix():
+    return np.arange(6.0).reshape(2, 3)
+
+
+NULL = {"data": None}
+#: Faults that a consumer must never see, and what the refusal says.
+FAULTS = {
+    "null": (NULL, "6 elements but no memory"),
+    "null_offset": ({"data": None, "byte_offset": 64}, "6 elements but no memory"),
+    "small_address": ({"data": 1}, "6 elements but no memory"),
+    "negative_strides": ({"strides": (-3, 1)}, r"negative strides \(-3, 1\)"),
+    "major_2": ({"major": 2}, "exports DLPack 2.0"),
+    "unaligned": ({"byte_offset": 3}, "not aligned to 8 bytes"),
+    "lanes": ({"lanes": 2}, "2 lanes"),
+    "unknown_dtype": ({"code": 77}, "code 77"),
+    "opaque_dtype": ({"code": 3}, "code 3"),
+    "packed_dtype": ({"code": 0, "bits": 4}, "packed DLPack dtype"),
+    "huge_ndim": ({"ndim": 2**30}, "has 1073741824 axes"),
+    "negative_ndim": ({"ndim": -1}, "has -1 axes"),
+    "no_shape": ({"shape": ctypes.POINTER(ctypes.c_int64)()}, "has 2 axes"),
+    "negative_shape": ({"shape": (-2, 3)}, r"shape \(-2, 3\)"),
+    "overflow": ({"shape": (2**62, 2**62)}, "beyond all memory"),
+    "far_strides": ({"strides": (2**61, 1)}, "beyond all memory"),
+    "below_zero": ({"strides": (-(2**58), 1)}, "beyond all memory|negative strides"),
+}
+
+
+def consume_all():
+    """Offer every fault to both consumers; return what happened and how often deleters ran."""
+    import torch
+
+    outcomes = {}
+    for fault, (fields, _) in FAULTS.items():
+        for consumer in (np.from_dlpack, torch.from_dlpack):
+            fake = Fake(matrix(), **fields)
+            try:
+                consumer(CheckedProducer(fake))
+                outcome = "consumed"
+            except HandOffError as error:
+                outcome = str(error)
+            gc.collect()
+            outcomes[f"{fault} {consumer.__module__}"] = [outcome, fake.deleted]
+    return outcomes
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    program = subprocess.run(
+        [sys.executable, "-m", "tests.toolkit.test_dlpack"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
+        check=False,
+    )
+    assert program.returncode == 0, program.stderr
+    return json.loads(program.stdout)
+
+
+@pytest.mark.parametrize("consumer", ["numpy", "torch.utils.dlpack"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault_never_reaches_a_consumer(outcomes, fault, consumer):
+    """An unsound capsule raises HandOffError before NumPy or torch sees it, and is freed exactly once."""
+    message, deleted = next(
+        outcome for key, outcome in outcomes.items() if key.split()[0] == fault and consumer in key
+    )
+    assert re.search(FAULTS[fault][1], message)
+    assert message.endswith(".")
+    assert deleted == 1
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS.keys() - {"negative_strides", "unaligned"}))
+def test_checked_export_refuses(fault):
+    """A capsule that cannot be usable memory is refused on inspection, and freed exactly once."""
+    fields, message = FAULTS[fault]
+    fake = Fake(matrix(), **fields)
+    with pytest.raises(HandOffError, match=message):
+        checked_export(fake)
+    gc.collect()
+    assert fake.deleted == 1
+
+
+def test_checked_export_reads_every_field():
+    """A sound capsule is read without being consumed, and freed exactly once."""
+    array = matrix()
+    fake = Fake(array)
+    offer = checked_export(fake)
+    assert offer[:9] == (
+        "float64",
+        (2, 3),
+        (3, 1),
+        "cpu",
+        False,
+        False,
+        True,
+        array.ctypes.data,
+        64,
+    )
+    assert offer.contiguous
+    assert offer.aligned
+    assert (offer.broadcast, offer.backwards, offer.pinned) == (False, False, False)
+    assert fake.deleted == 1
+
+
+def test_looking_does_not_consume():
+    """The consumer gets the capsule that was checked, whose deleter runs once, at the end."""
+    array = matrix()
+    fake = Fake(array)
+    result = np.from_dlpack(CheckedProducer(fake))
+    assert result.ctypes.data == array.ctypes.data
+    np.testing.assert_array_equal(result, array)
+    assert fake.deleted == 0
+    del result
+    gc.collect()
+    assert fake.deleted == 1
+
+
+def test_byte_offset_counts():
+    """The address includes the byte offset."""
+    array = matrix()
+    assert checked_export(Fake(array, byte_offset=16)).data == array.ctypes.data + 16
+
+
+def test_missing_strides_mean_one_block():
+    """A NULL pointer to strides stands for C order."""
+    offer = checked_export(Fake(matrix(), strides=ctypes.POINTER(ctypes.c_int64)()))
+    assert offer.strides is None
+    assert offer.contiguous
+
+
+def test_the_layout_is_reported():
+    """Negative, broadcast, permuted and unaligned layouts are reported, and not refused."""
+    backwards = checked_export(matrix()[::-1])
+    assert backwards.backwards
+    assert not backwards.contiguous
+    repeated = checked_export(np.broadcast_to(np.arange(3), (2, 3)))
+    assert repeated.broadcast
+    assert repeated.readonly
+    assert not checked_export(matrix().T).contiguous
+    assert checked_export(np.ones((1, 3, 1)).transpose(2, 1, 0)).contiguous
+    assert not checked_export(Fake(matrix(), byte_offset=3)).aligned
+    assert checked_export(np.zeros(2, "complex128")).alignment == 8
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3)])
+def test_empty_arrays_may_lie_anywhere(shape):
+    """An empty array needs no memory, no alignment and no strides that make sense."""
+    fake = Fake(np.zeros(shape), data=None, byte_offset=3)
+    offer = checked_export(fake)
+    assert offer.shape == shape
+    assert offer.aligned
+    assert offer.contiguous
+    assert np.from_dlpack(CheckedProducer(fake)).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "pinned"),
+    [
+        (1, "cpu", False),
+        (2, "cuda:1", False),
+        (3, "cpu", True),
+        (8, "metal:1", False),
+        (10, "rocm:1", False),
+        (11, "cpu", True),
+        (13, "cuda:1", False),
+        (99, "device99:1", False),
+    ],
+)
+def test_devices_have_names(number, name, pinned):
+    """Every device type has a name, unknown ones included."""
+    offer = checked_export(Fake(matrix(), device_type=number, device_id=1))
+    assert (offer.device, offer.pinned, offer.device_type) == (name, pinned, number)
+
+
+@pytest.mark.parametrize(("flags", "readonly", "copied"), [(1, True, False), (2, False, True)])
+def test_flags_are_read(flags, readonly, copied):
+    """The flags of a versioned capsule are reported."""
+    offer = checked_export(Fake(matrix(), flags=flags))
+    assert (offer.readonly, offer.copied) == (readonly, copied)
+
+
+def test_padded_narrow_dtypes_are_known():
+    """A dtype narrower than a byte is known if each element is padded to a byte."""
+    offer = checked_export(Fake(np.zeros(4, "uint8"), code=17, bits=4, flags=4))
+    assert (offer.dtype, offer.bits) == ("float4_e2m1fn", 8)
+
+
+DTYPES = [f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)]
+DTYPES += ["bool", "float16", "float32", "float64", "complex64", "complex128"]
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_numpy_dtypes_have_their_names(name):
+    """A dtype that NumPy exports has NumPy's name."""
+    assert checked_export(np.zeros(3, name)).dtype == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e8m0fnu", "complex32"],
+)
+def test_torch_dtypes_have_their_names(name):
+    """A dtype that only torch exports has torch's name, which is also ml_dtypes'."""
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # torch's, that complex32 is experimental
+        tensor = torch.zeros(3, dtype=getattr(torch, name))
+    assert checked_export(tensor).dtype == name
+
+
+def test_longdouble_and_packed_float4_are_refused():
+    """Dtypes without a standard meaning raise HandOffError and say what to do."""
+    torch = pytest.importorskip("torch")
+    with pytest.raises(HandOffError, match="would not export"):
+        checked_export(np.zeros(2, "longdouble"))
+    packed = torch.zeros(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    with pytest.raises(HandOffError, match=r"2 lanes.*Cast it"):
+        checked_export(packed)
+
+
+@pytest.mark.parametrize("name", [b"used_dltensor", b"used_dltensor_versioned", b"nonsense"])
+def test_wrong_names_are_refused(name):
+    """A capsule that was already used, or is not DLPack's, is refused."""
+    with pytest.raises(HandOffError, match=rf"capsule named '{name.decode()}'.*fresh one"):
+        checked_export(Fake(matrix(), name=name))
+
+
+def test_an_answer_without_a_named_capsule_is_refused():
+    """A nameless capsule is refused, and so is an answer that is not a capsule."""
+    with pytest.raises(HandOffError, match="capsule named None"):
+        checked_export(Nameless())
+    with pytest.raises(HandOffError, match="answered __dlpack__ with an object of type int"):
+        checked_export(NoCapsule())
+
+
+class Nameless:
+    """Offers a capsule without a name."""
+
+    def __dlpack__(self, **keywords):
+        return new_capsule(id(forever), None, None)
+
+
+class NoCapsule:
+    """Offers a number."""
+
+    def __dlpack__(self, **keywords):
+        return 7
+
+    def __dlpack_device__(self):
+        return (1, None)
+
+
+@pytest.mark.parametrize("kind", [OldFake, NoKeywordsFake, GrumpyFake])
+def test_old_signatures_serve_modern_consumers(kind):
+    """Producers that know fewer keywords share memory with today's NumPy and torch."""
+    torch = pytest.importorskip("torch")
+    array = matrix()
+    for consumer in (np.from_dlpack, torch.from_dlpack):
+        fake = kind(array)
+        result = consumer(CheckedProducer(fake))
+        assert np.asarray(result).ctypes.data == array.ctypes.data
+        del result
+        gc.collect()
+        assert fake.deleted == 1
+    assert checked_export(kind(array)).versioned is False
+
+
+def test_keywords_that_a_type_refused_are_remembered():
+    """A type that refused a keyword once is not asked for it again."""
+
+    class Producer(GrumpyFake):
+        pass
+
+    first, second = Producer(matrix()), Producer(matrix())
+    export(first)
+    export(second)
+    assert [set(call) for call in first.calls] == [{"max_version"}, set()]
+    assert [set(call) for call in second.calls] == [set()]
+
+
+def test_own_type_errors_are_not_probed():
+    """A TypeError of the producer's own is a refusal at the first call."""
+
+    class Producer(Fake):
+        def __dlpack__(self, **keywords):
+            self.calls.append(keywords)
+            raise TypeError("my elements are strings")
+
+    fake = Producer(matrix())
+    with pytest.raises(HandOffError, match="my elements are strings") as caught:
+        export(fake)
+    assert isinstance(caught.value.__cause__, TypeError)
+    assert len(fake.calls) == 1
+
+
+def test_a_copy_is_never_quietly_not_made():
+    """A producer that does not know copy= is refused for copy=True, and not for copy=False."""
+    with pytest.raises(HandOffError, match="cannot be asked for a copy"):
+        export(OldFake(matrix()), copy=True)
+    with pytest.raises(HandOffError, match="cannot be asked for device"):
+        export(OldFake(matrix()), dl_device=(2, 0))
+    with pytest.raises(HandOffError, match="wait for a stream"):
+        export(NoKeywordsFake(matrix()), stream=7)
+    export(OldFake(matrix()), copy=False, dl_device=(1, 0))
+    export(NoKeywordsFake(matrix()), stream=-1)
+
+
+def test_copy_and_stream_are_forwarded():
+    """Keywords reach a producer that knows them unchanged."""
+    fake = Fake(matrix())
+    np.from_dlpack(CheckedProducer(fake), copy=True)
+    assert fake.calls[-1]["copy"] is True
+    CheckedProducer(fake).__dlpack__(stream=5)
+    assert fake.calls[-1] == {"stream": 5, "max_version": None, "copy": None}
+    export(fake)
+    assert fake.calls[-1]["max_version"] == (1, 3)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [BufferError, ValueError, RuntimeError, TypeError, NotImplementedError, AssertionError],
+)
+def test_refusals_of_producers(kind):
+    """Whatever exception a producer refuses with becomes a HandOffError with that cause."""
+
+    class Producer:
+        def __dlpack__(self, **keywords):
+            raise kind("not today")
+
+        def __dlpack_device__(self):
+            raise kind("nowhere")
+
+    with pytest.raises(HandOffError, match=r"not today\. Turn it into") as caught:
+        checked_export(Producer())
+    assert type(caught.value.__cause__) is kind
+    with pytest.raises(BufferError, match="nowhere"):
+        CheckedProducer(Producer()).__dlpack_device__()
+
+
+def test_memory_errors_are_not_refusals():
+    """A producer's MemoryError passes through."""
+
+    class Producer:
+        def __dlpack__(self, **keywords):
+            raise MemoryError
+
+    with pytest.raises(MemoryError) as caught:
+        export(Producer())
+    assert type(caught.value) is MemoryError
+
+
+def test_no_producer_at_all():
+    """An object without __dlpack__ is refused like any other."""
+    with pytest.raises(HandOffError, match="no attribute '__dlpack__'"):
+        export(object())
+
+
+def test_limits_of_a_consumer():
+    """The checked producer refuses what its consumer does not take, and passes what it allows."""
+    readonly = matrix()
+    readonly.flags.writeable = False
+    with pytest.raises(HandOffError, match="is read-only"):
+        np.from_dlpack(CheckedProducer(readonly, readonly=False))
+    assert not np.from_dlpack(CheckedProducer(readonly)).flags.writeable
+    with pytest.raises(HandOffError, match=r"dtype float64.*Cast"):
+        np.from_dlpack(CheckedProducer(matrix(), dtypes={"float32"}))
+    with pytest.raises(HandOffError, match="not aligned to 64 bytes"):
+        np.from_dlpack(CheckedProducer(Fake(matrix(), byte_offset=8), alignment=64))
+    flipped = matrix()[::-1]
+    result = np.from_dlpack(CheckedProducer(flipped, negative_strides=True))
+    assert result.ctypes.data == flipped.ctypes.data
+    np.testing.assert_array_equal(result, flipped)
+    unaligned = np.from_dlpack(CheckedProducer(Fake(np.zeros(9, "i2"), byte_offset=1), alignment=1))
+    assert not unaligned.flags.aligned
+
+
+def test_device_without_an_index():
+    """A device index of None, as Paddle gives for the CPU, becomes 0."""
+    assert CheckedProducer(NoCapsule()).__dlpack_device__() == (1, 0)
+
+
+def test_export_is_plain_data():
+    """An Export holds no reference to the producer or its memory."""
+    array = matrix()
+    offer = checked_export(array)
+    assert isinstance(offer, Export)
+    before = sys.getrefcount(array)
+    del offer
+    assert sys.getrefcount(array) == before
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(consume_all()))
