@@ -82,9 +82,9 @@ def _back(value: Any, result: Any, source: str) -> str:
     except RefusedError:
         return "refused"
     before, after = interop.spec(value), interop.spec(again)
-    same = (before.dtype, before.shape) == (after.dtype, after.shape)
-    same = same and bits(again) == bits(value)
-    return "the same" if same else f"as {after.dtype}"
+    is_same = (before.dtype, before.shape) == (after.dtype, after.shape)
+    is_same = is_same and bits(again) == bits(value)
+    return "the same" if is_same else f"as {after.dtype}"
 
 
 def small_value(format_: Format, axes: int) -> Any:

@@ -1,7 +1,7 @@
 """Take scikit-learn's handwritten digits through torch, scipy.sparse, quantized codes and back.
 
-Every conversion is planned first and its route printed. Every claim, of values, of bits and of
-shared memory, is asserted. At the end stand the receipts: what each conversion really did.
+The program plans every conversion first and prints its route. It asserts every claim about values,
+bits and shared memory. At the end it prints the receipts: what each conversion really did.
 
     python examples/digits.py
 """
@@ -43,7 +43,7 @@ def through_torch(pixels: np.ndarray) -> torch.Tensor:
 
 
 def through_bfloat16(tensor: torch.Tensor) -> None:
-    """Hand bfloat16 to NumPy and back with not one bit changed."""
+    """Hand bfloat16 to NumPy and back without changing a bit."""
     half = tensor.to(torch.bfloat16)
     array = route(half, to="numpy", copy=False)
     assert array.dtype.name == "bfloat16"
@@ -91,7 +91,7 @@ def through_codes(tensor: torch.Tensor) -> None:
 
 
 def refused(tensor: torch.Tensor) -> None:
-    """Ask for what cannot be had, and read why."""
+    """Ask for the impossible, and print why it is refused."""
     csr = interop.convert(tensor, to="scipy.csr")
     try:
         interop.convert(csr, to="torch", copy=False)

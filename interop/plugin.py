@@ -51,6 +51,7 @@ from ._toolkit.arrays import (
     REALS,
     TRANSFER,
     MemoryAt,
+    extent,
     extents,
 )
 from ._toolkit.dlpack import ADDRESSES, CheckedProducer, Export, checked_export, export
@@ -100,6 +101,7 @@ __all__ = [
     "Wrapper",
     "checked_export",
     "export",
+    "extent",
     "extents",
     "hookimpl",
     "hookspec",

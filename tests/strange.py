@@ -1,4 +1,4 @@
-"""A strange plugin, installed into a folder: a framework that misbehaves as a test wants it to."""
+"""An odd plugin, installed into a folder, whose framework misbehaves as a test wants it to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 
 #: The plugins whose frameworks take long to import, or say something when they are.
 HEAVY = ",".join(
-    sorted({one.name for one in entry_points(group="interop")} - {"numpy", "protocols", "python"})
+    sorted(
+        {entry.name for entry in entry_points(group="interop")} - {"numpy", "protocols", "python"}
+    )
 )
 
 #: The plugin. Its framework is ``odd``, in a module of that name.
@@ -29,25 +31,24 @@ def from_python(numbers):
 
 @hookimpl
 def interop_declarations():
-    return [*_formats(), *_conversions(), Problems(_troubles)]
-
+    return [*_formats(), *_conversions(), Problems(_find_problems)]
 
 def _formats():
-    one = frozenset({{"float32"}})
-    return [Format("odd", types=("odd:Box",), describe=describe, dtypes=one, requires="odd",
-                   install="pip install odd", ndims=frozenset({{1}}),
+    dtypes = {{"float32"}}
+    return [Format("odd", types=("odd:Box",), describe=describe, dtypes=dtypes, requires="odd",
+                   install="pip install odd", ndims={{1}},
                    memory=lambda box: ())]
 
 def _conversions():
-    effects = frozenset({{"copy"}})
+    effects = {{"copy"}}
     return [
         Conversion("odd", "numpy", to_python, effects=effects, cost=Cost(1e-6, 1e9)),
         Conversion("numpy", "odd", from_python, effects=effects, cost=Cost(1e-6, 1e9),
-                   takes=frozenset({{"readonly", "noncontiguous", "immutable"}})),
+                   takes={{"readonly", "noncontiguous", "immutable"}}),
     ]
 
-def _troubles():
-    {troubles}
+def _find_problems():
+    {problems}
 """
 
 #: A framework as it should be.
@@ -70,7 +71,7 @@ def install(
     troubles: str = "return []",
     needs: str = "odd>=1",
 ) -> None:
-    """Install the plugin ``odd`` of the distribution ``interop-odd``, for other processes, too."""
+    """Install the plugin ``odd`` of the distribution ``interop-odd``, also for other processes."""
     metadata = folder / "interop_odd-2.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(
@@ -78,20 +79,20 @@ def install(
         f'Provides-Extra: odd\nRequires-Dist: {needs}; extra == "odd"\n'
     )
     (metadata / "entry_points.txt").write_text("[interop]\nodd = interop_odd\n")
-    (folder / "interop_odd.py").write_text(PLUGIN.format(to_python=to_python, troubles=troubles))
+    (folder / "interop_odd.py").write_text(PLUGIN.format(to_python=to_python, problems=troubles))
     (folder / "odd.py").write_text(framework)
-    own = folder / "odd-1.5.dist-info"
-    own.mkdir()
-    (own / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.5\n")
-    (own / "top_level.txt").write_text("odd\n")
-    (own / "RECORD").write_text("odd.py,,\n")
+    framework_metadata = folder / "odd-1.5.dist-info"
+    framework_metadata.mkdir()
+    (framework_metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.5\n")
+    (framework_metadata / "top_level.txt").write_text("odd\n")
+    (framework_metadata / "RECORD").write_text("odd.py,,\n")
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.syspath_prepend(folder)
     for name in ("odd", "interop_odd"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    # Of the bundled plugins only what the trial needs: the others take long to import.
+    # Load only the bundled plugins that the trial needs: the others take long to import.
     monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", HEAVY)
-    # What was looked for before is forgotten.
-    from interop._execution import engine as _engine
+    # Forget which modules were looked for before.
+    from interop._registry import installed
 
-    monkeypatch.setattr(_engine, "_found", {})
+    monkeypatch.setattr(installed, "_importable", {})

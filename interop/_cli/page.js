@@ -125,11 +125,11 @@ function line(key, links, layout) {
   const start = layout.node(source), end = layout.node(target);
   const edge = layout.edge(source, target), points = [...(edge ?? layout.edge(target, source)).points];
   if (!edge) points.reverse();
-  const bends = points.slice(1, -1).map(point => bend(point, start, end));
+  const inner = points.slice(1, -1);
   return {
     data: { id: `line ${key}`, line: key, source: `framework ${source}`, target: `framework ${target}`,
-      leave: offset(points[0], start), enter: offset(points.at(-1), end),
-      weights: bends.map(({ weight }) => weight), distances: bends.map(({ distance }) => distance) },
+      leave: offset(points[0], start), enter: offset(points.at(-1), end), points: inner,
+      ...bends(inner, start, end) },
     classes: `line ${mildest(links)}${sources.length === 1 ? " one-way" : ""}`,
   };
 }
@@ -137,12 +137,14 @@ function offset(point, middle) {
   return `${point.x - middle.x}px ${point.y - middle.y}px`;
 }
 
-/** Return where a point is as seen from the straight line between two middles. */
-function bend(point, start, end) {
+/** Return where the bends of a line are, as seen from the straight line between its ends. */
+function bends(points, start, end) {
   const x = end.x - start.x, y = end.y - start.y, square = x * x + y * y;
-  const weight = ((point.x - start.x) * x + (point.y - start.y) * y) / square;
-  const distance = ((point.y - start.y) * x - (point.x - start.x) * y) / Math.sqrt(square);
-  return { weight, distance };
+  return {
+    weights: points.map(point => ((point.x - start.x) * x + (point.y - start.y) * y) / square),
+    distances: points.map(point =>
+      ((point.y - start.y) * x - (point.x - start.x) * y) / Math.sqrt(square)),
+  };
 }
 
 // ------------------------------------------------------------------ the picture
@@ -164,9 +166,14 @@ function style() {
     { selector: ".framework.missing", style: { "border-style": "dashed", "background-opacity": 0 } },
     { selector: ".missing", style: { color: color("soft") } },
     { selector: "edge", style: { "overlay-opacity": 0, width: 1.6, opacity: 0.5 } },
-    { selector: ".line", style: { "z-compound-depth": "bottom", "curve-style": "round-segments",
-      "segment-radii": 30, "edge-distances": "node-position", "segment-weights": "data(weights)",
-      "segment-distances": "data(distances)", "source-endpoint": "data(leave)",
+    { selector: ".line, .bent", style: { "z-compound-depth": "bottom", "segment-radii": 30,
+      "curve-style": "round-segments", "edge-distances": "node-position",
+      "segment-weights": "data(weights)", "segment-distances": "data(distances)" } },
+    { selector: ".straight", style: { "z-compound-depth": "bottom", "curve-style": "straight" } },
+    { selector: ".bowed", style: { "z-compound-depth": "top", "curve-style": "unbundled-bezier",
+      "edge-distances": "endpoints", "control-point-distances": "data(bow)",
+      "control-point-weights": 0.5 } },
+    { selector: ".line, .hop, .out", style: { "source-endpoint": "data(leave)",
       "target-endpoint": "data(enter)" } },
     ...Object.entries(kinds).map(([kind, pattern]) => ({ selector: `edge.${kind}`, style: {
       "line-color": color(kind), "line-style": pattern, "line-dash-pattern": [7, 4],
@@ -174,12 +181,7 @@ function style() {
     { selector: ".one-way", style: { "target-arrow-shape": "triangle" } },
     { selector: ".faint", style: { opacity: 0.1 } },
     { selector: ".near", style: { opacity: 0.95, width: 2.6 } },
-    // Between frameworks arrows lie under the boxes, which keeps names legible.
-    { selector: ".out, .hop", style: { "curve-style": "straight", "z-compound-depth": "bottom",
-      "target-arrow-shape": "triangle", "source-endpoint": "data(leave)",
-      "target-endpoint": "data(enter)" } },
-    { selector: ".bowed", style: { "curve-style": "unbundled-bezier", "z-compound-depth": "top",
-      "control-point-distances": "data(bow)", "control-point-weights": 0.5 } },
+    { selector: ".out, .hop", style: { "target-arrow-shape": "triangle" } },
     { selector: ".out", style: { opacity: 0.9, "arrow-scale": 0.8 } },
     { selector: ".format.far", style: { "text-opacity": 0.35 } },
     { selector: ".format.found", style: { "background-opacity": 1, "background-color": color("found") } },
@@ -187,9 +189,10 @@ function style() {
     { selector: ".format.end", style: { "background-opacity": 1, "background-color": color("mark"),
       color: color("card"), "text-opacity": 1 } },
     { selector: ".hop", style: { opacity: 1, width: 3, "line-color": color("mark"),
-      "target-arrow-color": color("mark"), label: "data(label)", "font-family": FONT, "font-size": FONT_SIZE - 1, color: color("ink"),
-      "text-background-color": color("paper"), "text-background-opacity": 0.9,
-      "text-background-padding": 2, "text-background-shape": "round-rectangle" } },
+      "target-arrow-color": color("mark"), color: color("ink"), label: "data(label)",
+      "font-family": FONT, "font-size": FONT_SIZE - 1, "text-background-color": color("paper"),
+      "text-background-opacity": 0.9, "text-background-padding": 2,
+      "text-background-shape": "round-rectangle" } },
   ];
 }
 
@@ -416,17 +419,35 @@ function drawRoute() {
     }
     current = step.to;
   }
+  reveal(graph.$(".format.end, .format.stop"));
 }
-/** Return an arrow between two formats, from side to side, so that their names stay legible. */
+/** Show all of some formats, if any of them is outside of what is shown. */
+function reveal(nodes) {
+  const shown = graph.extent(), box = nodes.boundingBox();
+  if (box.x1 >= shown.x1 && box.x2 <= shown.x2 && box.y1 >= shown.y1 && box.y2 <= shown.y2) return;
+  graph.fit(nodes, 40);
+  if (graph.zoom() > LARGEST_ZOOM) {
+    graph.zoom(LARGEST_ZOOM);
+    graph.center(nodes);
+  }
+}
+/** Return an arrow between two formats, along the line between their frameworks if there is one. */
 function arrow(source, target, classes, label = "") {
   const start = row(source), end = row(target);
-  const distance = end.position().x - start.position().x;
-  const beside = Math.abs(distance) > (start.width() + end.width()) / 2;
-  const leave = !beside || distance > 0 ? "90deg" : "270deg";
-  const enter = beside && distance > 0 ? "270deg" : "90deg";
-  const bow = end.position().y > start.position().y ? -40 : 40;
-  return { data: { source: start.id(), target: end.id(), leave, enter, bow, label },
-    classes: beside ? classes : `${classes} bowed` };
+  const names = [start.data("framework"), end.data("framework")];
+  const ends = { source: start.id(), target: end.id(), label };
+  if (names[0] === names[1]) {
+    const bow = [end.position().y > start.position().y ? -30 : 30];
+    return { data: { ...ends, bow, leave: "90deg", enter: "90deg" }, classes: `${classes} bowed` };
+  }
+  const along = graph.getElementById(`line ${JSON.stringify([...names].sort())}`);
+  const points = [...(along.data("points") ?? [])];
+  if (along.data("source") !== `framework ${names[0]}`) points.reverse();
+  const side = (node, point) => point.x >= node.position().x ? "90deg" : "270deg";
+  return { data: { ...ends, ...bends(points, start.position(), end.position()),
+    leave: side(start, points[0] ?? end.position()),
+    enter: side(end, points.at(-1) ?? start.position()) },
+  classes: `${classes} ${points.length ? "bent" : "straight"}` };
 }
 /** Draw what leads directly from the chosen format, and fade what nothing leads to. */
 function drawLinks() {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "COMPLEX",
@@ -18,6 +18,7 @@ __all__ = [
     "REALS",
     "TRANSFER",
     "MemoryAt",
+    "extent",
     "extents",
 ]
 
@@ -61,21 +62,42 @@ class MemoryAt:
         self._owner = owner
 
 
+def extent(
+    address: int, shape: Sequence[int], strides: Sequence[int], itemsize: int
+) -> tuple[int, int]:
+    """Return the lowest address that a strided array touches, and the bytes up to the highest.
+
+    Parameters
+    ----------
+    address : int
+        Of the first element.
+    shape : sequence of int, in elements
+    strides : sequence of int, in bytes
+    itemsize : int, in bytes
+        0 bytes are touched where `shape` has a 0.
+    """
+    if 0 in shape:
+        return address, 0
+    steps = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
+    low = sum(step for step in steps if step < 0)
+    high = sum(step for step in steps if step > 0)
+    return address + low, high - low + itemsize
+
+
 def extents(arrays: Iterable[Any]) -> tuple[tuple[int, int], ...]:
-    """Return the address and the length in bytes of the memory of some NumPy arrays.
+    """Return the extent of each of some NumPy arrays, those without elements left out.
 
     Parameters
     ----------
     arrays : iterable of numpy.ndarray
-        Those without elements are left out.
 
     Returns
     -------
     tuple of tuple of int
-        For each array, the lowest address it touches and how many bytes lie from there to the end
-        of the highest.
+        As of `extent`, in bytes.
     """
-    from numpy.lib.array_utils import byte_bounds
-
-    bounds = (byte_bounds(array) for array in arrays if array.size)
-    return tuple((low, high - low) for low, high in bounds)
+    return tuple(
+        extent(array.__array_interface__["data"][0], array.shape, array.strides, array.itemsize)
+        for array in arrays
+        if array.size
+    )

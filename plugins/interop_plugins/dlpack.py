@@ -1,17 +1,18 @@
-"""DLPack: whoever has ``__dlpack__`` and no plugin of its own.
+"""DLPack: every value that has ``__dlpack__`` and no plugin of its own.
 
-Only the description is here. The consumers belong to the frameworks that consume, and take every
-format that speaks DLPack by the same rule as this one.
+Only the description is here. The conversions belong to the frameworks that consume, which take
+every format that exports DLPack by the same rule as this one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from interop.plugin import (
     DTYPES,
+    EMPTY,
     MEMORY_TRAITS,
     Declaration,
     Export,
@@ -22,9 +23,12 @@ from interop.plugin import (
     hookimpl,
 )
 
-__all__ = ["interop_declarations"]
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
 
-_NONE: frozenset[str] = frozenset()
+    Producer: TypeAlias = Any
+
+__all__ = ["interop_declarations"]
 
 #: An element of DLPack has at most 255 bits.
 _DTYPES = frozenset(DTYPES) - {"clongdouble"}
@@ -46,7 +50,7 @@ _DEVICES = (
 )
 
 
-def describe(value: Any) -> Spec:
+def describe(value: Producer) -> Spec:
     """Return the spec of a producer, read from a capsule that is then dropped.
 
     Parameters
@@ -59,71 +63,72 @@ def describe(value: Any) -> Spec:
     HandOffError
         The producer refuses, or what it offers cannot be usable memory.
     """
-    found = _look(value)
-    traits = _traits(value, found)
-    nbytes = prod(found.shape) * (found.bits // 8)
-    return Spec("dlpack", found.dtype, found.device, found.shape, traits, nbytes)
+    exported = _inspect(value)
+    traits = _traits(value, exported)
+    nbytes = prod(exported.shape) * (exported.bits // 8)
+    return Spec("dlpack", exported.dtype, exported.device, exported.shape, traits, nbytes)
 
 
-def _look(value: Any) -> Export:
-    # No stream is named: "no synchronisation" (-1) is a handle to producers that do not know it.
+def _inspect(value: Producer) -> Export:
+    # No stream is named: some producers take -1 ("no synchronisation") for a handle.
     return checked_export(value)
 
 
-def _traits(value: Any, found: Export) -> frozenset[str]:
-    usual = found.contiguous and found.aligned and not found.backwards
-    if usual and found.versioned and not found.readonly and not found.pinned:
-        return _NONE
+def _traits(value: Producer, exported: Export) -> frozenset[str]:
+    usual = exported.contiguous and exported.aligned and not exported.backwards
+    if usual and exported.versioned and not exported.readonly and not exported.pinned:
+        return EMPTY
     # A legacy capsule has no flags. That of a framework whose arrays never change (JAX before
-    # 0.12, TensorFlow) looks like any other, so that only a value's own word makes it writable.
-    writeable = True if found.versioned else _writeable(value)
+    # 0.12, TensorFlow) looks like any other, so it is writable only if the value itself says so.
+    writeable = True if exported.versioned else _writeable(value)
     present = {
-        "readonly": found.readonly or writeable is False,
+        "readonly": exported.readonly or writeable is False,
         "immutable": writeable is None,
-        "noncontiguous": not found.contiguous,
-        "negative_strides": found.backwards,
-        "broadcast": found.broadcast,
-        "unaligned": not found.aligned,
-        "pinned": found.pinned,
+        "noncontiguous": not exported.contiguous,
+        "negative_strides": exported.backwards,
+        "broadcast": exported.broadcast,
+        "unaligned": not exported.aligned,
+        "pinned": exported.pinned,
     }
     return frozenset(trait for trait, holds in present.items() if holds)
 
 
-def _writeable(value: Any) -> bool | None:
-    """Return what a value says of itself, as NumPy's arrays do; None if it says nothing."""
-    said = getattr(getattr(value, "flags", None), "writeable", None)
-    return said if isinstance(said, bool) else None
+def _writeable(value: Producer) -> bool | None:
+    """Return what the flags of a value say, if it has such as NumPy's arrays have, else None."""
+    flag = getattr(getattr(value, "flags", None), "writeable", None)
+    return flag if isinstance(flag, bool) else None
 
 
-def memory(value: Any) -> tuple[tuple[int, int], ...]:
+def memory(value: Producer) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory that a producer's array lies in."""
-    found = _look(value)
-    if 0 in found.shape:
+    exported = _inspect(value)
+    if 0 in exported.shape:
         return ()
-    itemsize = found.bits // 8
-    if found.strides is None:
-        return ((found.data, prod(found.shape) * itemsize),)
-    reach = [(n - 1) * s for n, s in zip(found.shape, found.strides, strict=True)]
-    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
-    return ((found.data + low * itemsize, (high - low + 1) * itemsize),)
+    itemsize = exported.bits // 8
+    if exported.strides is None:
+        return ((exported.data, prod(exported.shape) * itemsize),)
+    reaches = [(n - 1) * step for n, step in zip(exported.shape, exported.strides, strict=True)]
+    low, high = sum(r for r in reaches if r < 0), sum(r for r in reaches if r > 0)
+    return ((exported.data + low * itemsize, (high - low + 1) * itemsize),)
 
 
 class _Legacy:
-    """A producer of the first kind of capsule, which has no flags: a sample of such a stranger."""
+    """A sample: a producer of the first kind of capsule, which has no flags."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Producer) -> None:
         self._value = value
 
-    def __dlpack__(self, *, stream: Any = None) -> Any:
+    def __dlpack__(self, *, stream: object = None) -> object:
         return self._value.__dlpack__()
 
-    def __dlpack_device__(self) -> Any:
-        return self._value.__dlpack_device__()
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self._value.__dlpack_device__()
+        return device
 
 
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
-    """Return the format of strangers that speak DLPack."""
+    """Return the format of foreign values that export DLPack."""
     return [
         Format(
             "dlpack",

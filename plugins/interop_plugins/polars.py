@@ -1,6 +1,6 @@
 """polars: Series and DataFrames.
 
-Names of columns are no part of an array: they are dropped when it leaves polars, and stay from
+Names of columns are not part of an array: they are dropped when it leaves polars, and stay from
 polars to polars. A Series never changes. Its memory is shared, read-only, if it holds numbers in
 one chunk without nulls; truth values are bits in polars. An array of one aligned block becomes the
 memory of a Series. The columns of a DataFrame lie side by side only by chance, so they are always
@@ -74,7 +74,7 @@ _WIDEST = "longdouble"
 _LONG = frozenset({_WIDEST})
 
 _REFUSAL_HINTS = {
-    "not_numbers": "these are not the numbers of an array; choose columns that are "
+    "not_numbers": "these are not numbers; choose columns that are "
     "(x.select('a', 'b'), x.select(polars.selectors.numeric())), or turn them into numbers in "
     "polars first (x.cast(...), x.to_physical(), x.list.to_array(...)).",
     "mixed": "its columns have several dtypes, and their common dtype in NumPy does not hold the "

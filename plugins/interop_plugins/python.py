@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from interop.errors import BadRequestError, UnknownValueError
 from interop.plugin import (
+    COPY,
     DTYPES,
+    EMPTY,
     MEMORY_TRAITS,
     Conversion,
     Cost,
@@ -19,14 +21,19 @@ from interop.plugin import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
+    from typing import Any, TypeAlias
+
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[Any]
+    Number: TypeAlias = bool | int | float | complex
+    #: A number, or lists and tuples of numbers to any depth.
+    Nested: TypeAlias = Number | list["Nested"] | tuple["Nested", ...]
 
 __all__ = ["interop_declarations"]
 
-_NONE: frozenset[str] = frozenset()
-
-#: What becomes a Python bool, int, float or complex that is equal to it. Python has no number of
-#: the precision of longdouble, so a dtype has to be asked for.
+#: The dtypes whose numbers become an equal bool, int, float or complex. Python has no number of the
+#: precision of longdouble, so that another dtype has to be asked for.
 _DTYPES = frozenset(DTYPES) - {"longdouble", "clongdouble"}
 
 _NUMBERS: dict[type, tuple[str, int]] = {
@@ -35,15 +42,15 @@ _NUMBERS: dict[type, tuple[str, int]] = {
     complex: ("complex128", 16),
 }
 
-#: Deeper than any array; a list that holds itself ends here.
+#: More than any array has; a list that contains itself ends here.
 _MAX_AXES = 64
 
 
-def describe(value: Any) -> Spec:
+def describe(value: Nested) -> Spec:
     """Return the spec of the array that NumPy would make of a number or of nested lists.
 
-    Python's lists do not know what they hold, so they are read. That is the one place where a
-    value is described by its elements.
+    Python's lists do not say what they hold, so they are read. Only here is a value described by
+    its elements.
 
     Raises
     ------
@@ -52,16 +59,16 @@ def describe(value: Any) -> Spec:
     BadRequestError
         The rows differ in length.
     """
-    known = _NUMBERS.get(type(value))
-    if known is not None:
-        return Spec("python", known[0], "cpu", (), _NONE, known[1])
+    name_and_size = _NUMBERS.get(type(value))
+    if name_and_size is not None:
+        return Spec("python", name_and_size[0], "cpu", (), EMPTY, name_and_size[1])
     if type(value) is int and -(2**63) <= value < 2**63:
-        return Spec("python", "int64", "cpu", (), _NONE, 8)
+        return Spec("python", "int64", "cpu", (), EMPTY, 8)
     array = _array(value)
-    return Spec("python", str(array.dtype.name), "cpu", array.shape, _NONE, array.nbytes)
+    return Spec("python", str(array.dtype.name), "cpu", array.shape, EMPTY, array.nbytes)
 
 
-def _array(value: Any) -> np.ndarray[Any, Any]:
+def _array(value: Nested) -> Array:
     import numpy as np
 
     leaf = _first_leaf(value)
@@ -75,14 +82,15 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:  # an element's own refusal among them
+        reason = str(error).rstrip(".")
         msg = (
-            f"NumPy can make no array of this {type(value).__name__} ({str(error).rstrip('.')}); "
-            "pad its rows to one length, or convert each by itself."
+            f"NumPy cannot make an array of this {type(value).__name__} ({reason}); "
+            "pad its rows to one length, or convert each separately."
         )
         raise BadRequestError(msg) from error
 
 
-def _first_leaf(value: Any) -> Any:
+def _first_leaf(value: Nested) -> object:
     """Return the first element that is not a list or tuple, or None if there is none."""
     for _ in range(_MAX_AXES + 1):
         if not isinstance(value, (list, tuple)):
@@ -94,26 +102,26 @@ def _first_leaf(value: Any) -> Any:
     raise BadRequestError(msg)
 
 
-def to_numpy(value: Any) -> np.ndarray[Any, Any]:
+def to_numpy(value: Nested) -> Array:
     """Return a number or nested lists as an array of the dtype that NumPy gives them."""
     import numpy as np
 
     return np.array(value)
 
 
-def from_numpy(value: Any) -> Any:
+def from_numpy(value: Array) -> Nested:
     """Return a 0-d array as a number, others as nested lists."""
-    return value.tolist()
+    result: Nested = value.tolist()
+    return result
 
 
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
-    """Return the formats and the conversions."""
+    """Return the format of Python's own numbers and lists, and the ways to and from NumPy."""
     return [*_formats(), *_conversions()]
 
 
 def _formats() -> Iterable[Format]:
-    """Return the one format of Python's own numbers and lists."""
     return [
         Format(
             "python",
@@ -130,19 +138,17 @@ def _formats() -> Iterable[Format]:
 
 
 def _conversions() -> Iterable[Conversion]:
-    """Return the ways to and from NumPy."""
-    effects = frozenset({"copy"})
     # Every element is an object of its own in Python, hence the speed.
     return [
-        Conversion("python", "numpy", to_numpy, effects=effects, cost=Cost(1e-6, 2e8)),
+        Conversion("python", "numpy", to_numpy, effects=COPY, cost=Cost(1e-6, 2e8)),
         Conversion(
             "numpy",
             "python",
             from_numpy,
             dtypes=_DTYPES,
-            # ml_dtypes reads the elements of a byte-swapped array wrong, one by one.
+            # ml_dtypes misreads the single elements of a byte-swapped array.
             takes=MEMORY_TRAITS - {"pinned", "byteswapped"},
-            effects=effects,
+            effects=COPY,
             cost=Cost(5e-7, 1e9),
         ),
     ]

@@ -8,48 +8,51 @@ import torch
 
 import interop
 from interop import Conversion, Format, Interop
-from interop._calibration.sample import NoSample, Numbers, Wanted, fitted, sample
-from interop._planning.step import ResolvedConversion
+from interop._calibration.sample import NoSample, Numbers, Recipe, fitted, sample
+from interop._planning.conversion import ResolvedConversion
 
 HOST = [
-    one.name
-    for one in interop.formats()
-    if "cpu" in one.format.devices and one.format.framework != "cupy" and one.name != "torch.mkldnn"
+    declared.name
+    for declared in interop.formats()
+    if "cpu" in declared.format.devices
+    and declared.format.framework != "cupy"
+    and declared.name != "torch.mkldnn"
 ]
 
 
 def _numbers(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    return np.array(interop.convert(Numbers(dtype, shape), to="numpy", dtype=dtype))
+    return np.array(interop.convert(Numbers(Recipe("", dtype, shape)), to="numpy", dtype=dtype))
 
 
 @pytest.mark.parametrize("name", [n for n in HOST if not n.startswith("quantized.cupy")])
 def test_every_format_of_the_host_has_samples(name: str) -> None:
     """Of every format that lives on the host and is installed, a value can be made."""
-    one = interop.default._registry.formats[name]
-    dtype = next(d for d in ("float32", "float64", "uint8", "bool") if d in one.dtypes)
-    plane = (3, 4) if one.ndims is None or 2 in one.ndims else (3,) * min(one.ndims)
+    format_ = interop.default._registry.formats[name]
+    dtype = next(d for d in ("float32", "float64", "uint8", "bool") if d in format_.dtypes)
+    ndims = format_.ndims
+    plane = (3, 4) if ndims is None or 2 in ndims else (3,) * min(ndims)
     shape = (2, 3, 4) if name.endswith(".nd") else plane
-    value = sample(interop.default, Wanted(name, dtype, shape, density=0.5))
+    value = sample(interop.default, Recipe(name, dtype, shape, density=0.5))
     spec = interop.spec(value)
     assert spec.format == name
     assert spec.traits <= {"uncoalesced", "immutable", "biased"}
-    if not one.forgets:
+    if not format_.not_recoverable:
         assert (spec.dtype, spec.shape, spec.device) == (dtype, shape, "cpu")
 
 
 @pytest.mark.parametrize(
     ("name", "trait"),
-    [(n, t) for n in HOST for t in interop.default._registry.formats[n].variants],
+    [(n, t) for n in HOST for t in interop.default._registry.formats[n].samples.variants],
 )
 def test_every_variant_that_is_declared_can_be_made(name: str, trait: str) -> None:
     """For each declared variant there is a dtype and a shape of which it can be made."""
-    one = interop.default._registry.formats[name]
+    dtypes = interop.default._registry.formats[name].dtypes
     reasons = []
     for shape in ((6, 6), (6,)):
-        for dtype in sorted(one.dtypes & {"float32", "complex64", "int32", "uint8"}):
-            wanted = Wanted(name, dtype, shape, frozenset({trait}), density=0.5)
+        for dtype in sorted(dtypes & {"float32", "complex64", "int32", "uint8"}):
+            recipe = Recipe(name, dtype, shape, frozenset({trait}), density=0.5)
             try:
-                assert trait in interop.spec(sample(interop.default, wanted)).traits
+                assert trait in interop.spec(sample(interop.default, recipe)).traits
             except NoSample as reason:
                 reasons.append(str(reason))
             else:
@@ -75,7 +78,7 @@ LAYOUTS = ["noncontiguous", "unaligned", "subclass"]
 def test_variants_hold_the_same_numbers(name: str, dtype: str, trait: str) -> None:
     """A dense value with a trait has the numbers of the plain one, in memory of its own."""
     dtype = "complex64" if trait in ("conj", "grad") else dtype
-    value = sample(interop.default, Wanted(name, dtype, (3, 4), frozenset({trait})))
+    value = sample(interop.default, Recipe(name, dtype, (3, 4), frozenset({trait})))
     assert trait in interop.spec(value).traits
     numbers = interop.convert(value, to="numpy")
     np.testing.assert_array_equal(numbers, _numbers(dtype, (3, 4)))
@@ -85,7 +88,7 @@ def test_variants_hold_the_same_numbers(name: str, dtype: str, trait: str) -> No
 @pytest.mark.parametrize("name", ["scipy.csr", "scipy.coo", "torch.sparse_coo"])
 def test_a_sparse_variant_holds_the_same_numbers(name: str) -> None:
     """A coordinate that is held twice adds up to what the plain value holds there."""
-    plain = Wanted(name, "float32", (6, 5), density=0.4)
+    plain = Recipe(name, "float32", (6, 5), density=0.4)
     odd = sample(interop.default, plain._replace(traits=frozenset({"uncoalesced"})))
     assert "uncoalesced" in interop.spec(odd).traits
     np.testing.assert_array_equal(
@@ -96,17 +99,17 @@ def test_a_sparse_variant_holds_the_same_numbers(name: str) -> None:
 
 def test_traits_of_memory_are_given_to_components() -> None:
     """A composite format need not declare what its component arrays can be."""
-    wanted = Wanted("scipy.csr", "float64", (6, 5), frozenset({"readonly"}), density=0.4)
-    value = sample(interop.default, wanted)
+    recipe = Recipe("scipy.csr", "float64", (6, 5), frozenset({"readonly"}), density=0.4)
+    value = sample(interop.default, recipe)
     assert not value.data.flags.writeable
-    wanted = Wanted("quantized.torch", "float32", (6, 5), frozenset({"noncontiguous"}))
-    assert not sample(interop.default, wanted).codes.is_contiguous()
+    recipe = Recipe("quantized.torch", "float32", (6, 5), frozenset({"noncontiguous"}))
+    assert not sample(interop.default, recipe).codes.is_contiguous()
 
 
 @pytest.mark.parametrize("protocol", ["dlpack", "array_interface", "array"])
-def test_a_stranger_shows_one_protocol_only(protocol: str) -> None:
+def test_a_foreign_value_shows_one_protocol_only(protocol: str) -> None:
     """A sample of a protocol's format is recognised by that protocol, and has no other."""
-    value = sample(interop.default, Wanted(protocol, "float32", (3, 4)))
+    value = sample(interop.default, Recipe(protocol, "float32", (3, 4)))
     shown = [name for name in dir(type(value)) if name.startswith(("__array", "__dlpack"))]
     assert shown[0] == f"__{protocol}__"
     assert {name.removesuffix("_device__") for name in shown} <= {
@@ -120,7 +123,7 @@ def test_a_stranger_shows_one_protocol_only(protocol: str) -> None:
 @pytest.mark.parametrize("dtype", ["bool", "int64", "bfloat16", "float8_e8m0fnu", "complex128"])
 def test_any_shape_and_dtype(dtype: str, shape: tuple[int, ...]) -> None:
     """Scalars, empty arrays and narrow dtypes have samples, and their numbers are exact."""
-    value = sample(interop.default, Wanted("numpy", dtype, shape))
+    value = sample(interop.default, Recipe("numpy", dtype, shape))
     spec = interop.spec(value)
     assert (spec.dtype, spec.shape) == (dtype, shape)
     if value.size and dtype != "bool":
@@ -130,7 +133,7 @@ def test_any_shape_and_dtype(dtype: str, shape: tuple[int, ...]) -> None:
 
 def test_the_density_is_that_of_the_elements() -> None:
     """About so many elements are not zero, and some are."""
-    value = sample(interop.default, Wanted("scipy.csr", "float32", (200, 200), density=0.05))
+    value = sample(interop.default, Recipe("scipy.csr", "float32", (200, 200), density=0.05))
     assert 0.03 < value.nnz / 40_000 < 0.07
 
 
@@ -151,49 +154,59 @@ def test_a_shape_is_fitted_to_what_a_conversion_takes(
     )
     registry = mine._loaded()
     for declared in registry.conversions:
-        edge = ResolvedConversion(
-            declared, *(registry.formats[name] for name in declared.conversion[:2])
-        )
-        assert fitted((3, 4), edge) == shape
+        formats = (registry.formats[name] for name in declared.conversion[:2])
+        assert fitted((3, 4), ResolvedConversion(declared, *formats)) == shape
 
 
 @pytest.mark.parametrize(
-    ("wanted", "reason"),
+    ("recipe", "reason"),
     [
-        (Wanted("nonsense", "float32"), "nonsense is not registered"),
-        (Wanted("numpy", "complex32"), "does not hold complex32"),
-        (Wanted("cupy", "float32"), "does not live on cpu"),
-        (Wanted("torch", "float32", traits=frozenset({"conj"})), "torch conjugates no"),
-        (Wanted("torch", "float32", traits=frozenset({"pinned"})), "no variant that is 'pinned'"),
-        (Wanted("torch", "float32", (), frozenset({"noncontiguous"})), "no strides of its own"),
-        (Wanted("buffer", "bfloat16"), "does not hold bfloat16"),
+        (Recipe("nonsense", "float32"), "nonsense is not registered"),
+        (Recipe("numpy", "complex32"), "does not hold complex32"),
+        (Recipe("cupy", "float32"), "does not live on cpu"),
+        (Recipe("torch", "float32", traits=frozenset({"conj"})), "torch conjugates no"),
+        (Recipe("torch", "float32", traits=frozenset({"pinned"})), "no variant that is 'pinned'"),
+        (Recipe("torch", "float32", (), frozenset({"noncontiguous"})), "no strides of its own"),
+        (Recipe("buffer", "bfloat16"), "does not hold bfloat16"),
     ],
 )
-def test_what_cannot_be_made_says_why(wanted: Wanted, reason: str) -> None:
+def test_what_cannot_be_made_says_why(recipe: Recipe, reason: str) -> None:
     """No sample is a reason in words."""
     with pytest.raises(NoSample, match=reason):
-        sample(interop.default, wanted)
+        sample(interop.default, recipe)
 
 
 def test_a_format_that_is_not_installed(empty: Interop) -> None:
-    """The reason names the module and the line that installs it."""
-    empty.register(Format("other", dtypes=frozenset({"float32"}), requires="nonsense_module",
-                          install="pip install nonsense"))  # fmt: skip
-    with pytest.raises(NoSample, match=r"needs nonsense_module, .*; pip install nonsense"):
-        sample(empty, Wanted("other", "float32"))
+    """The reason names the module and the command that installs it."""
+    empty.register(
+        Format(
+            "other",
+            dtypes={"float32"},
+            requires="nonsense_module",
+            install="pip install nonsense",
+        )
+    )
+    reason = "nonsense_module is not installed: pip install nonsense"
+    with pytest.raises(NoSample, match=reason):
+        sample(empty, Recipe("other", "float32"))
 
 
 def test_a_format_of_its_own_making(loaded: Interop) -> None:
     """A format to which no conversion leads makes its samples of its framework's dense ones."""
-    value = sample(loaded, Wanted("torch.mkldnn", "float32", (3, 4)))
+    value = sample(loaded, Recipe("torch.mkldnn", "float32", (3, 4)))
     assert value.is_mkldnn
     assert torch.equal(value.to_dense(), torch.from_numpy(_numbers("float32", (3, 4))))
 
 
 def test_samples_are_the_same_every_time() -> None:
     """Numbers are drawn from a seed, so that a failure can be repeated."""
-    one, other = (
-        sample(interop.default, Wanted("scipy.csr", "float64", (9, 9), density=0.3))
-        for _ in range(2)
-    )
-    np.testing.assert_array_equal(one.toarray(), other.toarray())
+    recipe = Recipe("scipy.csr", "float64", (9, 9), density=0.3)
+    arrays = [sample(interop.default, recipe).toarray() for _ in range(2)]
+    np.testing.assert_array_equal(*arrays)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "complex64"])
+def test_the_numbers_of_a_sample_are_known_to_python(dtype: str) -> None:
+    """They are those that NumPy reads from the same memory."""
+    numbers = Numbers(Recipe("", dtype, (3, 4)))
+    assert numbers.values() == np.asarray(numbers).ravel().tolist()

@@ -20,8 +20,8 @@ import interop
 from interop import Cost, Interop
 from interop._calibration.measure import Calibration
 from interop._registry import costs
+from tests.docs.test_docs import timeless
 from tests.strange import HEAVY
-from tests.test_docs import timeless
 from tests.toys import toy, view
 
 if TYPE_CHECKING:

@@ -3,65 +3,73 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from interop import Interop
 from interop._cli import diagnosis
-from interop._cli.diagnosis import Diagnosis, Finding, diagnose
+from interop._cli.diagnosis import Diagnosis, Finding, Framework, diagnose
 from interop._cli.probe import how_it_ended
+from interop._registry import installed
 from tests.strange import FRAMEWORK, install
+
+#: ``diagnose_odd(**options)`` installs an odd framework and diagnoses what is there.
+DiagnoseOdd = Callable[..., Diagnosis]
 
 
 @pytest.fixture
-def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Install a strange framework and diagnose what is there."""
+def diagnose_odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DiagnoseOdd:
+    """Install an odd framework and diagnose what is there."""
 
-    def found(*, timeout: float = 60, **words: str) -> Diagnosis:
-        install(tmp_path, monkeypatch, **words)
+    def diagnosed(*, timeout: float = 60, **options: str) -> Diagnosis:
+        install(tmp_path, monkeypatch, **options)
         return diagnose(Interop(costs={}), timeout=timeout)
 
-    return found
+    return diagnosed
 
 
-def _of(found: Diagnosis, module: str) -> Any:
-    return next(one for one in found.frameworks if one.module == module)
+def _of(diagnosis: Diagnosis, module: str) -> Framework:
+    return next(framework for framework in diagnosis.frameworks if framework.module == module)
 
 
-def test_a_framework_that_works_is_ready(odd: Any) -> None:
+def test_a_framework_that_works_is_ready(diagnose_odd: DiagnoseOdd) -> None:
     """Its version and the time of its import are known, and nothing is wrong."""
-    found = odd()
-    one = _of(found, "odd")
-    assert (one.state, one.version, one.distribution) == ("ready", "1.5", "odd")
-    assert (one.plugin, one.formats) == ("odd", ("odd",))
-    assert one.seconds > 0
-    assert found.findings == ()
-    assert _of(found, "numpy").state == "ready"
-    assert found.machine["python"] == sys.version.split()[0]
-    assert json.loads(json.dumps(found.as_dict()))["frameworks"]
+    result = diagnose_odd()
+    framework = _of(result, "odd")
+    assert (framework.state, framework.version, framework.distribution) == ("ready", "1.5", "odd")
+    assert (framework.plugin, framework.formats) == ("odd", ("odd",))
+    assert framework.seconds is not None
+    assert framework.seconds > 0
+    assert result.findings == ()
+    assert _of(result, "numpy").state == "ready"
+    assert result.machine["python"] == sys.version.split()[0]
+    assert json.loads(json.dumps(result.as_dict()))["frameworks"]
 
 
 @pytest.mark.parametrize(
     ("framework", "reason"),
     [
-        ("import os; os.abort()", "it ended the process with SIGABRT"),
-        ("import os; os._exit(3)", "it ended the process with status 3"),
-        ("raise SystemExit(4)", "it ended the process with status 4"),
+        ("import os; os.abort()", "the process died of SIGABRT"),
+        ("import os; os._exit(3)", "the process exited with status 3"),
+        ("raise SystemExit(4)", "the process exited with status 4"),
         ("raise ImportError('libodd.so: cannot open')", "ImportError: libodd.so: cannot open"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
-        ("import time; time.sleep(600)", "it did not come to an end in 8 s"),
+        ("import time; time.sleep(600)", "timed out after 8 s"),
     ],
 )
-def test_what_breaks_at_import_is_a_finding(odd: Any, framework: str, reason: str) -> None:
-    """However it breaks, there is a sentence, a line that mends it, and what is disabled by it."""
-    found = odd(framework=framework, timeout=8)
-    assert _of(found, "odd").state == "broken"
-    assert found.broken == {"odd"}
-    (finding,) = found.findings
+def test_what_breaks_at_import_is_a_finding(
+    diagnose_odd: DiagnoseOdd, framework: str, reason: str
+) -> None:
+    """However it breaks, there is a sentence, a command that fixes it, and what it disables."""
+    result = diagnose_odd(framework=framework, timeout=8)
+    assert _of(result, "odd").state == "broken"
+    assert result.broken == {"odd"}
+    (finding,) = result.findings
     assert finding.problem == f"odd cannot be imported: {reason}"
     assert finding.fix == "pip install --force-reinstall odd"
     assert finding.disables == (
@@ -70,31 +78,33 @@ def test_what_breaks_at_import_is_a_finding(odd: Any, framework: str, reason: st
     )
 
 
-def test_a_plugin_says_what_is_wrong_with_its_framework(odd: Any) -> None:
-    """What the hook returns is shown in its words, with the conversions that it disables."""
-    trouble = "return [Problem('odd is even.', 'pip install odd==3', ('odd',), ('numpy',))]"
-    found = odd(troubles=trouble)
-    assert _of(found, "odd").state == "troubled"
-    (finding,) = found.findings
+def test_a_plugin_says_what_is_wrong_with_its_framework(diagnose_odd: DiagnoseOdd) -> None:
+    """What it declares is shown in its words, with the conversions that it disables."""
+    problems = "return [Problem('odd is even.', 'pip install odd==3', ('odd',), ('numpy',))]"
+    result = diagnose_odd(troubles=problems)
+    assert _of(result, "odd").state == "degraded"
+    (finding,) = result.findings
     assert finding[:3] == ("odd", "odd is even.", "pip install odd==3")
     assert len(finding.disables) == 2
-    assert found.broken == frozenset()
+    assert result.broken == frozenset()
 
 
-def test_what_a_framework_warns_of_at_import_is_noted(odd: Any) -> None:
+def test_what_a_framework_warns_of_at_import_is_noted(diagnose_odd: DiagnoseOdd) -> None:
     """Warnings about itself are passed on; those about the code of who imports it are not."""
     framework = (
         "import warnings\nwarnings.warn('built for another numpy')\n"
         "warnings.warn('old name', DeprecationWarning)\nprint('hello')\n" + FRAMEWORK
     )
-    assert odd(framework=framework).notes == ("odd: built for another numpy",)
+    assert diagnose_odd(framework=framework).notes == ("odd: built for another numpy",)
 
 
-def test_a_version_that_the_plugin_is_not_made_for_is_a_finding(odd: Any) -> None:
-    """The extra of the plugin's name says which versions it is made for."""
-    found = odd(needs="odd>=2,<3")
-    (finding,) = found.findings
-    assert finding.problem == ("odd 1.5 is not a version that interop-odd is made for (<3,>=2)")
+def test_a_version_that_the_plugin_does_not_support_is_a_finding(
+    diagnose_odd: DiagnoseOdd,
+) -> None:
+    """The extra of the plugin's name says which versions it supports."""
+    result = diagnose_odd(needs="odd>=2,<3")
+    (finding,) = result.findings
+    assert finding.problem == "interop-odd does not support odd 1.5: it needs <3,>=2"
     assert finding.fix == "pip install 'odd<3,>=2'"
 
 
@@ -104,37 +114,34 @@ def test_a_plugin_that_is_not_loaded_is_a_finding(
     """It is named with the reason and with the variable that blocks it."""
     install(tmp_path, monkeypatch)
     (tmp_path / "interop_odd.py").write_text("raise ValueError('spoilt')")
-    found = diagnose(Interop(costs={}))
-    (finding,) = found.findings
+    (finding,) = diagnose(Interop(costs={})).findings
     assert finding.about == "interop-odd"
     assert "the plugin 'odd' is not loaded: ValueError: spoilt" in finding.problem
     assert "INTEROP_DISABLE_PLUGINS=odd" in finding.fix
 
 
-def test_a_missing_framework_is_not_wrong(odd: Any, tmp_path: Path) -> None:
-    """It is listed with the line that installs it, and is no finding."""
-    install_ = odd
-    found = install_(framework="")
-    assert _of(found, "odd").state == "ready"
+def test_a_missing_framework_is_not_wrong(
+    diagnose_odd: DiagnoseOdd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is listed with the command that installs it, and is no finding."""
+    assert _of(diagnose_odd(framework=""), "odd").state == "ready"
     (tmp_path / "odd.py").unlink()
-    for one in (tmp_path / "odd-1.5.dist-info").iterdir():
-        one.unlink()
-    (tmp_path / "odd-1.5.dist-info").rmdir()
-    diagnosis.importable.__globals__["_found"].clear()
-    found = diagnose(Interop(costs={}))
-    assert _of(found, "odd")[2:] == ("", "", "missing", None, "pip install odd", ("odd",))
-    assert found.findings == ()
+    shutil.rmtree(tmp_path / "odd-1.5.dist-info")
+    monkeypatch.setattr(installed, "_importable", {})  # forget that it was there
+    result = diagnose(Interop(costs={}))
+    assert _of(result, "odd")[2:] == ("", "", "missing", None, "pip install odd", ("odd",))
+    assert result.findings == ()
 
 
 @pytest.mark.parametrize(
-    ("script", "state", "said"),
+    ("script", "state", "text"),
     [
         ("echo 'NVIDIA X1, 580.1, 8192 MiB'", "ready", "NVIDIA X1, 580.1, 8192 MiB"),
         ("echo 'driver/library mismatch'; exit 18", "failed", "ended with 18: driver/library"),
     ],
 )
 def test_the_driver_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, state: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, state: str, text: str
 ) -> None:
     """Its tool's answer is passed on, and its failure is a finding."""
     tool = tmp_path / "nvidia-smi"
@@ -143,7 +150,7 @@ def test_the_driver_is_asked(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     driver = diagnosis._driver()
     assert driver.state == state
-    assert said in (driver.devices[0] if driver.devices else driver.reason)
+    assert text in (driver.devices[0] if driver.devices else driver.reason)
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     assert diagnosis._driver().state == "absent"
 
@@ -152,13 +159,13 @@ def test_a_failing_driver_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has a line of its own that says what to do."""
     failed = diagnosis.Driver("nvidia-smi", "failed", reason="nvidia-smi ended with 9: gone")
     monkeypatch.setattr(diagnosis, "_driver", lambda: failed)
-    found = diagnose(Interop(plugins=False))
-    fix = "load the driver again, or reinstall it and restart the machine"
-    assert found.findings == (Finding("nvidia-smi", "nvidia-smi ended with 9: gone", fix),)
+    findings = diagnose(Interop(plugins=False)).findings
+    fix = "reload the driver, or reinstall it and restart the machine"
+    assert findings == (Finding("nvidia-smi", "nvidia-smi ended with 9: gone", fix),)
 
 
 def test_signals_without_a_name_are_numbered() -> None:
-    """An exit status that is no known signal is still told."""
-    assert how_it_ended(-11, "") == "it ended the process with SIGSEGV"
-    assert how_it_ended(-99, "") == "it ended the process with signal 99"
-    assert how_it_ended(1, "a\nlast line\n") == "it ended the process with status 1: last line"
+    """An exit status that is not a signal's is still told."""
+    assert how_it_ended(-11, "") == "the process died of SIGSEGV"
+    assert how_it_ended(-99, "") == "the process died of signal 99"
+    assert how_it_ended(1, "a\nlast line\n") == "the process exited with status 1: last line"

@@ -44,10 +44,7 @@ def test_a_drawing_has_each_format_and_each_link(loaded: Interop) -> None:
     assert sorted(boxes) == sorted(node.name for node in shown.nodes)
     arrows = re.findall(r'^  "(.*)" -> "(.*)" \[', text, re.MULTILINE)
     assert arrows == [(link.source, link.target) for link in shown.links]
-    ids = {
-        number: name
-        for number, name in re.findall(r'^    (n\d+)\["(.*)"\]$', mermaid(shown), re.MULTILINE)
-    }
+    ids = dict(re.findall(r'^    (n\d+)\["(.*)"\]$', mermaid(shown), re.MULTILINE))
     assert sorted(ids.values()) == sorted(boxes)
     ends = re.findall(r"^  (n\d+) -.*> (n\d+)$", mermaid(shown), re.MULTILINE)
     assert [(ids[source], ids[target]) for source, target in ends] == arrows

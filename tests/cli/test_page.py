@@ -188,7 +188,7 @@ def test_a_format_shows_where_it_leads(opened: Browser) -> None:
     arrows = "return graph.$('.out').map(link => [link.target().data('format'), link.classes()])"
     assert opened.run(arrows) == [
         ["a.odd", ["out", "loses", "bowed"]],
-        ["b", ["out", "shares"]],
+        ["b", ["out", "shares", "bent"]],
     ]
     assert _marked(opened, "far") == ["z"]
     notes = "return [...document.querySelectorAll('.format small')].map(note => note.textContent)"

@@ -17,9 +17,9 @@ TEXT = PAGE.read_text("utf-8")
 
 def test_the_page_is_what_the_declarations_say() -> None:
     """Made again from docstrings and defaults, the page is the one in the repository."""
-    made = declarations.rendered(TEXT)
-    if made != TEXT:
-        lines = difflib.unified_diff(TEXT.splitlines(), made.splitlines(), lineterm="", n=0)
+    page = declarations.rendered(TEXT)
+    if page != TEXT:
+        lines = difflib.unified_diff(TEXT.splitlines(), page.splitlines(), lineterm="", n=0)
         pytest.fail("python -m docs.declarations --store\n" + "\n".join(lines))
 
 

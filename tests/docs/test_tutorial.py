@@ -198,5 +198,5 @@ def _shell(command: str, folder: Path, environment: dict[str, str]) -> str:
 
 def _judge(block: Block, command: str, expected: str, output: str) -> None:
     checker = doctest.OutputChecker()
-    same = checker.check_output(timeless(expected), timeless(output), FLAGS)
-    assert same, f"{PAGE.name}, line {block.line}: $ {command}\n{output}\nnot\n{expected}"
+    matches = checker.check_output(timeless(expected), timeless(output), FLAGS)
+    assert matches, f"{PAGE.name}, line {block.line}: $ {command}\n{output}\nnot\n{expected}"

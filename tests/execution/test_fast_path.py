@@ -1,23 +1,32 @@
-"""The front: what a call meets first."""
+"""The fast path: which values take it, when it is in force, and that it is never noticed."""
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import inspect
 import pickle
+import threading
+import weakref
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
 from functools import partial
-from types import ModuleType
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pytest
 
 import interop
-from interop._execution import fast_path
+from interop import Format, Interop
+from interop._execution.fast_path import with_fast_paths, with_fast_paths_to
+from interop._planning.policy import block
+from interop._registry.declared import Provenance
+from interop.plugin import NoTrace, itself
+from tests.toys import Box, copy, toy, view
 
-
-@pytest.fixture
-def made() -> ModuleType:
-    """Give the module."""
-    return fast_path
+#: No block is open.
+OUTSIDE: ContextVar[Any] = ContextVar("outside", default=None)
 
 
 def _full(x: Any, /, to: Any = None, *, copy: bool | None = None) -> Any:
@@ -25,28 +34,31 @@ def _full(x: Any, /, to: Any = None, *, copy: bool | None = None) -> Any:
     return "full", x, to, copy
 
 
-def test_a_plain_value_is_served_by_its_shortcut(made: ModuleType) -> None:
-    """The shortcut of the value's very type is called, and None gives the value itself."""
+# ---------------------------------------------------------------------- the function alone
+
+
+def test_a_plain_value_takes_the_fast_path_of_its_type() -> None:
+    """The fast path of the value's very type is called, and None gives the value itself."""
     tables = {"there": {int: lambda x: x + 1, list: None}}
-    convert = made.front(_full, {}, tables)
+    convert = with_fast_paths(_full, tables, OUTSIDE)
     value = [1]
     assert convert(1, to="there") == convert(1, "there") == 2
     assert convert(value, to="there") is value
     assert convert(True, to="there") == ("full", True, "there", None)
 
 
-def test_what_a_shortcut_does_not_serve_goes_to_its_target(made: ModuleType) -> None:
-    """After `NotImplemented`, and for a type without a shortcut, the target's function is called."""
+def test_a_value_that_the_fast_path_declines_is_converted_in_full() -> None:
+    """After `NotImplemented`, and for a type without a fast path, the full function is called."""
     tables: dict[Any, Any] = {"there": {int: lambda x: NotImplemented}}
-    convert = made.front(_full, {"there": lambda x: ("planned", x)}, tables)
-    assert convert(1, to="there") == ("planned", 1)
-    assert convert("a", to="there") == ("planned", "a")
+    convert = with_fast_paths(_full, tables, OUTSIDE)
+    assert convert(1, to="there") == ("full", 1, "there", None)
+    assert convert("a", to="there") == ("full", "a", "there", None)
 
 
-def test_a_table_that_is_filled_or_emptied_later_counts_at_once(made: ModuleType) -> None:
-    """The front keeps the tables themselves, and nothing that was found in them."""
+def test_a_table_that_is_filled_or_emptied_later_counts_at_once() -> None:
+    """The tables themselves are kept, and nothing that was found in them."""
     tables: dict[Any, Any] = {}
-    convert = made.front(_full, {}, tables)
+    convert = with_fast_paths(_full, tables, OUTSIDE)
     assert convert(1, "there")[0] == "full"
     tables["there"] = {int: None}
     assert convert(1, "there") == 1
@@ -54,72 +66,84 @@ def test_a_table_that_is_filled_or_emptied_later_counts_at_once(made: ModuleType
     assert convert(1, "there")[0] == "full"
 
 
-def test_any_word_goes_past_the_shortcuts(made: ModuleType) -> None:
-    """A keyword, even with its default, is given to the function behind the front."""
-    convert = made.front(_full, {"there": lambda x: "planned"}, {"there": {int: None}})
+def test_any_keyword_goes_past_the_fast_paths() -> None:
+    """A keyword, even with its default, is given to the full function."""
+    convert = with_fast_paths(_full, {"there": {int: None}}, OUTSIDE)
     assert convert(1, to="there", copy=True) == ("full", 1, "there", True)
     assert convert(1, "there", copy=None) == ("full", 1, "there", None)
 
 
-def test_targets_that_cannot_be_looked_up_go_past_the_shortcuts(made: ModuleType) -> None:
-    """A list of targets, which has no hash, and no target at all are served in full."""
-    convert = made.front(_full, {}, {"there": {int: None}})
+def test_targets_that_cannot_be_looked_up_go_past_the_fast_paths() -> None:
+    """A list of targets, which has no hash, and no target at all are converted in full."""
+    convert = with_fast_paths(_full, {"there": {int: None}}, OUTSIDE)
     assert convert(1, to=["there"]) == ("full", 1, ["there"], None)
     assert convert(1) == ("full", 1, None, None)
 
 
 @pytest.mark.parametrize("arguments", [((), {"x": 1}), ((), {}), ((1, "there", 2), {})])
-def test_it_is_called_as_it_is_declared(made: ModuleType, arguments: Any) -> None:
+def test_it_is_called_as_it_is_declared(arguments: Any) -> None:
     """The value is positional only, and nothing but it and the target is positional."""
-    words, keywords = arguments
-    convert = made.front(_full, {}, {})
+    args, keywords = arguments
+    convert = with_fast_paths(_full, {}, OUTSIDE)
     with pytest.raises(TypeError):
-        convert(*words, **keywords)
+        convert(*args, **keywords)
 
 
 @pytest.mark.parametrize("kind", [KeyError, TypeError, ValueError])
-def test_an_error_of_the_target_comes_alone(made: ModuleType, kind: type[Exception]) -> None:
+def test_an_error_of_the_full_function_comes_alone(kind: type[Exception]) -> None:
     """What was looked up in vain before does not stand in the traceback of an error."""
 
-    def fails(x: Any) -> Any:
+    def fails(x: Any, to: Any) -> Any:
         raise kind(x)
 
-    convert = made.front(_full, {"there": fails}, {})
+    convert = with_fast_paths(fails, {}, OUTSIDE)
     with pytest.raises(kind) as caught:
         convert(1, "there")
     assert caught.value.__context__ is None
 
 
-def test_it_looks_like_the_function_behind_it(made: ModuleType) -> None:
+def test_it_looks_like_the_function_behind_it() -> None:
     """Its name, its documentation and its signature are those of the full function."""
-    convert = made.front(_full, {}, {})
+    convert = with_fast_paths(_full, {}, OUTSIDE)
     assert (convert.__name__, convert.__doc__) == ("_full", "Convert in full.")
     assert inspect.signature(convert) == inspect.signature(_full)
-    assert convert.__wrapped__ is _full
+    assert convert.__wrapped__ is _full  # type: ignore[attr-defined]
 
 
-def test_a_fixed_front_serves_the_types_of_its_table(made: ModuleType) -> None:
-    """A converter calls the shortcut of a type, and what was planned for all that it leaves."""
+def test_a_converter_takes_the_fast_paths_of_its_target() -> None:
+    """A converter calls the fast path of a type, and the full function for everything else."""
     table: dict[type, Any] = {int: lambda x: x + 1, list: None, str: lambda x: NotImplemented}
-    converted = made.fixed_front(lambda x: ("planned", x), table)
+    converted = with_fast_paths_to(lambda x: ("full", x), table, OUTSIDE)
     value = [1]
     assert converted(1) == 2
     assert converted(value) is value
-    assert converted("a") == ("planned", "a")
-    assert converted(1.5) == ("planned", 1.5)
+    assert converted("a") == ("full", "a")
+    assert converted(1.5) == ("full", 1.5)
     table.clear()
-    assert converted(1) == ("planned", 1)
+    assert converted(1) == ("full", 1)
 
 
-def test_an_error_of_a_converter_comes_alone(made: ModuleType) -> None:
-    """A type without a shortcut leaves no trace in the errors of what was planned."""
+def test_an_error_of_a_converter_comes_alone() -> None:
+    """A type without a fast path leaves no trace in the errors of the full function."""
 
     def fails(x: Any) -> Any:
         raise KeyError(x)
 
     with pytest.raises(KeyError) as caught:
-        made.fixed_front(fails, {})(1)
+        with_fast_paths_to(fails, {}, OUTSIDE)(1)
     assert caught.value.__context__ is None
+
+
+def test_an_open_block_goes_past_the_fast_paths() -> None:
+    """While the context variable holds a block, every value is converted in full."""
+    inside: ContextVar[Any] = ContextVar("inside", default=None)
+    convert = with_fast_paths(_full, {"there": {int: None}}, inside)
+    converted = with_fast_paths_to(lambda x: "full", {int: None}, inside)
+    assert (convert(1, "there"), converted(1)) == (1, 1)
+    token = inside.set(object())
+    assert (convert(1, "there"), converted(1)) == (("full", 1, "there", None), "full")
+    inside.reset(token)
+    assert (convert(1, "there"), converted(1)) == (1, 1)
 
 
 def test_the_functions_go_to_other_processes() -> None:
@@ -130,3 +154,284 @@ def test_the_functions_go_to_other_processes() -> None:
         assert pickle.loads(pickle.dumps(function)) == function
     sent = pickle.loads(pickle.dumps(partial(interop.convert, to="numpy")))
     assert sent([1.0, 2.0]).tolist() == [1.0, 2.0]
+
+
+# ---------------------------------------------------------------------- which are kept
+
+
+def _kept(instance: Interop, target: Any) -> dict[type, Any]:
+    """Return the fast paths that an instance has kept for a target."""
+    return dict(instance._cache.fast_paths.get(target, {}))
+
+
+def test_a_kept_fast_path_is_asked_first(empty: Interop) -> None:
+    """After the first conversion of a type, the plugin's fast path is asked first."""
+    asked: list[Box] = []
+
+    def fast_path(box: Box) -> Any:
+        asked.append(box)
+        return NotImplemented if box.dtype == "float64" else Box("b", box.numbers)
+
+    empty.register(toy("a"), toy("b"), view("a", "b", fast_path=fast_path))
+    for dtype in ("float32", "float32", "float64"):
+        box = Box("a", [1.0], dtype=dtype)
+        assert empty.convert(box, to="b").numbers is box.numbers
+    assert len(asked) == 2
+
+
+def test_the_first_fast_path_of_a_type_stays(empty: Interop) -> None:
+    """Of formats that share a type, the first that has a fast path keeps it."""
+    empty.register(toy("a"), toy("b"), toy("c"))
+    empty.register(view("a", "c", fast_path=_first), view("b", "c", fast_path=_second))
+    for kind in ("a", "b"):
+        empty.convert(Box(kind, [1.0]), to="c")
+    assert _kept(empty, "c") == {Box: _first}
+
+
+def _first(box: Box) -> Any:
+    return Box("c", box.numbers) if box.kind == "a" else NotImplemented
+
+
+def _second(box: Box) -> Any:
+    return Box("c", box.numbers)
+
+
+def test_a_type_whose_first_value_was_odd_gets_its_fast_path_later(empty: Interop) -> None:
+    """A route without a fast path does not keep a type from getting one by the next route."""
+    empty.register(toy("here"), toy("there", types=()))
+    odd = frozenset({"odd"})
+    empty.register(view("here", "there", requires=odd, drops=odd, name="from_odd"))
+    empty.register(view("here", "there", fast_path=lambda box: box))
+    strange, plain = Box("here", [1.0], traits=odd), Box("here", [1.0])
+    for box in (strange, strange):
+        assert empty.convert(box, to="there").numbers is box.numbers
+    assert _kept(empty, "there") == {}
+    empty.convert(plain, to="there")
+    assert list(_kept(empty, "there")) == [Box]
+
+
+def test_a_fast_path_may_be_built_in_or_partial() -> None:
+    """A function without code cannot be marked for compilers, and is taken all the same."""
+    for fast_path in (partial(_same, Box), memoryview.tobytes, itemgetter(0)):
+        instance = Interop()
+        marked: list[Any] = []
+        instance.register(NoTrace(marked.append))
+        instance.register(toy("here"), toy("there", types=()))
+        instance.register(view("here", "there", fast_path=fast_path))
+        instance.convert(Box("here", [1.0]), to="there")
+        assert _kept(instance, "there") == {Box: fast_path}
+        assert (_same in marked) == isinstance(fast_path, partial)
+
+
+def _same(kind: type, value: Any) -> Any:
+    return value if isinstance(value, kind) else NotImplemented
+
+
+def test_a_rival_from_elsewhere_takes_the_fast_path_away(empty: Interop) -> None:
+    """With conversions of two distributions between two formats, every value is planned."""
+    declarations = [toy("a"), toy("b"), view("a", "b", fast_path=lambda box: "fast")]
+    empty._registry.add(declarations, provenance=Provenance("p", "other", "1"))
+    empty.register(copy("a", "b"))
+    box = Box("a", [1.0])
+    empty.convert(box, to="b")
+    assert isinstance(empty.convert(box, to="b"), Box)
+
+
+def test_only_a_plain_request_takes_fast_paths(empty: Interop) -> None:
+    """No call with a keyword, a list of targets or ``like=`` keeps a fast path or takes one."""
+    empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda box: "fast"))
+    box, like = Box("a", [1.0]), Box("b", [1.0])
+    requests: list[dict[str, Any]] = [
+        {"to": "b", "dtype": "float32"},
+        {"to": "b", "copy": False},
+        {"to": "b", "forbid": "copy"},
+        {"to": "b", "stream": 1},
+        {"to": ["b"]},
+        {"like": like},
+    ]
+    for request in requests:
+        assert isinstance(empty.convert(box, **request), Box)
+        assert isinstance(empty.converter(**request)(box), Box)
+    assert _kept(empty, "b") == {}
+    empty.convert(box, to="b")
+    assert empty.convert(box, to="b") == empty.converter("b")(box) == "fast"
+    for request in requests:
+        assert isinstance(empty.convert(box, **request), Box)
+        assert isinstance(empty.converter(**request)(box), Box)
+
+
+def test_a_format_whose_values_are_all_finished_needs_no_call(empty: Interop) -> None:
+    """`itself` is kept as nothing to call, and the value is returned as it is."""
+    described = interop.make_spec("mine", "float32", shape=(2,))
+    empty.register(
+        Format(
+            "mine",
+            types=("numpy:ndarray",),
+            describe=lambda value: described,
+            dtypes=frozenset({"float32"}),
+            fast_path=itself,
+        )
+    )
+    array = np.zeros(2, "float32")
+    assert empty.convert(array, to="mine") is array
+    assert _kept(empty, "mine") == {np.ndarray: None}
+    assert empty.convert(array, to="mine") is array
+    assert empty.converter("mine")(array) is array
+
+
+def chained(declining: bool = False) -> Interop:
+    """Return an instance with formats a, b and c, and views between them that have fast paths."""
+
+    def to(kind: str) -> Callable[[Box], Any]:
+        def fast_path(box: Box) -> Any:
+            odd = declining and kind == "c" and len(box.numbers) > 1
+            return NotImplemented if odd else Box(kind, [*box.numbers])
+
+        return fast_path
+
+    instance = Interop(plugins=False)
+    instance.register(toy("a"), toy("b"), toy("c"))
+    instance.register(view("a", "b", fast_path=to("b")), view("b", "c", fast_path=to("c")))
+    return instance
+
+
+def test_fast_paths_follow_each_other_along_a_route() -> None:
+    """A route of two hand-offs that have fast paths takes both, one after the other."""
+    instance, box = chained(), Box("a", [1.0])
+    assert instance.convert(box, to="c").numbers is box.numbers
+    assert _kept(instance, "c").keys() == {Box}
+    result = instance.convert(box, to="c")
+    assert (result.kind, result.numbers) == ("c", [1.0])
+    assert result.numbers is not box.numbers
+
+
+def test_a_fast_path_that_declines_ends_the_row() -> None:
+    """If one of them declines the value, it takes the planned route."""
+    instance, box = chained(declining=True), Box("a", [1.0, 2.0])
+    instance.convert(Box("a", [1.0]), to="c")
+    assert instance.convert(box, to="c").numbers is box.numbers
+
+
+def test_a_rival_along_the_route_rules_the_row_out() -> None:
+    """If another distribution declares one of the hand-offs, too, the route has no fast path."""
+    instance = chained()
+    rival = view("b", "c", requires=frozenset({"readonly"}))
+    instance._registry.add([rival], Provenance("other", "other", "1"))
+    instance.convert(Box("a", [1.0]), to="c")
+    assert _kept(instance, "c") == {}
+
+
+# ---------------------------------------------------------------------- when they are in force
+
+
+@pytest.fixture
+def fast(empty: Interop) -> Interop:
+    """An instance that has kept a fast path from a to b, which gives a text."""
+    empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda box: "fast"))
+    empty.convert(Box("a", [1.0]), to="b")
+    assert empty.convert(Box("a", [1.0]), to="b") == "fast"
+    return empty
+
+
+def test_fast_paths_are_off_inside_policy_and_trace(fast: Interop) -> None:
+    """A fast path knows the default policy only, and leaves no receipt."""
+    box, convert = Box("a", [1.0]), fast.converter("b")
+    for opened in (interop.policy(), interop.policy(forbid="copy"), interop.trace()):
+        with opened:
+            assert isinstance(fast.convert(box, to="b"), Box)
+            assert isinstance(convert(box), Box)
+        assert fast.convert(box, to="b") == convert(box) == "fast"
+    with interop.trace() as receipts:
+        fast.convert(box, to="b")
+        convert(box)
+    assert len(receipts) == 2
+
+
+def test_a_block_turns_fast_paths_off_in_its_own_thread_alone(fast: Interop) -> None:
+    """While one thread has a block open, another still takes the fast path."""
+    box, results = Box("a", [1.0]), []
+    with interop.policy(forbid="copy"), interop.trace() as receipts:
+        thread = threading.Thread(target=lambda: results.append(fast.convert(box, to="b")))
+        thread.start()
+        thread.join()
+    assert results == ["fast"]
+    assert receipts == []
+
+
+def test_a_block_turns_fast_paths_off_in_its_own_task_alone(fast: Interop) -> None:
+    """While one task has a block open, another task of the same thread takes the fast path."""
+    box = Box("a", [1.0])
+
+    async def inside(opened: asyncio.Event, done: asyncio.Event) -> Any:
+        with interop.policy(forbid="copy"):
+            opened.set()
+            await done.wait()
+            return fast.convert(box, to="b")
+
+    async def outside(opened: asyncio.Event, done: asyncio.Event) -> Any:
+        await opened.wait()
+        result = fast.convert(box, to="b")
+        done.set()
+        return result
+
+    async def both() -> list[Any]:
+        events = asyncio.Event(), asyncio.Event()
+        return await asyncio.gather(inside(*events), outside(*events))
+
+    slow, quick = asyncio.run(both())
+    assert isinstance(slow, Box)
+    assert quick == "fast"
+
+
+def test_what_is_converted_inside_a_block_is_kept_for_later(empty: Interop) -> None:
+    """A block that permits what the default does may open a fast path, which is in force after it."""
+    empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda box: "fast"))
+    box = Box("a", [1.0])
+    with interop.trace():
+        for _ in range(3):
+            assert isinstance(empty.convert(box, to="b"), Box)
+    assert empty.convert(box, to="b") == "fast"
+
+
+def test_a_context_keeps_its_block(fast: Interop) -> None:
+    """A context that was copied inside a block has it for good, and no other context has."""
+    box = Box("a", [1.0])
+    with interop.policy(forbid="copy"):
+        context = copy_context()
+    assert block.get() is None
+    assert fast.convert(box, to="b") == "fast"
+    assert isinstance(context.run(fast.convert, box, to="b"), Box)
+    assert fast.convert(box, to="b") == "fast"
+
+
+def test_registering_clears_the_fast_paths(fast: Interop) -> None:
+    """After a registration, inside a block or not, no old fast path comes back."""
+    box, convert = Box("a", [1.0]), fast.converter("b")
+    with interop.policy():
+        fast.register(copy("a", "b", priority=0, name="more"))
+        assert _kept(fast, "b") == {}
+    assert _kept(fast, "b") == {}
+    assert isinstance(convert(box), Box)
+    assert convert(box) == "fast"
+
+
+def test_a_dropped_instance_is_freed() -> None:
+    """A private instance is freed with its fast paths, also while a block is open."""
+    instance = Interop()
+    instance.convert(np.zeros(2), to="numpy")
+    freed = weakref.ref(instance._cache)
+    with interop.policy():
+        del instance
+        gc.collect()
+        assert freed() is None
+
+
+def test_a_trace_sees_what_a_fast_path_would_convert() -> None:
+    """Inside a trace the same conversion leaves a receipt, by convert and by a converter."""
+    array = np.zeros(3)
+    converter = interop.converter("numpy")
+    assert interop.convert(array, "numpy") is converter(array) is array
+    with interop.trace() as receipts:
+        interop.convert(array, "numpy")
+        converter(array)
+    assert len(receipts) == 2

@@ -1,4 +1,4 @@
-"""Receipts of what really happened."""
+"""Traces: receipts of what each conversion really did."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def test_receipts_say_what_was_done() -> None:
         interop.convert(x, to="numpy")
         interop.convert(x, to="numpy", copy=True)
         interop.convert(x[::-1], to="numpy", dtype="float32")
-    same, copied, cast = receipts
-    assert (same.steps, same.aliased) == ((), True)
+    unchanged, copied, cast = receipts
+    assert (unchanged.steps, unchanged.aliased) == ((), True)
     assert (copied.aliased, copied.effects, copied.nbytes) == (False, {"copy"}, 48)
     assert cast.result.dtype == "float32"
     assert len(cast.seconds) == len(cast.steps)
@@ -32,7 +32,7 @@ def test_receipts_say_what_was_done() -> None:
 
 
 def test_receipts_print_as_a_table() -> None:
-    """Printing a trace gives one line for each conversion below a head."""
+    """A trace prints as a head and one line for each conversion."""
     with interop.trace() as receipts:
         interop.convert(np.arange(3), to="numpy", copy=True)
     head, line = str(receipts).splitlines()
@@ -51,7 +51,7 @@ def test_a_trace_belongs_to_its_thread() -> None:
 
 
 def test_a_receipt_holds_what_each_step_did() -> None:
-    """Bytes and declarer of each step, and when it all began; as a dict it is what JSON can hold."""
+    """A receipt has the bytes and declarer of each step and when it began, and JSON can hold it."""
     before = time.time_ns()
     with interop.trace() as receipts:
         interop.convert(np.zeros((3, 1000))[:, ::2], to="numpy", dtype="float32", copy=True)
@@ -61,17 +61,17 @@ def test_a_receipt_holds_what_each_step_did() -> None:
     assert receipt.declared_by[0].startswith("array-interop ")
     assert before <= receipt.started <= time.time_ns()
     assert receipt.elapsed >= sum(receipt.seconds) * 1e9
-    (said,) = json.loads(receipts.as_json())
-    assert said == json.loads(json.dumps(receipt.as_dict()))
-    assert (said["aliased"], said["nbytes"], said["peak"]) == (False, 6000, None)
-    assert said["result"]["shape"] == [3, 500]
-    assert [step["step"] for step in said["steps"]] == list(receipt.steps)
+    (document,) = json.loads(receipts.as_json())
+    assert document == json.loads(json.dumps(receipt.as_dict()))
+    assert (document["aliased"], document["nbytes"], document["peak"]) == (False, 6000, None)
+    assert document["result"]["shape"] == [3, 500]
+    assert [step["step"] for step in document["steps"]] == list(receipt.steps)
 
 
 def test_after_a_step_declined_the_receipt_has_the_steps_that_were_taken(
     empty: interop.Interop,
 ) -> None:
-    """What was planned and did not come about is not in the receipt."""
+    """A step that declined is not in the receipt."""
 
     def declining(box: Box) -> Box:
         raise Declined("not today")
@@ -90,16 +90,16 @@ def test_after_a_step_declined_the_receipt_has_the_steps_that_were_taken(
 
 
 def test_receipts_can_be_handed_on_instead_of_kept() -> None:
-    """With ``on_receipt`` each goes to a function, and the block holds none of them."""
-    taken: list[interop.Receipt] = []
-    with interop.trace(on_receipt=taken.append) as receipts:
+    """With ``on_receipt`` each receipt goes to a function, and the trace stays empty."""
+    handed_on: list[interop.Receipt] = []
+    with interop.trace(on_receipt=handed_on.append) as receipts:
         interop.convert(np.zeros(3), to="numpy", copy=True)
     assert receipts == []
-    assert [receipt.effects for receipt in taken] == [{"copy"}]
+    assert [receipt.effects for receipt in handed_on] == [{"copy"}]
 
 
 def test_every_trace_around_a_conversion_has_its_receipt() -> None:
-    """A block within a block takes nothing away from the outer one."""
+    """Of nested blocks, each has the receipts of the conversions inside it."""
     with interop.trace() as outer:
         interop.convert(np.zeros(3), to="numpy")
         with interop.trace() as inner:
@@ -110,13 +110,13 @@ def test_every_trace_around_a_conversion_has_its_receipt() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other system keeps such a mark")
 def test_the_peak_is_what_the_conversion_took() -> None:
-    """A copy of 32 MiB lets memory rise by that much, a view by next to nothing."""
+    """Memory rises by 32 MiB for a copy of 32 MiB, and by next to nothing for a view."""
     array = np.ones(2**22)
     interop.convert(array, to="numpy", copy=True)
     with interop.trace(peak=True) as receipts:
-        kept = interop.convert(array, to="numpy", copy=True)
+        copied_array = interop.convert(array, to="numpy", copy=True)
         interop.convert(array.view(Subclass), to="numpy")
-    assert kept is not array
+    assert copied_array is not array
     copied, viewed = (receipt.peak for receipt in receipts)
     assert copied is not None
     assert viewed is not None
@@ -127,11 +127,11 @@ def test_the_peak_is_what_the_conversion_took() -> None:
 
 
 class Subclass(np.ndarray):
-    """An array that has to be viewed to become plain."""
+    """A subclass of arrays, of which a view is plain."""
 
 
 def test_notebooks_show_receipts_as_tables() -> None:
-    """Traces and receipts are HTML, in which names are text and nothing else."""
+    """Traces and receipts are HTML tables, whose text is escaped."""
     with interop.trace() as receipts:
         interop.convert(np.arange(3), to="numpy", copy=True)
     odd = receipts[0]._replace(steps=("<script>",))

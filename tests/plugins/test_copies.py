@@ -12,7 +12,7 @@ import scipy.sparse
 import torch
 
 import interop
-from interop_plugins import _numpy_copies as copies
+from interop_plugins.numpy import copies
 from interop_plugins.torch import quantized
 
 BF16, F8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
@@ -49,7 +49,7 @@ ARRAYS: dict[str, Callable[[], np.ndarray]] = {
 
 @pytest.fixture(params=["as they are", "in blocks"])
 def crossed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cross rows and columns as so many elements are, and as many more would be."""
+    """Copy arrays in the way of their size, and in the way of much larger ones."""
     if request.param == "in blocks":
         monkeypatch.setattr(copies, "_MANY", 0)
 
@@ -61,15 +61,15 @@ def test_a_large_copy_is_numpys(name: str, dtype: Any) -> None:
     """Whatever the strides and dtypes, the elements are those that NumPy's astype gives."""
     array = ARRAYS[name]()
     assert array.size >= copies._FEW
-    found = copies.written(array, np.dtype(dtype))
+    result = copies.written(array, np.dtype(dtype))
     real = array.real if array.dtype.kind == "c" else array
     with np.errstate(all="ignore"):
-        known = real if np.can_cast(real.dtype, dtype, "unsafe") else real.astype("f4")
-        expected = known.astype(dtype)
-    assert found.flags.c_contiguous
-    assert found.flags.owndata
-    assert found.dtype == expected.dtype
-    assert found.tobytes() == expected.tobytes()
+        castable = real if np.can_cast(real.dtype, dtype, "unsafe") else real.astype("f4")
+        expected = castable.astype(dtype)
+    assert result.flags.c_contiguous
+    assert result.flags.owndata
+    assert result.dtype == expected.dtype
+    assert result.tobytes() == expected.tobytes()
 
 
 #: Those that have no order to keep, and those of which NumPy knows not all casts.
@@ -87,17 +87,17 @@ def test_a_large_cast_keeps_the_order(name: str, dtype: Any) -> None:
     if array.dtype.isnative and min(array.strides) > 0 and array.flags.aligned:
         values.append(interop.convert(array, "torch"))
     for value, to in [(value, to) for value in values for to in ("numpy", "torch")]:
-        found = interop.convert(interop.convert(value, to, dtype=dtype), "numpy")
-        assert found.strides == expected.strides
-        assert found.tobytes() == expected.tobytes()
+        result = interop.convert(interop.convert(value, to, dtype=dtype), "numpy")
+        assert result.strides == expected.strides
+        assert result.tobytes() == expected.tobytes()
 
 
 def test_a_large_cast_in_a_graph_keeps_the_order() -> None:
     """A transposed tensor that requires grad is cast into a transposed one of the same graph."""
     value = torch.rand(700, 513).requires_grad_()
-    found = interop.convert(value.t(), "torch", dtype="float64")
-    assert found.stride() == (1, 513)
-    found.sum().backward()
+    result = interop.convert(value.t(), "torch", dtype="float64")
+    assert result.stride() == (1, 513)
+    result.sum().backward()
     assert torch.equal(value.grad, torch.ones(700, 513))
 
 
@@ -111,7 +111,9 @@ def test_blocks_are_for_what_caches_do_not_hold(
     """Many elements are transposed in blocks, and few whose columns push each other out."""
     cut: list[Any] = []
     boxes = copies._blocks
-    monkeypatch.setattr(copies, "_blocks", lambda *given: cut.append(given) or boxes(*given))
+    monkeypatch.setattr(
+        copies, "_blocks", lambda *arguments: cut.append(arguments) or boxes(*arguments)
+    )
     array = _numbers(*shape)
     assert (copies.written(array.T, array.dtype) == array.T).all()
     assert bool(cut) == blocks
@@ -119,7 +121,7 @@ def test_blocks_are_for_what_caches_do_not_hold(
 
 @pytest.mark.usefixtures("crossed")
 @pytest.mark.parametrize("name", ARRAYS)
-def test_a_large_write_heeds_the_strides_of_out(name: str) -> None:
+def test_a_large_write_follows_the_strides_of_out(name: str) -> None:
     """An out= that is strided itself gets every element, and nothing around it is touched."""
     array = ARRAYS[name]()
     around = np.full(
@@ -164,10 +166,10 @@ def test_no_warning_leaves_a_thread() -> None:
 
 def _layouts() -> dict[str, Any]:
     s = scipy.sparse.random_array((60, 48), density=0.1, format="csr", rng=0, dtype=np.float32)
-    found: dict[str, Any] = {f"scipy.{name}": s.asformat(name) for name in ("csr", "csc", "coo")}
-    found |= {f"scipy.{name}": s.asformat(name) for name in ("bsr", "dia", "lil", "dok")}
+    values: dict[str, Any] = {f"scipy.{name}": s.asformat(name) for name in ("csr", "csc", "coo")}
+    values |= {f"scipy.{name}": s.asformat(name) for name in ("bsr", "dia", "lil", "dok")}
     names = ("coo", "csr", "csc", "bsr", "bsc")
-    return found | {f"torch.{n}": interop.convert(s, f"torch.sparse_{n}") for n in names}
+    return values | {f"torch.{n}": interop.convert(s, f"torch.sparse_{n}") for n in names}
 
 
 @pytest.mark.parametrize("name", _layouts())
@@ -175,7 +177,7 @@ def _layouts() -> dict[str, Any]:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("framework", ["numpy", "torch"])
 def test_out_gets_the_dense_array(name: str, order: str, dtype: str, framework: str) -> None:
-    """A sparse array of any layout is made dense in out=, whatever is there before."""
+    """A sparse array of any layout is made dense in out=, whatever was there before."""
     value = _layouts()[name]
     dense = value.to_dense().numpy() if name.startswith("torch") else value.toarray()
     memory = np.full(dense.shape, 7, dtype, order=order)
@@ -185,16 +187,16 @@ def test_out_gets_the_dense_array(name: str, order: str, dtype: str, framework: 
 
 
 def test_out_is_written_by_the_step_that_makes_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No second array is made: what would have been copied into out= is not there."""
+    """No second array is made that would have to be copied into out=."""
     from interop_plugins import numpy as plugin
 
     assert plugin.fill is not None
     calls: list[Any] = []
     monkeypatch.setattr(copies, "_copy", lambda out, value: calls.append(out))
-    mine = interop.Interop()
+    instance = interop.Interop()
     value = scipy.sparse.eye_array(300, format="csr", dtype="f4")
     out = np.full((300, 300), 7, "f4")
-    mine.convert(value, out=out)
+    instance.convert(value, out=out)
     assert calls == []
     assert (out == np.eye(300)).all()
 
@@ -211,7 +213,7 @@ def test_out_takes_lazy_conjugates() -> None:
 @pytest.mark.parametrize("kind", ["sparse", "codes", "many codes"])
 @pytest.mark.filterwarnings("ignore:torch.quantize_per:UserWarning")
 def test_out_in_a_graph_is_refused(kind: str) -> None:
-    """A tensor that requires grad is not written behind the back of its graph."""
+    """A tensor that requires grad is not written outside of its graph."""
     side = 1000 if kind == "many codes" else 3
     value = scipy.sparse.eye_array(side, format="csr", dtype="f4")
     if kind != "sparse":
@@ -227,9 +229,9 @@ def test_out_in_a_graph_is_refused(kind: str) -> None:
 def test_dense_to_blocks(layout: str, shape: tuple[int, int]) -> None:
     """A dense tensor becomes blocks whose sides divide its own."""
     dense = torch.arange(float(np.prod(shape))).reshape(shape) % 3
-    found = interop.convert(dense, f"torch.{layout}")
-    assert found.layout is getattr(torch, layout)
-    assert torch.equal(found.to_dense(), dense)
+    result = interop.convert(dense, f"torch.{layout}")
+    assert result.layout is getattr(torch, layout)
+    assert torch.equal(result.to_dense(), dense)
 
 
 @pytest.mark.parametrize(
@@ -244,19 +246,19 @@ def test_what_is_little_more_than_page_faults_says_so(
     name: str, dtype: str, touching: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cast that NumPy makes as fast as memory is read is told apart, into fresh memory alone."""
-    told: list[bool] = []
+    announced: list[bool] = []
 
     def parallel_for(
         work: Callable[[int, int], None], count: int, nbytes: int, *, touching: bool
     ) -> None:
-        told.append(touching)
+        announced.append(touching)
         work(0, count)
 
     monkeypatch.setattr(copies, "parallel_for", parallel_for)
     for bound in ("_ALONE", "_MANY"):
         monkeypatch.setattr(copies, bound, 0)
     array = ARRAYS[name]()
-    found = copies.written(array, np.dtype(dtype))
-    copies.write(found, array)
-    assert told == [touching, False]
-    assert np.array_equal(found, array.astype(dtype))
+    result = copies.written(array, np.dtype(dtype))
+    copies.write(result, array)
+    assert announced == [touching, False]
+    assert np.array_equal(result, array.astype(dtype))

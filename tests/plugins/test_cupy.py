@@ -13,7 +13,9 @@ import pytest
 import interop
 from interop import Conversion, Cost, Format, Interop, Route, Spec, make_spec
 from interop.plugin import Result
-from interop_plugins import cupy as plugin
+from interop_plugins.cupy.describe import memory
+from interop_plugins.cupy.sparse import unpack_coo
+from interop_plugins.cupy.streams import handle_of
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -81,7 +83,7 @@ def test_shares_layouts_with_torch() -> None:
 
 
 def test_copies_negative_strides_on_the_device() -> None:
-    """What torch cannot look at is copied before it sees it, and not by way of the host."""
+    """What torch cannot hold is copied on the device first, and not by way of the host."""
     traits = {"noncontiguous", "negative_strides"}
     route = interop.plan(dense("cupy", traits=traits), to="torch")
     assert effects_in_order(route) == ["copy", "view"]
@@ -180,20 +182,20 @@ def test_brings_cupy_to_torch_on_the_host() -> None:
 
 
 @pytest.mark.parametrize(
-    ("to", "held"), [("numpy", {"float8_e4m3fn"}), ("cupy", {"float16", "bfloat16"})]
+    ("to", "dtypes"), [("numpy", {"float8_e4m3fn"}), ("cupy", {"float16", "bfloat16"})]
 )
-def test_narrow_floats(to: str, held: set[str]) -> None:
+def test_narrow_floats(to: str, dtypes: set[str]) -> None:
     """NumPy keeps the bits of a float8 tensor; CuPy, which has none, gets the next wider float."""
     route = interop.plan(dense("torch", "float8_e4m3fn"), to=to)
-    assert route.result.dtype in held
+    assert route.result.dtype in dtypes
     assert not route.effects & {"narrow", "host_round_trip"}
 
 
-def test_copies_a_strangers_readonly_memory() -> None:
-    """CuPy cannot flag memory as read-only, so a stranger's is copied unless the caller says so."""
-    stranger = dense("dlpack", traits={"readonly"})
-    assert effects_in_order(interop.plan(stranger, to="cupy")) == ["copy"]
-    shared = interop.plan(stranger, to="cupy", allow="share_readonly")
+def test_copies_foreign_readonly_memory() -> None:
+    """CuPy cannot flag memory as read-only, so foreign read-only memory is copied by default."""
+    foreign = dense("dlpack", traits={"readonly"})
+    assert effects_in_order(interop.plan(foreign, to="cupy")) == ["copy"]
+    shared = interop.plan(foreign, to="cupy", allow="share_readonly")
     assert effects_in_order(shared) == ["share_readonly"]
 
 
@@ -204,7 +206,7 @@ def test_shares_immutable_memory() -> None:
 
 
 def test_takes_the_cuda_array_interface() -> None:
-    """A stranger with __cuda_array_interface__ is shared."""
+    """A foreign value with __cuda_array_interface__ is shared."""
     assert_shared(interop.plan(dense("cuda_array_interface", device="cuda"), to="cupy"), "cuda")
 
 
@@ -230,9 +232,11 @@ def test_copy_false_forbids_transfers(source: str, to: str) -> None:
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 def test_sparse_shares_with_torch(layout: str, index: str, dtype: str) -> None:
     """Compressed sparse tensors and cupyx arrays share all components, indices as they are."""
-    there = interop.plan(sparse(f"torch.sparse_{layout}", dtype, index=index), to=f"cupy.{layout}")
+    hand_over = interop.plan(
+        sparse(f"torch.sparse_{layout}", dtype, index=index), to=f"cupy.{layout}"
+    )
     back = interop.plan(sparse(f"cupy.{layout}", dtype, index=index), to=f"torch.sparse_{layout}")
-    for route in (there, back):
+    for route in (hand_over, back):
         assert_shared(route)
         assert (route.result.dtype, route.result.index_dtype) == (dtype, index)
 
@@ -260,7 +264,7 @@ def test_sparse_transfers_by_components(framework: str, layout: str) -> None:
 
 
 def test_sparse_densifies_on_the_far_side() -> None:
-    """A sparse enough array crosses as components and is made dense on the host."""
+    """An array that is sparse enough crosses as components and is made dense on the host."""
     pytest.importorskip("scipy.sparse", reason="SciPy makes it dense; cupyx imports it")
     route = interop.plan(sparse("cupy.csr", nnz=1000), to="numpy")
     crossing = next(step for step in route.steps if "transfer" in step.effects)
@@ -285,7 +289,7 @@ def test_sparse_densifies_on_the_device(layout: str) -> None:
 
 
 def test_sparse_is_sorted_in_a_copy() -> None:
-    """What is not sorted is sorted in a copy for torch, and left alone for SciPy."""
+    """Unsorted elements are sorted in a copy for torch, and handed to SciPy as they are."""
     loose = sparse("cupy.csr", traits={"uncoalesced"})
     assert interop.plan(loose, to="torch.sparse_csr").effects == {"copy"}
     assert "copy" not in interop.plan(loose, to="scipy.csr").effects
@@ -294,7 +298,7 @@ def test_sparse_is_sorted_in_a_copy() -> None:
 @pytest.mark.parametrize("target", ["csr", "csc", "coo"])
 @pytest.mark.parametrize("source", ["csr", "csc", "coo", "dia"])
 def test_sparse_layouts(source: str, target: str) -> None:
-    """The layouts of cupyx turn into each other on the device."""
+    """The layouts of cupyx convert into each other on the device."""
     route = interop.plan(sparse(f"cupy.{source}"), to=f"cupy.{target}")
     assert route.effects <= {"copy"}
     assert devices(route) <= {"cuda:0"}
@@ -317,7 +321,7 @@ def test_sparse_casts_what_cupyx_cannot_hold() -> None:
 
 
 def test_a_sparse_vector_is_coo_to_others() -> None:
-    """A CSR array of one axis is cupyx's alone; as COO it travels."""
+    """Only cupyx has a CSR array of one axis; other libraries get it as COO."""
     vector = sparse("cupy.csr", traits={"vector"})._replace(shape=(4096,))
     assert interop.plan(vector, to="scipy.coo").result.format == "scipy.coo"
     with pytest.raises(interop.errors.RefusedError):
@@ -329,9 +333,9 @@ def test_a_sparse_vector_is_coo_to_others() -> None:
 
 @pytest.fixture
 def with_hermit() -> Interop:
-    """Make an instance that knows a framework on the device which shares with nobody."""
-    one = Interop()
-    one.register(
+    """Return an instance with a framework on the device that shares memory with no other."""
+    instance = Interop()
+    instance.register(
         Format("hermit", dtypes=frozenset({"float32"}), devices=("cuda",)),
         Conversion(
             "hermit",
@@ -344,11 +348,11 @@ def with_hermit() -> Interop:
             cost=Cost(1e-5, 5e9),
         ),
     )
-    return one
+    return instance
 
 
 def test_refuses_round_trips(with_hermit: Interop) -> None:
-    """From device to host and back again is refused, and the message names the way out."""
+    """A round trip from device to host and back is refused, and the message names the way out."""
     with pytest.raises(interop.errors.RefusedError, match="host_round_trip") as caught:
         with_hermit.plan(dense("hermit"), to="cupy", device="cuda:0")
     assert caught.value.effects == {"host_round_trip"}
@@ -413,8 +417,8 @@ def array() -> Callable[..., Any]:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_describes_dtypes(array: Callable[..., Any], dtype: str) -> None:
     """A CuPy array is described with its dtype, shape, device and size."""
-    held = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
-    spec = interop.spec(array((3, 4), held, 1))
+    dtype_object = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    spec = interop.spec(array((3, 4), dtype_object, 1))
     assert spec == make_spec("cupy", dtype, device="cuda:1", shape=(3, 4))
 
 
@@ -446,10 +450,10 @@ def test_describes_subclasses(array: Callable[..., Any]) -> None:
 def test_says_where_memory_lies(array: Callable[..., Any]) -> None:
     """The memory of an array is all that its strides reach."""
     plain = array((3, 4))
-    assert plugin.memory(plain) == ((0x7F0000000000, 48),)
-    assert plugin.memory(plain[::-1]) == ((0x7F0000000000, 48),)
-    assert plugin.memory(plain[:, 1:2]) == ((0x7F0000000004, 36),)
-    assert plugin.memory(array((0, 4))) == ()
+    assert memory(plain) == ((0x7F0000000000, 48),)
+    assert memory(plain[::-1]) == ((0x7F0000000000, 48),)
+    assert memory(plain[:, 1:2]) == ((0x7F0000000004, 36),)
+    assert memory(array((0, 4))) == ()
 
 
 @pytest.mark.parametrize("kind", ["array", "matrix"])
@@ -474,7 +478,7 @@ def test_describes_compressed(
 
 @pytest.mark.parametrize("shape", [(3, 3), (9,)])
 def test_describes_coo(array: Callable[..., Any], shape: tuple[int, ...]) -> None:
-    """A COO array of one or two axes is taken apart into one index array for each."""
+    """A COO array of one or two axes unpacks into one index array for each."""
     module = pytest.importorskip("cupyx.scipy.sparse")
     value = module.coo_array.__new__(module.coo_array)
     value.data, value.row, value.col = array((5,)), array((5,), "int32"), array((5,), "int32")
@@ -483,7 +487,7 @@ def test_describes_coo(array: Callable[..., Any], shape: tuple[int, ...]) -> Non
     assert (spec.format, spec.shape, spec.nnz, spec.index_dtype) == ("cupy.coo", shape, 5, "int32")
     assert spec.traits == {"uncoalesced"}
     assert spec.nbytes == 20 + 20 * len(shape)
-    parts = plugin.unpack_coo(value)
+    parts = unpack_coo(value)
     assert parts.arrays["values"] is value.data
     assert parts.arrays[f"indices_{len(shape) - 1}"] is value.col
     assert len(parts.arrays) == 1 + len(shape)
@@ -503,14 +507,14 @@ def test_describes_coo(array: Callable[..., Any], shape: tuple[int, ...]) -> Non
     ids=["number", "torch", "cupy", "protocol"],
 )
 def test_reads_streams(stream: Any) -> None:
-    """A stream is given as its handle, or as the object of a framework or of the protocol."""
-    assert plugin._pointer(stream) == 1234
+    """A stream may be given as its handle, or as an object of a framework or with the protocol."""
+    assert handle_of(stream) == 1234
 
 
-def test_refuses_what_is_no_stream() -> None:
-    """What is no stream is refused with what would be one."""
+def test_refuses_what_is_not_a_stream() -> None:
+    """What is not a stream is refused, and the message says what would be one."""
     with pytest.raises(interop.errors.BadRequestError, match="its handle"):
-        plugin._pointer("side")
+        handle_of("side")
 
 
 # ---------------------------------------------------------------------- quantized

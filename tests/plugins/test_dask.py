@@ -646,9 +646,9 @@ def test_more_data_than_a_worker_may_hold(in_subprocess):
         in_subprocess,
         """
 def numbers(block_info=None):
-    made = np.zeros(block_info[None]["chunk-shape"])
-    made[:, ::50] = block_info[None]["chunk-location"][0] + np.arange(0, columns, 50)
-    return made
+    block = np.zeros(block_info[None]["chunk-shape"])
+    block[:, ::50] = block_info[None]["chunk-location"][0] + np.arange(0, columns, 50)
+    return block
 
 count, rows, columns = 130, 1_000, 1_000
 x = da.map_blocks(numbers, chunks=((rows,) * count, (columns,)), dtype="f8", meta=np.empty((0, 0)))
@@ -668,10 +668,10 @@ def of_rows(chunk):
     return np.asarray(chunk.sum(0))[None]
 
 for target, total in (("dask.torch", of_tensor), ("dask.scipy.csr", of_rows)):
-    made = interop.convert(x, to=target)
-    assert interop.spec(made).format == target
-    found = interop.convert(made.map_blocks(total, **sums).sum(axis=0), to="numpy")
-    assert np.array_equal(found, expected), target
+    chunked = interop.convert(x, to=target)
+    assert interop.spec(chunked).format == target
+    result = interop.convert(chunked.map_blocks(total, **sums).sum(axis=0), to="numpy")
+    assert np.array_equal(result, expected), target
 assert all(bytes_ < LIMIT for bytes_ in client.run(peak).values()), client.run(peak)
 """,
     )
@@ -689,19 +689,19 @@ for dtype in ("float32", "bfloat16", "float8_e5m2", "complex64", "int64", "bool"
     x = interop.convert(da.from_array(values, 3), to="dask", dtype=dtype)
     for target in ("dask", "dask.torch"):
         for result in ("numpy", "torch"):
-            got = interop.convert(interop.convert(x, to=target), to=result)
-            got = interop.convert(got, to="numpy")
-            assert (got.dtype, got.tobytes()) == (expected.dtype, expected.tobytes()), dtype
+            computed = interop.convert(interop.convert(x, to=target), to=result)
+            array = interop.convert(computed, to="numpy")
+            assert (array.dtype, array.tobytes()) == (expected.dtype, expected.tobytes()), dtype
 for target in ("scipy.csr", "scipy.csc", "scipy.coo", "sparse.coo"):
-    made = interop.convert(da.from_array(values, 3), to=f"dask.{target}")
-    assert np.array_equal(interop.convert(interop.convert(made, to=target), to="numpy"), values)
+    chunked = interop.convert(da.from_array(values, 3), to=f"dask.{target}")
+    assert np.array_equal(interop.convert(interop.convert(chunked, to=target), to="numpy"), values)
 sent = interop.convert(torch.tensor(values), to="dask.torch")
 assert torch.equal(interop.convert(sent, to="torch"), torch.tensor(values))
 wrong = da.from_array(values, 3).map_blocks(
     lambda c: np.ma.masked_greater(c, 3), dtype="f4", meta=np.empty((0, 0), "f4"))
-for made in (wrong, interop.convert(wrong, to="dask.torch")):
+for chunked in (wrong, interop.convert(wrong, to="dask.torch")):
     try:
-        interop.convert(made, to="numpy")
+        interop.convert(chunked, to="numpy")
     except interop.errors.HandOffError as error:
         assert "masked" in str(error)
     else:

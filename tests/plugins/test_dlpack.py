@@ -1,4 +1,4 @@
-"""Strangers with __dlpack__ are described right and convert without a plugin of their own."""
+"""Foreign values with __dlpack__ are described right and convert without a plugin."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import interop
 from interop.errors import HandOffError
 
 
-class Stranger:
-    """A producer of the versioned kind that interop has never heard of."""
+class Producer:
+    """A producer of versioned capsules, of a type that no plugin has."""
 
     def __init__(self, array, device=(1, 0)):
         self.array = array
@@ -29,15 +29,15 @@ class Stranger:
         return self.device
 
 
-class OldStranger(Stranger):
-    """A producer of the legacy kind."""
+class LegacyProducer(Producer):
+    """A producer of legacy capsules."""
 
     def __dlpack__(self, stream=None):
         self.streams.append(stream)
         return self.array.__dlpack__()
 
 
-class LockedStranger(OldStranger):
+class LockedProducer(LegacyProducer):
     """A legacy producer that says in NumPy's way that it is read-only."""
 
     flags = SimpleNamespace(writeable=False)
@@ -63,10 +63,10 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layout_is_described(layout):
-    """A stranger's spec tells dtype, shape, size and what is unusual of its memory."""
+    """The spec of a producer has the dtype, the shape, the size and the traits of its memory."""
     make, traits = LAYOUTS[layout]
     array = make()
-    spec = interop.spec(Stranger(array))
+    spec = interop.spec(Producer(array))
     assert spec.format == "dlpack"
     assert (spec.dtype, spec.device, spec.shape) == ("float64", "cpu", array.shape)
     assert spec.traits == traits
@@ -75,22 +75,22 @@ def test_layout_is_described(layout):
 
 @pytest.mark.parametrize(
     ("kind", "layout"),
-    [(Stranger, layout) for layout in LAYOUTS]
+    [(Producer, layout) for layout in LAYOUTS]
     # NumPy itself does not export read-only memory to old consumers.
-    + [(OldStranger, layout) for layout in LAYOUTS if layout != "broadcast"],
+    + [(LegacyProducer, layout) for layout in LAYOUTS if layout != "broadcast"],
 )
 def test_numpy_shares_every_layout(layout, kind):
-    """NumPy gets a view of a stranger's memory, with its strides and its read-only flag."""
+    """NumPy gets a view of a producer's memory, with its strides and its read-only flag."""
     array = LAYOUTS[layout][0]()
     result = interop.convert(kind(array), to="numpy", copy=False)
     assert type(result) is np.ndarray
     np.testing.assert_array_equal(result, array)
     assert result.dtype == array.dtype
     assert result.ctypes.data == array.ctypes.data
-    assert result.flags.writeable == (array.flags.writeable and kind is Stranger)
+    assert result.flags.writeable == (array.flags.writeable and kind is Producer)
 
 
-@pytest.mark.parametrize("kind", [Stranger, OldStranger])
+@pytest.mark.parametrize("kind", [Producer, LegacyProducer])
 def test_the_result_keeps_the_memory_alive(kind):
     """The memory lives as long as the view and no longer."""
     array = np.arange(10.0)
@@ -106,10 +106,10 @@ def test_the_result_keeps_the_memory_alive(kind):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_torch_gets_the_numbers(layout):
-    """A torch tensor gets a stranger's numbers whatever its layout, and never by ending the process."""
+    """A torch tensor gets the numbers whatever the layout, and the process survives."""
     torch = pytest.importorskip("torch")
     array = LAYOUTS[layout][0]()
-    result = interop.convert(Stranger(array), to="torch")
+    result = interop.convert(Producer(array), to="torch")
     assert isinstance(result, torch.Tensor)
     np.testing.assert_array_equal(result.numpy(), array)
     if layout in ("plain", "transposed"):
@@ -117,16 +117,16 @@ def test_torch_gets_the_numbers(layout):
 
 
 def test_readonly_memory_is_not_shared_with_torch():
-    """No torch tensor is read-only, so torch gets a copy of memory that is flagged so."""
+    """No torch tensor is read-only, so torch gets a copy of read-only memory."""
     pytest.importorskip("torch")
     array = matrix()
     array.flags.writeable = False
-    result = interop.convert(Stranger(array), to="torch")
+    result = interop.convert(Producer(array), to="torch")
     assert result.data_ptr() != array.ctypes.data
     assert array.tolist() == result.tolist()
 
 
-class OpenStranger(OldStranger):
+class WritableProducer(LegacyProducer):
     """A legacy producer that says in NumPy's way that it is writable."""
 
     @property
@@ -135,13 +135,13 @@ class OpenStranger(OldStranger):
 
 
 def test_a_legacy_capsule_is_writable_only_if_its_value_says_so():
-    """A capsule without flags may be of a framework that never changes its arrays."""
-    assert interop.spec(OldStranger(matrix())).traits == {"immutable"}
-    assert not interop.convert(OldStranger(matrix()), to="numpy").flags.writeable
-    assert interop.convert(OldStranger(matrix()), to="numpy", copy=True).flags.writeable
-    assert interop.spec(OpenStranger(matrix())).traits == set()
-    assert interop.convert(OpenStranger(matrix()), to="numpy").flags.writeable
-    locked = LockedStranger(matrix())
+    """A capsule without flags may come from a framework that never changes its arrays."""
+    assert interop.spec(LegacyProducer(matrix())).traits == {"immutable"}
+    assert not interop.convert(LegacyProducer(matrix()), to="numpy").flags.writeable
+    assert interop.convert(LegacyProducer(matrix()), to="numpy", copy=True).flags.writeable
+    assert interop.spec(WritableProducer(matrix())).traits == set()
+    assert interop.convert(WritableProducer(matrix()), to="numpy").flags.writeable
+    locked = LockedProducer(matrix())
     assert interop.spec(locked).traits == {"readonly"}
     assert not interop.convert(locked, to="numpy").flags.writeable
 
@@ -150,38 +150,38 @@ def test_sharing_a_legacy_capsule_with_torch_is_an_effect():
     """What may be immutable is shared with torch by default, and copied if that is forbidden."""
     torch = pytest.importorskip("torch")
     source = matrix()
-    assert interop.plan(OldStranger(source), to="torch").effects == {"alias_immutable"}
-    shared = interop.convert(OldStranger(source), to="torch")
+    assert interop.plan(LegacyProducer(source), to="torch").effects == {"alias_immutable"}
+    shared = interop.convert(LegacyProducer(source), to="torch")
     assert isinstance(shared, torch.Tensor)
     assert shared.data_ptr() == source.ctypes.data
     with interop.policy(forbid="alias_immutable"):
-        assert interop.convert(OldStranger(source), to="torch").data_ptr() != source.ctypes.data
+        assert interop.convert(LegacyProducer(source), to="torch").data_ptr() != source.ctypes.data
 
 
 @pytest.mark.parametrize("number", [1, 2, 8, 10, 13])
-def test_looking_names_no_stream(number):
-    """For a look at the metadata no stream is named, as -1 is a handle to some producers."""
-    stranger = Stranger(matrix(), device=(number, 0))
-    interop.spec(stranger)
-    assert stranger.streams == [None]
+def test_describing_names_no_stream(number):
+    """No stream is named to read the metadata, because -1 is a handle to some producers."""
+    producer = Producer(matrix(), device=(number, 0))
+    interop.spec(producer)
+    assert producer.streams == [None]
 
 
-def test_bfloat16_of_a_stranger():
+def test_bfloat16_of_a_producer():
     """A dtype that NumPy lacks is named as ml_dtypes names it, and shared with it."""
     torch = pytest.importorskip("torch")
     tensor = torch.arange(4, dtype=torch.bfloat16)
-    stranger = Stranger(tensor)
-    assert interop.spec(stranger).dtype == "bfloat16"
-    result = interop.convert(stranger, to="numpy")
+    producer = Producer(tensor)
+    assert interop.spec(producer).dtype == "bfloat16"
+    result = interop.convert(producer, to="numpy")
     assert result.dtype.name == "bfloat16"
     assert result.ctypes.data == tensor.data_ptr()
     assert result.astype("float32").tolist() == [0, 1, 2, 3]
 
 
 def test_what_cannot_be_exported_is_a_hand_off_error():
-    """A stranger that refuses raises HandOffError with its reason."""
+    """A producer that refuses raises HandOffError with its reason."""
 
-    class Refusing(Stranger):
+    class Refusing(Producer):
         def __dlpack__(self, **keywords):
             raise RuntimeError("the array was deleted")
 
@@ -216,23 +216,23 @@ def test_a_wrapper_without_memory_is_refused():
         interop.convert(Disguise(), to="numpy")
 
 
-def test_dtype_that_numbers_have_not():
+def test_a_dtype_that_is_not_of_numbers():
     """A dtype outside the standard's numbers is refused before any consumer sees it."""
     with pytest.raises(HandOffError, match="would not export"):
-        interop.spec(Stranger(np.zeros(2, "M8[s]")))
+        interop.spec(Producer(np.zeros(2, "M8[s]")))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_memory_is_told(layout):
-    """The address and extent of a stranger's memory are those NumPy knows."""
+def test_memory_is_described(layout):
+    """The address and the extent of a producer's memory are those that NumPy gives."""
     from interop_plugins.dlpack import memory
 
     array = LAYOUTS[layout][0]()
     low, high = np.lib.array_utils.byte_bounds(array)
-    assert memory(Stranger(array)) == (((low, high - low),) if array.size else ())
+    assert memory(Producer(array)) == (((low, high - low),) if array.size else ())
 
 
-class OldNarrowStranger(OldStranger):
+class NarrowLegacyProducer(LegacyProducer):
     """A legacy producer of numbers that NumPy itself cannot name in DLPack."""
 
     def __dlpack__(self, stream=None):
@@ -241,9 +241,9 @@ class OldNarrowStranger(OldStranger):
 
 
 def test_a_legacy_capsule_of_a_narrow_dtype_is_locked_as_well():
-    """What may be immutable cannot be written through an array of ml_dtypes either."""
-    assert interop.spec(OldNarrowStranger(matrix())).traits == {"immutable"}
-    array = interop.convert(OldNarrowStranger(matrix()), to="numpy", forbid="alias_immutable")
+    """What may be immutable cannot be written through an array of an ml_dtypes dtype either."""
+    assert interop.spec(NarrowLegacyProducer(matrix())).traits == {"immutable"}
+    array = interop.convert(NarrowLegacyProducer(matrix()), to="numpy", forbid="alias_immutable")
     assert array.dtype.name == "bfloat16"
     assert not array.flags.writeable
     assert array.astype("float32").tolist() == matrix().tolist()

@@ -14,7 +14,9 @@ import pytest
 import interop
 from interop.errors import BadRequestError, RefusedError
 from interop.plugin import DTYPES
-from interop_plugins import numpy as plugin
+from interop_plugins.numpy.dense import as_bits, fill, from_bits
+from interop_plugins.numpy.describe import memory
+from interop_plugins.numpy.dtypes import NARROW_REALS, PLAIN, class_name
 
 #: Those of a single bit came with ml_dtypes 0.6.
 LATER = {name for name in ("int1", "uint1") if not hasattr(ml_dtypes, name)}
@@ -100,15 +102,15 @@ class Legacy:
         return self.source.__dlpack_device__()
 
 
-class Stranger(Legacy):
+class Versioned(Legacy):
     """A producer of the versioned kind of capsule."""
 
     def __dlpack__(self, **keywords):
         return self.source.__dlpack__(**keywords)
 
 
-class Owned(Stranger):
-    """A stranger of a type of its own, so that no shortcut is kept for it."""
+class Owned(Versioned):
+    """A producer of a type of its own, so that no fast path is kept for it."""
 
 
 # ------------------------------------------------------------------ describing
@@ -128,7 +130,7 @@ def test_described(name, layout):
 
 @pytest.mark.parametrize("name", SWAPPABLE)
 def test_described_byteswapped_and_unaligned(name):
-    """Foreign byte order and a crooked address are traits, and the dtype keeps its name."""
+    """Foreign byte order and an unaligned address are traits, and the dtype keeps its name."""
     a = numbers(name)
     swapped = a.astype(a.dtype.newbyteorder())
     assert interop.spec(swapped).traits == {"byteswapped"}
@@ -318,10 +320,10 @@ def test_dtypes_by_object(dtype, name):
 
 
 @pytest.mark.parametrize("kind", [np.floating, np.generic, str, list, dict, object])
-def test_classes_that_are_no_dtypes(kind):
+def test_classes_that_are_not_dtypes(kind):
     """A class that stands for no dtype, or for several, is refused."""
     with pytest.raises(TypeError, match="is not a dtype"):
-        plugin.class_name(kind)
+        class_name(kind)
 
 
 @pytest.mark.parametrize("shape", [(300, 520), (3, 200, 520), (520, 2, 300), (2, 70000)])
@@ -340,7 +342,7 @@ def test_large_copies_in_strips(dtype, shape):
 # ------------------------------------------------------------------ bits
 
 
-PACKABLE = sorted(plugin._PACKABLE)
+PACKABLE = sorted(NARROW_REALS)
 
 
 @pytest.mark.parametrize("name", PACKABLE)
@@ -348,10 +350,10 @@ def test_bits(name):
     """The bits of narrow reals are carried in their own memory, there and back."""
     a = numbers(name)[:, ::-2]
     carrier = f"uint{8 * a.itemsize}"
-    bits = plugin.as_bits(a, dtype=carrier)
+    bits = as_bits(a, dtype=carrier)
     assert bits.dtype == carrier
     assert (start(bits), bits.strides) == (start(a), a.strides)
-    back = plugin.from_bits(bits, dtype=name)
+    back = from_bits(bits, dtype=name)
     same(back, a)
     assert start(back) == start(a)
 
@@ -359,16 +361,16 @@ def test_bits(name):
 # ------------------------------------------------------------------ dlpack
 
 
-@pytest.mark.parametrize("kind", [Legacy, Stranger])
+@pytest.mark.parametrize("kind", [Legacy, Versioned])
 @pytest.mark.parametrize("layout", [n for n in LAYOUTS if n not in ("broadcast", "readonly")])
-@pytest.mark.parametrize("name", sorted(plugin._PLAIN_DTYPES))
-def test_from_strangers(name, layout, kind):
+@pytest.mark.parametrize("name", sorted(PLAIN))
+def test_from_producers(name, layout, kind):
     """A DLPack producer's memory is shared in every layout, writable if it is known to be."""
     a = LAYOUTS[layout][0](numbers(name))
-    for _ in range(2):  # the second time by the shortcut
+    for _ in range(2):  # the second time by the fast path
         result = interop.convert(kind(a), to="numpy", copy=False)
         same(result, a)
-        assert result.flags.writeable == (kind is Stranger)
+        assert result.flags.writeable == (kind is Versioned)
         if a.size:
             assert start(result) == start(a)
             assert [s for s, n in zip(result.strides, a.shape, strict=True) if n > 1] == [
@@ -376,34 +378,34 @@ def test_from_strangers(name, layout, kind):
             ]
 
 
-def test_read_only_strangers_stay_so():
+def test_read_only_memory_stays_so():
     """What a versioned capsule flags as read-only comes out read-only, and is shared."""
     a = readonly(np.arange(6.0))
     for value in (a, np.broadcast_to(a, (2, 6))):
-        result = interop.convert(Stranger(value), to="numpy", copy=False)
+        result = interop.convert(Versioned(value), to="numpy", copy=False)
         assert start(result) == start(a)
         assert not result.flags.writeable
 
 
-def test_a_shortcut_sees_a_change():
-    """A stranger of a type that went by the shortcut before is read-only if this one is."""
+def test_a_fast_path_sees_a_change():
+    """A read-only value of a type that took the fast path before becomes a read-only array."""
     a = np.arange(3.0)
-    assert interop.convert(Stranger(a), to="numpy").flags.writeable
-    assert not interop.convert(Stranger(readonly(a)), to="numpy").flags.writeable
-    assert interop.convert(Stranger(a.astype("int8")), to="numpy").dtype == "int8"
+    assert interop.convert(Versioned(a), to="numpy").flags.writeable
+    assert not interop.convert(Versioned(readonly(a)), to="numpy").flags.writeable
+    assert interop.convert(Versioned(a.astype("int8")), to="numpy").dtype == "int8"
 
 
-def test_unaligned_strangers():
+def test_unaligned_memory():
     """Elements that are not aligned are shared all the same: NumPy can read them."""
     a = unaligned(np.arange(6.0))
-    result = interop.convert(Stranger(a), to="numpy", copy=False)
+    result = interop.convert(Versioned(a), to="numpy", copy=False)
     same(result, a)
     assert start(result) == start(a)
 
 
-@pytest.mark.parametrize("kind", [Legacy, Stranger])
-def test_strangers_are_kept_alive(kind):
-    """An array over a stranger's memory keeps the memory's owner, and lets it go at its end."""
+@pytest.mark.parametrize("kind", [Legacy, Versioned])
+def test_producers_are_kept_alive(kind):
+    """An array over a producer's memory keeps the memory's owner alive, and no longer than itself."""
     a = np.arange(1000.0)
     owner = weakref.ref(a)
     result = interop.convert(kind(a), to="numpy")
@@ -417,7 +419,7 @@ def test_strangers_are_kept_alive(kind):
 
 
 class Bits:
-    """A stranger whose capsule calls 8- and 16-bit unsigned integers another dtype."""
+    """A producer whose capsule calls 8- and 16-bit unsigned integers another dtype."""
 
     def __init__(self, source, code):
         self.source = source
@@ -454,15 +456,15 @@ class Bits:
         ("float8_e8m0fnu", 14),
     ],
 )
-def test_narrow_strangers(name, code, layout):
-    """Narrow reals of a stranger, which NumPy's own DLPack refuses, are shared and kept alive."""
+def test_narrow_reals(name, code, layout):
+    """Narrow reals of a producer, which NumPy's own DLPack refuses, are shared and kept alive."""
     a = LAYOUTS[layout][0](numbers(name))
     bits = a.view(f"uint{8 * a.itemsize}")
     owner = weakref.ref(bits)
-    stranger = Bits(bits, code)
-    result = interop.convert(stranger, to="numpy", copy=False)
+    producer = Bits(bits, code)
+    result = interop.convert(producer, to="numpy", copy=False)
     expected, address = a.copy(), start(a)
-    del stranger, bits, a
+    del producer, bits, a
     gc.collect()
     assert owner() is not None
     same(result, expected)
@@ -478,15 +480,15 @@ def test_narrow_strangers(name, code, layout):
 
 
 def test_memory():
-    """The memory of an array is the extent of its elements, whichever way it is walked."""
+    """The memory of an array is the extent of its elements, whatever its strides."""
     a = np.arange(24.0).reshape(4, 6)
-    assert plugin.memory(a) == ((start(a), a.nbytes),)
-    assert plugin.memory(a[::-1, ::-1]) == plugin.memory(a)
-    assert plugin.memory(a[1:3, 2:4]) == ((start(a) + 64, 64),)
-    assert plugin.memory(a[:0]) == ()
-    assert plugin.memory(a[0, 0]) == ()
+    assert memory(a) == ((start(a), a.nbytes),)
+    assert memory(a[::-1, ::-1]) == memory(a)
+    assert memory(a[1:3, 2:4]) == ((start(a) + 64, 64),)
+    assert memory(a[:0]) == ()
+    assert memory(a[0, 0]) == ()
     masked = np.ma.array(a, mask=a > 2)
-    assert plugin.memory(masked) == ((start(a), a.nbytes), (start(masked.mask), 24))
+    assert memory(masked) == ((start(a), a.nbytes), (start(masked.mask), 24))
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "transposed", "sliced", "reversed"])
@@ -522,7 +524,7 @@ def test_out_read_only():
     with pytest.raises(BadRequestError, match=r"read-only.*give"):
         interop.convert(np.ones(3), out=out)
     with pytest.raises(BadRequestError, match=r"read-only.*give a writable"):
-        plugin.fill(out, np.ones(3))
+        fill(out, np.ones(3))
     assert out.tolist() == [0, 0, 0]
 
 
@@ -573,14 +575,14 @@ def test_longdouble_needs_a_dtype(name):
 def test_threads():
     """Casts in several threads at once neither warn nor disturb each other."""
     a = np.full(10000, np.nan)
-    seen = []
+    shapes = []
 
     def work():
-        seen.extend(interop.convert(a, to="numpy", dtype="int16").shape for _ in range(50))
+        shapes.extend(interop.convert(a, to="numpy", dtype="int16").shape for _ in range(50))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert seen == [(10000,)] * 200
+    assert shapes == [(10000,)] * 200

@@ -37,13 +37,13 @@ def nulled(dtype: str) -> pl.Series:
 
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_series_is_shared_both_ways(dtype):
-    """Numbers in one chunk are shared with NumPy, locked, and an array's memory with polars."""
+    """Numbers in one chunk are shared with NumPy, read-only, and an array's memory with polars."""
     array = numbers(dtype)
     series = interop.convert(array, to=pl.Series, copy=False)
     assert isinstance(series, pl.Series)
     assert series.to_list() == array.tolist()
     for part, offset in ((series, 0), (series[2:], 2)):
-        for _ in range(2):  # the second time, by the shortcut
+        for _ in range(2):  # the second time by the fast path
             result = interop.convert(part, to="numpy")
             assert start(result) == start(array) + offset * array.itemsize
             assert (result.dtype, result.flags.writeable) == (array.dtype, False)

@@ -1,4 +1,4 @@
-"""Strangers that show arrays by the older protocols: read right, checked, and shared if possible."""
+"""Foreign values that show arrays by the older protocols are read right, checked, and shared."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ import pytest
 import interop
 from interop.errors import HandOffError, RefusedError
 from interop.plugin import ADDRESSES
-from interop_plugins import protocols
+from interop_plugins.protocols import buffers, interfaces
 
 
 class Interface:
-    """A stranger whose ``__array_interface__`` is NumPy's own with some entries changed."""
+    """A foreign value whose ``__array_interface__`` is NumPy's own with some entries changed."""
 
     def __init__(self, source, **changes):
         self.source = source
-        said = {**source.__array_interface__, **changes}
-        self.said = {key: entry for key, entry in said.items() if entry is not LEFT_OUT}
+        entries = {**source.__array_interface__, **changes}
+        self.entries = {key: entry for key, entry in entries.items() if entry is not LEFT_OUT}
 
     @property
     def __array_interface__(self):
-        return self.said
+        return self.entries
 
 
 LEFT_OUT = object()
 
 
 class CudaInterface:
-    """A stranger with a ``__cuda_array_interface__``."""
+    """A foreign value with a ``__cuda_array_interface__``."""
 
     def __init__(self, **changes):
-        self.said = {
+        self.entries = {
             "shape": (2, 3),
             "typestr": "<f4",
             "data": (0x7F0000000000, False),
@@ -52,11 +52,11 @@ class CudaInterface:
 
     @property
     def __cuda_array_interface__(self):
-        return self.said
+        return self.entries
 
 
 class Answer:
-    """A stranger that has nothing but ``__array__``, of the signature before ``copy``."""
+    """A foreign value that has only ``__array__``, with the signature before ``copy``."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -68,7 +68,7 @@ class Answer:
 
 
 class Labelled(Answer):
-    """A stranger that also says what its array is."""
+    """A foreign value that also says what its array is."""
 
     def __init__(self, answer, dtype, shape):
         super().__init__(answer)
@@ -123,7 +123,7 @@ def check_view(result, source):
 @pytest.mark.parametrize("show", [Interface, memoryview])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts_are_described_and_shared(layout, show):
-    """Interfaces and buffers of every layout tell their traits and become views."""
+    """Interfaces and buffers of every layout show their traits and become views."""
     make, traits = LAYOUTS[layout]
     source = make()
     value = show(source)
@@ -144,7 +144,7 @@ def test_dtypes_are_named_and_kept(dtype, show):
 
 
 @pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]", "S3", "U2", "V4", object])
-def test_what_are_no_numbers_is_refused(dtype):
+def test_what_is_not_numbers_is_refused(dtype):
     """Dates, strings, raw bytes and objects are described but taken by nothing."""
     value = Interface(np.zeros(2, dtype))
     assert interop.spec(value).dtype == str(np.dtype(dtype))
@@ -211,12 +211,12 @@ def test_a_lying_interface_is_refused(lie):
         interop.convert(value, to="numpy")
 
 
-@pytest.mark.parametrize("said", [None, "shape", [("shape", (3,))]])
-def test_an_interface_that_is_no_dict_is_refused(said):
+@pytest.mark.parametrize("interface", [None, "shape", [("shape", (3,))]])
+def test_an_interface_that_is_not_a_dict_is_refused(interface):
     """Only a dict is an interface."""
     value = Interface(matrix())
-    value.said = said
-    with pytest.raises(HandOffError, match="no dict"):
+    value.entries = interface
+    with pytest.raises(HandOffError, match="not a dict"):
         interop.spec(value)
 
 
@@ -234,23 +234,23 @@ def test_an_interface_that_fails_is_refused():
 
 
 def test_numpy_sees_what_was_checked():
-    """An interface that says something else when asked again cannot slip past the checks."""
+    """An interface that changes when it is read again cannot slip past the checks."""
 
     class Fickle:
-        asked = 0
+        calls = 0
 
         @property
         def __array_interface__(self):
-            self.asked += 1
+            self.calls += 1
             fine = source.__array_interface__
-            return fine if self.asked <= 2 else {**fine, "data": (0, False)}
+            return fine if self.calls <= 2 else {**fine, "data": (0, False)}
 
     source = matrix()
     check_view(interop.convert(Fickle(), to="numpy"), source)
 
 
 def test_interface_keeps_its_owner_alive():
-    """The stranger lives as long as the view of its memory, and no longer."""
+    """The value lives as long as the view of its memory, and no longer."""
     value = Interface(matrix())
     owner = weakref.ref(value)
     result = interop.convert(value, to="numpy")
@@ -284,9 +284,9 @@ def test_interface_over_its_own_buffer():
             return {"version": 3, "shape": (2,), "typestr": "<i4", "data": None}
 
     value = Own(np.array([5, 6], "<i4").tobytes())
-    found = protocols.describe_array_interface(value)
-    assert (found.dtype, found.shape) == ("int32", (2,))
-    assert protocols.from_array_interface(value).tolist() == [5, 6]
+    spec = interfaces.describe_array_interface(value)
+    assert (spec.dtype, spec.shape) == ("int32", (2,))
+    assert interfaces.from_array_interface(value).tolist() == [5, 6]
 
 
 def test_numbers_of_numpy_are_numbers():
@@ -353,18 +353,18 @@ def test_other_buffers():
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="__buffer__ is of Python 3.12")
-def test_a_stranger_with_a_buffer():
+def test_a_foreign_value_with_a_buffer():
     """A class that writes __buffer__ in Python is a buffer."""
 
-    class Stranger:
+    class Foreign:
         def __buffer__(self, flags):
             return memoryview(source)
 
     source = matrix()
-    check_view(interop.convert(Stranger(), to="numpy"), source)
+    check_view(interop.convert(Foreign(), to="numpy"), source)
 
 
-def test_buffers_that_are_no_numbers_or_gone():
+def test_buffers_that_are_not_numbers_or_gone():
     """Characters are refused by the planner, a released buffer when it is described."""
     letters = memoryview(b"abc").cast("c")
     with pytest.raises(RefusedError):
@@ -376,18 +376,18 @@ def test_buffers_that_are_no_numbers_or_gone():
 
 
 def test_standard_formats_of_buffers():
-    """A format with a byte order has the sizes that the buffer says."""
-    assert protocols._format("<i", 4) == ("int32", sys.byteorder == "big")
-    assert protocols._format(">q", 8) == ("int64", sys.byteorder == "little")
-    assert protocols._format("!B", 1) == ("uint8", False)
-    assert protocols._format("Zf", 8) == ("complex64", False)
-    assert protocols._format("@e", 2) == ("float16", False)
-    assert protocols._format("bfloat16", 2)[0] not in interop.plugin.DTYPES
-    assert protocols._format("T{i:a:}", 4)[0] not in interop.plugin.DTYPES
+    """A format with a byte order has the size that the buffer gives."""
+    assert buffers._format("<i", 4) == ("int32", sys.byteorder == "big")
+    assert buffers._format(">q", 8) == ("int64", sys.byteorder == "little")
+    assert buffers._format("!B", 1) == ("uint8", False)
+    assert buffers._format("Zf", 8) == ("complex64", False)
+    assert buffers._format("@e", 2) == ("float16", False)
+    assert buffers._format("bfloat16", 2)[0] not in interop.plugin.DTYPES
+    assert buffers._format("T{i:a:}", 4)[0] not in interop.plugin.DTYPES
 
 
 def test_answer_of_the_old_signature():
-    """An __array__ that knows no copy= is asked once without a warning, and its array is given."""
+    """An __array__ without copy= is called once, without a warning, and its array is returned."""
     value = Labelled(matrix(), np.dtype("float64"), (2, 3))
     assert interop.spec(value)[:4] == ("array", "float64", "cpu", (2, 3))
     assert value.calls == 0
@@ -414,7 +414,7 @@ def test_without_a_label_the_array_is_asked_for(label):
 
 
 def test_an_answer_counts_as_a_copy():
-    """Whether __array__ copied is not known, so copy=False refuses and copy=True owns its memory."""
+    """Nobody knows whether __array__ copied: copy=False refuses, copy=True owns its memory."""
     source = matrix()
     with pytest.raises(RefusedError, match="copy"):
         interop.convert(Answer(source), to="numpy", copy=False)
@@ -461,7 +461,7 @@ def test_a_wrong_answer_is_declined(answer, label):
 
 
 @pytest.mark.parametrize("answer", [[1, 2], None, 3.0])
-def test_an_answer_that_is_no_array_is_refused(answer):
+def test_an_answer_that_is_not_an_array_is_refused(answer):
     """An answer of any type but ndarray raises HandOffError."""
     with pytest.raises(HandOffError, match="answers __array__ with an object of type"):
         interop.convert(Answer(answer), to="numpy")
@@ -508,41 +508,41 @@ def test_traits_of_cuda_interfaces(changes, traits):
     ("changes", "problem"),
     [
         ({"data": (0, False)}, "no memory can be"),
-        ({"shape": (-1, 3)}, "no tuple of lengths"),
+        ({"shape": (-1, 3)}, "not a tuple of lengths"),
         ({"version": 9}, "version=9"),
         ({"stream": 0}, "stream=0"),
         ({"data": None}, "not .address, readonly"),
-        ({"typestr": 4}, "no string"),
+        ({"typestr": 4}, "not a string"),
     ],
 )
 def test_a_lying_cuda_interface_is_refused(changes, problem):
-    """A CUDA array interface is checked like its older sister."""
+    """A CUDA array interface is checked like ``__array_interface__``."""
     with pytest.raises(HandOffError, match=problem):
         interop.spec(CudaInterface(**changes))
 
 
-def test_memory_is_told():
+def test_memory_is_described():
     """The address and extent of each protocol's memory are those NumPy knows."""
     source = matrix()[::-1, ::2]
     low, high = np.lib.array_utils.byte_bounds(source)
-    assert protocols.interface_memory(Interface(source)) == ((low, high - low),)
-    assert protocols.buffer_memory(memoryview(source)) == ((low, high - low),)
-    assert protocols.buffer_memory(b"") == ()
-    assert protocols.interface_memory(Interface(np.zeros(0))) == ()
-    assert protocols.cuda_memory(CudaInterface()) == ((0x7F0000000000, 24),)
+    assert interfaces.interface_memory(Interface(source)) == ((low, high - low),)
+    assert buffers.buffer_memory(memoryview(source)) == ((low, high - low),)
+    assert buffers.buffer_memory(b"") == ()
+    assert interfaces.interface_memory(Interface(np.zeros(0))) == ()
+    assert interfaces.cuda_memory(CudaInterface()) == ((0x7F0000000000, 24),)
 
 
 def test_lies_do_not_end_the_process():
-    """The worst lies, told in a process of their own, end in exceptions there."""
+    """The worst lies end in exceptions, and not in the end of the process."""
     script = """
         import numpy as np, interop
         class Liar:
-            def __init__(self, **said):
-                self.__dict__["said"] = said
+            def __init__(self, **entries):
+                self.__dict__["entries"] = entries
             @property
             def __array_interface__(self):
-                return {"version": 3, "typestr": "<f8", **self.said}
-        for said in (
+                return {"version": 3, "typestr": "<f8", **self.entries}
+        for entries in (
             dict(shape=(1000,), data=(0, False)),
             dict(shape=(1000,), data=(64, False)),
             dict(shape=(2**61,), data=(2**63, False)),
@@ -550,16 +550,16 @@ def test_lies_do_not_end_the_process():
             dict(shape=(3,), strides=(-(2**50),), data=(1 << 20, False)),
         ):
             try:
-                interop.convert(Liar(**said), to="numpy").sum()
+                interop.convert(Liar(**entries), to="numpy").sum()
             except BufferError:
                 continue
-            raise SystemExit(f"{said} was believed")
+            raise SystemExit(f"{entries} was believed")
     """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr

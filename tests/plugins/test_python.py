@@ -30,7 +30,7 @@ def dtype_of(name):
 
 def leaves(value):
     if isinstance(value, list):
-        return [leaf for each in value for leaf in leaves(each)]
+        return [leaf for element in value for leaf in leaves(element)]
     return [value]
 
 
@@ -197,8 +197,8 @@ def test_a_dtype_for_python():
     assert interop.convert(np.array([0.1]), to="python", dtype="float32") == [
         float(np.float32(0.1))
     ]
-    ones = np.ones(2, "longdouble")
-    assert interop.convert(ones, to="python", dtype="float64") == [1.0, 1.0]
+    array = np.ones(2, "longdouble")
+    assert interop.convert(array, to="python", dtype="float64") == [1.0, 1.0]
 
 
 def test_extended_precision_needs_a_dtype():

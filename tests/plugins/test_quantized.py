@@ -99,7 +99,7 @@ def test_torch_and_interop_agree_to_the_last_bit(
 def test_codes_are_shared_all_the_way_round(
     scheme: str, shape: tuple[int, ...], axis: int | None
 ) -> None:
-    """From torch to the neutral form, with either framework inside, and back: one memory."""
+    """torch and the neutral form, with components of either framework, share one memory both ways."""
     tensor = quantized(scheme, shape, axis)
     for name in ("numpy", "torch"):
         array = interop.convert(tensor, to=f"quantized.{name}", copy=False)
@@ -119,11 +119,11 @@ def test_codes_are_shared_all_the_way_round(
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_scale_and_zero_point_are_kept(axis: int | None) -> None:
     """Scale and zero point survive with all their digits."""
-    given = neutral("quint8", (5, 7), axis)
-    tensor = interop.convert(given, to="torch.quantized")
+    array = neutral("quint8", (5, 7), axis)
+    tensor = interop.convert(array, to="torch.quantized")
     back = interop.convert(tensor, to="quantized.numpy")
-    np.testing.assert_array_equal(back.scale, given.scale)
-    np.testing.assert_array_equal(back.zero_point, given.zero_point)
+    np.testing.assert_array_equal(back.scale, array.scale)
+    np.testing.assert_array_equal(back.zero_point, array.zero_point)
     assert back.scale.dtype == np.float64
     assert back.zero_point.dtype == np.int64
 
@@ -147,7 +147,7 @@ def test_zero_points_that_are_real_numbers(copy: bool | None) -> None:
 
 
 def test_blocks_have_a_scale_each() -> None:
-    """A scale per block is spread along its axis, the last block being shorter."""
+    """A scale per block applies along its axis; the last block may be shorter."""
     rng = np.random.default_rng(3)
     for shape, axis, block in (((6, 10), 1, 4), ((10, 6), 0, 3), ((500, 1030), 1, 32)):
         codes = rng.integers(-8, 8, shape).astype("int8")
@@ -172,15 +172,15 @@ def test_blocks_have_a_scale_each() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("wanted", [None, "float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("requested", [None, "float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
-def test_the_dtype_of_the_numbers(dtype: str, wanted: str | None, target: str) -> None:
-    """The result has the array's dtype, or the one asked for."""
+def test_the_dtype_of_the_numbers(dtype: str, requested: str | None, target: str) -> None:
+    """The result has the array's dtype, or the requested one."""
     array = QuantizedArray(
         np.array([[0, 4], [8, 255]], "uint8"), np.array(0.5, "float32"), np.array(4), dtype=dtype
     )
-    result = interop.convert(array, to=target, dtype=wanted)
-    assert str(result.dtype).removeprefix("torch.") == (wanted or dtype)
+    result = interop.convert(array, to=target, dtype=requested)
+    assert str(result.dtype).removeprefix("torch.") == (requested or dtype)
     numbers = np.array([[-2, 0], [2, 125.5]])
     assert (
         np.abs(
@@ -200,7 +200,7 @@ def test_without_a_zero_point() -> None:
 
 
 def test_narrow_codes_and_scales() -> None:
-    """ml_dtypes codes of 4 bits and scales of 8 are as good as any, but not torch's."""
+    """Codes of 4 bits and scales of 8 of ml_dtypes dequantize like any, but torch cannot hold them."""
     array = QuantizedArray(
         np.array([-8, 7, 3]).astype(ml_dtypes.int4),
         np.array([1, 2, 0.5]).astype(ml_dtypes.float8_e8m0fnu),
@@ -258,7 +258,7 @@ def test_dequantizing_needs_leave() -> None:
 
 
 @pytest.mark.parametrize(
-    ("array", "said"),
+    ("array", "reason"),
     [
         (QuantizedArray(np.zeros(3, "int16"), np.array(1.0)), "int16"),
         (QuantizedArray(np.zeros(3, "uint8"), np.array(1.0), np.array(-1)), "zero points"),
@@ -269,15 +269,15 @@ def test_dequantizing_needs_leave() -> None:
         ),
     ],
 )
-def test_what_torch_has_no_scheme_for(array: QuantizedArray, said: str) -> None:
-    """What torch cannot hold, or would end the process over, is refused with the reason."""
-    with pytest.raises(RefusedError, match=said):
+def test_what_torch_has_no_scheme_for(array: QuantizedArray, reason: str) -> None:
+    """What torch cannot hold, or what would make it end the process, is refused with the reason."""
+    with pytest.raises(RefusedError, match=reason):
         interop.convert(array, to="torch.quantized")
     assert interop.convert(array, to="numpy").shape == (3,)
 
 
 def test_torch_does_not_get_to_end_the_process(in_subprocess: Callable[..., str]) -> None:
-    """32-bit codes with real zero points, which torch dies of, are dequantized by interop."""
+    """32-bit codes with real zero points, which crash torch, are dequantized by interop."""
     program = """
         import warnings, torch, interop
         with warnings.catch_warnings():
@@ -308,7 +308,7 @@ def test_the_deprecation_is_quiet_from_the_start(in_subprocess: Callable[..., st
 
 
 def test_packed_codes_dequantize_only() -> None:
-    """Codes that torch packs two to a byte are numbers, but no array of codes."""
+    """Codes that torch packs two to a byte dequantize, but do not become an array of codes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tensor = torch.quantize_per_channel(
@@ -345,7 +345,7 @@ def test_scales_that_are_trained() -> None:
 
 
 def test_specs() -> None:
-    """The spec names the framework inside, the dtype of the codes, and all bytes."""
+    """The spec names the framework of the components, the dtype of the codes, and all bytes."""
     array = neutral("qint8", (5, 7), 1)
     spec = interop.spec(array)
     assert (spec.format, spec.dtype, spec.code_dtype) == ("quantized.numpy", "float32", "int8")
@@ -360,7 +360,7 @@ def test_specs() -> None:
 
 
 def test_the_source_is_left_alone() -> None:
-    """Codes, scale and zero point are as they were, whatever was made of them."""
+    """Codes, scale and zero point stay as they are, whatever is made of them."""
     array = neutral("qint8", (5, 7), 1)
     before = [part.copy() for part in (array.codes, array.scale, array.zero_point)]
     for target in ("numpy", "torch", "torch.quantized", "quantized.torch"):
@@ -395,12 +395,12 @@ def numpy_dtype(name: str) -> np.dtype:
 
 
 def onnx_codes(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return codes all over the range of their dtype, but for what is no number."""
+    """Return codes from all over the range of their dtype, except those that are not numbers."""
     dtype = numpy_dtype(kind)
     if kind.startswith("float"):
         bits = rng.integers(0, 16 if kind.startswith("float4") else 256, shape).astype("u1")
-        found = bits.view(dtype)
-        return np.where(np.isfinite(found.astype("f4")), found, dtype.type(1)).astype(dtype)
+        codes = bits.view(dtype)
+        return np.where(np.isfinite(codes.astype("f4")), codes, dtype.type(1)).astype(dtype)
     info = np.iinfo(kind) if dtype.isbuiltin == 1 else ml_dtypes.iinfo(dtype)
     return rng.integers(int(info.min), int(info.max) + 1, shape).astype(dtype)
 
@@ -415,7 +415,7 @@ def onnx_parts(
         reach = tuple(-(-n // block) if i == axis else n for i, n in enumerate(shape))
     codes = onnx_codes(rng, kind, shape)
     scales = np.asarray(rng.uniform(0.01, 0.5, reach)).astype(numpy_dtype(scale))
-    plain = kind.startswith("float") or kind == "int32"  # which ONNX gives no zero points
+    plain = kind.startswith("float") or kind == "int32"  # ONNX gives these no zero points
     return codes, scales, None if plain else np.asarray(onnx_codes(rng, kind, reach))
 
 
@@ -443,37 +443,37 @@ def packed_bytes(codes: np.ndarray) -> np.ndarray:
     """Return codes as ONNX's initializers hold them: the first in the lowest bits."""
     bits = {"2": 2, "4": 4, "f": 4}[codes.dtype.name[-1] if codes.dtype.name[-1] in "24" else "f"]
     raw = codes.reshape(-1).view("u1") & (2**bits - 1)
-    each = 8 // bits
-    raw = np.concatenate([raw, np.zeros(-len(raw) % each, "u1")]).reshape(-1, each)
-    return (raw << (bits * np.arange(each, dtype="u1"))).sum(1, dtype="u1")
+    per_byte = 8 // bits
+    raw = np.concatenate([raw, np.zeros(-len(raw) % per_byte, "u1")]).reshape(-1, per_byte)
+    return (raw << (bits * np.arange(per_byte, dtype="u1"))).sum(1, dtype="u1")
 
 
 @pytest.mark.parametrize("scale", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("kind", ONNX_CODES)
 def test_numbers_are_those_of_onnx(kind: str, scale: str) -> None:
-    """Codes of every dtype that ONNX has dequantize as its `DequantizeLinear` does, to the last bit."""
+    """Codes of every dtype of ONNX dequantize as its `DequantizeLinear` does, to the last bit."""
     for form in ONNX_FORMS:
         parts = onnx_parts(kind, scale, form)
         array = QuantizedArray(*parts, axis=form[1], block_size=form[2], dtype=scale)
         expected = onnx_numbers(parts, form)
         for to in ("numpy", "torch"):
-            found = interop.convert(interop.convert(array, to=to), to="numpy")
-            assert found.dtype == expected.dtype
-            assert found.tobytes() == expected.tobytes()
+            numbers = interop.convert(interop.convert(array, to=to), to="numpy")
+            assert numbers.dtype == expected.dtype
+            assert numbers.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("kind", ["int4", "uint4", "int2", "uint2", "float4_e2m1fn"])
 @pytest.mark.parametrize("framework", ["numpy", "torch"])
 def test_packed_codes_have_the_same_numbers(kind: str, framework: str) -> None:
-    """Codes and zero points that share bytes, of odd numbers too, dequantize and unpack right."""
+    """Codes and zero points that share bytes dequantize and unpack right, odd counts included."""
     for form in ONNX_FORMS:
         parts = codes, scale, zero = onnx_parts(kind, "float32", form)
         expected = onnx_numbers(parts, form)
-        here = torch.from_numpy if framework == "torch" else np.asarray
+        in_framework = torch.from_numpy if framework == "torch" else np.asarray
         array = QuantizedArray(
-            here(packed_bytes(codes)),
-            here(scale),
-            None if zero is None else here(packed_bytes(zero)),
+            in_framework(packed_bytes(codes)),
+            in_framework(scale),
+            None if zero is None else in_framework(packed_bytes(zero)),
             axis=form[1],
             block_size=form[2],
             packed=kind,
@@ -483,8 +483,8 @@ def test_packed_codes_have_the_same_numbers(kind: str, framework: str) -> None:
         assert "packed" in spec.traits
         assert (spec.shape, spec.code_dtype) == (form[0], "uint8")
         for to in ("numpy", "torch"):
-            found = interop.convert(interop.convert(array, to=to), to="numpy")
-            assert found.tobytes() == expected.tobytes()
+            numbers = interop.convert(interop.convert(array, to=to), to="numpy")
+            assert numbers.tobytes() == expected.tobytes()
         for to in ("quantized.numpy", "quantized.torch"):
             unpacked = interop.convert(array, to=to)
             assert unpacked.packed is None
@@ -497,7 +497,7 @@ def test_packed_codes_have_the_same_numbers(kind: str, framework: str) -> None:
 
 
 def test_packed_bytes_are_read_in_order() -> None:
-    """The byte 0xe1 holds 1 and then -2, and the last one may be half full."""
+    """The byte 0xe1 holds 1 and then -2, and the last byte may be half full."""
     raw = bytes.fromhex("e18307")
     codes = np.frombuffer(raw, "u1")  # read-only, as an initializer's are
     array = QuantizedArray(codes, np.array(1.0), packed="int4", shape=(5,))
@@ -510,7 +510,7 @@ def test_packed_bytes_are_read_in_order() -> None:
 
 
 def test_unpacking_is_a_copy_that_keeps_the_scale() -> None:
-    """`copy=False` refuses it, `copy=True` owns the scale too, and torch's tensors get codes."""
+    """`copy=False` refuses it, `copy=True` owns the scale as well, and torch gets plain codes."""
     scale = np.array([0.5, 2])
     array = QuantizedArray(
         np.array([0x21, 0x43], "u1"), scale, axis=0, packed="uint4", shape=(2, 2)
@@ -531,34 +531,42 @@ def test_unpacking_is_a_copy_that_keeps_the_scale() -> None:
 @pytest.mark.parametrize("framework", ["numpy", "torch"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
 def test_a_bias_is_added(framework: str, dtype: str) -> None:
-    """What a code of zero stands for may be given in real numbers."""
+    """A bias gives the real number that a code of zero stands for."""
     rng = np.random.default_rng(2)
     codes = rng.integers(-8, 8, (6, 10)).astype("int8")
     scale, bias = (rng.uniform(0.1, 1, (6, 3)).astype("f4") for _ in range(2))
-    here = torch.from_numpy if framework == "torch" else np.asarray
+    in_framework = torch.from_numpy if framework == "torch" else np.asarray
     array = QuantizedArray(
-        here(codes), here(scale), axis=1, block_size=4, bias=here(bias), dtype=dtype
+        in_framework(codes),
+        in_framework(scale),
+        axis=1,
+        block_size=4,
+        bias=in_framework(bias),
+        dtype=dtype,
     )
     wide, high = (part.repeat(4, 1)[:, :10] for part in (scale, bias))
     kind = "f8" if dtype == "float64" else "f4"
     expected = (codes.astype(kind) * wide + high.astype(kind)).astype(numpy_dtype(dtype))
     for to in ("numpy", "torch"):
-        found = interop.convert(interop.convert(array, to=to), to="numpy")
-        assert found.dtype == expected.dtype
-        assert found.tobytes() == expected.tobytes()
+        numbers = interop.convert(interop.convert(array, to=to), to="numpy")
+        assert numbers.dtype == expected.dtype
+        assert numbers.tobytes() == expected.tobytes()
     other = "numpy" if framework == "torch" else "torch"
     moved = interop.convert(array, to=f"quantized.{other}", copy=False)
     assert address(moved.bias) == address(array.bias)
     with pytest.raises(RefusedError, match="biased"):
         interop.convert(array, to="torch.quantized")
-    one = QuantizedArray(
-        here(codes), here(np.array(0.5)), here(np.array(3)), bias=here(np.array(2.0))
+    per_tensor = QuantizedArray(
+        in_framework(codes),
+        in_framework(np.array(0.5)),
+        in_framework(np.array(3)),
+        bias=in_framework(np.array(2.0)),
     )
-    np.testing.assert_array_equal(interop.convert(one, to="numpy"), (codes - 3) * 0.5 + 2)
+    np.testing.assert_array_equal(interop.convert(per_tensor, to="numpy"), (codes - 3) * 0.5 + 2)
 
 
 def test_scales_that_one_framework_lacks_are_widened() -> None:
-    """bfloat16 scales and 4-bit zero points get to the other framework as what both have."""
+    """bfloat16 scales and 4-bit zero points are handed over in dtypes that both frameworks have."""
     codes = np.array([[1, 2], [3, 4]], "int8")
     array = QuantizedArray(
         codes, np.array([0.5, 2]).astype(ml_dtypes.bfloat16), np.array([1, -1]).astype(ml_dtypes.int4),
@@ -572,8 +580,8 @@ def test_scales_that_one_framework_lacks_are_widened() -> None:
         to="quantized.numpy",
     )
     assert back.scale.tolist() == [0.5, 2]
-    for one in (array, moved, back):
-        assert interop.convert(one, to="numpy").tolist() == [[0, 0.5], [8, 10]]
+    for quantized in (array, moved, back):
+        assert interop.convert(quantized, to="numpy").tolist() == [[0, 0.5], [8, 10]]
 
 
 def test_zero_points_of_a_narrower_dtype_than_the_codes() -> None:
@@ -585,16 +593,16 @@ def test_zero_points_of_a_narrower_dtype_than_the_codes() -> None:
 
 
 def test_another_dtype_is_a_cast_of_the_numbers() -> None:
-    """The numbers are of the array's dtype, whichever step makes the dtype that is asked for."""
+    """The numbers are rounded to the array's dtype before any step casts them to another."""
     array = QuantizedArray(np.array([3], "int8"), np.array(0.1, "f4"), dtype="bfloat16")
     rounded = np.float32(0.1 * 3).astype(ml_dtypes.bfloat16)
     for to in ("numpy", "torch"):
-        found = interop.convert(array, to=to, dtype="float32")
-        assert np.asarray(found).tolist() == [np.float32(rounded)]
+        numbers = interop.convert(array, to=to, dtype="float32")
+        assert np.asarray(numbers).tolist() == [np.float32(rounded)]
 
 
 def test_no_detour_through_another_framework() -> None:
-    """A format that a value cannot become is not looked for by way of a third framework's."""
+    """A format that a value cannot become is not reached through a third framework either."""
     array = QuantizedArray(np.zeros((4, 4), "int8"), np.ones((4, 2), "f4"), axis=1, block_size=2)
     with pytest.raises(RefusedError, match="per block") as refused:
         interop.convert(array, to="torch.quantized")

@@ -13,6 +13,9 @@ import interop
 from interop.errors import RefusedError
 from interop.plugin import DTYPES, Parts
 from interop_plugins import scipy as plugin
+from interop_plugins.scipy import components as by_components
+from interop_plugins.scipy import dense as dense_steps
+from interop_plugins.scipy.describe import memory
 
 LAYOUTS = ("coo", "csr", "csc", "bsr", "dia", "lil", "dok")
 BY_COMPONENTS = ("coo", "csr", "csc", "bsr")
@@ -37,7 +40,7 @@ def state(value):
         return [list(map(list, value.rows)), list(map(list, value.data))]
     if value.format == "dok":
         return list(value.items())
-    return [(id(each), each.tolist()) for each in components(value)]
+    return [(id(array), array.tolist()) for array in components(value)]
 
 
 def sample(layout, dtype="float64", index="int32", *, canonical=True):
@@ -63,8 +66,8 @@ def _compressed(layout, value, index):
     order = np.argsort(major, kind="stable")
     length = SHAPE[0] if layout == "csr" else SHAPE[1]
     pointers = np.searchsorted(major[order], np.arange(length + 1)).astype(index)
-    given = (value.data[order], minor[order].copy(), pointers)
-    return getattr(sp, f"{layout}_array")(given, shape=SHAPE)
+    arrays = (value.data[order], minor[order].copy(), pointers)
+    return getattr(sp, f"{layout}_array")(arrays, shape=SHAPE)
 
 
 def _blocks(dtype, index, canonical):
@@ -105,7 +108,7 @@ def test_described(name, layout):
         assert spec.traits == set()
         if layout in BY_COMPONENTS:
             assert spec.index_dtype == index
-            assert spec.nbytes == sum(each.nbytes for each in components(value))
+            assert spec.nbytes == sum(array.nbytes for array in components(value))
 
 
 @pytest.mark.parametrize("layout", BY_COMPONENTS)
@@ -144,8 +147,8 @@ def test_between_layouts(source, target, index, canonical):
     """Every layout becomes every other, the same array, and the source stays as it was."""
     for dtype in ("float64", "bool", "complex64"):
         value = sample(source, dtype, index, canonical=canonical)
-        for each in components(value):
-            each.flags.writeable = False
+        for array in components(value):
+            array.flags.writeable = False
         before, dense = state(value), value.toarray()
         with interop.trace() as receipts:
             result = interop.convert(value, to=f"scipy.{target}")
@@ -201,8 +204,8 @@ def test_csr_to_coo_shares_what_it_can():
     assert result.has_canonical_format
 
 
-def test_dok_is_not_believed_to_be_sorted():
-    """The order of a dictionary is no order of coordinates, though SciPy says so."""
+def test_dok_is_not_taken_for_sorted():
+    """The order of a dictionary is not that of coordinates, although SciPy says so."""
     value = sp.dok_array((3, 3))
     value[2, 0], value[0, 1], value[1, 1] = 1.0, 2.0, 3.0
     coo = interop.convert(value, to="scipy.coo")
@@ -267,7 +270,7 @@ def test_mixed_index_dtypes(layout):
     before = state(value)
     for _ in range(2):
         result = interop.convert(value, to=f"scipy.{layout}")
-        assert {str(each.dtype) for each in components(result)[1:]} == {"int64"}
+        assert {str(array.dtype) for array in components(result)[1:]} == {"int64"}
         assert start(result.data) == start(value.data)
     assert (result.toarray() == value.toarray()).all()
     assert state(value) == before
@@ -289,13 +292,17 @@ def test_more_room_than_elements():
 
 
 def test_parts():
-    """A value taken apart and assembled is the same value over the same arrays."""
+    """A value that is unpacked and packed again is the same value over the same arrays."""
     for layout, index, canonical in product(BY_COMPONENTS, ("int32", "int64"), (True, False)):
         value = sample(layout, index=index, canonical=canonical)
-        whole = layout == "coo"
-        parts = (plugin.unpack_coo if whole else plugin.unpack_compressed)(value)
+        is_coo = layout == "coo"
+        parts = (by_components.unpack_coo if is_coo else by_components.unpack_compressed)(value)
         assert parts.facts == {"canonical": canonical}
-        result = plugin.pack_coo(parts) if whole else plugin.pack_compressed(layout, parts)
+        result = (
+            by_components.pack_coo(parts)
+            if is_coo
+            else by_components.pack_compressed(layout, parts)
+        )
         assert type(result) is type(value)
         assert result.has_canonical_format is canonical
         for a, b in zip(components(value), components(result), strict=True):
@@ -307,8 +314,8 @@ def test_parts():
 
 def test_one_axis():
     """Coo and csr arrays of one axis convert, and SciPy's sorting does not reach the source."""
-    given = np.array([1.0, 2.0, 3.0]), (np.array([3, 1, 3], "int32"),)
-    value = sp.coo_array(given, shape=(5,))
+    arrays = np.array([1.0, 2.0, 3.0]), (np.array([3, 1, 3], "int32"),)
+    value = sp.coo_array(arrays, shape=(5,))
     before = state(value)
     assert interop.convert(value, to="numpy").tolist() == [0, 2, 0, 4, 0]
     csr = interop.convert(value, to="scipy.csr")
@@ -395,7 +402,7 @@ def test_from_dense(name, layout):
 @pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
 def test_from_dense_in_pieces(layout, monkeypatch):
     """Searched piece by piece and by several threads, a large array has the same elements."""
-    monkeypatch.setattr(plugin, "_PIECE", 700)
+    monkeypatch.setattr(dense_steps, "_PIECE", 700)
     dense = np.arange(3000 * 1000.0).reshape(3000, 1000)
     dense[dense % 97 != 5] = 0
     dense[:40] = 0
@@ -467,10 +474,10 @@ def test_memory():
     """The memory of a sparse array is that of its component arrays."""
     for layout in (*BY_COMPONENTS, "dia"):
         value = sample(layout)
-        assert plugin.memory(value) == tuple((start(a), a.nbytes) for a in components(value))
-        for address, nbytes in plugin.memory(value):
+        assert memory(value) == tuple((start(a), a.nbytes) for a in components(value))
+        for address, nbytes in memory(value):
             assert len(ctypes.string_at(address, nbytes)) == nbytes
-    assert plugin.memory(sample("lil")) == plugin.memory(sample("dok")) == ()
+    assert memory(sample("lil")) == memory(sample("dok")) == ()
 
 
 def test_too_large_to_be_dense():
@@ -487,32 +494,36 @@ def test_too_large_to_be_dense():
     ids=["begin late", "lead beyond the end", "too few", "more indices than values"],
 )
 def test_what_scipys_constructor_refuses_is_refused(layout, pointers, stored):
-    """Arrays that do not belong together are not made a matrix, although none is looked through."""
+    """Arrays that do not fit together are refused, although their elements are not checked."""
     arrays = {
         "values": np.ones(stored),
         "indices": np.zeros(3, "int32"),
         "pointers": np.array(pointers, "int32"),
     }
     with pytest.raises(ValueError, match=r"index pointer|indices|data"):
-        plugin.pack_compressed(layout, Parts((3, 3), arrays))
+        by_components.pack_compressed(layout, Parts((3, 3), arrays))
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 def test_arrays_made_from_their_state_are_like_constructed_ones(layout):
-    """What is assembled without the constructor has the same state as what it makes."""
-    made = sp.random_array((4, 5), density=0.5, format=layout, rng=0)
-    made.has_canonical_format = True
-    arrays = {"values": made.data, "indices": made.indices, "pointers": made.indptr}
-    parts = Parts(made.shape, arrays, {"canonical": True})
-    assembled = plugin.pack_compressed(layout, parts)
-    assert type(assembled) is type(made)
-    assert vars(assembled).keys() == vars(made).keys()
-    assert all(vars(assembled)[name] is value for name, value in vars(made).items())
-    assert (assembled @ np.ones(5) == made @ np.ones(5)).all()
+    """What is packed without the constructor has the same state as what the constructor makes."""
+    constructed = sp.random_array((4, 5), density=0.5, format=layout, rng=0)
+    constructed.has_canonical_format = True
+    arrays = {
+        "values": constructed.data,
+        "indices": constructed.indices,
+        "pointers": constructed.indptr,
+    }
+    parts = Parts(constructed.shape, arrays, {"canonical": True})
+    packed = by_components.pack_compressed(layout, parts)
+    assert type(packed) is type(constructed)
+    assert vars(packed).keys() == vars(constructed).keys()
+    assert all(vars(packed)[name] is value for name, value in vars(constructed).items())
+    assert (packed @ np.ones(5) == constructed @ np.ones(5)).all()
 
 
 def test_a_number_has_no_coordinates() -> None:
-    """What has no axes is refused by SciPy's layouts in words of interop's own."""
+    """A value without axes is refused by SciPy's layouts in words of interop's own."""
     torch = pytest.importorskip("torch")
     number = torch.tensor(2.0).to_sparse()
     with pytest.raises(interop.errors.RefusedError, match="1 to 64 axes"):

@@ -12,7 +12,8 @@ import torch
 
 import interop
 from interop.errors import HandOffError, RefusedError
-from interop_plugins import sparse as plugin
+from interop_plugins.sparse import canonical
+from interop_plugins.sparse.describe import memory
 
 DENSE = np.array([[0, 1, 0, 4], [2, 0, 0, 0], [0, 3, 5, 0]])
 FORMATS = ("coo", "gcxs.csr", "gcxs.csc", "dok")
@@ -49,9 +50,9 @@ def components(value):
         names = ("crow_indices", "col_indices") if rows else ("ccol_indices", "row_indices")
         return [value.values().numpy(), *(getattr(value, name)().numpy() for name in names)]
     names = ("data", "coords", "indices", "indptr")
-    found = [getattr(value, name) for name in names if hasattr(value, name)]
-    found = [each for one in found for each in (one if isinstance(one, tuple) else (one,))]
-    return [each for each in found if isinstance(each, np.ndarray)]
+    parts = [getattr(value, name) for name in names if hasattr(value, name)]
+    arrays = [a for part in parts for a in (part if isinstance(part, tuple) else (part,))]
+    return [a for a in arrays if isinstance(a, np.ndarray)]
 
 
 def numbers(value):
@@ -67,7 +68,7 @@ def state(value):
     """Return all that must not change."""
     if isinstance(value, sparse.DOK):
         return list(value.data.items())
-    return [(start(each), each.strides, each.tolist()) for each in components(value)]
+    return [(start(array), array.strides, array.tolist()) for array in components(value)]
 
 
 def start(array):
@@ -104,31 +105,31 @@ def test_described_memory():
     locked = data.copy()
     locked.flags.writeable = False
     wide = np.repeat(coords, 2, axis=1)[:, ::2]
-    for given, traits in (
+    for arrays, traits in (
         ((coords, locked), {"readonly"}),
         ((wide, data), {"noncontiguous"}),
         ((coords, data[::-1]), {"noncontiguous", "negative_strides"}),
         ((coords, np.broadcast_to(1.0, 2)), {"noncontiguous", "broadcast", "readonly"}),
         ((coords, data.astype(">f8")), {"byteswapped"}),
     ):
-        value = sparse.COO(*given, (2, 2), has_duplicates=False, sorted=True)
+        value = sparse.COO(*arrays, (2, 2), has_duplicates=False, sorted=True)
         assert interop.spec(value).traits == traits
         assert (interop.convert(value, to="numpy") == [[0, 1], [1, 0]]).all()
 
 
-def test_order_is_found_out_once_for_a_value():
-    """Coordinates are looked through once, again when there are others, and then forgotten."""
+def test_order_is_checked_once_for_a_value():
+    """Coordinates are checked once, and again when they are replaced; the value is not kept alive."""
     value = make("coo")
-    before = len(plugin._looked_through)
+    before = len(canonical._inspected)
     assert interop.spec(value).traits == set()
-    assert len(plugin._looked_through) == before + 1
-    value.coords[0, 0] = 2  # not sorted any more, and nobody could know
+    assert len(canonical._inspected) == before + 1
+    value.coords[0, 0] = 2  # no longer sorted, which nobody can notice
     assert interop.spec(value).traits == set()
     value.coords = value.coords.copy()
     assert interop.spec(value).traits == {"uncoalesced"}
     del value
     gc.collect()
-    assert len(plugin._looked_through) == before
+    assert len(canonical._inspected) == before
 
 
 # ------------------------------------------------------------------ to and from others
@@ -148,7 +149,7 @@ PAIRS = [(a, b) for a in SOURCES for b in TARGETS if "sparse" in {a[:6], b[:6]}]
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_every_pair(source, target):
-    """Each arrives with its numbers and dtype, shared as planned, and the source stays as it was."""
+    """Each result has the numbers and the dtype, shared as planned; the source stays as it was."""
     for dtype in ("float64", "bool", "complex64"):
         dense = DENSE.astype(dtype)
         library, _, layout = source.partition(".")
@@ -171,7 +172,7 @@ def test_every_pair(source, target):
 @pytest.mark.parametrize("index", ["int32", "int64"])
 @pytest.mark.parametrize(("mine", "other"), [("gcxs.csr", "csr"), ("gcxs.csc", "csc")])
 def test_two_axes_share_all_three_arrays(mine, other, index):
-    """GCXS of two axes and SciPy's and torch's compressed arrays are one and the same memory."""
+    """GCXS arrays of two axes share their memory with SciPy's and torch's compressed arrays."""
     theirs = foreign(f"scipy.{other}", DENSE.astype("float32"))
     theirs.indices, theirs.indptr = theirs.indices.astype(index), theirs.indptr.astype(index)
     value = interop.convert(theirs, to=f"sparse.{mine}", copy=False)
@@ -187,7 +188,7 @@ def test_two_axes_share_all_three_arrays(mine, other, index):
 
 
 def test_coordinates_in_one_array_are_shared_with_torch():
-    """A coalesced COO tensor and a COO array of 64-bit coordinates are one and the same memory."""
+    """A coalesced COO tensor and a COO array of 64-bit coordinates share their memory."""
     tensor = torch.from_numpy(DENSE.astype("float64")).to_sparse().coalesce()
     value = interop.convert(tensor, to="sparse.coo", copy=False)
     assert [start(a) for a in components(value)] == [
@@ -203,9 +204,9 @@ def test_coordinates_in_one_array_are_shared_with_torch():
 
 @pytest.mark.parametrize("index", ["int8", "uint16", "int32", "uint64"])
 def test_narrow_coordinates_are_widened_for_torch(index):
-    """torch gets coordinates of 64 bits, copied, and shares the values all the same."""
-    made = make("coo", DENSE.astype("float64"))
-    value = sparse.COO(made.coords.astype(index), made.data, made.shape)
+    """torch gets a copy of the coordinates in 64 bits, and shares the values all the same."""
+    narrow = make("coo", DENSE.astype("float64"))
+    value = sparse.COO(narrow.coords.astype(index), narrow.data, narrow.shape)
     result = interop.convert(value, to="torch.sparse_coo")
     assert result._indices().dtype == torch.int64
     assert result._values().data_ptr() == start(value.data)
@@ -356,8 +357,8 @@ def test_fill_values_are_cast():
 
 def lying(coords, data, shape=(3, 4)):
     """Return a COO array that the library believes to be sorted and without duplicates."""
-    given = np.array(coords), np.array(data, "float64")
-    return sparse.COO(*given, shape, has_duplicates=False, sorted=True)
+    arrays = np.array(coords), np.array(data, "float64")
+    return sparse.COO(*arrays, shape, has_duplicates=False, sorted=True)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -376,8 +377,8 @@ def test_coordinates_that_are_not_as_promised(target):
 @pytest.mark.parametrize("target", TARGETS)
 def test_rows_that_are_not_sorted(target, axes):
     """Rows of a GCXS array out of order or with duplicates are sorted and summed."""
-    given = np.array([1.0, 2, 3, 4, 5]), np.array([2, 0, 1, 1, 0]), np.array([0, 2, 4, 5])
-    value = sparse.GCXS(given, (3, 3), axes)
+    arrays = np.array([1.0, 2, 3, 4, 5]), np.array([2, 0, 1, 1, 0]), np.array([0, 2, 4, 5])
+    value = sparse.GCXS(arrays, (3, 3), axes)
     before = state(value)
     expected = np.array([[2, 0, 1], [0, 7, 0], [5, 0, 0]])
     expected = expected.T if axes == (1,) else expected
@@ -390,9 +391,9 @@ def test_rows_that_are_not_sorted(target, axes):
 
 def test_what_others_hand_over_is_sorted_first():
     """SciPy's unsorted rows, and torch's uncoalesced tensors, become sorted arrays; not in place."""
-    given = np.array([1.0, 2, 3]), np.array([2, 0, 0]), np.array([0, 3, 3])
+    arrays = np.array([1.0, 2, 3]), np.array([2, 0, 0]), np.array([0, 3, 3])
     for value in (
-        sp.csr_array(given, shape=(2, 3)),
+        sp.csr_array(arrays, shape=(2, 3)),
         torch.sparse_coo_tensor(
             [[0, 0, 0], [2, 0, 0]], [1.0, 2.0, 3.0], (2, 3), check_invariants=False
         ),
@@ -402,7 +403,7 @@ def test_what_others_hand_over_is_sorted_first():
             assert (numbers(result) == [[5, 0, 1], [0, 0, 0]]).all()
             # torch's coalesced coordinates are part of a larger block
             assert interop.spec(result).traits <= {"noncontiguous"}
-    assert given[1].tolist() == [2, 0, 0]
+    assert arrays[1].tolist() == [2, 0, 0]
 
 
 def test_coordinates_outside_of_the_shape(in_subprocess):
@@ -430,16 +431,16 @@ def test_coordinates_outside_of_the_shape(in_subprocess):
 
 def test_pointers_that_do_not_start_at_zero():
     """Pointers that leave elements out at the front are refused, with the reason."""
-    given = np.array([1.0, 2, 3]), np.array([0, 1, 2]), np.array([1, 2, 3])
-    value = sparse.GCXS(given, (2, 3), (0,))
+    arrays = np.array([1.0, 2, 3]), np.array([0, 1, 2]), np.array([1, 2, 3])
+    value = sparse.GCXS(arrays, (2, 3), (0,))
     with pytest.raises(RefusedError, match="start at 1"):
         interop.convert(value, to="scipy.csr")
 
 
 def test_room_behind_the_elements_is_left_out():
     """Elements behind the last pointer are not part of the array."""
-    given = np.array([1.0, 2, 9]), np.array([0, 1, 0]), np.array([0, 1, 2])
-    value = sparse.GCXS(given, (2, 3), (0,))
+    arrays = np.array([1.0, 2, 9]), np.array([0, 1, 0]), np.array([0, 1, 2])
+    value = sparse.GCXS(arrays, (2, 3), (0,))
     for target in ("scipy.csr", "numpy", "torch.sparse_csr", "sparse.coo"):
         assert (numbers(interop.convert(value, to=target)) == [[1, 0, 0], [0, 2, 0]]).all()
 
@@ -481,7 +482,7 @@ def test_too_large_to_be_dense():
     assert interop.convert(interop.convert(value, to="sparse.dok"), to="sparse.coo").nnz == 2
     with pytest.raises(MemoryError, match="sparse format"):
         interop.convert(value, to="numpy")
-    lies = lying(places[:, ::-1], [2, 1], (2**42,) * 3)  # one number for each place would overflow
+    lies = lying(places[:, ::-1], [2, 1], (2**42,) * 3)  # a flat index would overflow
     assert (interop.convert(lies, to="sparse.coo").coords == places).all()
 
 
@@ -489,5 +490,5 @@ def test_memory():
     """The memory of a sparse array is that of its component arrays."""
     for layout in FORMATS[:3]:
         value = make(layout)
-        assert plugin.memory(value) == tuple((start(a), a.nbytes) for a in components(value))
-    assert plugin.memory(make("dok")) == ()
+        assert memory(value) == tuple((start(a), a.nbytes) for a in components(value))
+    assert memory(make("dok")) == ()

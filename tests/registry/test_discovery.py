@@ -11,121 +11,143 @@ from typing import Any
 import pytest
 
 import interop
+from interop._registry import discovery
 from interop._registry.registry import Registry
-from interop._registry.registry import discovery as _plugins
-from interop.plugin import Conversion, Format, hookimpl
+from interop.plugin import Conversion, Format, NoTrace, hookimpl
+
+#: What stands in a module.
+Attributes = dict[str, Any]
 
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Pretend that some modules, made of given attributes, are installed as plugins."""
 
-    def install(**modules: dict[str, Any]) -> None:
+    def install(**modules: Attributes) -> None:
         entries = []
         for name, attributes in modules.items():
             module = ModuleType(f"fake_{name}")
             vars(module).update(attributes)
             monkeypatch.setitem(sys.modules, module.__name__, module)
             entries.append(EntryPoint(name, module.__name__, "interop"))
-        monkeypatch.setattr(_plugins, "entry_points", lambda group: entries)
+        monkeypatch.setattr(discovery, "entry_points", lambda group: entries)
 
     return install
 
 
-def _formats(*names: str) -> dict[str, Any]:
+def _declaring(*declarations: Any) -> Attributes:
     @hookimpl
-    def interop_formats() -> list[Format]:
-        return [Format(name) for name in names]
+    def interop_declarations() -> list[Any]:
+        return list(declarations)
 
-    return {"interop_formats": interop_formats}
+    return {"interop_declarations": interop_declarations}
+
+
+def _formats(*names: str) -> Attributes:
+    return _declaring(*map(Format, names))
 
 
 def test_a_good_plugin_is_loaded_and_counted(installed: Callable[..., None]) -> None:
-    """What it declares is registered, and its state says so."""
-    installed(good=_formats("x", "y"))
+    """What it declares, in whatever order, is registered and counted in its state."""
+    conversion = Conversion("x", "y", print)
+    installed(good=_declaring(conversion, Format("x"), NoTrace(lambda function: None), Format("y")))
     registry = Registry()
-    (found,) = _plugins.load(registry)
-    assert (found.state, found.formats, found.conversions) == ("loaded", 2, 0)
+    (plugin,) = discovery.load(registry)
+    assert (plugin.state, plugin.formats, plugin.conversions) == ("loaded", 2, 1)
     assert set(registry.formats) == {"x", "y"}
     assert registry.provenance["x"].plugin == "good"
 
 
-def _raising() -> Any:
+def test_a_hook_may_be_a_generator(installed: Callable[..., None]) -> None:
+    """Any iterable of declarations will do."""
+
     @hookimpl
-    def interop_formats() -> list[Format]:
+    def interop_declarations() -> Any:
+        yield Format("x")
+        yield Format("y")
+
+    installed(good={"interop_declarations": interop_declarations})
+    registry = Registry()
+    assert discovery.load(registry)[0].state == "loaded"
+    assert set(registry.formats) == {"x", "y"}
+
+
+def _raising() -> Attributes:
+    @hookimpl
+    def interop_declarations() -> list[Format]:
         raise ZeroDivisionError("oops")
 
-    return {"interop_formats": interop_formats}
+    return {"interop_declarations": interop_declarations}
 
 
-def _malformed() -> Any:
+def _malformed() -> Attributes:
+    return _declaring(Conversion("a", "b", print, effects=frozenset({"explode"})))
+
+
+def _misspelt() -> Attributes:
     @hookimpl
-    def interop_conversions() -> list[Any]:
-        return [Conversion("a", "b", print, effects=frozenset({"explode"}))]
-
-    return {"interop_conversions": interop_conversions}
-
-
-def _misspelt() -> Any:
-    @hookimpl
-    def interop_fromats() -> list[Format]:
+    def interop_declaration() -> list[Format]:
         return []
 
-    return {"interop_fromats": interop_fromats}
+    return {"interop_declaration": interop_declaration}
+
+
+def _returning_none() -> Attributes:
+    @hookimpl
+    def interop_declarations() -> None:
+        return None
+
+    return {"interop_declarations": interop_declarations}
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "reason"),
     [
         (_raising(), "ZeroDivisionError: oops"),
         (_malformed(), "effect 'explode'"),
-        (_misspelt(), "interop_fromats"),
+        (_misspelt(), "interop_declaration'"),
+        (_returning_none(), "its hook returned None; return a list of declarations"),
+        (_declaring("nonsense"), "'nonsense', which is not a declaration"),
+        (_declaring(NoTrace(lambda: None)), "TypeError"),
         ({"INTEROP_API": 99}, "version 99"),
     ],
 )
 def test_a_broken_plugin_is_reported_and_disables_only_itself(
     installed: Callable[..., None],
-    broken: dict[str, Any],
-    said: str,
+    broken: Attributes,
+    reason: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The others load; the broken one is named, with the reason, in the log and its state."""
     installed(aaa=broken, good=_formats("x"))
     registry = Registry()
-    states = {p.name: p for p in _plugins.load(registry)}
+    plugins = {plugin.name: plugin for plugin in discovery.load(registry)}
     assert "plugin 'aaa'" in caplog.text
-    assert said in caplog.text
-    assert states["aaa"].state == "failed"
-    assert said in states["aaa"].reason
-    assert states["good"].state == "loaded"
+    assert reason in caplog.text
+    assert plugins["aaa"].state == "failed"
+    assert reason in plugins["aaa"].reason
+    assert plugins["good"].state == "loaded"
     assert set(registry.formats) == {"x"}
 
 
 def test_a_plugin_that_cannot_be_imported_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """An ImportError at load is a failed plugin, not a failed program."""
     entries = [EntryPoint("gone", "no_such_module", "interop")]
-    monkeypatch.setattr(_plugins, "entry_points", lambda group: entries)
-    (found,) = _plugins.load(Registry())
-    assert found.state == "failed"
-    assert "no_such_module" in found.reason
+    monkeypatch.setattr(discovery, "entry_points", lambda group: entries)
+    (plugin,) = discovery.load(Registry())
+    assert plugin.state == "failed"
+    assert "no_such_module" in plugin.reason
 
 
 def test_conflicting_plugins_are_settled_in_favour_of_the_first(
     installed: Callable[..., None],
 ) -> None:
     """The later of two conflicting plugins is disabled, and the reason names both."""
-
-    def plugin(**facts: Any) -> dict[str, Any]:
-        @hookimpl
-        def interop_formats() -> list[Format]:
-            return [Format("x", **facts)]
-
-        return {"interop_formats": interop_formats}
-
-    installed(one=plugin(), two=plugin(requires="y"))
-    states = {p.name: p for p in _plugins.load(Registry())}
-    assert {name: p.state for name, p in states.items()} == {"one": "loaded", "two": "failed"}
-    assert "declared by" in states["two"].reason
+    installed(one=_declaring(Format("x")), two=_declaring(Format("x", requires="y")))
+    plugins = {plugin.name: plugin for plugin in discovery.load(Registry())}
+    states = {name: plugin.state for name, plugin in plugins.items()}
+    assert states == {"one": "loaded", "two": "failed"}
+    assert "declared by" in plugins["two"].reason
 
 
 def test_plugins_are_blocked_by_name(
@@ -135,7 +157,7 @@ def test_plugins_are_blocked_by_name(
     installed(one=_formats("x"), two=_formats("y"))
     monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", " two , other")
     registry = Registry()
-    states = {p.name: p.state for p in _plugins.load(registry)}
+    states = {plugin.name: plugin.state for plugin in discovery.load(registry)}
     assert states == {"one": "loaded", "two": "blocked"}
     assert set(registry.formats) == {"x"}
 

@@ -1,6 +1,6 @@
 """pandas: Series, DataFrames, Indexes and the arrays inside them.
 
-Labels (indexes, names of columns) are no part of an array: they are dropped when it leaves pandas,
+Labels (indexes, names of columns) are not part of an array: they are dropped when it leaves pandas,
 and stay from Series to Series and from DataFrame to DataFrame.
 
 Numbers that lie one after the other in NumPy's or Arrow's memory are shared, read-only: pandas
@@ -64,7 +64,7 @@ _GATHER = Cost(3e-5, 1e10)
 _COLUMNS = Cost(3e-5, 3e9)
 
 _REFUSAL_HINTS = {
-    "not_numbers": "these are not the numbers of an array; choose columns that are "
+    "not_numbers": "these are not numbers; choose columns that are "
     "(x[['a', 'b']], x.select_dtypes('number')), or turn them into numbers in pandas first "
     "(x.cat.codes, x.sparse.to_dense(), pandas.to_numeric(x), x.astype(...)).",
     "mixed": "its columns have several dtypes, and their common dtype in NumPy does not hold the "

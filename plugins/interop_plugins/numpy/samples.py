@@ -1,24 +1,22 @@
-"""Odd arrays of NumPy's, of the same numbers as a plain one: to try conversions out."""
+"""Odd NumPy arrays with the numbers of a plain one, to try conversions out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from interop.plugin import Declined
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+    from .dtypes import Array, Scalar
 
 __all__ = ["VARIANTS"]
 
 
-def _some(array: Array, *, axes: int = 1) -> None:
+def _check_has_strides(array: Array) -> None:
     """Decline an array of too few axes or elements to have strides of its own."""
-    if array.ndim < axes or array.size < 2:
+    if array.ndim < 1 or array.size < 2:
         msg = f"an array of shape {array.shape} has no such strides"
         raise Declined(msg)
 
@@ -27,7 +25,7 @@ def noncontiguous(array: Array) -> Array:
     """Return the array in the opposite order of axes, or with gaps if it has but one."""
     import numpy as np
 
-    _some(array)
+    _check_has_strides(array)
     if array.ndim > 1 and sum(n > 1 for n in array.shape) > 1:
         return np.asfortranarray(array)
     wide = np.empty((*array.shape, 2), array.dtype)
@@ -37,22 +35,22 @@ def noncontiguous(array: Array) -> Array:
 
 def negative_strides(array: Array) -> Array:
     """Return the array stored backwards along its longest axis."""
-    _some(array)
+    _check_has_strides(array)
     axis = max(range(array.ndim), key=lambda axis: array.shape[axis])
     backwards = tuple(slice(None, None, -1 if a == axis else None) for a in range(array.ndim))
     return array[backwards].copy()[backwards]
 
 
 def broadcast(array: Array) -> Array:
-    """Return the first element along the longest axis, over and over."""
+    """Return the first element along the longest axis, repeated."""
     import numpy as np
 
-    _some(array)
+    _check_has_strides(array)
     axis = max(range(array.ndim), key=lambda axis: array.shape[axis])
     first = array.take([0], axis)
-    shown = np.broadcast_to(first, array.shape)
-    shown.flags.writeable = True
-    return shown
+    view = np.broadcast_to(first, array.shape)
+    view.flags.writeable = True
+    return view
 
 
 def unaligned(array: Array) -> Array:
@@ -79,7 +77,7 @@ def readonly(array: Array) -> Array:
     return array
 
 
-def masked(array: Array) -> Any:
+def masked(array: Array) -> Array:
     """Return the array with its first element masked."""
     import numpy as np
 
@@ -88,25 +86,26 @@ def masked(array: Array) -> Any:
     return np.ma.MaskedArray(array, mask)
 
 
-def subclass(array: Array) -> Any:
-    """Return the array as one of a subclass."""
+def subclass(array: Array) -> Array:
+    """Return the array as an instance of a subclass."""
     return array.view(_subclass())
 
 
 @cache
-def _subclass() -> type:
+def _subclass() -> type[Array]:
     import numpy as np
 
     return type("Sample", (np.ndarray,), {})
 
 
-def scalar(array: Array) -> Any:
+def scalar(array: Array) -> Scalar:
     """Return the first element as a scalar object."""
-    return array.reshape(-1)[0]
+    first: Scalar = array.reshape(-1)[0]
+    return first
 
 
-#: Layout first, flags and types last: the former make new arrays.
-VARIANTS: Mapping[str, Callable[[Any], Any]] = {
+#: Layout first, because those make new arrays; flags and types last.
+VARIANTS: Mapping[str, Callable[[Array], Array | Scalar]] = {
     "byteswapped": byteswapped,
     "noncontiguous": noncontiguous,
     "negative_strides": negative_strides,

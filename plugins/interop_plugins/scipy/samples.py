@@ -1,16 +1,19 @@
-"""Odd sparse arrays of SciPy's, of the same numbers as a plain one: to try conversions out."""
+"""Odd SciPy sparse arrays with the numbers of a plain one, to try conversions out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from interop.plugin import Declined
+
+if TYPE_CHECKING:
+    from .describe import Sparse
 
 __all__ = ["VARIANTS"]
 
 
-def uncoalesced(value: Any) -> Any:
+def uncoalesced(value: Sparse) -> Sparse:
     """Return an array that holds its first coordinate twice, the second time with a zero."""
     import numpy as np
     import scipy.sparse
@@ -20,7 +23,7 @@ def uncoalesced(value: Any) -> Any:
         raise Declined(msg)
     data = np.append(value.data, np.zeros(1, value.dtype))
     if value.format == "coo":
-        coords = tuple(np.append(each, each[:1]) for each in value.coords)
+        coords = tuple(np.append(indices, indices[:1]) for indices in value.coords)
         return scipy.sparse.coo_array((data, coords), shape=value.shape)
     row = int(np.flatnonzero(np.diff(value.indptr))[0])
     data = np.insert(value.data, 0, 0)
@@ -30,14 +33,14 @@ def uncoalesced(value: Any) -> Any:
     return type(value)((data, indices, pointers), shape=value.shape)
 
 
-def matrix(value: Any) -> Any:
+def matrix(value: Sparse) -> Sparse:
     """Return the array as a matrix."""
     import scipy.sparse
 
     return getattr(scipy.sparse, f"{value.format}_matrix")(value)
 
 
-def mixed_indices(value: Any) -> Any:
+def mixed_indices(value: Sparse) -> Sparse:
     """Return an array one of whose index arrays is wider than the others."""
     if value.format == "coo":
         wide = value.coords[0].astype("int64"), *(c.astype("int32") for c in value.coords[1:])
@@ -46,13 +49,13 @@ def mixed_indices(value: Any) -> Any:
         value.indices = value.indices.astype("int32")
         value.indptr = value.indptr.astype("int64")
     else:
-        msg = f"a {value.format} array has one index array at most"
+        msg = f"a {value.format} array has at most one index array"
         raise Declined(msg)
     return value
 
 
-#: What makes new components comes first.
-VARIANTS: Mapping[str, Callable[[Any], Any]] = {
+#: Those that make new components come first.
+VARIANTS: Mapping[str, Callable[[Sparse], Sparse]] = {
     "uncoalesced": uncoalesced,
     "matrix": matrix,
     "mixed_indices": mixed_indices,

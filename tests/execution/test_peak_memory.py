@@ -1,4 +1,4 @@
-"""The peak memory of conversions that write: the result, once."""
+"""The peak memory of conversions that write: room for one result."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ PROGRAM = """
         lines = open("/proc/self/status").read().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
 
-    def peak(value, **words):
-        interop.convert(value, **words)  # what is loaded and cached once is not the conversion's
+    def peak(value, **keywords):
+        interop.convert(value, **keywords)  # what is loaded and cached once is not the conversion's
         open("/proc/self/clear_refs", "w").write("5")
         before = status("VmRSS")
-        result = interop.convert(value, **words)
+        result = interop.convert(value, **keywords)
         spec = interop.spec(result)
         return (status("VmHWM") - before) / spec.nbytes
 
@@ -105,7 +105,7 @@ PROGRAM = """
     not Path("/proc/self/clear_refs").exists(), reason="only Linux resets the peak of memory"
 )
 def test_a_conversion_holds_the_result_once(in_subprocess: Callable[[str], str]) -> None:
-    """Above what was there before, no conversion ever holds more than its result and a little."""
+    """No conversion takes more memory at any time than its result and a little."""
     peaks = json.loads(in_subprocess(PROGRAM))
     assert {name: peak for name, peak in peaks.items() if peak > 1.15} == {}
     assert all(peak > 0.5 for peak in peaks.values()), "the measurement must see the result"

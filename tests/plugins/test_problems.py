@@ -1,4 +1,4 @@
-"""What the bundled plugins say is wrong with their frameworks."""
+"""What the bundled plugins report as wrong with their frameworks."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import cupy
 import pytest
 import torch
 
-from interop._registry.discovery import troubles
+from interop._registry.discovery import problems
 
 
 def test_a_torch_without_numpy_says_so(in_subprocess: Callable[..., str]) -> None:
-    """Where torch cannot see NumPy, as if built for another, its conversions with it are named."""
+    """If torch cannot use NumPy, as if built for another version, the conversions are named."""
     program = """
         import json, sys, warnings
         sys.modules["numpy"] = None
@@ -23,8 +23,8 @@ def test_a_torch_without_numpy_says_so(in_subprocess: Callable[..., str]) -> Non
             warnings.simplefilter("ignore")  # torch warns of it when it is imported
             import torch
         del sys.modules["numpy"]
-        from interop._registry.discovery import troubles
-        print(json.dumps([[*one] for one in troubles("array-interop", "torch")]))
+        from interop._registry.discovery import problems
+        print(json.dumps([[*problem] for problem in problems("array-interop", "torch")]))
     """
     ((problem, fix, formats, others, devices),) = json.loads(in_subprocess(program))
     assert "cannot hand memory to NumPy: Numpy is not available" in problem
@@ -33,28 +33,28 @@ def test_a_torch_without_numpy_says_so(in_subprocess: Callable[..., str]) -> Non
 
 
 def test_a_torch_that_works_says_nothing() -> None:
-    """A build for the host alone is not in trouble because there is no device."""
-    assert troubles("array-interop", "torch") == []
+    """It is not a problem that a build for the host has no device."""
+    assert problems("array-interop", "torch") == []
 
 
 def test_torchs_reason_for_finding_no_device_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What torch warns of when it looks for a device is the problem, on that device alone."""
+    """What torch warns of when it looks for a device is the problem, and only with that device."""
 
     def unavailable() -> bool:
         warnings.warn("The NVIDIA driver on your system\n is too old", stacklevel=1)
         return False
 
     monkeypatch.setattr(torch.cuda, "is_available", unavailable)
-    (found,) = troubles("array-interop", "torch")
-    assert found.problem.endswith(
+    (problem,) = problems("array-interop", "torch")
+    assert problem.problem.endswith(
         "finds no CUDA device: The NVIDIA driver on your system is too old"
     )
-    assert found.devices == {"cuda"}
+    assert problem.devices == {"cuda"}
 
 
 @pytest.mark.parametrize("count", [0, 1, None])
 def test_cupy_says_why_it_has_no_device(monkeypatch: pytest.MonkeyPatch, count: int | None) -> None:
-    """Neither a missing driver nor a machine without a device goes unsaid; one device is enough."""
+    """A missing driver and a machine without a device are reported; one device is enough."""
     runtime: Any = cupy.cuda.runtime
 
     def counted() -> int:
@@ -63,16 +63,16 @@ def test_cupy_says_why_it_has_no_device(monkeypatch: pytest.MonkeyPatch, count: 
         return count
 
     monkeypatch.setattr(runtime, "getDeviceCount", counted)
-    found = troubles("array-interop", "cupy")
-    assert len(found) == (0 if count else 1)
-    for one in found:
-        assert one.formats == ("cupy",)
-        said = "finds no device" if count == 0 else "cudaErrorInsufficientDriver"
-        assert said in one.problem
+    reported = problems("array-interop", "cupy")
+    assert len(reported) == (0 if count else 1)
+    for problem in reported:
+        assert problem.formats == ("cupy",)
+        reason = "finds no device" if count == 0 else "cudaErrorInsufficientDriver"
+        assert reason in problem.problem
 
 
-def test_plugins_without_the_hook_have_nothing_to_say() -> None:
-    """Neither have those that there are not."""
-    assert troubles("array-interop", "numpy") == []
-    assert troubles("array-interop", "nonsense") == []
-    assert troubles("nonsense", "torch") == []
+def test_plugins_that_declare_none_have_no_problems() -> None:
+    """Neither have plugins that do not exist."""
+    assert problems("array-interop", "numpy") == []
+    assert problems("array-interop", "nonsense") == []
+    assert problems("nonsense", "torch") == []

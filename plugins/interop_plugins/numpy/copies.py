@@ -1,39 +1,43 @@
-"""Copies of NumPy arrays: cut up among threads, and in blocks where rows and columns cross."""
+"""Copies of NumPy arrays: divided among threads, and made in blocks where rows cross columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from interop.plugin import DTYPES, parallel_for
 
 if TYPE_CHECKING:
-    import numpy as np
+    from types import EllipsisType
+    from typing import TypeAlias
 
-    Array = np.ndarray[Any, Any]
+    from .dtypes import Array, DType
+
+    Box: TypeAlias = tuple[slice, ...] | EllipsisType
+    Boxes: TypeAlias = "_Slabs | list[Box]"
 
 __all__ = ["write", "written"]
 
-#: Elements that are not worth a thought, as they are copied in some microseconds.
+#: Elements that are copied in some microseconds, so that NumPy's own way is good enough.
 _FEW = 2**16
-#: Bytes for which `parallel_for` takes one thread.
+#: Bytes below which `parallel_for` takes one thread.
 _ALONE = 2**23
-#: Bytes of a block, which the second cache has to hold; elements along a side; and elements by
-#: which the rows of a block are set apart, because rows at a power of two share their cache lines.
+#: Bytes of a block, which must fit the second cache; elements along a side; and elements by which
+#: the rows of a block are set apart, because rows at a power of two share their cache lines.
 _BLOCK, _SIDE, _GAP = 2**18, 256, 16
-#: Elements that are looked up at a time: NumPy makes indices of eight bytes of them.
+#: Elements that are looked up at a time: NumPy makes an index of eight bytes of each.
 _LOOKED_UP = 2**18
-#: Elements of an innermost loop that takes longer to enter than to run.
+#: Elements of an innermost loop that is slower to enter than to run.
 _SHORT = 8
-#: Elements from which on rows that cross columns are copied in blocks, and bytes at multiples of
-#: which the lines of a column push each other out of a cache, so that few are copied so, too.
+#: Rows that cross columns are copied in blocks from this many elements on, and below it where the
+#: stride is a multiple of this many bytes: a column's lines then push each other out of a cache.
 _MANY, _CLASH = 2**20, 512
-#: Bytes between neighbours from which on a row touches a cache line for every element.
+#: From this many bytes between neighbours on, a row touches a cache line for every element.
 _FAR = 256
 
 
-def written(value: Array, dtype: np.dtype[Any], order: Literal["C", "K"] = "C") -> Array:
+def written(value: Array, dtype: DType, order: Literal["C", "K"] = "C") -> Array:
     """Return a writable copy of `value`, cast to `dtype` without a warning.
 
     Parameters
@@ -41,7 +45,7 @@ def written(value: Array, dtype: np.dtype[Any], order: Literal["C", "K"] = "C") 
     value : numpy.ndarray
     dtype : numpy.dtype
     order : {"C", "K"}
-        Of the elements in memory: by their indices, or as they lie in that of `value`.
+        The order of the result's elements in memory: by their indices, or as in `value`.
     """
     import numpy as np
 
@@ -55,15 +59,15 @@ def written(value: Array, dtype: np.dtype[Any], order: Literal["C", "K"] = "C") 
     return out
 
 
-def _is_straight(value: Array, dtype: np.dtype[Any], order: str) -> bool:
+def _is_straight(value: Array, dtype: DType, order: str) -> bool:
     """Tell whether elements are written one after the other as they lie, by one thread.
 
-    NumPy needs no help with them, and to find that out block by block takes longer than to write.
+    NumPy needs no help with them, and finding that out block by block takes longer than writing.
     """
-    own = 2  # what NumPy calls the dtypes that others have added to it
+    user_defined = 2  # NumPy's `isbuiltin` of dtypes that others have added to it
     return (
         value.size * dtype.itemsize < _ALONE
-        and own not in {dtype.isbuiltin, value.dtype.isbuiltin}
+        and user_defined not in {dtype.isbuiltin, value.dtype.isbuiltin}
         and (order == "K" or _crossing(value, _last(value.shape)) is None)
     )
 
@@ -81,11 +85,11 @@ def write(out: Array, value: Array, *, fresh: bool = False) -> None:
     out, value : numpy.ndarray
         Of one shape, each of any strides.
     fresh : bool
-        Whether nobody has written to `out` so far.
+        Whether the memory of `out` has not been touched yet.
     """
     import numpy as np
 
-    # Where it lies in memory as it is indexed, what is cut off first is far from the rest.
+    # With the axes in the order of memory, boxes cut along the first are far from each other.
     axes = sorted(range(out.ndim), key=lambda axis: -abs(out.strides[axis]))
     out, value = out.transpose(axes), value.transpose(axes)
     boxes, copy = _cut(out, value)
@@ -96,17 +100,17 @@ def write(out: Array, value: Array, *, fresh: bool = False) -> None:
             for box in boxes[start:stop]:
                 copy(out[box], value[box])
 
-    easy = isinstance(boxes, _Slabs) and _is_easy(out.dtype) and _is_easy(value.dtype)
-    parallel_for(work, len(boxes), out.nbytes, touching=fresh and easy)
+    memory_bound = isinstance(boxes, _Slabs) and _is_fast(out.dtype) and _is_fast(value.dtype)
+    parallel_for(work, len(boxes), out.nbytes, touching=fresh and memory_bound)
 
 
-def _is_easy(dtype: np.dtype[Any]) -> bool:
+def _is_fast(dtype: DType) -> bool:
     """Tell whether NumPy casts a dtype as fast as memory can be read."""
     return dtype.isbuiltin == 1 and dtype.char != "e"
 
 
-def _cut(out: Array, value: Array) -> tuple[Any, Callable[[Array, Array], None]]:
-    """Return into which boxes to cut the work, and how to copy each."""
+def _cut(out: Array, value: Array) -> tuple[Boxes, Callable[[Array, Array], None]]:
+    """Return the boxes to divide the work into, and how to copy each."""
     axes = _crossing(value, _nearest(out)) if out.size >= _FEW else None
     if axes is None:
         return _Slabs(out.shape), _copy
@@ -118,9 +122,9 @@ def _cut(out: Array, value: Array) -> tuple[Any, Callable[[Array, Array], None]]
 
 
 class _Slabs:
-    """What cuts an array along the first axis that is long enough for several threads.
+    """The boxes of an array that is cut along the first axis long enough for several threads.
 
-    Several neighbours are one: to enter the copy again costs a thread a turn at the GIL.
+    Neighbours are given as one: entering the copy again costs a thread a turn at the GIL.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -131,7 +135,7 @@ class _Slabs:
     def __len__(self) -> int:
         return self._length
 
-    def __getitem__(self, part: slice) -> list[Any]:
+    def __getitem__(self, part: slice) -> list[Box]:
         return [(*(slice(None),) * self._axis, part) if self._length > 1 else ...]
 
 
@@ -145,7 +149,7 @@ def _copy(out: Array, value: Array) -> None:
 
 
 def _look_up(out: Array, value: Array) -> None:
-    """Cast numbers of which there are 256, of dtypes that NumPy would cast by calls."""
+    """Cast elements of one byte by a table, of a dtype that NumPy casts one call at a time."""
     import numpy as np
 
     numbers = np.arange(256, dtype=np.uint8).view(value.dtype)
@@ -157,16 +161,16 @@ def _look_up(out: Array, value: Array) -> None:
         np.take(table, codes[part], out=out[part], mode="wrap")  # the other modes take longer
 
 
-def _castable(value: Array, wanted: np.dtype[Any]) -> Array:
-    """Return an array with the numbers of `value` that NumPy can cast to `wanted` in silence."""
+def _castable(value: Array, target: DType) -> Array:
+    """Return an array with the numbers of `value` that NumPy can cast to `target` in silence."""
     import numpy as np
 
-    if value.dtype.kind == "c" and wanted.kind not in "cb":
+    if value.dtype.kind == "c" and target.kind not in "cb":
         return value.real
-    if value.dtype.isbuiltin == 1 or np.can_cast(value.dtype, wanted, "unsafe"):
+    if value.dtype.isbuiltin == 1 or np.can_cast(value.dtype, target, "unsafe"):
         return value
-    # Two ml_dtypes that do not know each other: both of these hold every value of either.
-    kinds = [DTYPES[dtype.name].kind for dtype in (value.dtype, wanted) if dtype.name in DTYPES]
+    # NumPy has no cast between some ml_dtypes; int8 or float32 holds every value of both.
+    kinds = [DTYPES[dtype.name].kind for dtype in (value.dtype, target) if dtype.name in DTYPES]
     return value.astype(np.int8 if set(kinds) <= {"u", "i"} else np.float32)
 
 
@@ -181,22 +185,22 @@ def _nearest(array: Array) -> int:
 
 
 def _crossing(value: Array, across: int) -> tuple[int, int] | None:
-    """Return the axes along which an array is walked best, and what it is written into.
+    """Return the axes along which an array, and what it is written into, are best walked.
 
-    None says that it makes no difference: they are the same, or a cache holds the lines that the
-    one leaves behind until the other needs them again.
+    None if it makes no difference: they are the same, or a cache holds the lines that the one
+    leaves behind until the other needs them again.
     """
-    along, far = _nearest(value), abs(value.strides[across])
-    if along == across or far < _FAR:
+    along, stride = _nearest(value), abs(value.strides[across])
+    if along == across or stride < _FAR:
         return None
-    kept = value.size < _MANY and far % _CLASH and value.shape[across] > _SHORT
-    return None if kept else (along, across)
+    cached = value.size < _MANY and stride % _CLASH and value.shape[across] > _SHORT
+    return None if cached else (along, across)
 
 
 def _blocks(
     shape: tuple[int, ...], least: dict[int, int], itemsize: int
 ) -> Iterator[tuple[slice, ...]]:
-    """Yield what cuts an array into blocks that fit a cache, with at least the given sides."""
+    """Yield the blocks of an array, which fit a cache and have at least the given sides."""
     room = _BLOCK // itemsize
     sides = [least.get(axis, 1) for axis in range(len(shape))]
     for axis in reversed(range(len(shape))):
@@ -210,27 +214,27 @@ def _boxes(shape: tuple[int, ...], sides: tuple[int, ...]) -> Iterator[tuple[sli
         yield ()
         return
     for start in range(0, shape[0], sides[0]):
-        for rest in _boxes(shape[1:], sides[1:]):
-            yield (slice(start, start + sides[0]), *rest)
+        for inner in _boxes(shape[1:], sides[1:]):
+            yield (slice(start, start + sides[0]), *inner)
 
 
 def _turn(out: Array, value: Array) -> None:
-    """Copy a block by way of memory in a cache: read in the one's order, write in the other's."""
-    # NumPy casts ml_dtypes by calls, one for each row.
+    """Copy a block through a buffer in a cache: read in one order, write in the other."""
+    # NumPy casts ml_dtypes with one call for each row.
     buffer = _buffer(value, value.dtype if value.dtype.isbuiltin == 1 else out.dtype)
     _copy(buffer, value)
     _copy(out, buffer)
 
 
 def _copy_by_one(out: Array, value: Array) -> None:
-    """Copy place by place along the short axis that would be NumPy's innermost loop."""
+    """Copy index by index along the short axis that would be NumPy's innermost loop."""
     last = _nearest(out)
     for index in range(out.shape[last]):
-        place: Any = (*(slice(None),) * last, index)
+        place: tuple[slice | int, ...] = (*(slice(None),) * last, index)
         _copy(out[place], value[place])
 
 
-def _buffer(value: Array, dtype: np.dtype[Any]) -> Array:
+def _buffer(value: Array, dtype: DType) -> Array:
     """Return an empty array of the shape and the order of `value`, its rows set apart."""
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Libraries for which there is no plugin: they come and go by the protocols, each tried for real."""
+"""Libraries without a plugin convert by the protocols; each is tried for real."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-#: What each library's values are made of, and what keeps a writable view of them.
+#: How to make a value of each library from an array that can be written.
 LIBRARIES = {
     "tvm_ffi": "import tvm_ffi\ndef make(a): return tvm_ffi.from_dlpack(a)",
     "cuda.core": (
@@ -22,7 +22,7 @@ LIBRARIES = {
     ),
     "paddle": "import paddle\ndef make(a): return paddle.to_tensor(a)",
 }
-#: By far larger than all that the tests need, so that they are not installed with them.
+#: Much larger than everything that the tests need, so they are not installed with them.
 LARGE = {"warp", "paddle"}
 
 CHECK = """
@@ -77,8 +77,8 @@ def test_values_of_a_library_without_a_plugin_are_shared(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", ["paddle"])
-def test_a_stranger_with_a_history_is_refused(library: str) -> None:
-    """A tensor of Paddle's that requires a gradient is refused in Paddle's own words."""
+def test_a_foreign_value_with_a_history_is_refused(library: str) -> None:
+    """A Paddle tensor that requires a gradient is refused in Paddle's own words."""
     if not _is_installed(library):
         pytest.skip(f"{library} is not installed: it is too large for the extra `test`")
     ran = _run(
@@ -89,8 +89,8 @@ def test_a_stranger_with_a_history_is_refused(library: str) -> None:
     assert "detach()" in ran.stdout, ran.stderr
 
 
-def test_what_speaks_only_the_cuda_array_interface_is_planned_to_cupy() -> None:
-    """A device array as Numba makes them goes to CuPy without a copy, by what its interface says."""
+def test_what_has_only_the_cuda_array_interface_is_planned_to_cupy() -> None:
+    """A device array such as Numba's goes to CuPy without a copy, by what its interface says."""
     ran = _run(
         "import interop\n"
         "class DeviceArray:\n"

@@ -1,0 +1,295 @@
+"""CuPy: dense arrays and ``cupyx.scipy.sparse`` arrays on CUDA and ROCm devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from interop.plugin import (
+    COMPLEX,
+    COPY,
+    CPU,
+    DEVICE,
+    DTYPE,
+    INTEGERS,
+    MEMORY_TRAITS,
+    REALS,
+    TRANSFER,
+    Components,
+    Conversion,
+    Cost,
+    Declaration,
+    Format,
+    Problems,
+    Result,
+    hookimpl,
+)
+
+from .dense import as_array, cast, copy, fill, move
+from .describe import describe, memory
+from .hand_offs import (
+    copy_from_dlpack,
+    copy_from_interface,
+    from_dlpack,
+    from_interface,
+    from_numpy,
+    to_numpy,
+)
+from .problems import find_problems
+from .sparse import (
+    UNCOALESCED,
+    VECTOR,
+    canonical,
+    compressed_memory,
+    coo_memory,
+    dense_to_coo,
+    dense_to_csc,
+    dense_to_csr,
+    describe_compressed,
+    describe_coo,
+    describe_dia,
+    pack_coo,
+    pack_csc,
+    pack_csr,
+    to_coo,
+    to_csc,
+    to_csr,
+    to_dense,
+    unpack_compressed,
+    unpack_coo,
+)
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .describe import CupyArray
+    from .sparse import Sparse
+
+__all__ = ["interop_declarations"]
+
+_DEVICES = ("cuda", "rocm")
+_ON_DEVICE = frozenset(_DEVICES)
+
+#: What NumPy can spell, and so ``__cuda_array_interface__`` too.
+_PLAIN_DTYPES = INTEGERS | REALS | COMPLEX | {"bool"}
+_DTYPES = _PLAIN_DTYPES | {"bfloat16"}
+#: What cuSPARSE computes with, and therefore all that cupyx stores.
+_SPARSE_DTYPES = COMPLEX | {"bool", "float32", "float64"}
+_INDEX_DTYPES = frozenset({"int32", "int64"})
+
+_LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
+_FOREIGN = _LAYOUT | {"readonly", "immutable"}
+
+_TWO = frozenset({2})
+
+_INSTALL = "pip install 'array-interop[cupy]'"
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats, the conversions, and how to find out what is wrong with CuPy."""
+    return [
+        *_formats(),
+        *_hand_offs(),
+        *_transfers(),
+        *_dense_steps(),
+        *_layout_changes(),
+        *_densifying(),
+        *_sparsifying(),
+        Problems(find_problems),
+    ]
+
+
+def _formats() -> Iterable[Format]:
+    return [
+        Format(
+            "cupy",
+            types=("cupy:ndarray",),
+            describe=describe,
+            dtypes=_DTYPES,
+            devices=_DEVICES,
+            carries=_LAYOUT,
+            exports={"dlpack": _DTYPES, "cuda_array_interface": _PLAIN_DTYPES},
+            requires="cupy",
+            install=_INSTALL,
+            memory=memory,
+            fill=fill,
+        ),
+        *_component_formats(),
+        _sparse("dia", describe=describe_dia),
+    ]
+
+
+def _component_formats() -> Iterable[Format]:
+    """Yield the sparse formats whose layouts other libraries have, too."""
+    coordinates = {"values": "dtype", "indices": "index_dtype"}
+    pointers = {**coordinates, "pointers": "index_dtype"}
+    compressed = (describe_compressed, unpack_compressed, compressed_memory, pointers)
+    coo = (describe_coo, unpack_coo, coo_memory, coordinates)
+    for layout, (describe_sparse, unpack, memory_of, roles), pack in (
+        ("csr", compressed, pack_csr),
+        ("csc", compressed, pack_csc),
+        ("coo", coo, pack_coo),
+    ):
+        yield _sparse(
+            layout,
+            describe=describe_sparse,
+            carries=UNCOALESCED | VECTOR if layout == "csr" else UNCOALESCED,
+            components=Components(
+                layout=layout,
+                format="cupy",
+                roles=roles,
+                unpack_keeps=UNCOALESCED,
+                unpack=unpack,
+                pack=pack,
+            ),
+            memory=memory_of,
+        )
+
+
+def _sparse(name: str, **fields: Any) -> Format:
+    return Format(
+        f"cupy.{name}",
+        types=tuple(f"cupyx.scipy.sparse:{name}_{kind}" for kind in ("array", "matrix")),
+        dtypes=_SPARSE_DTYPES,
+        devices=_DEVICES,
+        requires="cupyx",
+        install=_INSTALL,
+        index_dtypes=_INDEX_DTYPES,
+        **fields,
+    )
+
+
+def _hand_offs() -> Iterable[Conversion]:
+    # The interface makes the host wait, so it comes after DLPack, which does not.
+    protocols = (
+        ("dlpack", from_dlpack, copy_from_dlpack, None, 6e-6),
+        ("cuda_array_interface", from_interface, copy_from_interface, _PLAIN_DTYPES, 2e-5),
+    )
+    for protocol, share, duplicate, dtypes, latency in protocols:
+        fields: dict[str, Any] = {"source": protocol, "dtypes": dtypes, "takes": _FOREIGN}
+        yield _step(share, cost=Cost(latency), **fields)
+        # For what must not be shared: the read-only memory of a foreign value.
+        yield _step(duplicate, cost=Cost(latency + 1e-5, 1e12), effects=COPY, **fields)
+
+
+def _transfers() -> Iterable[Conversion]:
+    """Return the moves to and from the host, and from device to device.
+
+    Their costs are not measured but assumed: pageable memory over a bus, one device to another.
+    """
+    move_to: dict[str, Any] = {
+        "changes": DEVICE,
+        "effects": TRANSFER,
+        "stream": True,
+        "cost": Cost(1.5e-5, 1.2e10),
+    }
+    return [
+        Conversion(
+            "numpy",
+            "cupy",
+            from_numpy,
+            takes=MEMORY_TRAITS - {"byteswapped"},
+            result=Result(devices=_ON_DEVICE),
+            **move_to,
+        ),
+        Conversion(
+            "cupy",
+            "numpy",
+            to_numpy,
+            devices=_ON_DEVICE,
+            takes=_LAYOUT,
+            result=Result(devices=CPU),
+            **move_to,
+        ),
+        _step(move, takes=_LAYOUT, **{**move_to, "cost": Cost(3e-5, 4e10)}),
+    ]
+
+
+def _dense_steps() -> Iterable[Conversion]:
+    subclass = frozenset({"subclass"})
+    return [
+        Conversion(
+            "cupy",
+            "cupy",
+            as_array,
+            devices=_ON_DEVICE,
+            takes=_LAYOUT,
+            requires=subclass,
+            drops=subclass,
+            cost=Cost(1e-6),
+        ),
+        _step(copy, takes=_LAYOUT, effects=COPY, cost=Cost(1e-5, 1e12)),
+        _step(
+            cast,
+            takes=_LAYOUT,
+            changes=DTYPE,
+            effects=COPY,
+            cost=Cost(1e-5, 1e12),
+        ),
+    ]
+
+
+def _step(function: Callable[..., CupyArray], **fields: Any) -> Conversion:
+    defaults = {"source": "cupy", "target": "cupy", "devices": _ON_DEVICE, "stream": True}
+    return Conversion(function=function, **{**defaults, **fields})
+
+
+def _layout_changes() -> Iterable[Conversion]:
+    """Yield the steps between cupyx's layouts, and within each."""
+    steps: list[tuple[str, str, Callable[..., Sparse], dict[str, Any]]] = [
+        ("csr", "coo", to_coo, {"takes": UNCOALESCED | VECTOR, "drops": VECTOR, "shares": True}),
+        # The result is in order of columns, and a sorted COO array is in order of rows.
+        ("csc", "coo", to_coo, {"takes": UNCOALESCED, "adds": UNCOALESCED, "shares": True}),
+        ("csr", "csc", to_csc, {"takes": UNCOALESCED}),
+        ("csc", "csr", to_csr, {"takes": UNCOALESCED}),
+        # Both sort a copy and sum duplicates.
+        ("coo", "csr", to_csr, {"takes": UNCOALESCED, "drops": UNCOALESCED, "ndims": _TWO}),
+        ("coo", "csc", to_csc, {"takes": UNCOALESCED, "drops": UNCOALESCED, "ndims": _TWO}),
+        ("dia", "csr", to_csr, {}),
+        ("dia", "csc", to_csc, {}),
+        *(
+            (layout, layout, canonical, {"requires": UNCOALESCED, "drops": UNCOALESCED})
+            for layout in ("csr", "csc", "coo")
+        ),
+    ]
+    for source, target, function, fields in steps:
+        yield _step(
+            function,
+            source=f"cupy.{source}",
+            target=f"cupy.{target}",
+            effects=COPY,
+            cost=Cost(1e-4, 1e11),
+            **fields,
+        )
+
+
+def _densifying() -> Iterable[Conversion]:
+    for layout in ("csr", "csc", "coo"):
+        traits = UNCOALESCED | VECTOR if layout == "csr" else UNCOALESCED
+        yield _step(
+            to_dense,
+            source=f"cupy.{layout}",
+            takes=traits,
+            drops=traits,
+            effects=frozenset({"densify"}),
+            cost=Cost(2e-4, 2e11),
+        )
+
+
+def _sparsifying() -> Iterable[Conversion]:
+    for layout, function, index in (
+        ("csr", dense_to_csr, "int32"),
+        ("csc", dense_to_csc, "int32"),
+        ("coo", dense_to_coo, "int64"),
+    ):
+        yield _step(
+            function,
+            target=f"cupy.{layout}",
+            dtypes=_SPARSE_DTYPES,
+            ndims=_TWO,
+            takes=_LAYOUT,
+            result=Result(index_dtype=index),
+            effects=COPY,
+            cost=Cost(2e-4, 1e11),
+        )

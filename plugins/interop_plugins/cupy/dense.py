@@ -1,0 +1,81 @@
+"""The steps within CuPy's dense arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .streams import device_named, working
+
+if TYPE_CHECKING:
+    from .describe import CupyArray, DType
+    from .streams import Stream
+
+__all__ = ["as_array", "cast", "copy", "fill", "move"]
+
+
+def as_array(value: CupyArray) -> CupyArray:
+    """Return the memory of an array of a subclass as a plain array."""
+    import cupy
+
+    return value.view(cupy.ndarray)
+
+
+def copy(value: CupyArray, *, stream: Stream = None) -> CupyArray:
+    """Return a C-ordered copy on the same device."""
+    with working(value.data.device, stream):
+        return value.copy(order="C")
+
+
+def cast(value: CupyArray, *, dtype: str, stream: Stream = None) -> CupyArray:
+    """Return a C-ordered copy of another dtype, which of complex numbers keeps the real part."""
+    target = _dtype_named(dtype)
+    with working(value.data.device, stream):
+        return _castable(value, target).astype(target, order="C")
+
+
+def _dtype_named(name: str) -> DType:
+    import numpy as np
+
+    if name != "bfloat16":
+        return np.dtype(name)
+    import ml_dtypes
+
+    bfloat16: DType = np.dtype(ml_dtypes.bfloat16)
+    return bfloat16
+
+
+def _castable(value: CupyArray, target: DType) -> CupyArray:
+    """Return an array with the numbers of `value` that a kernel casts to `target` in silence."""
+    if value.dtype.kind == "c" and target.kind not in "cb":
+        value = value.real
+    names = {value.dtype.name, target.name}
+    # Not every kernel handles bfloat16; float32 holds it, and everything else as narrow.
+    if len(names) > 1 and "bfloat16" in names and value.dtype.itemsize <= 2:
+        return value.astype("float32")
+    return value
+
+
+def move(value: CupyArray, *, device: str, stream: Stream = None) -> CupyArray:
+    """Return a C-ordered copy on another device of the same kind, complete on return."""
+    import cupy
+
+    target = device_named(device)
+    with working(target, stream) as target_stream:
+        before = target_stream.record()
+        with value.data.device:
+            source_stream = cupy.cuda.get_current_stream()
+            source_stream.wait_event(before)
+            source = value if value.flags.c_contiguous else value.copy(order="C")
+            ready = source_stream.record()
+        target_stream.wait_event(ready)
+        result = cupy.empty(value.shape, value.dtype)
+        if value.size:
+            result.data.copy_from_device_async(source.data, source.nbytes, target_stream)
+        target_stream.synchronize()
+    return result
+
+
+def fill(out: CupyArray, value: CupyArray) -> None:
+    """Write the numbers of `value` into `out`, which is on the same device."""
+    with out.data.device:
+        out[...] = _castable(value, out.dtype)

@@ -1,0 +1,101 @@
+"""The specs of CuPy's dense arrays, and where their memory lies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interop.plugin import EMPTY, Spec
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    import numpy as np
+
+    #: A ``cupy.ndarray``: CuPy ships no types.
+    CupyArray: TypeAlias = Any
+    DType: TypeAlias = np.dtype[Any]
+
+__all__ = ["describe", "device_name", "dtype_name", "memory"]
+
+#: Filled on first use: cupy.ndarray, the name of each dtype met, and of each device.
+_plain_types: set[type] = set()
+_dtype_names: dict[DType, str] = {}
+_device_names: dict[int, str] = {}
+
+
+def describe(value: CupyArray) -> Spec:
+    """Return the spec of an array, from its flags, shape and strides.
+
+    Parameters
+    ----------
+    value : cupy.ndarray
+
+    Returns
+    -------
+    Spec
+        A dtype that is not one of numbers is named as NumPy names it, so that nothing takes it.
+    """
+    dtype = value.dtype
+    traits = EMPTY if value.flags.c_contiguous else _layout_traits(value)
+    if type(value) not in _plain_types and _is_subclass(value):
+        traits = traits | {"subclass"}
+    return Spec(
+        "cupy",
+        _dtype_names.get(dtype) or _name_dtype(dtype),
+        device_name(value),
+        value.shape,
+        traits,
+        value.nbytes,
+    )
+
+
+def _is_subclass(value: CupyArray) -> bool:
+    import cupy
+
+    _plain_types.add(cupy.ndarray)
+    return type(value) is not cupy.ndarray
+
+
+def dtype_name(dtype: DType) -> str:
+    """Return the name of a dtype; one that is not of numbers is named as NumPy names it."""
+    return _dtype_names.get(dtype) or _name_dtype(dtype)
+
+
+def _name_dtype(dtype: DType) -> str:
+    name = _dtype_names[dtype] = str(dtype) if dtype.names else str(dtype.name)
+    return name
+
+
+def device_name(array: CupyArray) -> str:
+    """Return the name of the device that an array lies on."""
+    index = array.data.device_id
+    return _device_names.get(index) or _name_device(index)
+
+
+def _name_device(index: int) -> str:
+    import cupy
+
+    kind = "rocm" if cupy.cuda.runtime.is_hip else "cuda"
+    name = _device_names[index] = f"{kind}:{index}"
+    return name
+
+
+def _layout_traits(value: CupyArray) -> frozenset[str]:
+    # An axis of length 1 is never stepped along, whatever its stride.
+    steps = [s for n, s in zip(value.shape, value.strides, strict=True) if n > 1]
+    traits = {"noncontiguous"}
+    if min(steps) < 0:
+        traits.add("negative_strides")
+    if 0 in steps:
+        traits.add("broadcast")
+    return frozenset(traits)
+
+
+def memory(value: CupyArray) -> tuple[tuple[int, int], ...]:
+    """Return the address and the length of the memory an array lies in."""
+    if not value.size:
+        return ()
+    reach = [(n - 1) * s for n, s in zip(value.shape, value.strides, strict=True)]
+    low = sum(step for step in reach if step < 0)
+    high = sum(step for step in reach if step > 0) + value.itemsize
+    return ((value.data.ptr + low, high - low),)

@@ -1,0 +1,136 @@
+"""Arrays over the memory of others, and copies to and from the host."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from interop.plugin import CheckedProducer
+
+from .dense import copy
+from .streams import LEGACY_STREAMS, device_named, working
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    from numpy.typing import NDArray
+
+    from .describe import CupyArray
+    from .streams import Stream
+
+    #: An object with ``__cuda_array_interface__``.
+    CudaInterface: TypeAlias = Any
+
+__all__ = [
+    "copy_from_dlpack",
+    "copy_from_interface",
+    "from_dlpack",
+    "from_interface",
+    "from_numpy",
+    "to_numpy",
+]
+
+
+def from_dlpack(value: object, *, stream: Stream = None) -> CupyArray:
+    """Return an array over a DLPack producer's memory, ordered after the producer's work.
+
+    CuPy passes its current stream, the caller's if one is given, and the producer makes that
+    stream wait for its own: the host does not.
+    """
+    import cupy
+
+    producer = CheckedProducer(value, negative_strides=True)
+    index = int(producer.__dlpack_device__()[1])
+    with _exporting(value, index):
+        if stream is None:
+            result = cupy.from_dlpack(producer)
+            pointer = cupy.cuda.get_current_stream(index).ptr
+        else:
+            with working(cupy.cuda.Device(index), stream) as current:
+                result = cupy.from_dlpack(producer)
+                pointer = current.ptr
+        _outlive(value, pointer)
+    return result
+
+
+def _torch_of(value: object) -> Any:
+    """Return torch if `value` is a tensor, else None."""
+    torch = sys.modules.get("torch")
+    return torch if torch is not None and isinstance(value, torch.Tensor) else None
+
+
+def _exporting(value: object, index: int) -> AbstractContextManager[object]:
+    """Return the context in which a producer on the device `index` will export.
+
+    torch exports only from what it takes for the current device. That is the driver's, which CuPy
+    sets. Where torch has put off initialising a device, it is the one that torch has noted.
+    """
+    torch = _torch_of(value)
+    if torch is None or torch.cuda.current_device() == index:
+        return nullcontext()
+    guard: AbstractContextManager[object] = torch.cuda.device(index)
+    return guard
+
+
+def _outlive(value: Any, pointer: int) -> None:
+    """Tell the producer's allocator on which stream its memory is going to be used.
+
+    DLPack cannot say when a consumer's work has ended, so without this the memory may be given
+    out again while that work is still queued. Only torch can be told.
+    """
+    torch = _torch_of(value)
+    if torch is None or torch.cuda.current_stream(value.device).cuda_stream == pointer:
+        return
+    if pointer in LEGACY_STREAMS:
+        value.record_stream(torch.cuda.default_stream(value.device))
+    else:
+        value.record_stream(torch.cuda.ExternalStream(pointer, device=value.device))
+
+
+def from_interface(value: CudaInterface, *, stream: Stream = None) -> CupyArray:
+    """Return an array over the memory of a ``__cuda_array_interface__``.
+
+    CuPy holds the producer, and makes the host wait for the stream that the interface names.
+    """
+    import cupy
+
+    address = value.__cuda_array_interface__["data"][0]
+    # NULL lies on no device. On any but the memory's own, CuPy would make a copy.
+    runtime = cupy.cuda.runtime
+    index = runtime.pointerGetAttributes(address).device if address else runtime.getDevice()
+    with working(cupy.cuda.Device(index), stream):
+        return cupy.asarray(value)
+
+
+def copy_from_dlpack(value: object, *, stream: Stream = None) -> CupyArray:
+    """Return a copy of a DLPack producer's memory, on the same device."""
+    return copy(from_dlpack(value, stream=stream), stream=stream)
+
+
+def copy_from_interface(value: CudaInterface, *, stream: Stream = None) -> CupyArray:
+    """Return a copy of the memory of a ``__cuda_array_interface__``, on the same device."""
+    return copy(from_interface(value, stream=stream), stream=stream)
+
+
+def from_numpy(value: NDArray[Any], *, device: str, stream: Stream = None) -> CupyArray:
+    """Return a copy of a NumPy array on a device, complete on return.
+
+    The memory goes straight to the driver: ``cupy.array`` would first copy all of it into
+    page-locked memory, and read what is already page-locked after it has returned.
+    """
+    import cupy
+
+    with working(device_named(device), stream) as current:
+        result = cupy.empty(value.shape, value.dtype)
+        if value.size:
+            result.set(value, stream=current)
+            current.synchronize()
+    return result
+
+
+def to_numpy(value: CupyArray, *, device: str, stream: Stream = None) -> NDArray[Any]:
+    """Return a copy of an array on the host, complete on return."""
+    with working(value.data.device, stream) as current:
+        array: NDArray[Any] = value.get(stream=current, order="C", blocking=True)
+    return array

@@ -1,0 +1,111 @@
+"""Devices and streams: where a step works, and after what.
+
+Three rules hold in every step. Work is done on the device where the data is, which need not be the
+current one. If the caller names a stream, work is done on it, after what CuPy's current stream was
+doing, and the current stream then waits for it: the result is safe on both. Whatever crosses to
+the host or to another device is complete when the step returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from interop.errors import BadRequestError, NotInstalledError
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    #: A ``cupy.cuda.Device``.
+    Device: TypeAlias = Any
+    #: A ``cupy.cuda.Stream``.
+    CupyStream: TypeAlias = Any
+    #: As callers give it: a handle, the object of any framework, or None.
+    Stream: TypeAlias = object
+
+__all__ = ["LEGACY_STREAMS", "device_named", "handle_of", "working"]
+
+# Handles that are no addresses: the legacy default stream goes by two names.
+LEGACY_STREAMS = frozenset({0, 1})
+
+
+def device_named(name: str) -> Device:
+    """Return the device of a name; without an index it is the current one."""
+    import cupy
+
+    index = name.partition(":")[2]
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+        number = int(index) if index else cupy.cuda.runtime.getDevice()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        msg = (
+            f"CuPy finds no device that it can use on this machine ({error}); install the "
+            "device's driver, or ask for a format of the host, such as 'numpy'."
+        )
+        raise NotInstalledError(msg) from error
+    if number >= count:
+        msg = f"CuPy finds {count} device(s), and {name} is not one of them; name one that is."
+        raise BadRequestError(msg)
+    return cupy.cuda.Device(number)
+
+
+class _Handle:
+    """A stream given as a number, with the protocol by which CuPy takes the streams of others."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, self._handle)
+
+
+def handle_of(stream: Stream) -> int:
+    """Return the handle of a stream given as a number or as a framework's stream object."""
+    if isinstance(stream, int):
+        return stream
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        return int(protocol()[1])
+    for name in ("cuda_stream", "ptr"):  # torch's and older CuPy's own
+        handle = getattr(stream, name, None)
+        if isinstance(handle, int):
+            return handle
+    msg = (
+        f"stream={stream!r} is not a stream; pass its handle, a number, or its framework's object."
+    )
+    raise BadRequestError(msg)
+
+
+def _cupy_stream(stream: Stream) -> CupyStream:
+    """Return CuPy's stream object for a stream of the current device."""
+    import cupy
+
+    handle = handle_of(stream)
+    if handle in LEGACY_STREAMS:
+        return cupy.cuda.Stream.null
+    if hasattr(cupy.cuda.Stream, "from_external"):
+        owner = stream if hasattr(stream, "__cuda_stream__") else _Handle(handle)
+        return cupy.cuda.Stream.from_external(owner)
+    return cupy.cuda.ExternalStream(handle)
+
+
+@contextmanager
+def working(device: Device, stream: Stream) -> Iterator[CupyStream]:
+    """Make a device current and yield the stream to work on, which is current too.
+
+    The caller's stream starts after CuPy's current one, whose memory is read. The current one then
+    waits for it, so that it cannot reuse that memory too early.
+    """
+    import cupy
+
+    with device:
+        current = cupy.cuda.get_current_stream()
+        if stream is None:
+            yield current
+            return
+        named = _cupy_stream(stream)
+        named.wait_event(current.record())
+        with named:
+            yield named
+        current.wait_event(named.record())

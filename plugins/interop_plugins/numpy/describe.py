@@ -1,0 +1,104 @@
+"""The specs of NumPy's arrays and array scalars, from their flags and strides alone."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from interop.plugin import EMPTY, Spec, extents
+
+from .dtypes import dtype_name
+
+if TYPE_CHECKING:
+    from .dtypes import Array, DType, Scalar
+
+__all__ = ["describe", "memory"]
+
+_SCALAR, _SWAPPED = frozenset({"scalar"}), frozenset({"byteswapped"})
+
+# The bits of `flags.num`, which is one attribute where the flags by name are three.
+_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
+_ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
+
+#: Filled on first use: numpy.ndarray, and the name and the traits of each dtype met.
+_plain_types: set[type] = set()
+_dtypes_met: dict[DType, tuple[str, frozenset[str]]] = {}
+
+
+def describe(value: Array | Scalar) -> Spec:
+    """Return the spec of an array or array scalar, from its flags, shape and strides.
+
+    Parameters
+    ----------
+    value : numpy.ndarray or numpy.generic
+
+    Returns
+    -------
+    Spec
+        A dtype that is not one of numbers is named as NumPy names it, so that nothing takes it.
+    """
+    dtype = value.dtype
+    name, traits = _dtypes_met.get(dtype) or _meet(dtype)
+    if type(value) not in _plain_types:
+        return _describe_other(value, name, traits)
+    flags = value.flags.num
+    if flags & _ORDINARY != _ORDINARY:
+        traits = traits | _memory_traits(value, flags)
+    return Spec("numpy", name, "cpu", value.shape, traits, value.nbytes)
+
+
+def _meet(dtype: DType) -> tuple[str, frozenset[str]]:
+    name_and_traits = dtype_name(dtype), EMPTY if dtype.isnative else _SWAPPED
+    _dtypes_met[dtype] = name_and_traits
+    return name_and_traits
+
+
+def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) -> Spec:
+    """Describe what is not exactly a numpy.ndarray, or the first array that is."""
+    import numpy as np
+
+    if type(value) is np.ndarray:
+        _plain_types.add(np.ndarray)
+        return describe(value)
+    if isinstance(value, np.generic):
+        return Spec("numpy", name, "cpu", value.shape, _SCALAR, value.nbytes)
+    masked = sys.modules.get("numpy.ma")
+    has_mask = masked and isinstance(value, masked.MaskedArray) and _mask(value) is not None
+    traits = traits | {"masked" if has_mask else "subclass"}
+    traits |= _memory_traits(value, value.flags.num)
+    return Spec("numpy", name, "cpu", value.shape, traits, value.nbytes)
+
+
+def _mask(value: Array) -> Array | None:
+    """Return the mask of a masked array, or None if it has none."""
+    import numpy as np
+
+    mask = np.ma.getmask(value)
+    return mask if isinstance(mask, np.ndarray) else None
+
+
+def _memory_traits(value: Array | Scalar, flags: int) -> set[str]:
+    traits = set()
+    if not flags & _WRITEABLE:
+        traits.add("readonly")
+    if not flags & _ALIGNED:
+        traits.add("unaligned")
+    if not flags & _CONTIGUOUS:
+        traits.add("noncontiguous")
+        # An axis of length 1 is never stepped along, whatever its stride.
+        steps = [s for n, s in zip(value.shape, value.strides, strict=True) if n > 1]
+        if min(steps) < 0:
+            traits.add("negative_strides")
+        if 0 in steps:
+            traits.add("broadcast")
+    return traits
+
+
+def memory(value: Array | Scalar) -> tuple[tuple[int, int], ...]:
+    """Return the address and the length of the memory an array lies in, and its mask's."""
+    import numpy as np
+
+    if isinstance(value, np.generic):
+        return ()  # an array scalar has no memory that anything could share
+    mask = _mask(value)
+    return extents((value,) if mask is None else (value, mask))

@@ -1,0 +1,118 @@
+"""NumPy arrays over the memory of DLPack producers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from interop.plugin import MemoryAt, checked_export, export
+
+from .dtypes import dtype_named
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .dtypes import Array
+
+__all__ = [
+    "dlpack_fast_path",
+    "from_dlpack",
+    "from_locked_dlpack",
+    "from_locked_narrow_dlpack",
+    "from_narrow_dlpack",
+]
+
+#: What NumPy or a producer raises when there is nothing to hand over.
+_REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, AssertionError, AttributeError)
+
+#: numpy.from_dlpack, kept on first use.
+_from_dlpack: list[Callable[[Any], Array]] = []
+
+
+class _CapsuleProducer:
+    """A producer that gives away the one capsule that was checked."""
+
+    __slots__ = ("_capsule",)
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: object) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def from_dlpack(value: object) -> Array:
+    """Return an array over a DLPack producer's memory, writable unless that is flagged read-only.
+
+    A capsule of the first kind cannot carry the flag. NumPy then assumes the worst and locks the
+    array; whether its memory may be written is for the producer's format to say.
+    """
+    import numpy as np
+
+    producer = _CapsuleProducer(export(value))
+    exported = checked_export(producer)
+    array: Array = np.from_dlpack(producer)
+    if not _from_dlpack:
+        _from_dlpack.append(np.from_dlpack)
+    if exported.versioned or array.flags.writeable:
+        return array
+    interface = dict(array.__array_interface__)
+    interface["data"] = (interface["data"][0], False)
+    return np.asarray(MemoryAt(interface, array))
+
+
+def from_locked_dlpack(value: object) -> Array:
+    """Return a read-only array over the memory of a producer that must not be written."""
+    array = from_dlpack(value)
+    array.flags.writeable = False
+    return array
+
+
+def dlpack_fast_path(value: object) -> Any:
+    """Return the array of a producer on the host whose memory is writable and says so.
+
+    NumPy's own checks serve as the guard: it refuses other versions, devices and dtypes, locks what
+    is or may be read-only, and looks at no element. What it gets wrong is seen in the result: for a
+    NULL pointer it makes memory of its own, full of garbage.
+    """
+    try:
+        array = _from_dlpack[0](value)
+    except (*_REFUSALS, IndexError):
+        return NotImplemented
+    flags = array.flags
+    if not flags.behaved or flags.owndata:
+        return NotImplemented
+    return array
+
+
+def from_narrow_dlpack(value: object) -> Array:
+    """Return an ml_dtypes array over the memory of a DLPack producer.
+
+    ``numpy.from_dlpack`` does not support these dtypes, and teaching it one changes the whole
+    process. So the capsule is not consumed but becomes the array's owner: freed with the array, it
+    frees the memory as any capsule does that nobody consumed.
+    """
+    import numpy as np
+
+    producer = _CapsuleProducer(export(value))
+    exported = checked_export(producer)
+    dtype = dtype_named(exported.dtype)
+    strides = exported.strides and tuple(step * dtype.itemsize for step in exported.strides)
+    interface = {
+        "version": 3,
+        "shape": exported.shape,
+        "strides": None if 0 in exported.shape else strides,
+        "typestr": np.dtype(f"u{dtype.itemsize}").str,
+        "data": (exported.data, exported.readonly),
+    }
+    return np.asarray(MemoryAt(interface, producer)).view(dtype)
+
+
+def from_locked_narrow_dlpack(value: object) -> Array:
+    """Return a read-only ml_dtypes array over the memory of a producer that never changes it."""
+    array = from_narrow_dlpack(value)
+    array.flags.writeable = False
+    return array

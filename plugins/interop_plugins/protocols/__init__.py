@@ -1,0 +1,121 @@
+"""The other protocols by which foreign values show arrays, and the way from each to NumPy.
+
+``__cuda_array_interface__``, ``__array_interface__``, the buffer protocol and ``__array__``, in the
+order in which a type that has several is recognised. What an interface says is checked before NumPy
+acts on it, so that a NULL pointer, a negative length or an extent beyond all memory is refused. A
+plausible address that is wrong cannot be told from a right one: its publisher vouches for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from interop.plugin import (
+    COPY,
+    DTYPES,
+    MEMORY_TRAITS,
+    Conversion,
+    Cost,
+    Declaration,
+    Format,
+    Samples,
+    hookimpl,
+)
+
+from .buffers import BUFFERS, buffer_memory, describe_buffer, from_buffer
+from .common import NUMBERS, PLAIN
+from .interfaces import (
+    cuda_memory,
+    describe_array_interface,
+    describe_cuda_array_interface,
+    from_array_interface,
+    interface_memory,
+)
+from .methods import describe_array, from_array
+from .samples import buffer_with_gaps, masked_interface
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+__all__ = ["interop_declarations"]
+
+_MASKED = frozenset({"masked"})
+_CARRIES = MEMORY_TRAITS | _MASKED
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return a format for each protocol, in the order of recognition, and the ways to NumPy."""
+    return [*_interfaces(), _buffer(), _array_method(), *_to_numpy()]
+
+
+def _interfaces() -> Iterable[Format]:
+    return [
+        Format(
+            "cuda_array_interface",
+            describe=describe_cuda_array_interface,
+            dtypes=PLAIN,
+            devices=("cuda",),
+            carries=_CARRIES,
+            protocol="__cuda_array_interface__",
+            memory=cuda_memory,
+        ),
+        Format(
+            "array_interface",
+            describe=describe_array_interface,
+            dtypes=NUMBERS,
+            carries=_CARRIES,
+            protocol="__array_interface__",
+            memory=interface_memory,
+            samples=Samples(variants={"masked": masked_interface}),
+        ),
+    ]
+
+
+def _buffer() -> Format:
+    return Format(
+        "buffer",
+        types=BUFFERS,
+        describe=describe_buffer,
+        dtypes=NUMBERS,
+        carries=MEMORY_TRAITS,
+        protocol="__buffer__",
+        memory=buffer_memory,
+        samples=Samples(
+            variants={"noncontiguous": buffer_with_gaps, "readonly": memoryview.toreadonly}
+        ),
+    )
+
+
+def _array_method() -> Format:
+    return Format(
+        "array",
+        describe=describe_array,
+        dtypes=frozenset(DTYPES) - {"complex32"},
+        protocol="__array__",
+    )
+
+
+def _to_numpy() -> Iterable[Conversion]:
+    """Return the way from each protocol of the host to NumPy."""
+    return [
+        _view("array_interface", from_array_interface, cost=Cost(4e-6)),
+        _view(
+            "array_interface",
+            from_array_interface,
+            requires=_MASKED,
+            drops=_MASKED,
+            effects=frozenset({"drop_mask"}),
+            cost=Cost(4e-6),
+            name="from_masked_array_interface",
+        ),
+        _view("buffer", from_buffer, cost=Cost(4e-7)),
+        Conversion("array", "numpy", from_array, effects=COPY, shares=True, cost=Cost(4e-6, 8e9)),
+    ]
+
+
+def _view(source: str, function: Callable[..., NDArray[Any]], **fields: Any) -> Conversion:
+    return Conversion(source, "numpy", function, dtypes=NUMBERS, takes=MEMORY_TRAITS, **fields)

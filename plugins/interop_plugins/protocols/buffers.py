@@ -1,0 +1,108 @@
+"""The buffer protocol."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from interop.plugin import DTYPES, EMPTY, Spec, extents
+
+from .common import FOREIGN_ORDER, NUMBERS, REFUSALS, layout_of, name_of_kind, problem_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from .common import Foreign
+
+__all__ = ["BUFFERS", "buffer_memory", "describe_buffer", "from_buffer"]
+
+_READONLY = frozenset({"readonly"})
+
+#: The kind that each code of a buffer's format stands for. The buffer itself gives the size.
+_CODES = {
+    "?": "b",
+    **dict.fromkeys("bhilqn", "i"),
+    **dict.fromkeys("BHILQN", "u"),
+    **dict.fromkeys("efdg", "f"),
+    **dict.fromkeys(("Zf", "Zd", "Zg", "F", "D", "G"), "c"),
+}
+
+
+#: Before Python 3.12 a type does not show that it has the buffer protocol.
+BUFFERS = (
+    "builtins:bytes",
+    "builtins:bytearray",
+    "builtins:memoryview",
+    "array:array",
+    "mmap:mmap",
+    "_ctypes:Array",
+    "pickle:PickleBuffer",
+)
+
+
+def describe_buffer(value: Foreign) -> Spec:
+    """Return the spec of a value that has the buffer protocol.
+
+    Raises
+    ------
+    HandOffError
+        The value does not give its buffer.
+    """
+    kind = type(value)
+    if kind is bytes or kind is bytearray:
+        length = len(value)
+        traits = _READONLY if kind is bytes else EMPTY
+        return Spec("buffer", "uint8", "cpu", (length,), traits, length)
+    try:
+        with memoryview(value) as view:
+            return _describe_view(view)
+    except REFUSALS as error:
+        raise problem_of(value, f"does not give its buffer: {error}") from error
+
+
+def _describe_view(view: memoryview) -> Spec:
+    dtype, swapped = _format(view.format, view.itemsize)
+    shape = view.shape or ()
+    traits = layout_of(shape, view.strides, view.itemsize).traits
+    present = {
+        "readonly": view.readonly,
+        "byteswapped": swapped,
+        "unaligned": view.itemsize > 1 and dtype in NUMBERS and _view_unaligned(view),
+    }
+    traits |= {trait for trait, holds in present.items() if holds}
+    return Spec("buffer", dtype, "cpu", shape, traits, view.nbytes)
+
+
+@lru_cache(maxsize=64)
+def _format(code: str, size: int) -> tuple[str, bool]:
+    """Return the dtype of a buffer's format, and whether its byte order is the other."""
+    order, letters = (code[0], code[1:]) if code[:1] in tuple("@=<>!") else ("@", code)
+    kind = _CODES.get(letters)
+    name = name_of_kind(kind, size) if kind else ""
+    if name not in DTYPES:
+        return f"buffer format {code!r}", False
+    return name, order in FOREIGN_ORDER and size > 1
+
+
+def _view_unaligned(view: memoryview) -> bool:
+    import numpy as np
+
+    return not np.asarray(view).flags.aligned
+
+
+def from_buffer(value: Foreign) -> NDArray[Any]:
+    """Return an array over the memory of a buffer, of its shape, dtype and writability."""
+    import numpy as np
+
+    array: NDArray[Any] = np.asarray(memoryview(value))
+    return array
+
+
+def buffer_memory(value: Foreign) -> tuple[tuple[int, int], ...]:
+    """Return the address and the length of the memory of a buffer."""
+    import numpy as np
+
+    with memoryview(value) as view:
+        return extents((np.asarray(view),)) if view.nbytes else ()

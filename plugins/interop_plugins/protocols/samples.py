@@ -1,0 +1,31 @@
+"""Odd foreign values with the numbers of a plain one, to try conversions out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interop.plugin import Declined
+
+if TYPE_CHECKING:
+    from .common import Foreign
+
+__all__ = ["buffer_with_gaps", "masked_interface"]
+
+
+def buffer_with_gaps(view: memoryview) -> memoryview:
+    """Return a buffer with gaps: every other element of one of one axis that is twice as long."""
+    if view.ndim != 1 or len(view) < 2:
+        msg = f"Python cannot make gaps in a buffer of shape {view.shape}"
+        raise Declined(msg)
+    code, step = view.format, view.itemsize
+    wide = memoryview(bytearray(2 * view.nbytes)).cast("B")
+    for start in range(step):
+        wide[start :: 2 * step] = view.cast("B")[start::step]
+    return wide.cast(code)[::2]  # type: ignore[call-overload, no-any-return]
+
+
+def masked_interface(value: Foreign) -> Foreign:
+    """Return a value that shows the memory of another, and says that some of it is masked."""
+    entries = {**value.__array_interface__, "mask": value}
+    attributes = {"__array_interface__": property(lambda self: entries), "owner": value}
+    return type("MaskedInterface", (), attributes)()

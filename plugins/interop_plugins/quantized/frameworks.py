@@ -1,0 +1,133 @@
+"""What the arithmetic needs of NumPy, torch and CuPy beyond the operators of their arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from interop.plugin import parallel_for
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    import torch
+    from numpy.typing import NDArray
+
+    #: An array of NumPy, torch or CuPy.
+    Array: TypeAlias = Any
+
+__all__ = [
+    "DTYPES",
+    "NUMPY_DTYPES",
+    "Framework",
+    "cupy_framework",
+    "dtype_name",
+    "empty_numpy",
+    "numpy_framework",
+    "torch_framework",
+]
+
+DTYPES = frozenset({"float16", "bfloat16", "float32", "float64"})
+NUMPY_DTYPES = DTYPES - {"bfloat16"}
+
+#: Elements that are dequantized at a time: of NumPy what fits the caches twice. torch divides each
+#: operation among threads, and waiting for all of them has to be worth while.
+_PIECE, _THREADED_PIECE, _DEVICE_PIECE = 2**18, 2**22, 2**26
+
+
+def dtype_name(part: Array) -> str:
+    """Return the name of the dtype of an array."""
+    return str(part.dtype).removeprefix("torch.")
+
+
+class Framework(NamedTuple):
+    """Functions of one framework, and how it computes on large arrays."""
+
+    empty: Callable[[tuple[int, ...], str], Array]
+    arange: Callable[..., Array]
+    view: Callable[[Array, str], Array]
+    look_up: Callable[[tuple[float, ...], Array], Array]
+    piece: int
+    parallel_for: Callable[[Callable[[int, int], None], int, int], None]
+
+
+def numpy_framework() -> Framework:
+    """Return the functions of NumPy."""
+    import numpy as np
+
+    def view(array: Array, name: str) -> Array:
+        return array.view(name)
+
+    def look_up(table: tuple[float, ...], indices: Array) -> Array:
+        return np.array(table, "float32")[indices]
+
+    return Framework(empty_numpy, np.arange, view, look_up, _PIECE, _among_threads)
+
+
+def torch_framework(device: torch.device) -> Framework:
+    """Return the functions of torch for the tensors of a device."""
+    import torch
+
+    def empty(shape: tuple[int, ...], name: str) -> Array:
+        return torch.empty(shape, dtype=getattr(torch, name), device=device)
+
+    def view(tensor: Array, name: str) -> Array:
+        return tensor.view(getattr(torch, name))
+
+    def look_up(table: tuple[float, ...], indices: Array) -> Array:
+        return torch.tensor(table, dtype=torch.float32, device=device)[indices.long()]
+
+    arange = partial(torch.arange, device=device)
+    if device.type == "cpu":
+        return Framework(_empty_torch, arange, view, look_up, _THREADED_PIECE, _in_one_go)
+    return Framework(empty, arange, view, look_up, _DEVICE_PIECE, _in_one_go)
+
+
+def cupy_framework() -> Framework:
+    """Return the functions of CuPy for the arrays of the current device."""
+    import cupy
+
+    def view(array: Array, name: str) -> Array:
+        return array.view(name)
+
+    def look_up(table: tuple[float, ...], indices: Array) -> Array:
+        return cupy.asarray(table, "float32")[indices]
+
+    return Framework(cupy.empty, cupy.arange, view, look_up, _DEVICE_PIECE, _in_one_go)
+
+
+def _in_one_go(work: Callable[[int, int], None], count: int, nbytes: int) -> None:
+    """Do all of the work in this thread, because the framework has threads of its own."""
+    work(0, count)
+
+
+def _among_threads(work: Callable[[int, int], None], count: int, nbytes: int) -> None:
+    """Divide the work among threads, each of which has its own state of NumPy's errors."""
+    import numpy as np
+
+    def silently(start: int, stop: int) -> None:
+        with np.errstate(all="ignore"):
+            work(start, stop)
+
+    parallel_for(silently, count, nbytes)
+
+
+def empty_numpy(shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
+    """Return an empty NumPy array of a dtype of reals, bfloat16 included."""
+    import numpy as np
+
+    if dtype != "bfloat16":
+        return np.empty(shape, dtype)
+    import ml_dtypes
+
+    return np.empty(shape, ml_dtypes.bfloat16)
+
+
+def _empty_torch(shape: tuple[int, ...], dtype: str) -> torch.Tensor:
+    """Return an empty tensor in memory from NumPy, which uses huge pages for large arrays."""
+    import torch
+
+    if dtype != "bfloat16":
+        return torch.from_numpy(empty_numpy(shape, dtype))
+    return torch.empty(shape, dtype=getattr(torch, dtype), device="cpu")

@@ -1,0 +1,292 @@
+"""SciPy: sparse arrays in all seven layouts, and the older sparse matrices as values.
+
+Results are always arrays (``csr_array`` …): SciPy keeps the index dtype of an array as it is given,
+where it would copy the indices of a matrix. SciPy sorts and sums in place at times, so a step takes
+values that are not in canonical form only where SciPy is known to leave them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from interop.plugin import (
+    COMPLEX,
+    COPY,
+    INTEGERS,
+    Components,
+    Conversion,
+    Cost,
+    Declaration,
+    Format,
+    Result,
+    Samples,
+    Spec,
+    hookimpl,
+)
+
+from .components import (
+    fast_unpack_compressed,
+    pack_compressed,
+    pack_coo,
+    unpack_compressed,
+    unpack_coo,
+)
+from .dense import dense_to_coo, dense_to_csc, dense_to_csr, to_dense, to_dense_into
+from .describe import (
+    COMPRESSED,
+    MATRIX,
+    MIXED,
+    SWAPPED,
+    UNCOALESCED,
+    describe_compressed,
+    describe_coo,
+    describe_dia,
+    describe_lists,
+    memory,
+)
+from .layouts import (
+    as_it_is,
+    bsr_to_csr,
+    canonicalize,
+    coo_to_compressed,
+    coo_to_dia,
+    coo_to_dok,
+    csc_to_coo,
+    csr_to_bsr,
+    csr_to_coo,
+    csr_to_lil,
+    dia_to_csr,
+    dok_to_coo,
+    lil_to_csr,
+    matrix_to_array,
+    to_native,
+    transpose_order,
+    unify_indices,
+)
+from .samples import VARIANTS
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .describe import Sparse
+
+__all__ = ["interop_declarations"]
+
+_VIEWABLE = frozenset(
+    {"readonly", "immutable", "noncontiguous", "negative_strides", "broadcast", "unaligned"}
+)
+_CARRIES = _VIEWABLE | SWAPPED | UNCOALESCED
+
+_DTYPES = INTEGERS | COMPLEX | {"bool", "float32", "float64", "longdouble", "clongdouble"}
+_INDEX_DTYPES = frozenset({"int32", "int64"})
+_PLANE, _ROW_OR_PLANE = frozenset({2}), frozenset({1, 2})
+_LAYOUTS = ("coo", *COMPRESSED, "dia", "lil", "dok")
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return a format for each layout, and the conversions."""
+    return [
+        *_formats(),
+        *_tidying(),
+        *_layout_changes(),
+        *_list_layouts(),
+        *_densifying(),
+        *_sparsifying(),
+    ]
+
+
+def _formats() -> Iterable[Format]:
+    return [
+        *(_compressed_format(layout) for layout in COMPRESSED),
+        _format(
+            "coo",
+            describe_coo,
+            components=Components(
+                layout="coo",
+                format="numpy",
+                roles={"values": "dtype", "indices": "index_dtype"},
+                unpack_keeps=UNCOALESCED,
+                unpack=unpack_coo,
+                pack=pack_coo,
+                pack_seconds=2.5e-5,
+            ),
+            ndims=frozenset(range(1, 65)),
+        ),
+        # Explicit zeros look like those that fill its diagonals.
+        _format("dia", describe_dia, not_recoverable=frozenset({"nnz"}), ndims=_PLANE),
+        _format("lil", describe_lists, ndims=_PLANE),
+        _format("dok", describe_lists, ndims=_ROW_OR_PLANE),
+    ]
+
+
+def _compressed_format(layout: str) -> Format:
+    return _format(
+        layout,
+        describe_compressed,
+        components=Components(
+            layout=layout,
+            format="numpy",
+            roles={"values": "dtype", "indices": "index_dtype", "pointers": "index_dtype"},
+            unpack_keeps=UNCOALESCED,
+            unpack=unpack_compressed,
+            fast_unpack=fast_unpack_compressed,
+            pack=partial(pack_compressed, layout),
+            pack_seconds=2.5e-5,
+        ),
+        ndims=_ROW_OR_PLANE if layout == "csr" else _PLANE,
+    )
+
+
+def _format(name: str, describe: Callable[[Sparse], Spec], **fields: Any) -> Format:
+    return Format(
+        f"scipy.{name}",
+        types=(f"scipy.sparse:{name}_array", f"scipy.sparse:{name}_matrix"),
+        target_types=(f"scipy.sparse:{name}_array",),
+        describe=describe,
+        dtypes=_DTYPES,
+        carries=_CARRIES,
+        requires="scipy",
+        install="pip install scipy",
+        index_dtypes=_INDEX_DTYPES,
+        memory=memory,
+        fast_path=as_it_is,
+        samples=Samples(variants=VARIANTS),
+        **fields,
+    )
+
+
+def _tidying() -> Iterable[Conversion]:
+    """Yield the steps that make a value an ordinary one of its layout."""
+    for layout in _LAYOUTS:
+        yield _step(
+            layout,
+            layout,
+            matrix_to_array,
+            takes=_CARRIES | MIXED,
+            requires=MATRIX,
+            drops=MATRIX,
+            # SciPy checks the offset of every diagonal.
+            cost=Cost(3e-5 if layout == "dia" else 1e-5),
+        )
+    for layout in ("coo", *COMPRESSED):
+        yield _copying(layout, layout, to_native, 8e9, takes=_CARRIES, requires=SWAPPED)
+        yield _unifying(layout)
+        yield _canonicalizing(layout)
+
+
+def _unifying(layout: str) -> Conversion:
+    return _copying(
+        layout,
+        layout,
+        unify_indices,
+        1e10,
+        takes=_CARRIES,
+        requires=MIXED,
+        drops=MIXED,
+        shares=True,
+        result=Result(index_dtype="int64"),
+    )
+
+
+def _canonicalizing(layout: str) -> Conversion:
+    return _step(
+        layout,
+        layout,
+        canonicalize,
+        effects=COPY,
+        cost=Cost(6e-5, 1.5e9) if layout == "coo" else Cost(1e-5, 1e9),
+        takes=_VIEWABLE,
+        requires=UNCOALESCED,
+        drops=UNCOALESCED,
+    )
+
+
+def _layout_changes() -> Iterable[Conversion]:
+    loose = _VIEWABLE | UNCOALESCED
+
+    yield _copying("csr", "csc", transpose_order, 5.8e9, takes=loose, ndims=_PLANE)
+    yield _copying("csc", "csr", transpose_order, 5.8e9, takes=loose)
+    # The values and one array of indices are shared, the other is written.
+    yield _copying("csr", "coo", csr_to_coo, 2e10, takes=loose, shares=True)
+    yield _copying("csc", "coo", csc_to_coo, 2e10, takes=loose, shares=True, adds=UNCOALESCED)
+    for layout, ndims in (("csr", _ROW_OR_PLANE), ("csc", _PLANE)):
+        yield _copying(
+            "coo",
+            layout,
+            partial(coo_to_compressed, layout),
+            4.9e9,
+            takes=loose,
+            drops=UNCOALESCED,
+            ndims=ndims,
+            name=f"coo_to_{layout}",
+        )
+    yield _copying("bsr", "csr", bsr_to_csr, 1.1e10, takes=loose)
+    yield _copying("csr", "bsr", csr_to_bsr, 3e9, takes=_VIEWABLE, ndims=_PLANE)
+
+
+def _list_layouts() -> Iterable[Conversion]:
+    """Return the steps to and from layouts of diagonals, lists and dictionaries."""
+    narrow = {"result": Result(index_dtype="int32")}
+    return [
+        _copying("coo", "dia", coo_to_dia, 1e9, takes=_VIEWABLE, ndims=_PLANE, **narrow),
+        _copying("dia", "csr", dia_to_csr, 2e9, takes=_VIEWABLE, **narrow),
+        _copying("csr", "lil", csr_to_lil, 0.3e9, takes=_VIEWABLE, ndims=_PLANE, **narrow),
+        _copying("lil", "csr", lil_to_csr, 2e9, **narrow),
+        _copying("coo", "dok", coo_to_dok, 0.09e9, takes=_VIEWABLE, ndims=_ROW_OR_PLANE, **narrow),
+        _copying("dok", "coo", dok_to_coo, 0.06e9, adds=UNCOALESCED, **narrow),
+    ]
+
+
+def _densifying() -> Iterable[Conversion]:
+    costs = {
+        "csc": Cost(1.2e-5, 1.3e10, 6e10),
+        "dia": Cost(1e-5, 5e9),
+        "dok": Cost(1e-5, 1e9),
+        "lil": Cost(1e-5, 4e9),
+    }
+    for layout in _LAYOUTS:
+        yield Conversion(
+            f"scipy.{layout}",
+            "numpy",
+            to_dense,
+            takes=_VIEWABLE | UNCOALESCED,
+            drops=UNCOALESCED,
+            effects=frozenset({"densify"}),
+            cost=costs.get(layout, Cost(4e-6, 1.3e10, 6e10)),
+            into=to_dense_into,
+        )
+
+
+def _sparsifying() -> Iterable[Conversion]:
+    for layout, function, ndims, bandwidth in (
+        ("csr", dense_to_csr, frozenset({2}), 7e9),
+        ("csc", dense_to_csc, frozenset({2}), 6.5e9),
+        ("coo", dense_to_coo, frozenset(range(1, 33)), 6e9),
+    ):
+        yield Conversion(
+            "numpy",
+            f"scipy.{layout}",
+            function,
+            dtypes=_DTYPES,
+            takes=_VIEWABLE,
+            ndims=ndims,
+            result=Result(index_dtype="int32"),
+            effects=COPY,
+            cost=Cost(2e-5, bandwidth),
+        )
+
+
+def _copying(
+    source: str, target: str, function: Callable[[Sparse], Sparse], bandwidth: float, **fields: Any
+) -> Conversion:
+    cost = Cost(1e-5, bandwidth)
+    return _step(source, target, function, effects=COPY, cost=cost, **fields)
+
+
+def _step(
+    source: str, target: str, function: Callable[[Sparse], Sparse], **fields: Any
+) -> Conversion:
+    return Conversion(f"scipy.{source}", f"scipy.{target}", function, **fields)

@@ -1,0 +1,169 @@
+"""SciPy's sparse arrays made dense, and dense arrays made sparse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from interop.plugin import Declined, parallel_for
+
+from .components import array_type, flagged
+from .layouts import dok_to_coo, transpose_order
+
+if TYPE_CHECKING:
+    from .describe import Array, Sparse
+
+__all__ = ["dense_to_coo", "dense_to_csc", "dense_to_csr", "to_dense", "to_dense_into"]
+
+#: The layouts of which a row, or a diagonal, can be added separately.
+_DIVISIBLE = frozenset({"csr", "csc", "lil", "dia"})
+
+#: From this many zeros for each stored element on, most of the time goes into the zeros.
+_FEW = 8
+
+#: Elements that are searched for nonzero ones at a time, so that the outcome stays in a cache.
+_PIECE = 2**20
+
+
+def to_dense(value: Sparse) -> Array:
+    """Return the dense array; duplicates are summed, in the order in which they are stored."""
+    import numpy as np
+
+    if value.format not in _DIVISIBLE or value.ndim != 2:
+        dense: Array = _as_coo(value).toarray(order="C")
+        return dense
+    out = np.zeros(value.shape, value.dtype)
+    _add(out, value, fresh=True)
+    return out
+
+
+def to_dense_into(out: Array, value: Sparse) -> None:
+    """Write the dense array into `out`.
+
+    Raises
+    ------
+    Declined
+        SciPy cannot write into such an array.
+    """
+    if out.dtype != value.dtype or not out.flags.c_contiguous or not out.flags.aligned:
+        msg = "SciPy writes only into arrays of the same dtype that are one aligned block"
+        raise Declined(msg)
+    if value.format not in _DIVISIBLE or value.ndim != 2:
+        _as_coo(value).toarray(out=out)
+        return
+
+    def clear(start: int, stop: int) -> None:
+        out[start:stop] = 0
+
+    parallel_for(clear, len(out), out.nbytes)
+    _add(out, value)
+
+
+def _as_coo(value: Sparse) -> Sparse:
+    return dok_to_coo(value) if value.format == "dok" else value.tocoo(copy=False)
+
+
+def _add(out: Array, value: Sparse, *, fresh: bool = False) -> None:
+    """Add a matrix to zeros, by diagonals or by rows, of which each thread takes some."""
+    if value.format == "dia":
+        _add_diagonals(out, value)
+        return
+    value = value.tocsr()
+    pointers, columns = value.indptr, value.shape[1]
+    kernel = _row_kernel()
+
+    def work(start: int, stop: int) -> None:
+        rows = pointers[start : stop + 1]
+        kernel(stop - start, columns, rows, value.indices, value.data, out[start:stop])
+
+    parallel_for(work, len(out), out.nbytes, touching=fresh and value.nnz * _FEW < out.size)
+
+
+@cache
+def _row_kernel() -> Callable[..., None]:
+    """Return the function that adds rows to an array: SciPy's own, if it still has it."""
+    from scipy.sparse import _sparsetools
+
+    kernel: Callable[..., None] = getattr(_sparsetools, "csr_todense", _slower_row_kernel)
+    return kernel
+
+
+def _slower_row_kernel(  # noqa: PLR0917 - the arguments are SciPy's
+    rows: int, columns: int, pointers: Array, indices: Array, values: Array, out: Array
+) -> None:
+    import numpy as np
+
+    places = np.repeat(np.arange(rows), np.diff(pointers))
+    stored = slice(pointers[0], pointers[-1])
+    np.add.at(out, (places, indices[stored]), values[stored])
+
+
+def _add_diagonals(out: Array, value: Sparse) -> None:
+    """Add a dia array diagonal by diagonal: each is a stride through the memory of `out`."""
+    rows, columns = out.shape
+    flat = out.reshape(-1)
+    for offset, diagonal in zip(value.offsets.tolist(), value.data, strict=True):
+        start, stop = max(0, offset), min(columns, rows + offset, len(diagonal))
+        if stop > start:
+            first = (start - offset) * columns + start
+            place = flat[first : first + (stop - start - 1) * (columns + 1) + 1 : columns + 1]
+            place += diagonal[start:stop]
+
+
+def dense_to_csr(value: Array) -> Sparse:
+    """Return the nonzero elements of a matrix as csr."""
+    import numpy as np
+
+    places = _places(value)
+    index = np.int32 if value.size < 2**31 else np.int64
+    rows, columns = value.shape
+    pointers = np.searchsorted(places, np.arange(rows + 1) * columns).astype(index)
+    indices = (places % max(columns, 1)).astype(index)
+    components = (_pick(value, places), indices, pointers)
+    return flagged(array_type("csr")(components, shape=value.shape), canonical=True)
+
+
+def dense_to_csc(value: Array) -> Sparse:
+    """Return the nonzero elements of a matrix as csc."""
+    return transpose_order(dense_to_csr(value))
+
+
+def dense_to_coo(value: Array) -> Sparse:
+    """Return the nonzero elements of an array as coo."""
+    import numpy as np
+
+    places = _places(value)
+    index = np.int32 if max(value.shape) < 2**31 else np.int64
+    coords = np.unravel_index(places, value.shape)
+    components = (_pick(value, places), tuple(indices.astype(index) for indices in coords))
+    return flagged(array_type("coo")(components, shape=value.shape), canonical=True)
+
+
+def _places(value: Array) -> Array:
+    """Return the flat indices, in C order, of the nonzero elements of an array."""
+    import numpy as np
+
+    if value.size <= _PIECE:
+        return np.flatnonzero(value != 0)
+    width = value.size // len(value)
+    rows = max(1, _PIECE // width)
+    count = -(-len(value) // rows)
+    places: list[Array] = [np.empty(0, np.intp)] * count
+
+    def work(start: int, stop: int) -> None:
+        for part in range(start, stop):
+            first = part * rows
+            places[part] = np.flatnonzero(value[first : first + rows] != 0) + first * width
+
+    parallel_for(work, count, value.nbytes)
+    return np.concatenate(places)
+
+
+def _pick(value: Array, places: Array) -> Array:
+    """Return the elements at flat indices."""
+    import numpy as np
+
+    if value.flags.c_contiguous:  # finding a place by coordinates takes longer
+        return value.reshape(-1)[places]
+    return value[np.unravel_index(places, value.shape)]

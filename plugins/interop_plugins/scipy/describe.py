@@ -1,0 +1,171 @@
+"""The specs of SciPy's sparse arrays and matrices, and where their memory lies."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from interop.plugin import EMPTY, Spec, extents
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[Any]
+    DType: TypeAlias = np.dtype[Any]
+    #: A ``csr_array``, a ``csr_matrix`` …: SciPy ships no types.
+    Sparse: TypeAlias = Any
+
+__all__ = [
+    "COMPRESSED",
+    "MATRIX",
+    "MIXED",
+    "SWAPPED",
+    "UNCOALESCED",
+    "describe_compressed",
+    "describe_coo",
+    "describe_dia",
+    "describe_lists",
+    "memory",
+]
+
+COMPRESSED = ("csr", "csc", "bsr")
+
+MATRIX, UNCOALESCED = frozenset({"matrix"}), frozenset({"uncoalesced"})
+SWAPPED = frozenset({"byteswapped"})
+#: A trait of SciPy's own: index arrays of two dtypes, which no other library takes.
+MIXED = frozenset({"mixed_indices"})
+
+# The bits of `flags.num`: contiguous, aligned, writable. One attribute in place of three.
+_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
+_ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
+
+#: Filled on first use: the name of each dtype met.
+_names: dict[DType, str] = {}
+
+
+def describe_compressed(value: Sparse) -> Spec:
+    """Return the spec of a csr, csc or bsr array or matrix.
+
+    SciPy itself finds out whether it is canonical: it reads the indices once, and keeps the answer.
+    """
+    data, indices, pointers = value.data, value.indices, value.indptr
+    traits = _traits(value, (data, indices, pointers), value.has_canonical_format)
+    layout = value.format
+    stored = int(pointers[-1])
+    if layout == "bsr":
+        stored *= data.shape[1] * data.shape[2]
+    return Spec(
+        f"scipy.{layout}",
+        _name(data.dtype),
+        "cpu",
+        value.shape,
+        traits,
+        data.nbytes + indices.nbytes + pointers.nbytes,
+        stored,
+        _name(indices.dtype),
+    )
+
+
+def describe_coo(value: Sparse) -> Spec:
+    """Return the spec of a coo array or matrix, of any number of axes."""
+    data, coords = value.data, value.coords
+    return Spec(
+        "scipy.coo",
+        _name(data.dtype),
+        "cpu",
+        value.shape,
+        _traits(value, (data, *coords), value.has_canonical_format),
+        data.nbytes + sum(indices.nbytes for indices in coords),
+        len(data),
+        _name(coords[0].dtype),
+    )
+
+
+def describe_dia(value: Sparse) -> Spec:
+    """Return the spec of a dia array or matrix."""
+    data, offsets = value.data, value.offsets
+    return Spec(
+        "scipy.dia",
+        _name(data.dtype),
+        "cpu",
+        value.shape,
+        _traits(value, (data, offsets), canonical=True),
+        data.nbytes + offsets.nbytes,
+        value.nnz,
+        _name(offsets.dtype),
+    )
+
+
+def describe_lists(value: Sparse) -> Spec:
+    """Return the spec of a lil or dok array or matrix, whose elements are Python objects."""
+    dtype, stored = value.dtype, value.nnz
+    return Spec(
+        f"scipy.{value.format}",
+        _name(dtype),
+        "cpu",
+        value.shape,
+        MATRIX if _is_matrix(value) else EMPTY,
+        stored * (dtype.itemsize + 8),
+        stored,
+        "int32",
+    )
+
+
+def _name(dtype: DType) -> str:
+    name = _names.get(dtype)
+    if name is None:
+        long = {13: "longdouble", 16: "clongdouble"}
+        name = _names[dtype] = long.get(dtype.num) or str(dtype.name)
+    return name
+
+
+def _is_matrix(value: Sparse) -> bool:
+    return isinstance(value, sys.modules["scipy.sparse"].spmatrix)
+
+
+def _traits(value: Sparse, arrays: tuple[Array, ...], canonical: bool) -> frozenset[str]:
+    flags = _ORDINARY
+    for array in arrays:
+        flags &= array.flags.num
+    traits = EMPTY if flags == _ORDINARY else _memory_traits(flags, arrays)
+    if not canonical:
+        traits |= UNCOALESCED
+    if _is_matrix(value):
+        traits |= MATRIX
+    if not arrays[0].dtype.isnative:
+        traits |= SWAPPED
+    if len(arrays) > 2 and any(a.dtype != arrays[1].dtype for a in arrays[2:]):
+        traits |= MIXED
+    return traits
+
+
+def _memory_traits(flags: int, arrays: tuple[Array, ...]) -> frozenset[str]:
+    """Return the traits of memory that any of the component arrays has."""
+    traits = set()
+    if not flags & _WRITEABLE:
+        traits.add("readonly")
+    if not flags & _ALIGNED:
+        traits.add("unaligned")
+    if not flags & _CONTIGUOUS:
+        traits.add("noncontiguous")
+        steps = [s for a in arrays for n, s in zip(a.shape, a.strides, strict=True) if n > 1]
+        if min(steps, default=0) < 0:
+            traits.add("negative_strides")
+        if 0 in steps:
+            traits.add("broadcast")
+    return frozenset(traits)
+
+
+def memory(value: Sparse) -> tuple[tuple[int, int], ...]:
+    """Return the addresses and lengths of the memory of the component arrays."""
+    arrays = [value.data] if value.format in (*COMPRESSED, "coo", "dia") else []
+    if value.format in COMPRESSED:
+        arrays += [value.indices, value.indptr]
+    elif value.format == "coo":
+        arrays += value.coords
+    elif value.format == "dia":
+        arrays.append(value.offsets)
+    return extents(arrays)

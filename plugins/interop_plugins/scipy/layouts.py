@@ -1,0 +1,182 @@
+"""The steps within each of SciPy's layouts, and between them."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from .components import array_type, flagged
+from .describe import COMPRESSED
+
+if TYPE_CHECKING:
+    from .describe import Sparse
+
+__all__ = [
+    "as_it_is",
+    "bsr_to_csr",
+    "canonicalize",
+    "coo_to_compressed",
+    "coo_to_dia",
+    "coo_to_dok",
+    "csc_to_coo",
+    "csr_to_bsr",
+    "csr_to_coo",
+    "csr_to_lil",
+    "dia_to_csr",
+    "dok_to_coo",
+    "lil_to_csr",
+    "matrix_to_array",
+    "to_native",
+    "transpose_order",
+    "unify_indices",
+]
+
+
+def as_it_is(value: Sparse) -> Sparse:
+    """Return an array as it is, unless its indices are of two dtypes."""
+    if value.format in COMPRESSED and value.indices.dtype != value.indptr.dtype:
+        return NotImplemented
+    if value.format == "coo" and any(c.dtype != value.coords[0].dtype for c in value.coords):
+        return NotImplemented
+    return value
+
+
+def matrix_to_array(value: Sparse) -> Sparse:
+    """Return a sparse array over the components of a sparse matrix."""
+    result = array_type(value.format)(value)
+    return flagged(result, getattr(value, "has_canonical_format", False))
+
+
+def unify_indices(value: Sparse) -> Sparse:
+    """Return an array whose index arrays have one dtype, the wider."""
+    coo = value.format == "coo"
+    components = (value.data, value.coords) if coo else (value.data, value.indices, value.indptr)
+    result = array_type(value.format)(components, shape=value.shape)
+    return flagged(result, value.has_canonical_format)
+
+
+def to_native(value: Sparse) -> Sparse:
+    """Return a copy whose elements are in the machine's byte order."""
+    return flagged(
+        value.astype(value.dtype.newbyteorder("="), copy=True), value.has_canonical_format
+    )
+
+
+def canonicalize(value: Sparse) -> Sparse:
+    """Return a copy that is sorted and holds every coordinate once; duplicates are summed.
+
+    They are summed in the order in which they are stored, as in a dense array. SciPy's own sort
+    would mix them up; going through the other order and back is stable, and faster.
+    """
+    if value.ndim == 2 and value.format == "coo":
+        return csr_to_coo(coo_to_compressed("csr", value))
+    if value.ndim == 2 and value.format in ("csr", "csc"):
+        result = array_type(value.format)(_across(value))
+    else:
+        result = value.copy()
+    result.sum_duplicates()
+    return result
+
+
+def _across(value: Sparse) -> Sparse:
+    """Return a csr or csc array through the other order, which sorts its indices, and back."""
+    return value.tocsc().tocsr() if value.format == "csr" else value.tocsr().tocsc()
+
+
+def transpose_order(value: Sparse) -> Sparse:
+    """Return a csr array as csc, or the other way round; explicit zeros and duplicates are kept."""
+    result = value.tocsc() if value.format == "csr" else value.tocsr()
+    return flagged(result, value.has_canonical_format)
+
+
+def csr_to_coo(value: Sparse) -> Sparse:
+    """Return a coo array that shares the values and the columns of a csr array."""
+    return flagged(_pruned(value).tocoo(copy=False), value.has_canonical_format)
+
+
+def csc_to_coo(value: Sparse) -> Sparse:
+    """Return a coo array, in order of columns, that shares the values and rows of a csc array."""
+    return _pruned(value).tocoo(copy=False)
+
+
+def _pruned(value: Sparse) -> Sparse:
+    """Return an array without the spare room behind its elements, which `tocoo` would read."""
+    stored = int(value.indptr[-1])
+    if len(value.indices) == stored:
+        return value
+    components = (value.data[:stored], value.indices[:stored], value.indptr)
+    return array_type(value.format)(components, shape=value.shape)
+
+
+def coo_to_compressed(layout: str, value: Sparse) -> Sparse:
+    """Return a coo array as csr or csc; duplicates are summed, in the order they are stored in."""
+    if value.ndim == 1 or value.has_canonical_format:
+        # Of one axis, SciPy would share the arrays and then sort them in place.
+        result = value.tocsr(copy=True) if layout == "csr" else value.tocsc()
+        return flagged(result, canonical=True)
+    # SciPy's sort would mix duplicates up; an array that is flagged as canonical it does not sort.
+    coo = flagged(array_type("coo")((value.data, value.coords), shape=value.shape), canonical=True)
+    result = coo.tocsc().tocsr() if layout == "csr" else coo.tocsr().tocsc()
+    result.has_canonical_format = False
+    result.has_sorted_indices = True
+    result.sum_duplicates()
+    return result
+
+
+def bsr_to_csr(value: Sparse) -> Sparse:
+    """Return a bsr array as csr; the zeros in its blocks become explicit zeros."""
+    return flagged(value.tocsr(), value.has_canonical_format)
+
+
+def csr_to_bsr(value: Sparse) -> Sparse:
+    """Return a csr array as bsr, in blocks of the size that SciPy estimates to be best."""
+    result = value.tobsr()
+    result.sum_duplicates()  # SciPy leaves the blocks in the order in which it met them
+    return result
+
+
+def coo_to_dia(value: Sparse) -> Sparse:
+    """Return a canonical coo array as dia, which cannot tell explicit zeros from others."""
+    import numpy as np
+
+    rows, columns = value.coords
+    offsets, place = np.unique(columns - rows, return_inverse=True)
+    data = np.zeros((len(offsets), value.shape[1]), value.dtype)
+    data[place, columns] = value.data
+    return array_type("dia")((data, offsets), shape=value.shape)
+
+
+def dia_to_csr(value: Sparse) -> Sparse:
+    """Return a dia array as csr, without the zeros that fill its diagonals."""
+    return flagged(value.tocsr(), canonical=True)
+
+
+def csr_to_lil(value: Sparse) -> Sparse:
+    """Return a canonical csr array as lil."""
+    return value.tolil()
+
+
+def lil_to_csr(value: Sparse) -> Sparse:
+    """Return a lil array as csr."""
+    return flagged(value.tocsr(), canonical=True)
+
+
+def coo_to_dok(value: Sparse) -> Sparse:
+    """Return a canonical coo array as dok."""
+    return value.todok()
+
+
+def dok_to_coo(value: Sparse) -> Sparse:
+    """Return a dok array as coo, in the order of its dictionary."""
+    import numpy as np
+    from scipy.sparse import coo_array
+
+    count, axes = len(value.keys()), value.ndim
+    keys = chain.from_iterable(value.keys()) if axes > 1 else iter(value.keys())
+    index = np.int32 if max(value.shape) < 2**31 else np.int64
+    coords = np.fromiter(keys, index, axes * count).reshape(count, axes)
+    numbers = np.fromiter(value.values(), value.dtype, count)
+    result = coo_array((numbers, tuple(coords.T.copy())), shape=value.shape)
+    # SciPy flags it as canonical although nobody has sorted it.
+    result.has_canonical_format = False
+    return result

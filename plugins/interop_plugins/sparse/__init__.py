@@ -1,0 +1,233 @@
+"""PyData's sparse: COO, GCXS and DOK arrays of any number of axes.
+
+A GCXS array of two axes is CSR or CSC by another name, so that it shares its arrays with those of
+every other library. Only this library has one of another number of axes, or with several compressed
+axes. The coordinates of a COO array are the rows of one array: they are handed out as views, but
+coordinates that lie apart have to be copied on the way in.
+
+The library takes it on trust that coordinates are sorted and distinct, and reads wrong elements
+where they are not. So they are checked once for each value, and the answer is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from interop.plugin import (
+    COMPLEX,
+    COPY,
+    INTEGERS,
+    MEMORY_TRAITS,
+    Components,
+    Conversion,
+    Cost,
+    Declaration,
+    Format,
+    Result,
+    Samples,
+    Spec,
+    hookimpl,
+)
+
+from . import samples
+from .components import pack_coo, pack_rows, unpack_coo, unpack_rows
+from .dense import dense_to_coo, dok_to_dense, nd_to_dense, rows_to_dense, to_dense
+from .describe import (
+    FILL,
+    SWAPPED,
+    UNCOALESCED,
+    describe_coo,
+    describe_dok,
+    describe_gcxs,
+    memory,
+)
+from .hand_offs import from_scipy_coo, from_torch_coo, to_torch_coo
+from .layouts import (
+    canonicalize,
+    coo_to_csc,
+    coo_to_csr,
+    coo_to_dok,
+    coo_to_nd,
+    copy_dok,
+    copy_nd,
+    dok_to_coo,
+    nd_to_coo,
+    rows_to_coo,
+    to_native,
+)
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .canonical import Sparse
+
+__all__ = ["interop_declarations"]
+
+_VIEWABLE = frozenset(
+    {"readonly", "immutable", "noncontiguous", "negative_strides", "broadcast", "unaligned"}
+)
+_PLAIN = INTEGERS | COMPLEX | {"bool", "float32", "float64"}
+#: Numba, which checks every GCXS array, has none of these.
+_DTYPES = _PLAIN | {"float16", "longdouble", "clongdouble"}
+_INDEX_DTYPES = frozenset({"int32", "int64"})
+_PLANE = frozenset({2})
+_NOT_PLANE = frozenset(range(65)) - _PLANE
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats, and what converts between them, to dense arrays, and to torch."""
+    # Every other library is reached by components.
+    return [*_formats(), *_tidying(), *_layout_changes(), *_densifying(), *_sharing()]
+
+
+def _formats() -> Iterable[Format]:
+    """Return the formats of COO and DOK, and those that a GCXS array may have.
+
+    ``to="sparse.gcxs"`` means any of the latter.
+    """
+    components = partial(Components, format="numpy", unpack_keeps=UNCOALESCED | FILL)
+    roles = {"values": "dtype", "indices": "index_dtype"}
+    yield _format(
+        "coo",
+        "COO",
+        describe_coo,
+        components=components(
+            layout="coo",
+            roles=roles,
+            unpack=unpack_coo,
+            pack=pack_coo,
+            pack_copies=frozenset({"indices"}),
+            pack_seconds=1.5e-5,
+        ),
+        samples=Samples(variants=samples.COO),
+    )
+    for layout in ("csr", "csc"):
+        yield _format(
+            f"gcxs.{layout}",
+            "GCXS",
+            describe_gcxs,
+            dtypes=_PLAIN,
+            components=components(
+                layout=layout,
+                roles={**roles, "pointers": "index_dtype"},
+                unpack=unpack_rows,
+                pack=partial(pack_rows, layout),
+                pack_seconds=1e-4,
+            ),
+            ndims=_PLANE,
+            samples=Samples(variants=samples.ROWS),
+        )
+    filled = Samples(variants=samples.FILLED)
+    yield _format("gcxs.nd", "GCXS", describe_gcxs, dtypes=_PLAIN, ndims=_NOT_PLANE, samples=filled)
+    yield _format("dok", "DOK", describe_dok, samples=filled)
+
+
+def _format(name: str, type_: str, describe: Callable[[Sparse], Spec], **fields: Any) -> Format:
+    return Format(
+        f"sparse.{name}",
+        types=(f"sparse:{type_}",),
+        describe=describe,
+        carries=_VIEWABLE | FILL,
+        requires="sparse",
+        install="pip install sparse",
+        index_dtypes=_INDEX_DTYPES,
+        memory=memory,
+        transit=False,  # SciPy makes the same things faster
+        **{"dtypes": _DTYPES, **fields},
+    )
+
+
+def _tidying() -> Iterable[Conversion]:
+    """Yield the steps that make a value an ordinary one of its layout, and copies."""
+    takes = MEMORY_TRAITS - SWAPPED | FILL
+    swapped: dict[str, Any] = {"takes": takes | UNCOALESCED, "requires": SWAPPED}
+    loose: dict[str, Any] = {"requires": UNCOALESCED, "drops": UNCOALESCED}
+    yield _copying("coo", "coo", to_native, Cost(2e-5, 5e9), **swapped)
+    yield _copying("coo", "coo", canonicalize, Cost(4e-5, 6e8), takes=takes, **loose)
+    yield Conversion(
+        "scipy.coo",
+        "sparse.coo",
+        from_scipy_coo,
+        dtypes=_PLAIN,
+        takes=_VIEWABLE,
+        effects=COPY,
+        cost=Cost(5e-5, 6e8),
+        **loose,
+    )
+    yield _copying("gcxs.nd", "gcxs.nd", copy_nd, Cost(3e-5, 2e10), takes=takes)
+    yield _copying("dok", "dok", copy_dok, Cost(5e-6, 2.4e9), takes=FILL)
+
+
+def _layout_changes() -> Iterable[Conversion]:
+    takes, loose = _VIEWABLE | FILL, _VIEWABLE | FILL | UNCOALESCED
+    plane: dict[str, Any] = {"takes": takes, "ndims": _PLANE, "dtypes": _PLAIN}
+    not_plane: dict[str, Any] = {"takes": takes, "ndims": _NOT_PLANE, "dtypes": _PLAIN}
+    return [
+        _copying("coo", "gcxs.csr", coo_to_csr, Cost(1.9e-4, 1.5e10), shares=True, **plane),
+        _copying("coo", "gcxs.csc", coo_to_csc, Cost(1.9e-4, 7e8), **plane),
+        _copying("gcxs.csr", "coo", rows_to_coo, Cost(1.5e-5, 6e9), takes=loose, shares=True),
+        _copying("gcxs.csc", "coo", rows_to_coo, Cost(4e-5, 5.5e8), takes=loose),
+        _copying("coo", "gcxs.nd", coo_to_nd, Cost(3.6e-4, 8e8), **not_plane),
+        _copying("gcxs.nd", "coo", nd_to_coo, Cost(4.7e-4, 6e8), takes=takes),
+        _copying(
+            "coo",
+            "dok",
+            coo_to_dok,
+            Cost(1e-5, 1.6e8),
+            takes=takes,
+            result=Result(index_dtype="int64"),
+        ),
+        _copying("dok", "coo", dok_to_coo, Cost(3.5e-5, 1.1e8), takes=FILL),
+    ]
+
+
+def _densifying() -> Iterable[Conversion]:
+    for layout, function, cost in (
+        ("coo", to_dense, Cost(5e-6, 7.5e9)),
+        ("gcxs.csr", rows_to_dense, Cost(1.2e-5, 1.3e10)),
+        ("gcxs.csc", rows_to_dense, Cost(1.2e-5, 1.3e10)),
+        ("gcxs.nd", nd_to_dense, Cost(2e-4, 1.5e9)),
+        ("dok", dok_to_dense, Cost(5e-5, 1e9)),
+    ):
+        yield Conversion(
+            f"sparse.{layout}",
+            "numpy",
+            function,
+            takes=_VIEWABLE | FILL,
+            drops=FILL,
+            effects=frozenset({"densify"}),
+            cost=cost,
+        )
+    yield Conversion(
+        "numpy",
+        "sparse.coo",
+        dense_to_coo,
+        dtypes=_DTYPES,
+        takes=_VIEWABLE,
+        result=Result(index_dtype="int64"),
+        effects=COPY,
+        cost=Cost(2.5e-5, 5.5e9),
+    )
+
+
+def _sharing() -> Iterable[Conversion]:
+    """Return the hand-offs that leave the coordinates where they are, in one array."""
+    fields: dict[str, Any] = {"dtypes": _PLAIN, "cost": Cost(1.5e-5)}
+    gaps = frozenset({"noncontiguous", "broadcast"})
+    # torch takes the coordinates for one C-ordered block, and misreads others.
+    wide = frozenset({"int64"})
+    return [
+        Conversion("torch.sparse_coo", "sparse.coo", from_torch_coo, takes=gaps, **fields),
+        Conversion("sparse.coo", "torch.sparse_coo", to_torch_coo, index_dtypes=wide, **fields),
+    ]
+
+
+def _copying(
+    source: str, target: str, function: Callable[[Sparse], Sparse], cost: Cost, **fields: Any
+) -> Conversion:
+    return Conversion(
+        f"sparse.{source}", f"sparse.{target}", function, effects=COPY, cost=cost, **fields
+    )

@@ -1,0 +1,122 @@
+"""Whether coordinates are sorted and distinct, which the library takes on trust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import ref
+
+from interop.errors import HandOffError
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[Any]
+    Mask: TypeAlias = NDArray[np.bool]
+    DType: TypeAlias = np.dtype[Any]
+    Scalar: TypeAlias = np.generic[Any]
+    #: A COO, GCXS or DOK array: the library ships no types.
+    Sparse: TypeAlias = Any
+
+__all__ = [
+    "check_bounds",
+    "check_once",
+    "has_canonical_coordinates",
+    "has_canonical_rows",
+    "is_always_canonical",
+    "is_known_canonical",
+    "rising",
+    "sorting_order",
+]
+
+
+class _Inspection(NamedTuple):
+    """The outcome of a check of a value, with the ids of its index arrays at that time."""
+
+    value: ref[Sparse]
+    arrays: tuple[int, ...]
+    canonical: bool
+
+
+#: The last check of each living value, by its id.
+_inspected: dict[int, _Inspection] = {}
+
+
+def check_once(value: Sparse, arrays: tuple[Array, ...], check: Callable[[Sparse], bool]) -> bool:
+    """Return whether a value is canonical, checked once for the arrays it has now."""
+    key, ids = id(value), tuple(map(id, arrays))
+    inspection = _inspected.get(key)
+    if inspection is not None and inspection.value() is value and inspection.arrays == ids:
+        return inspection.canonical
+    canonical = check(value)
+    reference = ref(value, lambda _: _inspected.pop(key, None))
+    _inspected[key] = _Inspection(reference, ids, canonical)
+    return canonical
+
+
+def has_canonical_coordinates(value: Sparse) -> bool:
+    """Tell whether the coordinates of a COO array are sorted and distinct, and lie in its shape."""
+    check_bounds(value.coords, value.shape)
+    if not value.shape:
+        return len(value.data) <= 1
+    return bool(rising(value.coords).all())
+
+
+def has_canonical_rows(value: Sparse) -> bool:
+    """Tell whether the indices of every row of a GCXS array are sorted and distinct."""
+    indices, pointers = value.indices, value.indptr
+    is_after = indices[1:] > indices[:-1]
+    starts = pointers[1:-1]
+    # The first index of a row may be anything.
+    is_after[starts[(starts > 0) & (starts < len(indices))] - 1] = True
+    return bool(is_after.all())
+
+
+def is_always_canonical(value: Sparse) -> bool:
+    """Return True: the order does not matter, as these arrays are sorted on the way to COO."""
+    return True
+
+
+def rising(coords: Array) -> Mask:
+    """Return for each place but the first whether it comes after the one before."""
+    is_after: Mask = coords[-1][1:] > coords[-1][:-1]
+    for row in coords[-2::-1]:
+        is_after &= row[1:] == row[:-1]
+        is_after |= row[1:] > row[:-1]
+    return is_after
+
+
+def check_bounds(coords: Array, shape: tuple[int, ...]) -> None:
+    """Refuse coordinates outside of the shape.
+
+    Raises
+    ------
+    HandOffError
+        There are some.
+    """
+    for axis, (row, length) in enumerate(zip(coords, shape, strict=True)):
+        if len(row) and not 0 <= row.min() <= row.max() < length:
+            msg = (
+                f"a sparse array of shape {shape} has coordinates outside of axis {axis}; build "
+                "it without sorted=True, which takes coordinates on trust."
+            )
+            raise HandOffError(msg)
+
+
+def sorting_order(coords: Array, shape: tuple[int, ...]) -> Array:
+    """Return the order that sorts coordinates, by the flat index of each place where it has one."""
+    import numpy as np
+
+    if prod(shape) < 2**63:
+        return np.argsort(np.ravel_multi_index(tuple(coords), shape), kind="stable")
+    return np.lexsort(coords[::-1])
+
+
+def is_known_canonical(value: Sparse) -> bool:
+    """Tell whether a value was checked and found to be canonical."""
+    inspection = _inspected.get(id(value))
+    return inspection is not None and inspection.value() is value and inspection.canonical

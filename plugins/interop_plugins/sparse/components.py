@@ -1,0 +1,119 @@
+"""COO arrays, and GCXS arrays of two axes, by their component arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interop.plugin import Declined, Parts
+
+from .canonical import is_known_canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .canonical import Array, DType, Scalar, Sparse
+
+__all__ = [
+    "coo_array",
+    "facts_of",
+    "gcxs_array",
+    "pack_coo",
+    "pack_rows",
+    "unpack_coo",
+    "unpack_rows",
+]
+
+_AXES = {"csr": 0, "csc": 1}
+
+
+def unpack_coo(value: Sparse) -> Parts:
+    """Return the arrays of a COO array; the coordinates along each axis are a view."""
+    if not value.shape:
+        msg = "a sparse array of no axes has no coordinates to hand over; go through numpy"
+        raise Declined(msg)
+    rows = {f"indices_{axis}": row for axis, row in enumerate(value.coords)}
+    return Parts(value.shape, {"values": value.data, **rows}, facts_of(value))
+
+
+def unpack_rows(value: Sparse) -> Parts:
+    """Return the arrays of a GCXS array of two axes, which share its memory."""
+    pointers = value.indptr
+    if pointers[0]:
+        msg = f"its pointers start at {pointers[0]} and not at 0, which libraries read differently"
+        raise Declined(msg)
+    stored = int(pointers[-1])
+    arrays = {
+        "values": value.data[:stored],
+        "indices": value.indices[:stored],
+        "pointers": pointers,
+    }
+    return Parts(tuple(value.shape), arrays, facts_of(value))
+
+
+def facts_of(value: Sparse) -> dict[str, Any]:
+    """Return what belongs to the components of an array beside its shape."""
+    return {"canonical": is_known_canonical(value), "fill_value": value.fill_value}
+
+
+def pack_coo(parts: Parts) -> Sparse:
+    """Return a COO array over given values; the coordinates are copied into one array."""
+    import numpy as np
+
+    rows = [parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape))]
+    return coo_array(np.stack(rows), parts.arrays["values"], parts.shape, parts.facts)
+
+
+def pack_rows(layout: str, parts: Parts) -> Sparse:
+    """Return a GCXS array of two axes over given arrays."""
+    arrays = parts.arrays
+    components = (arrays["values"], arrays["indices"], arrays["pointers"])
+    return gcxs_array(layout, components, parts.shape, parts.facts.get("fill_value"))
+
+
+def coo_array(
+    coords: Array, data: Array, shape: tuple[int, ...], facts: Mapping[str, Any] | None = None
+) -> Sparse:
+    """Return a COO array over given memory, with coordinates that are known to be sorted."""
+    import sparse
+
+    _check_native(data, coords)
+    fill = _fill((facts or {}).get("fill_value"), data.dtype)
+    # Without these two promises, the library would check for itself and sort in place of sharing.
+    return sparse.COO(coords, data, shape, has_duplicates=False, sorted=True, fill_value=fill)
+
+
+def gcxs_array(
+    layout: str,
+    components: tuple[Array, Array, Array],
+    shape: tuple[int, ...],
+    fill: Scalar | None,
+) -> Sparse:
+    """Return a GCXS array of two axes over given values, indices and pointers."""
+    import sparse
+
+    _check_native(*components)
+    return sparse.GCXS(
+        components,
+        shape=shape,
+        compressed_axes=(_AXES[layout],),
+        fill_value=_fill(fill, components[0].dtype),
+    )
+
+
+def _check_native(*arrays: Array) -> None:
+    if not all(array.dtype.isnative for array in arrays):
+        msg = "sparse takes only arrays in the machine's byte order"
+        raise Declined(msg)
+
+
+def _fill(fill: Scalar | None, dtype: DType) -> Scalar | None:
+    """Return a fill value cast to the dtype of the stored values; None stands for zero."""
+    if fill is None or fill.dtype == dtype:
+        return fill
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        number = fill.real if fill.dtype.kind == "c" and dtype.kind not in "cb" else fill
+        cast: Scalar = number.astype(dtype)
+        return cast

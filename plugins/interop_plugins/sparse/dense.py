@@ -1,0 +1,61 @@
+"""Dense arrays made sparse, and the library's arrays made dense."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .components import coo_array
+from .describe import is_zero
+from .layouts import dok_to_coo, places_of
+
+if TYPE_CHECKING:
+    from .canonical import Array, Sparse
+
+__all__ = ["dense_to_coo", "dok_to_dense", "nd_to_dense", "rows_to_dense", "to_dense"]
+
+
+def to_dense(value: Sparse) -> Array:
+    """Return the dense array of a canonical COO array; what is not stored is its fill value."""
+    return _scatter(value, tuple(value.coords), value.data)
+
+
+def _scatter(value: Sparse, coords: tuple[Array, ...], data: Array) -> Array:
+    import numpy as np
+
+    if is_zero(value.fill_value):
+        dense = np.zeros(value.shape, value.dtype)  # memory that is not touched until it is read
+    else:
+        dense = np.full(value.shape, value.fill_value, value.dtype)
+    place = np.ravel_multi_index(coords, value.shape) if coords else slice(len(data))
+    dense.reshape(-1)[place] = data
+    return dense
+
+
+def rows_to_dense(value: Sparse) -> Array:
+    """Return the dense array of a canonical GCXS array of two axes."""
+    return _scatter(value, *places_of(value))
+
+
+def nd_to_dense(value: Sparse) -> Array:
+    """Return the dense array of a GCXS array of other than two axes."""
+    return to_dense(value.tocoo())
+
+
+def dok_to_dense(value: Sparse) -> Array:
+    """Return the dense array of a DOK array."""
+    return to_dense(dok_to_coo(value))
+
+
+def dense_to_coo(value: Array) -> Sparse:
+    """Return the elements of an array that are not zero as COO."""
+    import numpy as np
+
+    stored = value != 0
+    if not value.ndim:
+        return coo_array(np.zeros((0, int(stored)), np.int64), value.reshape(1)[: int(stored)], ())
+    places = np.flatnonzero(stored)
+    coords = np.empty((value.ndim, len(places)), np.int64)
+    for row, indices in zip(coords, np.unravel_index(places, value.shape), strict=True):
+        row[...] = indices
+    data = value.reshape(-1)[places] if value.flags.c_contiguous else value[stored]
+    return coo_array(coords, data, value.shape)

@@ -1,0 +1,137 @@
+"""The specs of the library's arrays, and where their memory lies."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from interop.plugin import EMPTY, Spec, extents
+
+from .canonical import (
+    check_once,
+    has_canonical_coordinates,
+    has_canonical_rows,
+    is_always_canonical,
+)
+
+if TYPE_CHECKING:
+    from .canonical import Array, DType, Scalar, Sparse
+
+__all__ = [
+    "FILL",
+    "SWAPPED",
+    "UNCOALESCED",
+    "describe_coo",
+    "describe_dok",
+    "describe_gcxs",
+    "is_zero",
+    "layout_of",
+    "memory",
+]
+
+UNCOALESCED, SWAPPED = frozenset({"uncoalesced"}), frozenset({"byteswapped"})
+#: A trait of this library's own: what is not stored is not zero. No other library has it.
+FILL = frozenset({"fill_value"})
+
+# The bits of `flags.num`: contiguous, aligned, writable.
+_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
+_ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
+
+
+def describe_coo(value: Sparse) -> Spec:
+    """Return the spec of a COO array.
+
+    Raises
+    ------
+    HandOffError
+        It has coordinates outside its shape.
+    """
+    data, coords = value.data, value.coords
+    canonical = check_once(value, (coords,), has_canonical_coordinates)
+    return Spec(
+        "sparse.coo",
+        _name(data.dtype),
+        "cpu",
+        value.shape,
+        _traits(value, (data, coords), canonical=canonical),
+        data.nbytes + coords.nbytes,
+        len(data),
+        str(coords.dtype),
+    )
+
+
+def describe_gcxs(value: Sparse) -> Spec:
+    """Return the spec of a GCXS array."""
+    data, indices, pointers = value.data, value.indices, value.indptr
+    layout = layout_of(value)
+    check = {"nd": is_always_canonical}.get(layout, has_canonical_rows)
+    canonical = check_once(value, (indices, pointers), check)
+    return Spec(
+        f"sparse.gcxs.{layout}",
+        _name(data.dtype),
+        "cpu",
+        tuple(value.shape),
+        _traits(value, (data, indices, pointers), canonical=canonical),
+        data.nbytes + indices.nbytes + pointers.nbytes,
+        len(data),
+        str(indices.dtype),
+    )
+
+
+def describe_dok(value: Sparse) -> Spec:
+    """Return the spec of a DOK array, whose elements are Python objects."""
+    stored = len(value.data)
+    nbytes = stored * (value.dtype.itemsize + 8 * len(value.shape))
+    traits = EMPTY if is_zero(value.fill_value) else FILL
+    return Spec(
+        "sparse.dok", _name(value.dtype), "cpu", value.shape, traits, nbytes, stored, "int64"
+    )
+
+
+@cache
+def _name(dtype: DType) -> str:
+    return {13: "longdouble", 16: "clongdouble"}.get(dtype.num) or str(dtype.name)
+
+
+def layout_of(value: Sparse) -> str:
+    """Return ``"csr"`` or ``"csc"``, or ``"nd"`` if the array is neither."""
+    if len(value.shape) != 2:
+        return "nd"
+    return "csr" if tuple(value.compressed_axes) == (0,) else "csc"
+
+
+def _traits(value: Sparse, arrays: tuple[Array, ...], *, canonical: bool) -> frozenset[str]:
+    flags = _ORDINARY
+    for array in arrays:
+        flags &= array.flags.num
+    traits = EMPTY if flags == _ORDINARY else _memory_traits(flags, arrays)
+    if not canonical:
+        traits |= UNCOALESCED
+    if not is_zero(value.fill_value):
+        traits |= FILL
+    return traits if all(array.dtype.isnative for array in arrays) else traits | SWAPPED
+
+
+def _memory_traits(flags: int, arrays: tuple[Array, ...]) -> frozenset[str]:
+    """Return the traits of memory that any of the component arrays has."""
+    steps = [s for a in arrays for n, s in zip(a.shape, a.strides, strict=True) if n > 1]
+    present = {
+        "readonly": not flags & _WRITEABLE,
+        "unaligned": not flags & _ALIGNED,
+        "noncontiguous": not flags & _CONTIGUOUS,
+        "negative_strides": min(steps, default=0) < 0,
+        "broadcast": 0 in steps,
+    }
+    return frozenset(trait for trait, holds in present.items() if holds)
+
+
+def is_zero(fill: Scalar) -> bool:
+    """Tell whether a fill value is zero, of either sign: the fill of ``-array`` is -0.0."""
+    return bool(fill == 0)
+
+
+def memory(value: Sparse) -> tuple[tuple[int, int], ...]:
+    """Return the addresses and lengths of the memory of the component arrays."""
+    names = ("data", "coords", "indices", "indptr")
+    arrays = [getattr(value, name) for name in names if hasattr(value, name)]
+    return extents(array for array in arrays if hasattr(array, "size"))  # DOK's data is a dict

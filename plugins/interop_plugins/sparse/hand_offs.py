@@ -1,0 +1,41 @@
+"""Coordinates taken in from SciPy, and shared with torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .components import coo_array
+from .layouts import canonical_coo
+
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    import torch
+
+    from .canonical import Sparse
+
+    SciPyArray: TypeAlias = Any
+
+__all__ = ["from_scipy_coo", "from_torch_coo", "to_torch_coo"]
+
+
+def from_scipy_coo(value: SciPyArray) -> Sparse:
+    """Return a sorted copy of SciPy's coo array, with duplicates summed."""
+    import numpy as np
+
+    return canonical_coo(np.stack(value.coords), value.data, value.shape, {})
+
+
+def from_torch_coo(value: torch.Tensor) -> Sparse:
+    """Return a COO array over the memory of a coalesced torch tensor."""
+    return coo_array(value._indices().numpy(), value._values().numpy(), tuple(value.shape))
+
+
+def to_torch_coo(value: Sparse) -> torch.Tensor:
+    """Return a torch tensor over the memory of a COO array of 64-bit coordinates."""
+    import torch
+
+    coords, data = torch.from_numpy(value.coords), torch.from_numpy(value.data)
+    return torch.sparse_coo_tensor(
+        coords, data, value.shape, is_coalesced=True, check_invariants=False
+    )

@@ -1,0 +1,243 @@
+"""The plan cache: one rule of staleness, one bound, and plans for each state of the process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import interop
+from interop import Cost, Format, Interop, Spec
+from interop._planning import cache
+from interop._planning.cache import PlanCache
+from interop._planning.request import Request
+from interop._registry.registry import Registry
+from interop.plugin import Limits
+from tests.toys import Box, copy, toy, view
+
+
+def entries(instance: Interop) -> int:
+    """Return how many entries the cache of an instance holds."""
+    kept = instance._cache
+    tables = {*kept._tables.values(), *kept.by_words.values()}
+    return (
+        len(kept._tables)
+        + len(kept.by_words)
+        + sum(map(len, kept.fast_paths.values()))
+        + sum(len(t.plans) + len(t.refusals) + len(t.component_routes) for t in tables)
+        + sum(len(plan.fast_types) for table in tables for plan in table.plans.values())
+    )
+
+
+# ---------------------------------------------------------------------- staleness
+
+
+@pytest.mark.parametrize("keywords", [{}, {"dtype": "float32"}, {"copy": None, "allow": "detach"}])
+def test_a_target_means_what_is_registered_by_then(
+    empty: Interop, keywords: dict[str, Any]
+) -> None:
+    """A framework's name stands for the formats that are registered when it is resolved."""
+    empty.register(toy("a"), toy("ring.one"), copy("a", "ring.one"))
+    box = Box("a", [1.0])
+    assert empty.convert(box, "ring", **keywords).kind == "ring.one"
+    fixed = empty.converter("ring", **keywords)
+    empty.register(toy("ring.two"), view("a", "ring.two"))
+    assert empty.convert(box, "ring", **keywords).kind == "ring.two"
+    assert fixed(box).kind == "ring.one"
+
+
+def test_a_converter_follows_registrations(empty: Interop) -> None:
+    """A converter made before a better conversion was registered uses it afterwards."""
+    empty.register(toy("a"), toy("b"), copy("a", "b"))
+    convert = empty.converter("b")
+    box = Box("a", [1.0])
+    assert convert(box).numbers is not box.numbers
+    empty.register(view("a", "b"))
+    assert convert(box).numbers is box.numbers
+
+
+@pytest.mark.parametrize("change", ["register", "price", "forget"])
+def test_every_change_of_the_registry_clears_everything(empty: Interop, change: str) -> None:
+    """Tables by request and by keywords, plans, refusals and fast paths go together."""
+    empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda box: box))
+    box, convert = Box("a", [1.0]), empty.converter("b", dtype="float32")
+    convert(box)
+    for _ in range(2):
+        empty.convert(box, to="b")
+    with pytest.raises(interop.errors.RefusedError):
+        empty.convert(box, to="b", copy=True)
+    held = empty._cache.table(Request(("b",), "float32"))
+    assert held.plans
+    assert entries(empty) > 5
+    if change == "register":
+        empty.register(toy("c"))
+    elif change == "price":
+        empty._registry.price({"b": Cost(1.0)})
+    else:
+        empty._registry.forget()
+    assert entries(empty) == 0
+    assert held.plans == {}  # which the converter holds
+
+
+def test_nothing_is_kept_of_an_older_registry() -> None:
+    """A plan that was found while another thread registered something is used and not kept."""
+    registry = Registry()
+    kept = PlanCache(registry)
+    table = kept.table(Request(("b",)))
+    version = registry.version
+    registry.add([toy("a")])
+    assert kept.keep(table.plans, "key", "plan", version) == "plan"
+    assert table.plans == {}
+    assert kept.keep(table.plans, "key", "plan", registry.version) == "plan"
+    assert table.plans == {"key": "plan"}
+
+
+def test_the_first_entry_stays() -> None:
+    """Of two threads that keep something under one key, both get what was kept first."""
+    kept = PlanCache(Registry())
+    table: dict[str, str] = {}
+    assert kept.keep(table, "key", "first") == "first"
+    assert kept.keep(table, "key", "second") == "first"
+
+
+# ---------------------------------------------------------------------- the bound
+
+
+def test_the_bound() -> None:
+    """Some thousands of entries are kept, which no ordinary program reaches."""
+    assert cache._MOST == 4096
+
+
+def test_a_runaway_program_starts_over(empty: Interop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a program varies, the cache stays within its bound, and every result is right."""
+    monkeypatch.setattr(cache, "_MOST", 7)
+    names = [f"b{n}" for n in range(6)]
+    empty.register(toy("a"), copy("a", "a", changes=frozenset({"dtype"})), *map(toy, names))
+    empty.register(*(view("a", n, fast_path=lambda box, n=n: Box(n, box.numbers)) for n in names))
+    for size in (1, 20, 400):
+        for name in names:
+            box = Box("a", [1.0] * size)
+            convert = empty.converter(name)
+            for _ in range(2):
+                assert empty.convert(box, name).kind == convert(box).kind == name
+                assert entries(empty) <= 7
+            for dtype in ("float64", "int64"):
+                result = empty.convert(box, "a", dtype=dtype, allow={"narrow"}, forbid=["detach"])
+                assert result.dtype == dtype
+                with pytest.raises(interop.errors.RefusedError):
+                    empty.convert(box, name, dtype=dtype, copy=False)
+                assert entries(empty) <= 7
+
+
+def test_the_cache_does_not_grow_with_shapes(loaded: Interop) -> None:
+    """A thousand shapes of one kind leave a handful of plans."""
+    convert = loaded.converter("numpy", dtype="float32")
+    for n in range(1, 1000):
+        convert(np.zeros((n, 3)))
+    table = loaded._table("numpy", "float32", None, None, (), ())
+    assert 0 < len(table.plans) < 12
+
+
+# ---------------------------------------------------------------------- found once
+
+
+def test_equal_requests_share_their_plans(empty: Interop) -> None:
+    """However a request is spelt, its plans are in one table."""
+    empty.register(toy("a"), toy("b"), view("a", "b"))
+    spellings: list[dict[str, Any]] = [
+        {"allow": "narrow", "forbid": ["copy"]},
+        {"allow": {"narrow"}, "forbid": ("copy",)},
+        {"allow": iter(["narrow"]), "forbid": frozenset({"copy"})},
+        {"allow": ["narrow", "narrow"], "forbid": "copy"},
+    ]
+    tables = [
+        empty._table("b", None, None, None, spelling["allow"], spelling["forbid"])
+        for spelling in spellings
+    ]
+    assert all(table is tables[0] for table in tables)
+    with interop.policy(allow="narrow", forbid="copy"):
+        assert empty._table("b", None, None, None, (), ()) is tables[0]
+    assert empty._table("b", None, None, None, (), ()) is not tables[0]
+
+
+def test_a_refusal_is_looked_for_once(empty: Interop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that tries copy=False for every value searches once, and each error is its own."""
+    empty.register(toy("a"), toy("b"), copy("a", "b"))
+    searches: list[Spec] = []
+    route = empty._planner.route
+
+    def counted(spec: Spec, *args: Any, **keywords: Any) -> Any:
+        searches.append(spec)
+        return route(spec, *args, **keywords)
+
+    monkeypatch.setattr(empty._planner, "route", counted)
+    with pytest.raises(interop.errors.RefusedError, match=r"float32 5 on cpu.*\n.*copy_a_to_b"):
+        empty.convert(Box("a", [1.0] * 5), to="b", copy=False)
+    first = len(searches)
+    with pytest.raises(interop.errors.RefusedError, match=r"float32 7 on cpu.*\n.*copy_a_to_b"):
+        empty.convert(Box("a", [1.0] * 7), to="b", copy=False)
+    assert len(searches) == first > 0
+    empty.register(view("a", "b"))
+    assert empty.convert(Box("a", [1.0] * 7), to="b", copy=False).kind == "b"
+
+
+def test_threads_that_ask_for_the_same_route_search_once(
+    empty: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that has waited for the planner takes the route that was found meanwhile."""
+    empty.register(toy("a"), toy("b"), view("a", "b"))
+    start, searches = threading.Barrier(8), []
+    route = empty._planner.route
+
+    def slow(spec: Spec, *args: Any, **keywords: Any) -> Any:
+        searches.append(spec)
+        time.sleep(0.05)
+        return route(spec, *args, **keywords)
+
+    def ask() -> str:
+        start.wait()
+        return empty.convert(Box("a", [1.0]), to="b", dtype="float32").kind
+
+    monkeypatch.setattr(empty._planner, "route", slow)
+    with ThreadPoolExecutor(8) as pool:
+        kinds = [answer.result() for answer in [pool.submit(ask) for _ in range(8)]]
+    assert kinds == ["b"] * 8
+    assert len(searches) == 1
+
+
+# ---------------------------------------------------------------------- states of the process
+
+
+def test_plans_are_kept_apart_by_the_state_of_the_process(empty: Interop) -> None:
+    """What `unsupported_now` answers is asked anew for each value, and old answers are remembered."""
+    unsupported: frozenset[str] = frozenset()
+    narrow = Limits(unsupported_now=lambda: unsupported)
+    empty.register(toy("a"), toy("b", limits=narrow), view("a", "b"))
+    empty.register(copy("a", "a", name="cast", changes=frozenset({"dtype"})))
+    box = Box("a", [1.0], dtype="float64")
+    convert = empty.converter("b", allow="narrow")
+    for unsupported in (frozenset(), frozenset({"float64"}), frozenset(), frozenset({"float64"})):
+        expected = "float32" if unsupported else "float64"
+        assert convert(box).dtype == expected
+        assert empty.plan(box, to="b", allow="narrow").result.dtype == expected
+        assert empty.convert(box, to="b", allow="narrow").dtype == expected
+    table = empty._table("b", None, None, None, "narrow", ())
+    assert len(table.plans) == 2
+    with pytest.raises(interop.errors.RefusedError, match="narrow"):
+        empty.convert(box, to="b")
+    unsupported = frozenset()
+    assert empty.convert(box, to="b").dtype == "float64"
+
+
+def test_formats_without_such_a_state_are_planned_by_their_spec_alone() -> None:
+    """Only the formats of a request that have a state keep plans apart."""
+    registry = Registry()
+    registry.add([Format("a"), Format("b", limits=Limits(unsupported_now=frozenset))])
+    kept = PlanCache(registry)
+    group = ("kind",)
+    assert kept.table(Request(("a",))).key(group) == group
+    assert kept.table(Request(("a", "b"))).key(group) == (*group, frozenset())

@@ -1,0 +1,126 @@
+"""Validation: what a declaration may hold, and what is said of one that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import interop
+from interop import Conversion, Cost, Format, Interop
+from interop._model.effect import DERIVED
+from interop.plugin import Components, Limits, NoTrace, Result, Wrapper
+
+
+@pytest.mark.parametrize(
+    ("declaration", "message"),
+    [
+        ("nonsense", "'nonsense', which is not a declaration"),
+        (Format(""), "no name"),
+        (Format("a", types=("torch.Tensor",)), "'module:Class'"),
+        (Format("a", types=("builtins:object",)), "everything is an instance of"),
+        (Format("a", devices=()), "no devices"),
+        (Format("a", dtypes="float32"), "dtypes='float32'"),  # type: ignore[arg-type]
+        (Format("a", dtypes=[1]), r"dtypes=\[1\]"),  # type: ignore[arg-type]
+        (Format("a", ndims={"1"}), r"ndims=\{'1'\}"),  # type: ignore[arg-type]
+        (Format("a", ndims={True}), r"ndims=\{True\}"),
+        (Format("a", exports={"dlpack": "float32"}), "exports="),  # type: ignore[dict-item]
+        (Format("a", lazy=1), "lazy=1"),  # type: ignore[arg-type]
+        (Format("a", describe="not callable"), "describe='not callable'"),  # type: ignore[arg-type]
+        (Format("a", components=Components("csr", "a", {}, None, id)), "components.unpack=None"),  # type: ignore[arg-type]
+        (Format("a", components=Components("csr", "a", {}, id, id, pack_seconds=-1.0)), "-1.0"),
+        (Format("a", wrapper=Wrapper("x")), "wrapper.unwrap='x'"),  # type: ignore[arg-type]
+        (Format("a", wrapper=id), "wrapper=<built-in"),  # type: ignore[arg-type]
+        (Format("a", limits=Limits(unsupported_now=list)), r"limits.unsupported_now\(\) of \[\]"),
+        (Conversion("a", "b", "not callable"), "function='not callable'"),  # type: ignore[arg-type]
+        (Conversion("a", "b", print, result=Result(bits="twist")), "result.bits='twist'"),
+        (Conversion("a", "b", print, changes={"shape"}), "shape"),
+        (Conversion("a", "b", print, effects={"explode"}), "the effect 'explode'; the effects are"),
+        (Conversion("a", "b", print, changes={"dtype"}), "no effect that writes bytes"),
+        (Conversion("a", "b", print, shares=False), "shares=False and no effect"),
+        (Conversion("a", "b", print, priority=1.5), "priority=1.5"),  # type: ignore[arg-type]
+        (Conversion("a", "b", print, cost=1e-6), "cost=1e-06"),  # type: ignore[arg-type]
+        (Conversion("a", "b", print, cost=Cost(float("inf"))), "cost="),
+        (Conversion("a", "b", print, cost=Cost(1e-6, 0.0)), "cost="),
+        (NoTrace("x"), "mark='x'"),  # type: ignore[arg-type]
+    ],
+)
+def test_malformed_declarations_are_refused(empty: Interop, declaration: Any, message: str) -> None:
+    """Each kind of malformed declaration is refused with what is wrong about it."""
+    with pytest.raises(interop.errors.PluginError, match=message):
+        empty.register(declaration)
+
+
+@pytest.mark.parametrize("effect", sorted(DERIVED))
+def test_a_derived_effect_is_refused_with_the_reason(empty: Interop, effect: str) -> None:
+    """An effect that follows from the specs is not declared, and the message says why."""
+    conversion = Conversion("a", "b", print, effects={"copy", effect})
+    with pytest.raises(interop.errors.PluginError) as caught:
+        empty.register(conversion)
+    assert f"the effect {effect!r}, which follows from the specs" in str(caught.value)
+    assert "interop adds it to every step that has it, so leave it out" in str(caught.value)
+
+
+def test_the_derived_effects() -> None:
+    """They are the four that no plugin can know by itself."""
+    assert {"narrow", "alias_immutable", "share_readonly", "host_round_trip"} == DERIVED
+
+
+def keys(items: Any) -> Any:
+    """Return the view of the keys of a dict."""
+    return dict.fromkeys(items).keys()
+
+
+@pytest.mark.parametrize("kind", [set, frozenset, list, tuple, keys])
+def test_sets_are_taken_in_every_form_and_frozen(
+    empty: Interop, kind: Callable[[Any], Any]
+) -> None:
+    """A set, a frozenset, a list, a tuple or a view of keys is registered as a frozenset."""
+
+    def some(*items: Any) -> Any:
+        return kind(items)
+
+    empty.register(
+        Format(
+            "a",
+            dtypes=some("float32", "int64"),
+            devices=("cpu", "cuda"),
+            ndims=some(1, 2),
+            exports={"dlpack": some("float32")},
+            components=Components("csr", "a", {}, id, id, unpack_copies=some("values")),
+            limits=Limits(unsupported={"cuda": some("int64")}),
+        ),
+        Conversion(
+            "a",
+            "b",
+            print,
+            effects=some("copy"),
+            takes=some("readonly"),
+            result=Result(dtypes=some("float32")),
+        ),
+    )
+    format_, conversion = empty.formats()[0].format, empty.conversions()[0].conversion
+    assert format_.dtypes == frozenset({"float32", "int64"})
+    assert format_.ndims == frozenset({1, 2})
+    assert format_.components is not None
+    fields = (
+        format_.dtypes,
+        format_.ndims,
+        format_.exports["dlpack"],
+        format_.components.unpack_copies,
+        format_.limits.unsupported["cuda"],
+        conversion.effects,
+        conversion.takes,
+        conversion.result.dtypes,
+    )
+    assert {type(field) for field in fields} == {frozenset}
+    assert conversion.effects == {"copy"}
+
+
+def test_a_set_that_changes_later_changes_nothing(empty: Interop) -> None:
+    """The registry keeps its own copy of a set."""
+    dtypes = {"float32"}
+    empty.register(Format("a", dtypes=dtypes))
+    dtypes.add("float64")
+    assert empty.formats()[0].format.dtypes == {"float32"}
