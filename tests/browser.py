@@ -72,7 +72,7 @@ class Browser:
                 return
         raise TimeoutError("the driver does not answer")
 
-    def _ask(self, method: str, way: str, body: dict[str, Any] | None = None) -> Any:
+    def _ask(self, method: str, way: str, body: dict[str, object] | None = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         request = Request(f"{self._url}{way}", data, {"Content-Type": "application/json"})
         request.method = method
@@ -162,11 +162,11 @@ class Browser:
             ]
         )
 
-    def _move(self, selector: str) -> dict[str, Any]:
+    def _move(self, selector: str) -> dict[str, object]:
         origin = {_ELEMENT: self.find(selector)}
         return {"type": "pointerMove", "duration": 0, "origin": origin}
 
-    def _point(self, actions: list[dict[str, Any]]) -> None:
+    def _point(self, actions: list[dict[str, object]]) -> None:
         pointer = {"type": "pointer", "id": "mouse", "actions": actions}
         self._ask("POST", f"{self._session}/actions", {"actions": [pointer]})
 

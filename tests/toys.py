@@ -1,10 +1,10 @@
-"""A toy framework or three, to test the core without any real one."""
+"""Toy frameworks, to test the core without any real one."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from interop import Conversion, Cost, Format, Spec, make_spec
+from interop import Conversion, Cost, Format, Route, Spec, make_spec
 
 DTYPES = frozenset({"float32", "float64", "int64", "bfloat16", "uint16"})
 
@@ -55,3 +55,8 @@ def copy(source: str, target: str, **facts: Any) -> Conversion:
     facts.setdefault("effects", frozenset({"copy"}))
     facts.setdefault("name", f"copy_{source}_to_{target}")
     return Conversion(source, target, function, **facts)
+
+
+def labels(route: Route) -> list[str]:
+    """Return the names of a route's steps."""
+    return [step.label for step in route.steps]

@@ -48,10 +48,10 @@ def read(interop: Interop, text: str) -> Description:
     BadRequestError
         A word in it means nothing.
     """
-    name, *words = text.split(":")
+    name, *parts = text.split(":")
     vocabulary = _Vocabulary(interop)
     description = Description(name)
-    for word in words:
+    for word in parts:
         description = _with(description, word, text, vocabulary)
     return description
 

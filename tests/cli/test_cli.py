@@ -613,8 +613,8 @@ def test_the_pages_commands_print_what_they_show(command: str, printed: str, run
     output = f"[{code}] {result.stderr}" if code else result.stdout
     output = output.replace(" imported ", " installed ")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    same = doctest.OutputChecker().check_output(timeless(printed), timeless(output), flags)
-    assert same, output
+    matches = doctest.OutputChecker().check_output(timeless(printed), timeless(output), flags)
+    assert matches, output
 
 
 def test_the_page_names_every_command(run: Run) -> None:

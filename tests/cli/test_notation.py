@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_what_is_no_word_is_told_with_the_next_move(
     assert reason in str(caught.value)
 
 
-def _csr() -> Any:
+def _csr() -> scipy.sparse.csr_array:
     return scipy.sparse.random_array((1024, 1024), density=0.01, format="csr", dtype="f4", rng=0)
 
 
@@ -77,7 +77,7 @@ def _csr() -> Any:
         ("torch.sparse_coo", lambda: interop.convert(_csr(), to="torch.sparse_coo")),
     ],
 )
-def test_a_spec_is_that_of_a_real_value(text: str, make: Any) -> None:
+def test_a_spec_is_that_of_a_real_value(text: str, make: Callable[[], object]) -> None:
     """What is read from a text is what is known of such a value, byte for byte."""
     assert read_spec(interop.default, text) == interop.spec(make())
 

@@ -1,0 +1,87 @@
+"""Resolved conversions: what each takes, and the steps it makes of a spec."""
+
+from __future__ import annotations
+
+import pytest
+
+import interop
+from interop import Cost, Interop, make_spec
+from interop.plugin import Result
+from tests.toys import copy, labels, toy, view
+
+GAPS = frozenset({"noncontiguous"})
+
+
+def test_bits_are_carried_through_a_format_without_the_dtype(empty: Interop) -> None:
+    """bfloat16 crosses a hand-off that knows only uint16, and arrives uncopied as bfloat16."""
+    empty.register(toy("a"), toy("b"), view("a", "b", dtypes=frozenset({"uint16"})))
+    empty.register(
+        view("a", "a", result=Result(bits="carry"), name="carry"),
+        view("b", "b", result=Result(bits="restore"), name="restore"),
+    )
+    route = empty.plan(make_spec("a", "bfloat16", shape=(3,)), to="b")
+    assert labels(route) == ["carry", "a_to_b", "restore"]
+    assert route.result.dtype == "bfloat16"
+    assert route.zero_copy
+
+
+def test_carried_bits_never_reach_the_user(empty: Interop) -> None:
+    """Where nothing restores the carried bits, there is no route."""
+    empty.register(toy("a"), toy("b"), view("a", "b", dtypes=frozenset({"uint16"})))
+    empty.register(view("a", "a", result=Result(bits="carry"), name="carry"))
+    with pytest.raises(interop.errors.RefusedError, match="bfloat16"):
+        empty.plan(make_spec("a", "bfloat16", shape=(3,)), to="b")
+
+
+def test_a_trait_nobody_takes_is_refused_and_named(empty: Interop) -> None:
+    """A trait that no conversion takes is refused by its name."""
+    empty.register(toy("a"), toy("b"), view("a", "b"))
+    spec = make_spec("a", "float32", shape=(3,), traits={"entangled"})
+    with pytest.raises(interop.errors.RefusedError, match="'entangled'"):
+        empty.plan(spec, to="b")
+
+
+def test_a_trait_that_the_target_could_carry_must_still_be_taken(empty: Interop) -> None:
+    """Even if both ends carry a trait, the step between them has to take it."""
+    entangled = frozenset({"entangled"})
+    empty.register(toy("a", carries=entangled), toy("b", carries=entangled), view("a", "b"))
+    spec = make_spec("a", "float32", shape=(3,), traits={"entangled"})
+    with pytest.raises(
+        interop.errors.RefusedError, match="cannot take a value with the trait 'entangled'"
+    ):
+        empty.plan(spec, to="b")
+    empty.register(view("a", "b", takes=entangled, name="careful"))
+    assert labels(empty.plan(spec, to="b")) == ["careful"]
+
+
+def test_a_conversion_from_a_protocol_applies_to_every_format_that_exports_by_it(
+    empty: Interop,
+) -> None:
+    """A consumer and a producer of one protocol make a hand-off without knowing of each other."""
+    empty.register(
+        toy("a", exports={"proto": frozenset({"float32"})}), toy("b"), toy("proto", types=())
+    )
+    empty.register(view("proto", "b"))
+    assert labels(empty.plan(make_spec("a", "float32", shape=(3,)), to="b")) == ["proto_to_b"]
+    with pytest.raises(interop.errors.RefusedError, match="float64"):
+        empty.plan(make_spec("a", "float64", shape=(3,)), to="b")
+
+
+def test_a_cast_that_keeps_the_order_is_no_copy(empty: Interop) -> None:
+    """For copy=True and the same dtype a value is copied, and not cast."""
+    empty.register(toy("a", carries=GAPS))
+    empty.register(
+        copy("a", "a", name="copy", takes=GAPS, cost=Cost(1e-3)),
+        copy(
+            "a",
+            "a",
+            name="cast_in_order",
+            takes=GAPS,
+            requires=GAPS,
+            adds=GAPS,
+            changes=frozenset({"dtype"}),
+            cost=Cost(1e-9),
+        ),
+    )
+    spec = make_spec("a", "float32", shape=(3, 4), traits=GAPS)
+    assert labels(empty.plan(spec, to="a", copy=True)) == ["copy"]

@@ -1,0 +1,152 @@
+"""Derived effects: what follows from the specs before and after a step, and how it is permitted."""
+
+from __future__ import annotations
+
+import pytest
+
+import interop
+from interop import Interop, make_spec
+from interop._planning.derived import derived_effects, shared_traits
+from interop.errors import RefusedError
+from interop.plugin import Limits
+from tests.toys import copy, labels, toy, view
+
+
+def test_a_narrowing_cast_needs_consent(empty: Interop) -> None:
+    """A cast to a narrower dtype is refused, unless narrow is allowed or dtype= asks for it."""
+    empty.register(toy("a"), toy("b", dtypes=frozenset({"float32"})))
+    empty.register(view("a", "b"), copy("a", "a", name="cast", changes=frozenset({"dtype"})))
+    spec = make_spec("a", "float64", shape=(3,))
+    with pytest.raises(interop.errors.RefusedError, match=r"allow=\{'narrow'\} or dtype='float32'"):
+        empty.plan(spec, to="b")
+    assert empty.plan(spec, to="b", allow="narrow").result.dtype == "float32"
+    assert "narrow" not in empty.plan(spec, to="b", dtype="float32").effects
+
+
+def test_a_dtype_that_a_device_does_not_support_needs_consent_too(empty: Interop) -> None:
+    """A dtype that the target holds elsewhere, and not on that device, is refused or narrowed."""
+    empty.register(
+        toy("a", devices=("cpu", "mps"), limits=Limits(unsupported={"mps": frozenset({"float64"})}))
+    )
+    move = copy(
+        "a", "a", name="move", changes=frozenset({"device"}), effects=frozenset({"transfer"})
+    )
+    empty.register(move, copy("a", "a", name="cast", changes=frozenset({"dtype"})))
+    spec = make_spec("a", "float64", shape=(3,))
+    with pytest.raises(interop.errors.RefusedError, match=r"allow=\{'narrow'\} or dtype='float32'"):
+        empty.plan(spec, to="a", device="mps")
+    route = empty.plan(spec, to="a", device="mps", dtype="float32")
+    assert labels(route) == ["cast", "move"]
+
+
+def test_a_lossless_widening_needs_none(empty: Interop) -> None:
+    """A target without the dtype gets the narrowest dtype that holds every value."""
+    empty.register(toy("a"), toy("b", dtypes=frozenset({"float32", "float64"})))
+    empty.register(view("a", "b"), copy("a", "a", name="cast", changes=frozenset({"dtype"})))
+    route = empty.plan(make_spec("a", "bfloat16", shape=(3,)), to="b")
+    assert route.result.dtype == "float32"
+    assert route.effects == {"copy"}
+
+
+def test_read_only_memory_is_copied_rather_than_shared_unflagged(empty: Interop) -> None:
+    """By default, read-only memory is not shared with a target that cannot carry the flag."""
+    takes = frozenset({"readonly", "immutable"})
+    empty.register(
+        toy("a", carries=takes), toy("b"), view("a", "b", takes=takes), copy("a", "b", takes=takes)
+    )
+    spec = make_spec("a", "float32", shape=(3,), traits={"readonly"})
+    assert labels(empty.plan(spec, to="b")) == ["copy_a_to_b"]
+    shared = empty.plan(spec, to="b", allow={"share_readonly"})
+    assert labels(shared) == ["a_to_b"]
+    assert shared.effects == {"share_readonly"}
+    with pytest.raises(interop.errors.RefusedError, match="share_readonly"):
+        empty.plan(spec, to="b", copy=False)
+
+
+def test_immutable_memory_is_shared_unless_forbidden(empty: Interop) -> None:
+    """By default, an immutable framework's memory is shared, and the effect is shown."""
+    takes = frozenset({"immutable"})
+    empty.register(
+        toy("a", carries=takes), toy("b"), view("a", "b", takes=takes), copy("a", "b", takes=takes)
+    )
+    spec = make_spec("a", "float32", shape=(3,), traits={"immutable"})
+    assert empty.plan(spec, to="b").effects == {"alias_immutable"}
+    assert labels(empty.plan(spec, to="b", forbid={"alias_immutable"})) == ["copy_a_to_b"]
+
+
+def test_a_round_trip_over_the_host_is_refused(empty: Interop) -> None:
+    """A way from a device through the host to a device is refused until it is allowed."""
+    everywhere = frozenset({"cpu", "cuda"})
+    empty.register(
+        toy("a", devices=("cpu", "cuda")), toy("b", devices=("cpu", "cuda")), view("a", "b")
+    )
+    for name in ("a", "b"):
+        empty.register(
+            copy(
+                name,
+                name,
+                name=f"move_{name}",
+                changes=frozenset({"device"}),
+                devices=everywhere,
+                effects=frozenset({"transfer"}),
+            )
+        )
+    spec = make_spec("a", "float32", device="cuda:0", shape=(3,))
+    with pytest.raises(interop.errors.RefusedError, match="host_round_trip"):
+        empty.plan(spec, to="b")
+    route = empty.plan(spec, to="b", allow="host_round_trip")
+    assert labels(route) == ["move_a", "a_to_b", "move_b"]
+    assert route.result.device == "cuda:0"
+
+
+def test_read_only_memory_stays_so_by_way_of_an_immutable_framework(empty: Interop) -> None:
+    """A framework on the way that never writes gives nobody leave to write to read-only memory."""
+    flags = frozenset({"readonly", "immutable"})
+    empty.register(
+        toy("a", carries=flags), toy("m", carries=flags), toy("b"), toy("m.x", carries=flags)
+    )
+    empty.register(
+        view("a", "m", takes=flags, adds=frozenset({"immutable"})),
+        view("m", "b", takes=flags),
+        view("m", "m.x", takes=flags),
+    )
+    locked = make_spec("a", "float32", shape=(3,), traits={"readonly"})
+    with pytest.raises(RefusedError, match="share_readonly"):
+        empty.plan(locked, to="b")
+    assert empty.plan(locked, to="b", allow="share_readonly").effects == {"share_readonly"}
+    plain = make_spec("a", "float32", shape=(3,))
+    assert empty.plan(plain, to="b").effects == {"alias_immutable"}
+    assert empty.plan(plain, to="m.x").result.traits == {"immutable"}  # flagged as it was
+
+
+def test_the_rule_by_itself() -> None:
+    """A derived effect depends on the specs and the target's traits, and on nothing else."""
+    plain, flagged = toy("b"), toy("b", carries=frozenset({"readonly"}))
+    spec = make_spec("a", "float64", shape=(3,))
+
+    def effects(trait: str, target: interop.Format, *, aliases: bool = True) -> frozenset[str]:
+        before = spec._replace(traits=frozenset({trait}))
+        return derived_effects(before, "float64", target, consented=False, aliases=aliases)
+
+    assert effects("readonly", plain) == {"share_readonly"}
+    assert effects("immutable", plain) == {"alias_immutable"}
+    assert effects("readonly", plain, aliases=False) == frozenset()
+    assert effects("readonly", flagged) == effects("immutable", flagged) == frozenset()
+    for dtype, consented, expected in (
+        ("float32", False, {"narrow"}),
+        ("float32", True, set()),
+        ("complex128", False, {"narrow"}),
+        ("float64", False, set()),
+    ):
+        derived = derived_effects(spec, dtype, plain, consented=consented, aliases=False)
+        assert derived == expected
+
+
+def test_traits_of_shared_memory() -> None:
+    """Flags go where the target cannot carry them, and memory that never changes is flagged."""
+    traits = frozenset({"immutable", "pinned", "grad"})
+    readonly = frozenset({"readonly"})
+    assert shared_traits(traits, frozenset()) == {"grad"}
+    assert shared_traits(traits, readonly) == {"readonly", "grad"}
+    assert shared_traits(traits, readonly, within=True) == {"grad"}
+    assert shared_traits(traits, frozenset({"immutable", "pinned"})) == traits
