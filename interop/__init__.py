@@ -26,10 +26,10 @@ def _homes() -> dict[str, str]:
     homes: dict[str, str] = {}
     for statement in ast.parse(__loader__.get_data(f"{__file__}i")).body:
         match statement:
-            case ast.ImportFrom(module=None, level=1, names=names):
-                homes |= {alias.name: f".{alias.name}" for alias in names}
-            case ast.ImportFrom(module=str(module), level=1, names=names):
-                homes |= {alias.name: f".{module}" for alias in names}
+            case ast.ImportFrom(module=module, level=level, names=names):
+                # "import X as X" is how a stub says that it exports X.
+                exported = (alias.name for alias in names if alias.asname)
+                homes |= {name: f"{'.' * level}{module or name}" for name in exported}
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 homes[name] = "."
     return homes

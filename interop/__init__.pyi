@@ -1,5 +1,6 @@
 """Every public name and where it lives: type checkers read this file, and so does `__init__`."""
 
+from interop_plugins.quantized.array import QuantizedArray as QuantizedArray
 from interop_plugins.signatures import Convert, MakeConverter
 
 from . import errors as errors
@@ -13,7 +14,6 @@ from ._model.effect import EFFECTS as EFFECTS
 from ._model.extension import DtypeNames as DtypeNames
 from ._model.format import Format as Format
 from ._model.format import Parts as Parts
-from ._model.quantized import QuantizedArray as QuantizedArray
 from ._model.spec import TRAITS as TRAITS
 from ._model.spec import Spec as Spec
 from ._model.spec import make_spec as make_spec

@@ -37,7 +37,6 @@ from ._model.extension import (
     Problems,
 )
 from ._model.format import Components, Format, Limits, Parts, Samples, Wrapper, itself
-from ._model.quantized import PACKED, QuantizedArray
 from ._model.spec import MEMORY_TRAITS, TRAITS, Spec, make_spec
 from ._registry.hooks import API_VERSION, hookimpl, hookspec
 from ._toolkit.arrays import (
@@ -71,7 +70,6 @@ __all__ = [
     "EMPTY",
     "INTEGERS",
     "MEMORY_TRAITS",
-    "PACKED",
     "REALS",
     "TRAITS",
     "TRANSFER",
@@ -94,7 +92,6 @@ __all__ = [
     "Parts",
     "Problem",
     "Problems",
-    "QuantizedArray",
     "Result",
     "Samples",
     "Spec",

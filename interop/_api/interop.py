@@ -399,8 +399,8 @@ class Interop:
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
         if spec.format not in self._registry.formats:
             msg = (
-                f"no plugin that is loaded declares the format {spec.format!r}; see "
-                "interop.plugins() for those that failed and why, and interop.formats()."
+                f"no loaded plugin declares the format {spec.format!r}; interop.plugins() shows "
+                "which failed and why, interop.formats() what there is."
             )
             raise UnknownValueError(msg)
         request = table.request

@@ -160,13 +160,7 @@ def _cases(interop: Interop, skipped: dict[str, str]) -> Iterator[_Case]:
 
 
 def _resolved(registry: Registry, declared: Declared) -> ResolvedConversion:
-    """Return a conversion from its source, or from a format that exports by that protocol.
-
-    Raises
-    ------
-    NoSample
-        It cannot be measured here, as far as its declaration tells.
-    """
+    """Return a conversion from its source, or from a format that exports by that protocol."""
     conversion, formats = declared.conversion, registry.formats
     absent = {conversion.source, conversion.target} - registry.sources
     if absent:
@@ -175,16 +169,7 @@ def _resolved(registry: Registry, declared: Declared) -> ResolvedConversion:
     exporters = (other for other in formats.values() if conversion.source in other.exports)
     source = formats.get(conversion.source) or next(exporters)
     target = formats[conversion.target]
-    problem = not_installed(source) or not_installed(target)
-    devices = conversion.devices
-    if "device" in conversion.changes:
-        # Only what ends on the host is sure to be complete when the call returns.
-        ends_there = "cpu" in (conversion.result.devices or target.devices)
-        if not ends_there or (devices is not None and devices <= {"cpu"}):
-            problem = problem or "it does not end on the host"
-    elif devices is not None and "cpu" not in devices:
-        problem = problem or "it does not run on the host"
-    if problem:
+    if problem := not_installed(source) or not_installed(target):
         raise NoSample(problem)
     return ResolvedConversion(declared, source, target)
 
@@ -197,12 +182,9 @@ def _cases_of(interop: Interop, key: str, conversion: ResolvedConversion) -> Ite
     NoSample
         No value that it takes can be made here.
     """
-    devices: Iterable[str] = ("cpu",)
-    if "device" in conversion.conversion.changes:
-        taken = conversion.devices or set(conversion.source.devices)
-        devices = [device for device in conversion.source.devices if device in taken - {"cpu"}]
     recipe = recipe_for(conversion, _DENSITY)
-    failure: NoSample | None = None
+    devices = _devices(conversion)
+    failure = None if devices else NoSample("it does not run on the host, or does not end there")
     for device in devices:
         for first in preferred(conversion.dtypes)[:_TRIES]:
             cases = [
@@ -218,6 +200,19 @@ def _cases_of(interop: Interop, key: str, conversion: ResolvedConversion) -> Ite
                 break
     if failure:
         raise failure
+
+
+def _devices(conversion: ResolvedConversion) -> list[str]:
+    """Return the devices to start from."""
+    declared = conversion.conversion
+    devices = [
+        d for d in conversion.source.devices if declared.devices is None or d in declared.devices
+    ]
+    if "device" not in declared.changes:
+        return ["cpu"] if "cpu" in devices else []
+    # Only what ends on the host is sure to be complete when the call returns.
+    ends = declared.result.devices or conversion.target.devices
+    return [device for device in devices if device != "cpu" and "cpu" in ends]
 
 
 def _pairs(conversion: ResolvedConversion, first: str) -> list[tuple[str, str | None]]:

@@ -80,8 +80,6 @@ class Recipe(NamedTuple):
     device : str
     density : float
         Share of the elements that are not zero.
-    code_dtype : str
-        Of a quantized array, the dtype of the codes.
     seed : int
         Other seeds give other numbers.
     full : bool
@@ -94,7 +92,6 @@ class Recipe(NamedTuple):
     traits: frozenset[str] = frozenset()
     device: str = "cpu"
     density: float = 1.0
-    code_dtype: str = "uint8"
     seed: int = 0
     full: bool = False
 
@@ -296,8 +293,8 @@ def _compare(spec: Spec, recipe: Recipe, format_: Format) -> None:
         and (spec.shape == recipe.shape or "scalar" in recipe.traits or "shape" in unknown)
     )
     if missing or not fits:
-        what = f"lacks {', '.join(missing)}" if missing else "is something else"
-        msg = f"what was made for {recipe.format} {recipe.dtype} {recipe.shape} {what}: {spec}"
+        fault = f"lacks {', '.join(missing)}" if missing else "is something else"
+        msg = f"what was made for {recipe.format} {recipe.dtype} {recipe.shape} {fault}: {spec}"
         raise NoSample(msg)
 
 
@@ -319,7 +316,7 @@ def _value(interop: Interop, format_: Format, recipe: Recipe) -> Value:
 def _plain(interop: Interop, format_: Format, recipe: Recipe) -> Value:
     """Return a value without any trait."""
     if format_.samples.make is not None:
-        name = _dense_format(interop, format_, len(recipe.shape))
+        name = format_.samples.source or _dense_format(interop, format_, len(recipe.shape))
         return format_.samples.make(
             sample(interop, recipe._replace(format=name, traits=frozenset()))
         )
@@ -354,7 +351,7 @@ def _quantized(interop: Interop, format_: Format, recipe: Recipe) -> Value:
         format=format_.component_format, traits=frozenset(), density=1.0, full=False
     )
     arrays = {
-        "codes": sample(interop, dense._replace(dtype=recipe.code_dtype)),
+        "codes": sample(interop, dense._replace(dtype="uint8")),
         "scale": sample(interop, dense._replace(dtype="float64", shape=())),
         "zero_point": sample(interop, dense._replace(dtype="int64", shape=())),
     }

@@ -50,17 +50,17 @@ def dot(shown: Network) -> str:
     ]
     for number, group in enumerate(shown.groups):
         lines.append(f"  subgraph cluster_{number} {{")
-        lines.append(f"    label={_quoted(_title(group))}; labelloc=t; {_CARDS[group.is_missing]};")
+        lines.append(f"    label={_quoted(_title(group))}; {_CARDS[group.is_missing]};")
         lines += [f"    {_quoted(node.name)};" for node in group.nodes]
         lines.append("  }")
     lines += [_edge(link) for link in shown.links]
     return "\n".join([*lines, "}"])
 
 
-#: How the box of a framework looks that is installed, and of one that is missing.
+#: The attributes of the box of a framework, by whether the framework is missing.
 _CARDS = {
-    False: 'style="rounded,filled"; fillcolor="#eef2f6"; color="#c3ccd6"',
-    True: 'style="rounded,dashed"; color="#c3ccd6"; fontcolor="#5b6977"',
+    False: 'labelloc=t; labeljust=l; style="rounded,filled"; fillcolor="#eef2f6"; color="#c3ccd6"',
+    True: 'labelloc=t; labeljust=l; style="rounded,dashed"; color="#8a97a5"; fontcolor="#5b6977"',
 }
 
 

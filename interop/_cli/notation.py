@@ -136,7 +136,7 @@ def _device(description: Description, format_: Format) -> str:
     device = description.device or format_.devices[0]
     if device.partition(":")[0] not in format_.devices:
         devices = " and ".join(format_.devices)
-        msg = f"{format_.name} does not live on {device}; it lives on {devices}."
+        msg = f"{format_.name} cannot be on {device}; it lives on {devices}."
         raise BadRequestError(msg)
     return device
 

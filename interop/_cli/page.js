@@ -4,11 +4,11 @@ const $ = id => document.getElementById(id);
 const data = JSON.parse($("data").textContent);
 const { steps, pairs } = data.routes;
 const FONT = 'system-ui, "Segoe UI", Helvetica, Arial, sans-serif';
-const LOSING = new Set(["detach", "densify", "dequantize", "narrow", "drop_mask"]);
+const losing = new Set(data.losing);
 const KINDS = { shares: "memory is shared", copies: "bytes are copied", loses: "a property is lost" };
 const MILDEST_FIRST = Object.keys(KINDS);
 
-/** Formats by name, and the frameworks' formats, links between frameworks and neighbors by name. */
+// Formats by name; by framework its formats and its neighbors; by pair of frameworks the links.
 const formats = new Map(data.formats.map(format => [format.name, format]));
 const frameworks = new Map();
 for (const format of data.formats) {
@@ -56,7 +56,7 @@ function caption(framework) {
   return isMissing(framework) ? `${framework} (not installed)` : framework;
 }
 
-/** Return the sizes of the frameworks' boxes, with the captions above them. */
+/** Return the sizes of the frameworks' boxes, their captions included. */
 function boxSizes() {
   const sizes = new Map();
   for (const [name, members] of frameworks) {
@@ -262,7 +262,7 @@ function bytes(count) {
   return `${count.toFixed(1)} TiB`;
 }
 function stepKind(step) {
-  if (step.effects.some(effect => LOSING.has(effect))) return "loses";
+  if (step.effects.some(effect => losing.has(effect))) return "loses";
   return step.written ? "copies" : "shares";
 }
 /** Return a route as its value, seconds, steps, and the worst that one of the steps does. */

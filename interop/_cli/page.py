@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import TypedDict
 
+from interop._model.effect import LOSING
 from interop._version import __version__
 
 from .network import Network, RouteFacts, StepFacts
@@ -49,7 +50,7 @@ def page(shown: Network, routes: Mapping[str, RouteFacts | None]) -> str:
         The route of each ordered pair of formats, as of `interop._cli.network.routes`.
     """
     folder = files(__package__)
-    data = {**shown.as_dict(), "routes": _packed(routes)}
+    data = {**shown.as_dict(), "losing": sorted(LOSING), "routes": _packed(routes)}
     # "<" could begin a comment inside the script element, or end the element.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     parts = {mark: folder.joinpath(name).read_text("utf-8") for mark, name in _FILES.items()}

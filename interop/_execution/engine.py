@@ -265,7 +265,7 @@ def _check_memory(step: Step, spec: Spec, needed: int) -> None:
     lazy = "materialize" in step.effects
     subject, kind = ("the result of", "lazy") if lazy else ("the dense form of", "sparse")
     msg = (
-        f"{subject} {spec} takes {readable(needed)}, and {readable(available)} of memory are "
+        f"{subject} {spec} takes {readable(needed)}, but only {readable(available)} of memory is "
         f"available; ask for a {kind} format or a narrower dtype=, or convert it in parts."
     )
     raise DensifyMemoryError(msg)

@@ -22,9 +22,9 @@ class Cost(NamedTuple):
     Parameters
     ----------
     latency : float, in seconds
-        What a value of no size takes.
+        What a value without elements takes.
     bandwidth : float or None, in bytes per second
-        Of bytes read and written alike; None for a step that touches no bytes.
+        Bytes read and written alike; None for a step that touches no bytes.
     cached : float or None, in bytes per second
         Of the first :data:`CACHED` bytes, which are 2 MiB; None: as of all others.
     """

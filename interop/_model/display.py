@@ -7,7 +7,7 @@ from typing import Any
 
 from .spec import Spec
 
-__all__ = ["duration", "html_table", "readable", "spec_as_dict", "table"]
+__all__ = ["counted_axes", "duration", "html_table", "readable", "spec_as_dict", "table"]
 
 
 def readable(nbytes: float) -> str:
@@ -59,3 +59,8 @@ def duration(seconds: float) -> str:
         if seconds < scale:
             return f"{seconds / scale * 1e3:.3g} {unit}"
     return f"{seconds:.3g} s"
+
+
+def counted_axes(count: int) -> str:
+    """Return a number of axes as people write it."""
+    return {0: "no axes", 1: "1 axis"}.get(count, f"{count} axes")

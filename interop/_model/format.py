@@ -82,8 +82,10 @@ class Components(NamedTuple):
         :data:`PLAIN_DTYPES`, without any trait. It answers `NotImplemented` for all others.
     unpack_keeps : set of str
         Traits that survive unpacking, beyond those of memory.
-    unpack_copies, pack_copies : set of str
-        Roles that unpacking, or packing, has to copy.
+    unpack_copies : set of str
+        Roles that unpacking has to copy.
+    pack_copies : set of str
+        Roles that packing has to copy.
     pack_seconds : float, in seconds
         How long it takes to unpack one value, or to pack one.
     """
@@ -145,8 +147,10 @@ class Samples(NamedTuple):
     Parameters
     ----------
     make : callable or None
-        ``make(dense) -> value`` makes a value of one of the framework's dense format, for a format
-        to which no conversion leads.
+        ``make(dense) -> value`` makes a value of one of a dense format, for a format to which no
+        conversion leads.
+    source : str
+        That dense format; "" for the framework's own.
     variants : mapping of str to callable
         For a trait, ``variant(value) -> value``: makes of a plain value of the format one with
         that trait, of the same numbers where that can be. It raises `Declined` if it cannot.
@@ -155,6 +159,7 @@ class Samples(NamedTuple):
     """
 
     make: ValueFunction | None = None
+    source: str = ""
     variants: Mapping[str, ValueFunction] = _NOTHING
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Set
 from functools import partial
 
 from interop._model.device import device_type, matches
+from interop._model.display import counted_axes
 from interop._model.dtype import bit_carrier, itemsize
 from interop._model.effect import LOSING, WRITING
 from interop._model.format import Format
@@ -92,13 +93,13 @@ class ResolvedConversion:
         if missing:
             return f"it is for values that are {missing[0]!r}"
         if unexpected:
-            return f"it cannot take a value with the trait {unexpected[0]!r}"
+            return f"it does not take values with the trait {unexpected[0]!r}"
         if (spec.carrier or spec.dtype) not in self.dtypes:
             return f"it does not take {spec.carrier or spec.dtype}"
         if self.devices is not None and device_type(spec.device) not in self.devices:
             return f"it takes data on {', '.join(sorted(self.devices))}, not on {spec.device}"
         if self.ndims is not None and len(spec.shape) not in self.ndims:
-            return f"it does not take arrays of {len(spec.shape)} axes"
+            return f"it does not take arrays of {counted_axes(len(spec.shape))}"
         if not self._takes_indices(spec):
             return f"it does not take indices of {spec.index_dtype}"
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from interop._model.device import device_type
+from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES
 from interop._model.effect import COPYING, EFFECTS
 from interop._model.format import Format
@@ -139,7 +140,11 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
         spec = step.after
     conversions = planner.graph.conversions(spec.format)
     if not any(conversion.target.name in candidates.distance for conversion in conversions):
-        return f"no conversion leads there from {spec.format}; register one with interop.register."
+        target = " or ".join(request.formats)
+        return (
+            f"no conversion from {spec.format} leads to {target}; register one with "
+            "interop.register."
+        )
     towards_goal = [item for item in conversions if item.target.name in candidates.names]
     towards_goal.sort(key=lambda item: candidates.distance.get(item.target.name, 0))
     objections = [
@@ -148,7 +153,7 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
         if item.target.name != spec.format and (reason := item.objection(spec))
     ]
     if not objections:
-        return "each way there lacks a step; register the missing one with interop.register."
+        return "every route lacks a step; register the missing conversion with interop.register."
     return (
         "no conversion takes it:\n"
         + "\n".join(objections[:5])
@@ -161,7 +166,7 @@ def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:
     target = planner.format(name)
     if request.device and request.device.partition(":")[0] not in target.devices:
         return (
-            f"{name} does not live on {request.device}; ask for device "
+            f"{name} cannot be on {request.device}; ask for device "
             f"{' or '.join(map(repr, target.devices))}, or for another format."
         )
     if target.ndims is not None and len(spec.shape) not in target.ndims:
@@ -186,13 +191,9 @@ def _other_axes(planner: Planner, spec: Spec, target: Format) -> str:
         and spec.format in planner.graph.candidates(spec.format, (format_.name,)).distance
     ]
     least, most = min(target.ndims), max(target.ndims)
-    possible = f"{least} to {most} axes" if least < most else _axes(least)
+    possible = f"{least} to {most} axes" if least < most else counted_axes(least)
     move = f"ask for {' or '.join(others)}" if others else "reshape it first"
     return f"{target.name} holds arrays of {possible}, not of {axes}; {move}."
-
-
-def _axes(count: int) -> str:
-    return {0: "no axes", 1: "1 axis"}.get(count, f"{count} axes")
 
 
 def round_trip_warning(

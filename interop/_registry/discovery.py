@@ -235,8 +235,9 @@ def _check_version(module: ModuleType) -> None:
     written_for = getattr(module, "INTEROP_API", hooks.API_VERSION)
     if written_for != hooks.API_VERSION:
         msg = (
-            f"it is written for version {written_for} of interop.plugin, and this is version "
-            f"{hooks.API_VERSION}; install a release of it for this version."
+            f"it was written for version {written_for!r} of interop.plugin, but this is version "
+            f"{hooks.API_VERSION!r}; install a release of the plugin for version "
+            f"{hooks.API_VERSION!r}."
         )
         raise PluginError(msg)
 

@@ -78,8 +78,8 @@ class Recognition:
         spec = self.describe(wrapped)
         if spec.wrapped:
             msg = (
-                f"a {type(value).__qualname__} around a {type(wrapped).__qualname__} is not "
-                "unwrapped twice; convert what the latter wraps."
+                f"a {type(value).__qualname__} wraps a {type(wrapped).__qualname__}, which is itself "
+                f"a wrapper; convert the array in the {type(wrapped).__qualname__}."
             )
             raise UnknownValueError(msg)
         return spec._replace(format=format_.name, wrapped=spec.format)

@@ -226,7 +226,7 @@ def export(
     Returns
     -------
     capsule
-        Not looked at. It frees itself if nobody consumes it.
+        Unread. It frees itself if nobody consumes it.
 
     Raises
     ------
@@ -269,7 +269,7 @@ def checked_export(value: Value, *, stream: int | None = None) -> Export:
 
 
 class CheckedProducer:
-    """A producer in front of another, which lets only sound capsules through.
+    """Wraps a producer, and passes on only sound capsules.
 
     Give it to a consumer's own ``from_dlpack``, so that what the consumer does about streams and
     lifetime is kept. Keywords that the producer does not know are left out if that is harmless.
@@ -440,7 +440,7 @@ def _legacy(capsule: Capsule, value: Value) -> tuple[Any, ...]:
         name = _name_of(capsule)
     except ValueError as error:
         kind = type(capsule).__name__
-        problem = f"answered __dlpack__ with an object of type {kind}, which is no capsule"
+        problem = f"answered __dlpack__ with an object of type {kind}, which is not a capsule"
         raise _problem(value, problem, "report it to the producer") from error
     if name != b"dltensor":
         shown = name.decode(errors="replace") if name else name

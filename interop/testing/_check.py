@@ -55,9 +55,9 @@ def check(
     ]
     findings: list[Finding] = []
     with Session() as session:
-        for done, (subject, number, promise) in enumerate(work):
+        for position, (subject, number, promise) in enumerate(work):
             if progress:
-                progress(done, len(work), promise.name)
+                progress(position, len(work), promise.name)
             findings += session.findings(subject, number, promise)
     if progress:
         progress(len(work), len(work), "")

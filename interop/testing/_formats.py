@@ -51,7 +51,7 @@ def try_format(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str
     if problem := not_installed(format_):
         notes.skipped(problem)
     elif "cpu" not in format_.devices:
-        notes.skipped(f"{format_.name} does not live on the host")
+        notes.skipped(f"{format_.name} cannot be on the host")
     else:
         _Format(bench, format_, notes).run(skip, promise.checks)
 

@@ -286,8 +286,8 @@ def _rows(parts: Parts) -> Array:
     dense = np.zeros(parts.shape, values.dtype)
     for row, (low, high) in enumerate(pairwise(pointers)):
         for k in range(int(low), int(high)):
-            top, left = row * height, int(parts.arrays["indices"][k]) * width
-            dense[top : top + height, left : left + width] += values[k]
+            y, x = row * height, int(parts.arrays["indices"][k]) * width
+            dense[y : y + height, x : x + width] += values[k]
     return dense
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from jax.experimental import sparse as jsparse
 
-    from interop.plugin import QuantizedArray
+    from interop_plugins.quantized.array import QuantizedArray
 
 __all__ = ["Convert", "MakeConverter"]
 

@@ -94,7 +94,7 @@ def _readonly() -> np.ndarray:
         ({"to": "numpy", "dtype": "float31"}, ValueError, "float31"),
         ({"to": "numpy", "dtype": object()}, ValueError, "name it as a string"),
         ({"to": "numpy", "device": "gpu zero"}, ValueError, "'cuda:1'"),
-        ({"to": "numpy", "device": "cuda"}, ValueError, "does not live on cuda"),
+        ({"to": "numpy", "device": "cuda"}, ValueError, "cannot be on cuda"),
         ({"out": np.zeros(4)}, ValueError, "give an out of that shape"),
         ({"out": _readonly()}, ValueError, "read-only"),
         ({"out": np.zeros(3), "to": "numpy"}, ValueError, "pass it alone"),

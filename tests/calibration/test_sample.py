@@ -163,8 +163,8 @@ def test_a_shape_is_fitted_to_what_a_conversion_takes(
     [
         (Recipe("nonsense", "float32"), "nonsense is not registered"),
         (Recipe("numpy", "complex32"), "does not hold complex32"),
-        (Recipe("cupy", "float32"), "does not live on cpu"),
-        (Recipe("torch", "float32", traits=frozenset({"conj"})), "torch conjugates no"),
+        (Recipe("cupy", "float32"), "cannot be on cpu"),
+        (Recipe("torch", "float32", traits=frozenset({"conj"})), "torch does not conjugate"),
         (Recipe("torch", "float32", traits=frozenset({"pinned"})), "no variant that is 'pinned'"),
         (Recipe("torch", "float32", (), frozenset({"noncontiguous"})), "no strides of its own"),
         (Recipe("buffer", "bfloat16"), "does not hold bfloat16"),

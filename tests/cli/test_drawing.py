@@ -63,8 +63,10 @@ def test_missing_frameworks_are_told_apart(empty: Interop) -> None:
     """The box of a framework that is not installed says so, and looks different."""
     empty.register(toy("a"), toy("b", requires="no_such_framework"), view("a", "b"))
     shown = network(empty)
-    assert 'label="b (not installed)"; labelloc=t; style="rounded,dashed"' in dot(shown)
-    assert 'label="a"; labelloc=t; style="rounded,filled"' in dot(shown)
+    assert 'label="b (not installed)"; labelloc=t; labeljust=l; style="rounded,dashed"' in dot(
+        shown
+    )
+    assert 'label="a"; labelloc=t; labeljust=l; style="rounded,filled"' in dot(shown)
     assert '["b (not installed)"]' in mermaid(shown)
     assert '["a"]' in mermaid(shown)
 

@@ -49,7 +49,7 @@ def test_words_stand_for_device_dtype_shape_and_traits(text: str, description: D
         ("torhc", UnknownValueError, "did you mean 'torch'?"),
         ("scipy", UnknownValueError, "has no dense format; name one of scipy."),
         ("zzz", UnknownValueError, "'interop formats' lists them all"),
-        ("numpy:cuda", BadRequestError, "numpy does not live on cuda; it lives on cpu"),
+        ("numpy:cuda", BadRequestError, "numpy cannot be on cuda; it lives on cpu"),
         ("numpy:bfloat16:3:torch", BadRequestError, "is not a device, dtype, shape or trait"),
         ("torch.mkldnn:int64", BadRequestError, "torch.mkldnn does not hold int64 on cpu; it"),
     ],

@@ -1,7 +1,8 @@
-"""Composite formats, handed over by components: a toy pair of one layout."""
+"""Components: composite values pass between formats of one layout, array by array."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import interop
 from interop import Format, Interop, Parts, Spec
 from interop.plugin import Components
 
-LAYOUT = {"values": "dtype", "indices": "index_dtype"}
+ROLES = {"values": "dtype", "indices": "index_dtype"}
 
 
 class Pair:
@@ -39,24 +40,24 @@ def describe(pair: Pair) -> Spec:
     )
 
 
-def apart(pair: Pair) -> Parts:
-    """Take a toy sparse vector apart."""
+def unpack(pair: Pair) -> Parts:
+    """Return the component arrays of a toy sparse vector."""
     return Parts(pair.shape, {"values": pair.values, "indices": pair.indices})
 
 
-def sparse(name: str, **facts: Any) -> Format:
+def sparse(name: str, *, components: Mapping[str, Any] | None = None, **fields: Any) -> Format:
     """Return the format of a toy sparse vector with NumPy components."""
-    facts.setdefault("dtypes", frozenset({"float32", "float64"}))
-    facts.setdefault("index_dtypes", frozenset({"int32", "int64"}))
-    facts.setdefault("roles", LAYOUT)
-    facts.setdefault("unpack", apart)
-    facts.setdefault("pack", lambda parts: Pair(name, parts.shape, *parts.arrays.values()))
+    fields.setdefault("dtypes", {"float32", "float64"})
+    fields.setdefault("index_dtypes", {"int32", "int64"})
+    made = Components(
+        "toy", "numpy", ROLES, unpack, lambda parts: Pair(name, parts.shape, *parts.arrays.values())
+    )
     return Format(
         name,
         types=(f"{__name__}:Pair",),
         describe=describe,
-        components=Components(layout="toy", format="numpy"),
-        **facts,
+        components=made._replace(**(components or {})),
+        **fields,
     )
 
 
@@ -68,7 +69,7 @@ def pair(**facts: Any) -> Pair:
 
 
 def test_components_are_shared(loaded: Interop) -> None:
-    """A hand-off between formats of one layout shares every component array."""
+    """A transfer between formats of one layout shares every component array."""
     loaded.register(sparse("one"), sparse("two"))
     x = pair()
     y = loaded.convert(x, to="two")
@@ -100,16 +101,16 @@ def test_a_cast_touches_the_values_alone(loaded: Interop) -> None:
 
 
 def test_a_narrowing_target_needs_consent(loaded: Interop) -> None:
-    """A target that lacks the dtype is refused as narrow, as for dense arrays."""
-    loaded.register(sparse("one"), sparse("two", dtypes=frozenset({"float32"})))
+    """A target without the dtype needs narrow or dtype=, as for dense arrays."""
+    loaded.register(sparse("one"), sparse("two", dtypes={"float32"}))
     with pytest.raises(interop.errors.RefusedError, match="narrow"):
         loaded.convert(pair(dtype="f8"), to="two")
     assert loaded.convert(pair(dtype="f8"), to="two", dtype="float32").values.dtype == np.float32
 
 
 def test_indices_are_narrowed_only_where_they_fit(loaded: Interop) -> None:
-    """int64 indices go to a target of int32 indices if the shape allows, else not at all."""
-    loaded.register(sparse("one"), sparse("two", index_dtypes=frozenset({"int32"})))
+    """int64 indices go to a target of int32 indices if they fit, and else not at all."""
+    loaded.register(sparse("one"), sparse("two", index_dtypes={"int32"}))
     y = loaded.convert(pair(), to="two")
     assert y.indices.dtype == np.int32
     with pytest.raises(interop.errors.RefusedError, match="do not fit in 32 bits"):
@@ -117,7 +118,7 @@ def test_indices_are_narrowed_only_where_they_fit(loaded: Interop) -> None:
 
 
 def test_read_only_components_are_handed_on_as_such(loaded: Interop) -> None:
-    """The trait of the whole is a trait of the parts, and the target's own."""
+    """The read-only flag of a composite value is that of its arrays, and the result has it, too."""
     loaded.register(sparse("one"), sparse("two"))
     x = pair()
     x.values.flags.writeable = False
@@ -125,28 +126,79 @@ def test_read_only_components_are_handed_on_as_such(loaded: Interop) -> None:
     assert loaded.plan(x, to="two").result.traits == {"readonly"}
 
 
-def test_a_trait_that_is_lost_on_the_way_apart_is_refused(loaded: Interop) -> None:
-    """What does not survive taking apart stops the hand-off."""
+def test_a_trait_that_unpacking_loses_is_refused(loaded: Interop) -> None:
+    """A trait that does not survive unpacking stops the transfer, unless `unpack_keeps` names it."""
     loaded.register(sparse("one"), sparse("two"))
     spec = describe(pair())._replace(traits=frozenset({"uncoalesced"}))
     with pytest.raises(interop.errors.RefusedError):
         loaded.plan(spec, to="two")
+    keeping = {"unpack_keeps": {"uncoalesced"}}
+    carries = {"uncoalesced"}
+    loaded.register(
+        sparse("three", components=keeping, carries=carries), sparse("four", carries=carries)
+    )
+    route = loaded.plan(spec._replace(format="three"), to="four")
+    assert (route.zero_copy, route.result.traits) == (True, {"uncoalesced"})
 
 
 def test_pointers_are_narrowed_only_where_they_fit(loaded: Interop) -> None:
     """Pointers count the stored elements, which may be more than any axis is long."""
-    roles = {**LAYOUT, "pointers": "index_dtype"}
+    roles = {**ROLES, "pointers": "index_dtype"}
     many = np.broadcast_to(np.float32(1), (2**31 + 1,))  # without the memory of so many
 
     def rows(pair: Pair) -> Parts:
         pointers = np.array([0, len(pair.values)])
-        return Parts(pair.shape, {**apart(pair).arrays, "pointers": pointers})
+        return Parts(pair.shape, {**unpack(pair).arrays, "pointers": pointers})
 
-    narrow = {"index_dtypes": frozenset({"int32"}), "pack": lambda parts: parts}
-    facts = {"roles": roles, "unpack": rows}
-    loaded.register(sparse("one", **facts), sparse("two", **facts, **narrow))
+    first = {"roles": roles, "unpack": rows}
+    second = {**first, "pack": lambda parts: parts}
+    loaded.register(
+        sparse("one", components=first), sparse("two", components=second, index_dtypes={"int32"})
+    )
     few = loaded.plan(pair(), to="two")
     assert few.steps[0].call(pair()).arrays["pointers"].dtype == np.int32
     stored = Pair("one", (4,), many, np.array([1, 3]))
     with pytest.raises(interop.errors.RefusedError, match="do not fit in 32 bits"):
         loaded.convert(stored, to="two")
+
+
+def test_roles_that_are_always_copied_are_effects(loaded: Interop) -> None:
+    """What unpacking or packing has to copy is a copy of the transfer, and the rest is shared."""
+    loaded.register(
+        sparse("one"),
+        sparse("two", components={"pack_copies": {"values"}, "pack": _packed_anew}),
+        sparse("three", components={"pack_copies": {"values", "indices"}}),
+    )
+    x = pair()
+    route = loaded.plan(x, to="two")
+    assert (route.effects, route.aliases, route.zero_copy) == ({"copy"}, True, False)
+    y = loaded.convert(x, to="two")
+    assert y.indices is x.indices
+    assert not np.shares_memory(y.values, x.values)
+    assert loaded.plan(x, to="three").aliases is False
+    with pytest.raises(interop.errors.RefusedError, match="copy"):
+        loaded.convert(x, to="two", copy=False)
+
+
+def _packed_anew(parts: Parts) -> Pair:
+    return Pair("two", parts.shape, parts.arrays["values"].copy(), parts.arrays["indices"])
+
+
+def test_the_fast_path_of_components_is_that_of_their_arrays(loaded: Interop) -> None:
+    """A plain composite value takes the fast path of its arrays; any other takes its route."""
+    asked: list[Pair] = []
+
+    def fast_unpack(pair: Pair) -> Any:
+        asked.append(pair)
+        plain = pair.values.flags.writeable
+        return unpack(pair) if plain and pair.kind == "one" else NotImplemented
+
+    loaded.register(sparse("one", components={"fast_unpack": fast_unpack}), sparse("two"))
+    x, locked = pair(), pair()
+    locked.values.flags.writeable = False
+    loaded.convert(x, to="two")
+    assert asked == []
+    for value in (x, locked):
+        y = loaded.convert(value, to="two")
+        assert (y.kind, y.values is value.values, y.indices is value.indices) == ("two", True, True)
+    assert asked == [x, locked]

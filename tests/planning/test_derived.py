@@ -135,7 +135,8 @@ def test_the_rule_by_itself() -> None:
     for dtype, consented, expected in (
         ("float32", False, {"narrow"}),
         ("float32", True, set()),
-        ("complex128", False, {"narrow"}),
+        ("complex128", False, set()),
+        ("int64", False, {"narrow"}),
         ("float64", False, set()),
     ):
         derived = derived_effects(spec, dtype, plain, consented=consented, aliases=False)

@@ -1,4 +1,4 @@
-"""Advice: who is warned of bytes that go through the host for nothing, and who is not."""
+"""Explanations: warnings of needless round trips, and what is said of requests that no keyword permits."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from interop import Interop
-from interop.errors import NeedlessCopyWarning
-from tests.toys import Box, copy, toy, view
+from interop import Interop, make_spec
+from interop._execution import engine
+from interop.errors import NeedlessCopyWarning, RefusedError
+from tests.toys import Box, copy, labels, toy, view
 
 BOTH = frozenset({"gpu", "cpu"})
 THERE = frozenset({"gpu"})
 
 
 @pytest.fixture
-def face(empty: Interop) -> Interop:
+def instance(empty: Interop) -> Interop:
     """Two formats on a device that hand over there, and a cast that is made on the host alone."""
     empty.register(toy("a", devices=("gpu", "cpu")), toy("b", devices=("gpu",)))
     empty.register(
@@ -41,29 +42,29 @@ def box(**facts: Any) -> Box:
 ROUND: dict[str, Any] = {"to": "b", "dtype": "float64", "allow": "host_round_trip"}
 
 
-def test_the_keyword_that_is_to_blame_is_named(face: Interop) -> None:
-    """The warning says what goes where, which keyword makes it, and what comes out without it."""
-    with pytest.warns(NeedlessCopyWarning) as said:
-        result = face.convert(box(), **ROUND)
+def test_the_keyword_that_is_to_blame_is_named(instance: Interop) -> None:
+    """The warning names the route, the keyword to blame, and what comes out without the keyword."""
+    with pytest.warns(NeedlessCopyWarning) as warned:
+        result = instance.convert(box(), **ROUND)
     assert (result.kind, result.dtype) == ("b", "float64")
-    text = str(said[0].message)
+    text = str(warned[0].message)
     assert "a float32 on gpu:0 goes to b, dtype=float64 through the host's memory" in text
     assert "without dtype='float64' it would not, and come out as b float32 on gpu:0" in text
-    assert said[0].filename == __file__
+    assert warned[0].filename == __file__
 
 
-def test_each_line_is_warned_once(face: Interop) -> None:
-    """However often a line converts, and through whichever door, it is told once."""
-    converter = face.converter(**ROUND)
-    with warnings.catch_warnings(record=True) as said:
+def test_each_line_is_warned_once(instance: Interop) -> None:
+    """However often a line converts, by convert or by a converter, it is warned once."""
+    converter = instance.converter(**ROUND)
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("default")
         for _ in range(3):
-            face.convert(box(), **ROUND)
+            instance.convert(box(), **ROUND)
         for _ in range(3):
             converter(box())
-    assert len(said) == 2
-    assert len({one.lineno for one in said}) == 2
-    assert {one.filename for one in said} == {__file__}
+    assert len(warned) == 2
+    assert len({warning.lineno for warning in warned}) == 2
+    assert {warning.filename for warning in warned} == {__file__}
 
 
 @pytest.mark.parametrize(
@@ -76,12 +77,12 @@ def test_each_line_is_warned_once(face: Interop) -> None:
         (box(), {"to": "a", "dtype": "float64", "device": "cpu"}),
     ],
 )
-def test_no_alarm_is_false(face: Interop, value: Box, request_: dict[str, Any]) -> None:
-    """Nobody is warned of a route that no other request would spare the host."""
-    face.convert(value, **request_)  # a warning would be an error
+def test_no_alarm_is_false(instance: Interop, value: Box, request_: dict[str, Any]) -> None:
+    """No route is warned of that every other request would take through the host as well."""
+    instance.convert(value, **request_)  # a warning would be an error
 
 
-def test_where_no_keyword_is_to_blame_nobody_is_warned(empty: Interop) -> None:
+def test_without_a_keyword_to_blame_there_is_no_warning(empty: Interop) -> None:
     """A round trip that every request would make is not called needless."""
     empty.register(toy("a", devices=("gpu", "cpu")), toy("b", devices=("gpu", "cpu")))
     move: dict[str, Any] = {
@@ -95,29 +96,52 @@ def test_where_no_keyword_is_to_blame_nobody_is_warned(empty: Interop) -> None:
     assert (result.kind, result.device) == ("b", "gpu:0")
 
 
-def test_fresh_memory_may_be_to_blame(face: Interop) -> None:
+def test_fresh_memory_may_be_to_blame(instance: Interop) -> None:
     """What can be shared on the device, and copied on the host alone, is to be copied there."""
     with pytest.warns(NeedlessCopyWarning, match="Leave copy=True out and copy there"):
-        result = face.convert(box(), to="b", copy=True, allow="host_round_trip")
+        result = instance.convert(box(), to="b", copy=True, allow="host_round_trip")
     assert (result.kind, result.device) == ("b", "gpu:0")
 
 
-def test_another_device_is_never_needless(face: Interop) -> None:
+def test_another_device_is_never_needless(instance: Interop) -> None:
     """Who asks for another device is not told that the data could have stayed where they are."""
-    result = face.convert(box(), to="a", device="gpu:1", allow="host_round_trip")
+    result = instance.convert(box(), to="a", device="gpu:1", allow="host_round_trip")
     assert result.device == "gpu:1"
 
 
-def test_the_advice_stays_with_a_route_that_has_a_shortcut(empty: Interop) -> None:
-    """No shortcut stands for a route that somebody is to be warned of."""
-    from interop._execution.runner import Runner
-
+def test_a_route_with_a_warning_has_no_fast_path(
+    empty: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A route of which somebody is to be warned is carried out in full, so that the warning is given."""
     empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda value: Box("b", [])))
-    value = Box("a", [1.0])
-    request = empty._requests.get("b")
-    spec = empty.spec(value)
-    planned = empty._engine.route(spec, request)
-    empty._learn("b", value, spec, Runner(planned.steps, "beware"), empty._registry.version)
-    assert empty._shortcuts.table("b") == {}
-    empty._learn("b", value, spec, planned, empty._registry.version)
-    assert empty._shortcuts.table("b") != {}
+    monkeypatch.setattr(engine, "round_trip_warning", lambda *arguments: "beware")
+    for _ in range(2):
+        with pytest.warns(NeedlessCopyWarning, match="beware"):
+            assert empty.convert(Box("a", [1.0]), to="b").numbers == [1.0]
+    assert empty._cache.fast_paths.get("b", {}) == {}
+    monkeypatch.undo()
+    empty.register(toy("c"))
+    empty.convert(Box("a", [1.0]), to="b")
+    assert list(empty._cache.fast_paths["b"]) == [Box]
+
+
+# ---------------------------------------------------------------------- what no keyword permits
+
+
+def test_axes_that_a_target_does_not_have(empty: Interop) -> None:
+    """A target of another number of axes is refused, and the formats with as many axes are named."""
+    empty.register(
+        toy("a"), toy("b", ndims=frozenset({1})), toy("b.plane", ndims=frozenset({2, 3}))
+    )
+    empty.register(view("a", "b"), view("a", "b.plane"), toy("b.gone"))
+    line, plane, cube = (make_spec("a", "float32", shape=(3,) * axes) for axes in (1, 2, 4))
+    assert labels(empty.plan(line, to="b")) == ["a_to_b"]
+    assert empty.plan(plane, to=["b", "b.plane"]).result.format == "b.plane"
+    with pytest.raises(
+        RefusedError, match=r"b holds arrays of 1 axis, not of 2; ask for b\.plane\.$"
+    ):
+        empty.plan(plane, to="b")
+    with pytest.raises(RefusedError, match="2 to 3 axes, not of 4; reshape it first"):
+        empty.plan(cube, to="b.plane")
+    odd = make_spec("b", "float32", shape=(3, 3))  # what a value already is, it can be
+    assert empty.plan(odd, to="b").steps == ()

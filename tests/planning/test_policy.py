@@ -1,17 +1,23 @@
-"""Effects and the policy around a call."""
+"""Policy: effects, blocks, and to whom a block belongs."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from contextvars import copy_context
+from typing import Any
 
+import numpy as np
 import pytest
 
 import interop
 from interop._model.effect import EFFECTS
-from interop._planning.policy import Policy, adjust, current_policy, watch
+from interop._planning.policy import Policy, adjusted, block, current_policy
+from interop.errors import BadRequestError, RefusedError
+from tests.toys import Box, copy, toy, view
 
-#: Section 4 of the contract: what is allowed unless the caller says otherwise.
+#: What is allowed unless the caller says otherwise.
 DEFAULTS = {
     "detach": True,
     "copy": True,
@@ -27,8 +33,8 @@ DEFAULTS = {
 }
 
 
-def test_the_defaults_are_those_of_the_contract() -> None:
-    """Every effect exists, with the documented default."""
+def test_every_effect_has_its_documented_default() -> None:
+    """Every effect exists, and a policy permits by default what is documented."""
     assert {e.name: e.allowed for e in EFFECTS.values()} == DEFAULTS
     assert Policy().permitted == {name for name, allowed in DEFAULTS.items() if allowed}
 
@@ -44,14 +50,26 @@ def test_blocks_nest_and_the_innermost_word_counts() -> None:
     assert current_policy() == Policy()
 
 
+def test_policy_and_trace_are_one_block() -> None:
+    """A trace keeps the policy around it, and a policy the trace around it."""
+    with interop.policy(forbid="copy") as outer, interop.trace() as receipts:
+        assert current_policy() == outer
+        with interop.policy(forbid="detach"):
+            interop.convert(np.zeros(2), to="numpy")
+            assert current_policy().permitted == outer.permitted - {"detach"}
+        assert current_policy() == outer
+    assert len(receipts) == 1
+    assert block.get() is None
+
+
 def test_a_block_belongs_to_its_thread() -> None:
     """Another thread does not see the policy of this one."""
-    seen: list[Policy] = []
+    policies: list[Policy] = []
     with interop.policy(forbid="copy"):
-        thread = threading.Thread(target=lambda: seen.append(current_policy()))
+        thread = threading.Thread(target=lambda: policies.append(current_policy()))
         thread.start()
         thread.join()
-    assert seen == [Policy()]
+    assert policies == [Policy()]
 
 
 def test_a_block_belongs_to_its_task() -> None:
@@ -72,22 +90,135 @@ def test_a_block_belongs_to_its_task() -> None:
     assert asyncio.run(both()) == [False, True]
 
 
+@pytest.fixture
+def narrowing() -> interop.Interop:
+    """An instance in which a step from a to b narrows float64, and a fast path would do it, too."""
+    instance = interop.Interop(plugins=False)
+    instance.register(toy("a"), toy("b", dtypes={"float32"}))
+    instance.register(copy("a", "a", name="cast", changes={"dtype"}))
+    instance.register(view("a", "b", fast_path=lambda box: Box("b", box.numbers, dtype="float32")))
+    return instance
+
+
+def test_what_a_task_of_a_block_permits_stays_in_the_block() -> None:
+    """A task that inherits allow= converts by it, and a later call outside is refused."""
+
+    async def job(**target: Any) -> Any:
+        await asyncio.sleep(0)
+        return interop.convert(np.array([2**40]), **target)
+
+    async def main() -> list[Any]:
+        with interop.policy(allow="narrow"):
+            task = asyncio.create_task(job(to="jax"))
+            return [await task, await asyncio.create_task(job(to="numpy", dtype="float32"))]
+
+    narrowed, cast = asyncio.run(main())
+    assert (str(narrowed.dtype), cast.dtype) == ("int32", np.float32)
+    for _ in range(2):
+        with pytest.raises(RefusedError, match="narrow"):
+            interop.convert(np.array([2**40]), to="jax")
+    with pytest.raises(RefusedError, match="narrow"):
+        interop.converter("jax")(np.array([2**40]))
+
+
+def test_what_a_task_of_a_block_forbids_stays_in_the_block() -> None:
+    """A task that inherits forbid= is refused, and a later call outside is converted."""
+    import torch
+
+    async def job() -> Any:
+        await asyncio.sleep(0)
+        return interop.convert(torch.ones(2, requires_grad=True), to="numpy")
+
+    async def main() -> None:
+        with interop.policy(forbid="detach"):
+            task = asyncio.create_task(job())
+            with pytest.raises(RefusedError, match="detach"):
+                await task
+
+    asyncio.run(main())
+    for _ in range(3):
+        assert interop.convert(torch.ones(2, requires_grad=True), to="numpy").tolist() == [1, 1]
+    asyncio.run(main())
+
+
+def test_a_task_that_outlives_its_block_keeps_the_policy() -> None:
+    """A task that is started inside a block has its policy after the block has ended, and nobody else."""
+
+    async def job(left: asyncio.Event) -> bool:
+        await left.wait()
+        return "narrow" in current_policy().permitted
+
+    async def main() -> tuple[bool, bool]:
+        left = asyncio.Event()
+        with interop.policy(allow="narrow"):
+            task = asyncio.create_task(job(left))
+            await asyncio.sleep(0)
+        left.set()
+        return await task, "narrow" in current_policy().permitted
+
+    assert asyncio.run(main()) == (True, False)
+
+
+def test_no_block_opens_a_fast_path_that_it_alone_permits(narrowing: interop.Interop) -> None:
+    """What was converted inside a block, in this context or another, opens no fast path outside."""
+    box = Box("a", [1.0], dtype="float64")
+
+    def inside() -> None:
+        with interop.policy(allow="narrow"):
+            for _ in range(3):
+                assert narrowing.convert(box, to="b").dtype == "float32"
+
+    inside()
+    copy_context().run(inside)
+    thread = threading.Thread(target=inside)
+    thread.start()
+    thread.join()
+    for _ in range(2):
+        with pytest.raises(RefusedError, match="narrow"):
+            narrowing.convert(box, to="b")
+
+
 def test_a_block_ends_when_it_is_left_by_an_exception() -> None:
-    """Policy and watch are as before after an error inside the block."""
-    with pytest.raises(ZeroDivisionError), interop.policy(forbid="copy"):
-        raise ZeroDivisionError
-    assert current_policy() == Policy()
-    assert watch.blocks == 0
+    """After an error inside it, no block is open."""
+    for opened in (interop.policy(forbid="copy"), interop.trace()):
+        with pytest.raises(ZeroDivisionError), opened:
+            raise ZeroDivisionError
+        assert current_policy() == Policy()
+        assert block.get() is None
 
 
 @pytest.mark.parametrize("keyword", ["allow", "forbid"])
-def test_a_word_that_is_no_effect_is_refused_with_the_list(keyword: str) -> None:
-    """A misspelt effect is an error that lists the effects."""
-    with pytest.raises(interop.errors.BadRequestError, match=f"{keyword}='copies'.*copy, transfer"):
-        adjust(Policy(), **{"allow": (), "forbid": (), keyword: "copies"})
+def test_a_word_that_is_not_an_effect_is_refused_with_the_list(keyword: str) -> None:
+    """A misspelt effect is an error that lists the effects, in a call and in a block."""
+    message = f"{keyword}='copies' is not an effect.*copy, transfer"
+    with pytest.raises(BadRequestError, match=message):
+        adjusted(Policy(), **{"allow": (), "forbid": (), keyword: "copies"})
+    with pytest.raises(BadRequestError, match=message), interop.policy(**{keyword: ["copies"]}):
+        pass
+    assert block.get() is None
 
 
 def test_an_effect_cannot_be_both() -> None:
-    """Allowing and forbidding one effect in one call is an error."""
-    with pytest.raises(interop.errors.BadRequestError, match="both allowed and forbidden"):
-        adjust(Policy(), allow={"copy"}, forbid={"copy"})
+    """To allow and to forbid one effect in one call is an error."""
+    with pytest.raises(BadRequestError, match="both allowed and forbidden"):
+        adjusted(Policy(), allow={"copy"}, forbid={"copy"})
+
+
+def test_a_block_takes_iterators() -> None:
+    """``allow=`` and ``forbid=`` of a block may be iterators, which are gone through once."""
+    with interop.policy(allow=iter(["narrow"]), forbid=Once("copy", "detach")) as inside:
+        for _ in range(2):
+            assert current_policy() == inside
+            assert inside.permitted == (Policy().permitted | {"narrow"}) - {"copy", "detach"}
+
+
+class Once:
+    """An iterable that may be gone through once."""
+
+    def __init__(self, *names: str) -> None:
+        self._names: tuple[str, ...] | None = names
+
+    def __iter__(self) -> Iterator[str]:
+        assert self._names is not None, "it was gone through twice"
+        names, self._names = self._names, None
+        return iter(names)

@@ -1,4 +1,4 @@
-"""Routes to be read: the table, the explanation, the HTML."""
+"""Routes: as a table, with an explanation, as HTML and as JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _route(empty: Interop) -> object:
 
 
 def test_the_table_shows_each_step(empty: Interop) -> None:
-    """Number, name, specs, effects, bytes, estimate and provenance of every step."""
+    """Each line has the number, name, specs, effects, bytes, estimate and provenance of a step."""
     lines = str(_route(empty)).splitlines()
     assert lines[0].startswith("a float32 1024x1024 on cpu → <c>, dtype=float64: fresh memory")
     assert lines[1].split()[:3] == ["step", "from", "to"]
@@ -33,7 +33,7 @@ def test_the_table_shows_each_step(empty: Interop) -> None:
 
 
 def test_explain_adds_what_was_refused(empty: Interop) -> None:
-    """Below the table stand the ways that were refused, the step and the keyword."""
+    """Below the table stand the refused routes, with the step and the keyword of each."""
     empty.register(toy("a"), toy("b"), copy("a", "b"))
     effects = frozenset({"drop_mask"})
     empty.register(view("a", "b", name="unmask", effects=effects))
@@ -44,13 +44,13 @@ def test_explain_adds_what_was_refused(empty: Interop) -> None:
 
 
 def test_a_route_without_steps_says_so(empty: Interop) -> None:
-    """Nothing to do is told in words."""
+    """A value that meets the request is returned as it is, and the text says so."""
     empty.register(toy("a"))
     assert "returned as it is" in str(empty.plan(make_spec("a", "float32"), to="a"))
 
 
 def test_html_is_the_same_table_escaped(empty: Interop) -> None:
-    """Notebooks get a table with as many rows as steps, its text escaped."""
+    """Notebooks show a table with a row for each step, its text escaped."""
     html = _route(empty)._repr_html_()  # type: ignore[attr-defined]
     assert html.count("<tr>") == 4
     assert "b_to_&lt;c&gt;" in html
@@ -58,13 +58,17 @@ def test_html_is_the_same_table_escaped(empty: Interop) -> None:
 
 
 def test_a_route_is_what_json_can_hold(empty: Interop) -> None:
-    """As a dict it has the steps, their specs and effects, and what was asked."""
+    """As a dict, a route has its request, its steps, and their specs and effects."""
     route = _route(empty)
     assert isinstance(route, Route)
-    said = json.loads(json.dumps(route.as_dict()))
-    assert said["request"] == "<c>, dtype=float64"
-    assert (said["zero_copy"], said["aliases"], said["effects"]) == (False, False, ["copy"])
-    assert said["source"] == {
+    document = json.loads(json.dumps(route.as_dict()))
+    assert document["request"] == "<c>, dtype=float64"
+    assert (document["zero_copy"], document["aliases"], document["effects"]) == (
+        False,
+        False,
+        ["copy"],
+    )
+    assert document["source"] == {
         "format": "a",
         "dtype": "float32",
         "device": "cpu",
@@ -72,6 +76,6 @@ def test_a_route_is_what_json_can_hold(empty: Interop) -> None:
         "traits": [],
         "nbytes": 2**22,
     }
-    assert [step["step"] for step in said["steps"]] == ["cast", "a_to_b", "b_to_<c>"]
-    assert [step["written"] for step in said["steps"]] == [2**23, 0, 0]
-    assert said["seconds"] == pytest.approx(route.cost)
+    assert [step["step"] for step in document["steps"]] == ["cast", "a_to_b", "b_to_<c>"]
+    assert [step["written"] for step in document["steps"]] == [2**23, 0, 0]
+    assert document["seconds"] == pytest.approx(route.cost)

@@ -1,4 +1,4 @@
-"""Holders, labels and lazy stops: formats that hold any other, and what routes keep clear of."""
+"""Wrappers, labels and lazy formats: what is unwrapped on the way, and what routes keep clear of."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ import interop
 import interop.plugin
 from interop import Conversion, Cost, Format, Interop
 from interop.errors import RefusedError, UnknownValueError
+from interop.plugin import Wrapper
 
 
 class Box(NamedTuple):
-    """A holder with a label."""
+    """A wrapper with a label."""
 
     value: Any
     label: str = ""
 
 
 class Crate(NamedTuple):
-    """Another holder of the same framework."""
+    """Another wrapper of the same framework."""
 
     value: Any
     label: str = ""
@@ -35,12 +36,12 @@ def recast(box: Box, *, dtype: str) -> Box:
 
 def boxes(**fields: Any) -> list[Any]:
     common: dict[str, Any] = {
-        "inside": lambda box: box.value,
+        "wrapper": Wrapper(lambda box: box.value),
         "dtypes": frozenset(interop.plugin.DTYPES),
         "devices": ("cpu", "cuda"),
         "carries": interop.plugin.MEMORY_TRAITS,
-        "labelled": True,
-        "passable": False,
+        "has_labels": True,
+        "transit": False,
     }
     traits = frozenset(interop.plugin.TRAITS)
     return [
@@ -61,107 +62,109 @@ def boxes(**fields: Any) -> list[Any]:
 
 
 @pytest.fixture
-def face(loaded: Interop) -> Interop:
+def instance(loaded: Interop) -> Interop:
     loaded.register(*boxes())
     return loaded
 
 
-def test_a_holder_is_described_as_what_is_inside(face: Interop) -> None:
-    """Everything but the name of the format is that of the value inside."""
+def test_a_wrapper_is_described_as_what_it_wraps(instance: Interop) -> None:
+    """Everything but the name of the format is that of the wrapped value."""
     for value in (np.ones((2, 3), "f4").T, torch.ones(2, requires_grad=True)):
-        inner, spec = face.spec(value), face.spec(Box(value))
-        assert spec == inner._replace(format="boxes.box", inside=inner.format)
+        inner, spec = instance.spec(value), instance.spec(Box(value))
+        assert spec == inner._replace(format="boxes.box", wrapped=inner.format)
         assert f"of {inner.format}" in str(spec)
     sparse = scipy.sparse.eye_array(3, format="csr")
-    assert face.spec(Box(sparse)).nnz == 3
+    assert instance.spec(Box(sparse)).nnz == 3
 
 
-def test_a_holder_is_opened_on_the_way_out(face: Interop) -> None:
-    """What is inside goes on as if it had been given, shared where that can be."""
+def test_a_wrapper_is_unwrapped_on_the_way_out(instance: Interop) -> None:
+    """The wrapped value is converted as if it had been passed itself, and shared where possible."""
     array = np.arange(6.0).reshape(2, 3)
-    assert face.convert(Box(array), to="numpy") is array
-    tensor = face.convert(Box(array), to="torch", copy=False)
+    assert instance.convert(Box(array), to="numpy") is array
+    tensor = instance.convert(Box(array), to="torch", copy=False)
     assert tensor.data_ptr() == array.ctypes.data
-    route = face.plan(Box(array), to="torch")
-    assert [step.label for step in route.steps] == ["open_boxes_box", "numpy_to_torch"]
+    route = instance.plan(Box(array), to="torch")
+    assert [step.label for step in route.steps] == ["unwrap_boxes_box", "numpy_to_torch"]
     assert route.zero_copy
     sparse = scipy.sparse.eye_array(3, format="csr")
-    assert face.convert(Box(sparse), to="torch.sparse_csr").values().data_ptr() == (
+    assert instance.convert(Box(sparse), to="torch.sparse_csr").values().data_ptr() == (
         sparse.data.ctypes.data
     )
-    assert face.convert([Box(1)][0], to="numpy") == 1
+    assert instance.convert([Box(1)][0], to="numpy") == 1
     for value in (array, sparse):  # after the other, on whose type nothing was kept
-        assert face.convert(Box(value), to="numpy").shape == value.shape
+        assert instance.convert(Box(value), to="numpy").shape == value.shape
 
 
-def test_the_policy_is_that_of_what_is_inside(face: Interop) -> None:
-    """A mask inside a holder, or locked memory, is as safe as outside."""
+def test_the_policy_is_that_of_the_wrapped_value(instance: Interop) -> None:
+    """A mask or read-only memory in a wrapper is as safe as outside of one."""
     with pytest.raises(RefusedError, match="drop_mask"):
-        face.convert(Box(np.ma.array([1, 2], mask=[True, False])), to="torch")
+        instance.convert(Box(np.ma.array([1, 2], mask=[True, False])), to="torch")
     locked = np.ones(3)
     locked.flags.writeable = False
-    tensor = face.convert(Box(locked), to="torch")
+    tensor = instance.convert(Box(locked), to="torch")
     assert tensor.data_ptr() != locked.ctypes.data
     random = np.array([object()])
     with pytest.raises(RefusedError, match="object is not a dtype"):
-        face.convert(Box(random), to="numpy")
+        instance.convert(Box(random), to="numpy")
 
 
-def test_a_device_inside_is_planned_for(face: Interop) -> None:
-    """A holder of an array on a device is planned for from its spec."""
+def test_a_wrapped_array_on_a_device_is_planned_for(instance: Interop) -> None:
+    """A wrapper of an array on a device can be planned for from its spec."""
     spec = interop.make_spec("torch", "float32", device="cuda:0", shape=(4, 4))
-    held = spec._replace(format="boxes.box", inside="torch")
-    assert face.plan(held, to="cupy").zero_copy
-    assert face.plan(held, to="numpy").effects == {"transfer"}
-    assert face.plan(held, to="boxes.box").steps == ()
+    boxed = spec._replace(format="boxes.box", wrapped="torch")
+    assert instance.plan(boxed, to="cupy").zero_copy
+    assert instance.plan(boxed, to="numpy").effects == {"transfer"}
+    assert instance.plan(boxed, to="boxes.box").steps == ()
 
 
-def test_labels_stay_within_a_framework(face: Interop) -> None:
-    """A route within a framework does not leave it, however dear its own steps are."""
+def test_labels_stay_within_a_framework(instance: Interop) -> None:
+    """A route within a framework with labels does not leave it, whatever its own steps cost."""
     box = Box(np.arange(3.0), "mine")
-    assert face.convert(box, to="boxes.box") is box
-    assert face.convert(box, to="boxes.box", dtype="float32").label == "mine"
-    assert face.convert(box, to="boxes.box", copy=True).label == "mine"
-    crate = face.convert(box, to="boxes.crate", dtype="int8")
+    assert instance.convert(box, to="boxes.box") is box
+    assert instance.convert(box, to="boxes.box", dtype="float32").label == "mine"
+    assert instance.convert(box, to="boxes.box", copy=True).label == "mine"
+    crate = instance.convert(box, to="boxes.crate", dtype="int8")
     assert (crate.label, crate.value.dtype) == ("mine", np.int8)
-    assert face.spec(crate) == face.plan(box, to="boxes.crate", dtype="int8").result
+    assert instance.spec(crate) == instance.plan(box, to="boxes.crate", dtype="int8").result
     with pytest.raises(RefusedError, match="no conversion"):
-        face.convert(crate, to="boxes.box", copy=True)
+        instance.convert(crate, to="boxes.box", copy=True)
 
 
-def test_what_is_put_into_a_holder(face: Interop) -> None:
-    """The spec of a holder that is made says what will be inside."""
+def test_the_spec_of_a_new_wrapper_names_what_it_wraps(instance: Interop) -> None:
+    """The planned spec of a wrapper says what the wrapper will hold."""
     for value in (np.ones(3, "f4"), torch.ones(3)):
-        result = face.convert(value, to="boxes.box")
-        assert face.spec(result) == face.plan(value, to="boxes.box").result
-        assert face.spec(result).inside == "numpy"
+        result = instance.convert(value, to="boxes.box")
+        assert instance.spec(result) == instance.plan(value, to="boxes.box").result
+        assert instance.spec(result).wrapped == "numpy"
         assert result.value.ctypes.data == interop.convert(value, to="numpy").ctypes.data
 
 
-def test_a_trace_knows_the_memory_inside(face: Interop) -> None:
-    """Receipts compare the memory of what is inside."""
+def test_a_trace_knows_the_wrapped_memory(instance: Interop) -> None:
+    """Receipts compare the memory of the wrapped value."""
     array = np.ones(3)
-    for words, shared in (({}, True), ({"copy": True}, False)):
+    for copy, shared in ((None, True), (True, False)):
         with interop.trace() as receipts:
-            face.convert(Box(array), to="torch", **words)
+            instance.convert(Box(array), to="torch", copy=copy)
         assert receipts[0].aliased is shared
 
 
-def test_out(face: Interop) -> None:
-    """``out=`` takes what is inside."""
+def test_out(instance: Interop) -> None:
+    """``out=`` takes the wrapped value."""
     out = np.zeros(3)
-    face.convert(Box(torch.arange(3.0)), out=out)
+    instance.convert(Box(torch.arange(3.0)), out=out)
     assert out.tolist() == [0, 1, 2]
 
 
-def test_a_holder_in_a_holder(face: Interop) -> None:
-    """A holder that holds a holder is refused with what to do."""
-    with pytest.raises(UnknownValueError, match="convert what is inside"):
-        face.convert(Box(Box(np.ones(2))), to="numpy")
+def test_a_wrapper_in_a_wrapper(instance: Interop) -> None:
+    """A wrapper around a wrapper is refused with the next move."""
+    with pytest.raises(
+        UnknownValueError, match="which is itself a wrapper; convert the array in the"
+    ):
+        instance.convert(Box(Box(np.ones(2))), to="numpy")
 
 
-def test_a_holder_with_nothing_inside_yet(loaded: Interop) -> None:
-    """What is not there yet is described by the holder itself."""
+def test_a_wrapper_of_nothing_yet(loaded: Interop) -> None:
+    """A wrapper that wraps nothing yet is described by its own `describe`."""
 
     def describe(box: Box) -> interop.Spec:
         return interop.make_spec("boxes.box", "float64", shape=(3,), traits={"absent"})
@@ -182,7 +185,7 @@ def test_a_holder_with_nothing_inside_yet(loaded: Interop) -> None:
 
 
 def test_no_route_leads_through_a_lazy_framework(loaded: Interop) -> None:
-    """To put memory into a lazy array and compute that is no way round ``copy=False``."""
+    """To wrap memory in a lazy array and compute it is no way round ``copy=False``."""
     locked = frozenset({"readonly"})
 
     def lazy(name: str, **fields: Any) -> list[Any]:

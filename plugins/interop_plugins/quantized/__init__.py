@@ -53,7 +53,7 @@ def _formats() -> Iterable[Format]:
     return [
         Format(
             f"quantized.{framework}",
-            types=("interop._model.quantized:QuantizedArray",),
+            types=("interop_plugins.quantized.array:QuantizedArray",),
             describe=describe,
             dtypes=DTYPES,
             devices=_DEVICES[framework],

@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from interop.plugin import PACKED, QuantizedArray
-
+from .array import PACKED, QuantizedArray
 from .frameworks import Framework, cupy_framework, numpy_framework, torch_framework
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import INTEGERS, REALS, Parts, QuantizedArray
+from interop.plugin import INTEGERS, REALS, Parts
 
+from .array import QuantizedArray
 from .describe import arrays_of, framework_of
 from .frameworks import dtype_name
 

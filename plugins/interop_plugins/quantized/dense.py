@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop.plugin import Declined, QuantizedArray
+from interop.plugin import Declined
 
+from .array import QuantizedArray
 from .codes import unpack_codes, unpack_zero_point
 from .frameworks import (
     DTYPES,

@@ -6,8 +6,9 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from interop.errors import UnknownValueError
-from interop.plugin import EMPTY, QuantizedArray, Spec
+from interop.plugin import EMPTY, Spec
 
+from .array import QuantizedArray
 from .frameworks import dtype_name
 
 if TYPE_CHECKING:

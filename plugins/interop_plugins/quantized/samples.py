@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from interop.plugin import QuantizedArray
-
+from .array import QuantizedArray
 from .components import pack, parts_of
 from .describe import arrays_of
 

@@ -113,7 +113,7 @@ def _format(name: str, **fields: Any) -> Format:
         install=_INSTALL,
         memory=memory,
         transit=False,
-        samples=Samples(samples.MAKERS[name], samples.VARIANTS),
+        samples=Samples(samples.MAKERS[name], "torch", samples.VARIANTS),
         **shared | fields,
     )
 

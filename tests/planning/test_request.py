@@ -1,0 +1,161 @@
+"""Requests: what the keywords of a call come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import interop
+from interop import Interop
+from interop._planning.policy import Policy
+from interop._planning.request import Request, resolved
+from interop.errors import BadRequestError, RefusedError
+from tests.toys import Box, copy, toy, view
+
+#: What only compares equal to True or False.
+ODD_BOOLEANS = [1, 0, np.True_, np.False_, 1.0, "yes", [], 2]
+
+
+def request(instance: Interop, to: Any, **keywords: Any) -> Request:
+    """Return the request of a call under the default policy."""
+    defaults = {"dtype": None, "device": None, "copy": None, "allow": (), "forbid": ()}
+    words: Any = {**defaults, **keywords}
+    return resolved(instance._registry, to, base=Policy(), **words)
+
+
+def test_a_request_is_a_value(empty: Interop) -> None:
+    """What is asked for in the same words, or in others, is equal, hashable, and holds no answer."""
+    empty.register(toy("a"), toy("ring.x"), toy("ring.y"))
+    first = request(empty, "ring", dtype="half", device="cpu:0", allow=["narrow"])
+    again = request(
+        empty, ["ring.x", "ring.y", "ring.x"], dtype="float16", device="cpu", allow="narrow"
+    )
+    assert first == again
+    assert len({first, again}) == 1
+    permitted = Policy(Policy().permitted | {"narrow"})
+    assert first == Request(("ring.x", "ring.y"), "float16", "cpu", None, permitted)
+    assert str(first) == "ring.x or ring.y, dtype=float16, device=cpu"
+
+
+def test_copy_false_takes_the_copying_effects_away() -> None:
+    """A request with copy=False permits no step that writes bytes, whatever its policy is."""
+    copying = {"copy", "transfer", "densify", "dequantize"}
+    assert Request(("a",), copy=False).permitted == Policy().permitted - copying
+    assert Request(("a",), copy=True).permitted == Request(("a",)).permitted == Policy().permitted
+
+
+def test_only_a_request_for_formats_alone_is_the_default() -> None:
+    """Any keyword, and any policy but the default one, makes another request of it."""
+    assert Request(("a", "b")).is_default
+    others = [
+        Request(("a",), dtype="float32"),
+        Request(("a",), device="cpu"),
+        Request(("a",), copy=False),
+        Request(("a",), policy=Policy(frozenset())),
+    ]
+    assert not any(other.is_default for other in others)
+
+
+@pytest.mark.parametrize("odd", ODD_BOOLEANS, ids=repr)
+@pytest.mark.parametrize("call", ["convert", "converter", "plan", "convert_tree"])
+def test_copy_is_none_true_or_false(call: str, odd: object) -> None:
+    """What is not one of the three very objects is refused, however it compares."""
+    array = np.arange(3.0)
+    arguments = () if call == "converter" else (array,)
+    with pytest.raises(BadRequestError) as caught:
+        getattr(interop, call)(*arguments, to="numpy", copy=odd)
+    assert str(caught.value) == f"copy must be None, True or False, got {odd!r}."
+
+
+@pytest.mark.parametrize("odd", ODD_BOOLEANS, ids=repr)
+def test_what_was_refused_for_copy_changes_no_later_call(odd: object) -> None:
+    """A refused copy=1 or copy=0 is not remembered for copy=True or copy=False, nor the reverse."""
+    instance, array = Interop(), np.arange(3.0)
+    for _ in range(2):
+        with pytest.raises(BadRequestError):
+            instance.convert(array, to="numpy", copy=odd)
+        assert not np.shares_memory(instance.convert(array, to="numpy", copy=True), array)
+        assert instance.convert(array, to="numpy", copy=False) is array
+        assert instance.convert(array, to="numpy", copy=None) is array
+        with pytest.raises(RefusedError):
+            instance.convert(array, to="numpy", dtype="float32", copy=False)
+
+
+class Once:
+    """An iterable that may be gone through once."""
+
+    def __init__(self, *names: str) -> None:
+        self._names: tuple[str, ...] | None = names
+
+    def __iter__(self) -> Any:
+        assert self._names is not None, "it was gone through twice"
+        names, self._names = self._names, None
+        return iter(names)
+
+
+FORMS: dict[str, Callable[..., Any]] = {
+    "iterator": lambda *names: iter(names),
+    "generator": lambda *names: (name for name in names),
+    "once": Once,
+    "keys": lambda *names: dict.fromkeys(names).keys(),
+    "set": lambda *names: set(names),
+    "list": lambda *names: list(names),
+    "string": lambda name: name,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_effects_may_be_named_in_any_iterable(empty: Interop, form: str) -> None:
+    """An iterator in allow= or forbid= counts in whole, call after call, and in a converter."""
+    make = FORMS[form]
+    empty.register(toy("a"), toy("b", dtypes={"float32"}), view("a", "b"))
+    empty.register(copy("a", "a", name="cast", changes={"dtype"}))
+    box = Box("a", [1.0], dtype="float64")
+    for _ in range(3):
+        assert empty.convert(box, to="b", allow=make("narrow")).dtype == "float32"
+        assert empty.plan(box, to="b", allow=make("narrow")).result.dtype == "float32"
+        with pytest.raises(RefusedError, match="'copy'"):
+            empty.convert(box, to="b", allow="narrow", forbid=make("copy"))
+        with pytest.raises(RefusedError, match="narrow"):
+            empty.convert(box, to="b")
+    convert = empty.converter("b", allow=make("narrow"))
+    assert [convert(box).dtype for _ in range(3)] == ["float32"] * 3
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_effects_in_any_iterable_count_with_other_keywords(form: str) -> None:
+    """An iterator is not used up by what else is checked: copy=False, out= and the list of effects."""
+    make, array = FORMS[form], np.arange(3.0)
+    with pytest.raises(BadRequestError, match="copy=False forbids 'copy', which allow= permits"):
+        interop.convert(array, to="numpy", copy=False, allow=make("copy"))
+    with pytest.raises(BadRequestError, match="'nonsense' is not an effect"):
+        interop.convert(array, to="numpy", copy=False, allow=make("nonsense"))
+    out = np.zeros(3, "float32")
+    masked = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+    assert interop.convert(masked, out=out, allow=make("drop_mask")) is out
+    assert out.tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(masked, out=out, forbid=make("drop_mask"))
+
+
+def test_targets_are_named_in_many_ways(empty: Interop) -> None:
+    """A format, a framework, a type, a module and sequences of these name formats, each once."""
+    empty.register(
+        toy("toys", types=("tests.toys:Box",)), toy("toys.x", types=()), toy("ring.x", types=())
+    )
+    from tests import toys
+
+    for to, formats in (
+        ("toys", ("toys",)),
+        ("ring", ("ring.x",)),
+        (Box, ("toys",)),
+        (["ring", "toys.x", "ring.x"], ("ring.x", "toys.x")),
+        ({"ring"}, ("ring.x",)),
+        (("toys",), ("toys",)),
+    ):
+        assert request(empty, to).formats == formats
+    with pytest.raises(interop.errors.UnknownTargetError, match="does not name a registered"):
+        request(empty, toys)  # its name is that of the package above it

@@ -1,0 +1,127 @@
+"""Numbers of every dtype in every layout, and whether they have arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import interop
+from interop._model.dtype import preserves
+from interop.plugin import DTYPES
+
+__all__ = ["LAYOUTS", "NAMES", "check_arrivals", "every_number", "same_numbers"]
+
+#: NumPy has no conversion from or to complex32, which only ml_dtypes know.
+NAMES = sorted(set(DTYPES) - {"complex32"})
+
+#: Bits of what ml_dtypes store one to a byte.
+_BITS = {"float4_e2m1fn": 4, "float6_e2m3fn": 6, "float6_e3m2fn": 6}
+
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "plain": lambda array: array,
+    "every second": lambda array: np.repeat(array, 2)[::2],
+    "backwards": lambda array: array[::-1],
+    "a number": lambda array: array[len(array) // 2 :][:1].reshape(()),
+    "empty": lambda array: array[:0],
+    "no columns": lambda array: array[:0].reshape(3, 0),
+    "swapped": lambda array: array.astype(array.dtype.newbyteorder()),
+    "read-only": lambda array: np.frombuffer(array.tobytes(), array.dtype),
+    "unaligned": lambda array: np.frombuffer(b"x" + array.tobytes(), array.dtype, offset=1),
+    "large": lambda array: np.resize(array, (300, 257)),
+    "large columns": lambda array: np.resize(array, (300, 257)).T,
+    "repeated": lambda array: np.broadcast_to(array, (3, len(array))),
+}
+
+
+def every_number(name: str) -> np.ndarray:
+    """Return all numbers of a dtype of at most 16 bits, or the extreme ones; -0.0 is in the middle."""
+    dtype, facts = np.dtype(getattr(ml_dtypes, name, name)), DTYPES[name]
+    if facts.kind == "b":
+        return np.array([False, True])
+    if facts.kind in "iu":
+        low = -(2**facts.digits) if facts.kind == "i" else 0
+        high = 2**facts.digits - 1
+        numbers = range(low, high + 1) if facts.digits <= 8 else (low, low + 1, 0, 1, high)
+        return np.array(list(numbers), dtype if facts.digits > 8 else "i2").astype(dtype)
+    if facts.kind == "f" and dtype.itemsize <= 2:
+        bits = _BITS.get(name, 8 * dtype.itemsize)
+        return np.arange(2**bits, dtype=f"u{dtype.itemsize}").view(dtype)
+    real = np.dtype(f"f{dtype.itemsize // 2}") if facts.kind == "c" else dtype
+    info = np.finfo(real)
+    least = info.smallest_subnormal
+    numbers = [info.max, info.tiny, 1 / 3, 1, 0, least, -0.0, -least, np.nan, np.inf, -np.inf, -1]
+    reals = np.array(numbers, real)
+    if facts.kind == "f":
+        return reals
+    pairs = np.empty((len(reals), len(reals)), dtype)
+    pairs.real, pairs.imag = np.meshgrid(reals, reals)
+    return pairs.ravel()
+
+
+def _widest(array: np.ndarray) -> np.ndarray:
+    """Return an array in the widest dtype, as pairs of real and imaginary part."""
+    if array.dtype.name in DTYPES and array.dtype.isbuiltin not in {0, 1}:
+        array = array.astype("f4")
+    wide = array.astype(np.clongdouble)
+    if array.dtype.kind != "c":
+        wide.real = array.astype(np.longdouble)  # a cast to complex numbers drops the sign of zero
+    return np.stack([wide.real, wide.imag], -1)
+
+
+def same_numbers(array: np.ndarray, other: np.ndarray) -> bool:
+    """Tell whether two arrays hold the same numbers: NaN is NaN, and -0.0 is not 0.0."""
+    if array.dtype == other.dtype:
+        return (array.shape, array.tobytes()) == (other.shape, other.tobytes())
+    wide, others = _widest(array), _widest(other)
+    signed = ~np.isnan(wide)
+    return np.array_equal(wide, others, equal_nan=True) and np.array_equal(
+        np.signbit(wide)[signed], np.signbit(others)[signed]
+    )
+
+
+def _instances() -> Iterator[interop.Interop]:
+    """Yield an instance that has converted nothing, and one whose fast paths are all known."""
+    yield interop.Interop()
+    warm = interop.Interop()
+    for name in ("bool", "uint8", "int32", "uint64", "float16", "float32", "complex64"):
+        for _ in range(3):
+            for to in ("jax", "mlx", "tensorflow"):
+                try:
+                    warm.convert(np.ones(2, name), to=to)
+                except interop.errors.RefusedError:
+                    assert name == "uint64"  # of JAX without its option
+    yield warm
+
+
+def check_arrivals(to: str, name: str, held: Set[str]) -> None:
+    """Convert every number of a dtype, in every layout, cold and warm, and check what arrives.
+
+    Parameters
+    ----------
+    to : str
+        The format.
+    name : str
+        The dtype.
+    held : set of str
+        The dtypes that the format holds as things stand. What none of them can hold is refused.
+    """
+    numbers = every_number(name)
+    can_hold = any(preserves(name, dtype) for dtype in held)
+    for instance in _instances():
+        for layout in LAYOUTS.values():
+            array = layout(numbers)
+            for _ in range(3):
+                if not can_hold:
+                    with pytest.raises(interop.errors.RefusedError, match="narrow"):
+                        instance.convert(array, to=to)
+                    continue
+                result = instance.convert(array, to=to)
+                spec = instance.spec(result)
+                assert spec.dtype in held
+                assert preserves(name, spec.dtype)
+                for back in (instance.convert(result, "numpy"), instance.convert(result, "python")):
+                    back = np.asarray(back, None if isinstance(back, np.ndarray) else "O")
+                assert same_numbers(instance.convert(result, "numpy"), np.asarray(array).astype(numbers.dtype))
