@@ -77,9 +77,10 @@ class Recognition:
             return format_.describe(value)
         spec = self.describe(wrapped)
         if spec.wrapped:
+            outer, inner = type(value).__qualname__, type(wrapped).__qualname__
             msg = (
-                f"a {type(value).__qualname__} wraps a {type(wrapped).__qualname__}, which is itself "
-                f"a wrapper; convert the array in the {type(wrapped).__qualname__}."
+                f"a {outer} wraps a {inner}, which is itself a wrapper; convert the array in the "
+                f"{inner}."
             )
             raise UnknownValueError(msg)
         return spec._replace(format=format_.name, wrapped=spec.format)

@@ -18,6 +18,8 @@ from jax.experimental.layout import Format, Layout
 import interop
 from interop.errors import BadRequestError, Declined, RefusedError
 from interop_plugins.jax import dense, describe
+from tests.plugins.every_number import NAMES as ALL_NAMES
+from tests.plugins.every_number import check_arrivals
 
 NAMES = sorted(describe.DTYPES)
 NARROW = sorted(describe.DTYPES - describe.WIDE)
@@ -211,6 +213,14 @@ def test_memory_of_every_kind(odd, size):
     result = interop.convert(value, to="jax")
     assert interop.spec(result).traits == {"immutable"}
     assert same(result, np.ascontiguousarray(value, "f4").reshape(value.shape))
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("name", ALL_NAMES)
+def test_every_number_of_every_dtype(name: str, x64: bool) -> None:
+    """What JAX cannot hold arrives in a wider dtype or is refused, on the fast path as off it."""
+    with jax.enable_x64(x64):
+        check_arrivals("jax", name, describe.DTYPES - describe.unsupported_now())
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (), (0, 3), (300, 500)])

@@ -17,6 +17,8 @@ import torch
 import interop
 from interop.errors import Declined, HandOffError, RefusedError
 from interop_plugins import mlx as plugin
+from tests.plugins.every_number import NAMES as ALL_NAMES
+from tests.plugins.every_number import check_arrivals
 
 NAMES = sorted(plugin._DTYPES)
 SHAPES = [(3, 4), (), (0, 3), (70, 500)]
@@ -302,6 +304,12 @@ def test_bits_arrive(name, step):
         assert same(back, np.ascontiguousarray(value))
     tensor = interop.convert(arrived, to="torch")
     assert same(interop.convert(tensor, to="numpy"), np.ascontiguousarray(value))
+
+
+@pytest.mark.parametrize("name", ALL_NAMES)
+def test_every_number_of_every_dtype(name: str) -> None:
+    """What MLX cannot hold arrives in a wider dtype or is refused, on the fast path as off it."""
+    check_arrivals("mlx", name, plugin._DTYPES)
 
 
 def test_masks():

@@ -16,6 +16,8 @@ import torch
 import interop
 from interop.errors import BadRequestError, Declined, RefusedError
 from interop_plugins.tensorflow import dense, describe, sparse
+from tests.plugins.every_number import NAMES as ALL_NAMES
+from tests.plugins.every_number import check_arrivals
 
 NAMES = sorted(describe.DTYPES)
 SHAREABLE = sorted(describe.DLPACK_DTYPES)
@@ -263,6 +265,12 @@ def test_dtypes_that_tensorflow_lacks():
     result = interop.convert(value, to="tensorflow")
     assert result.dtype.name == "bfloat16"
     assert result.numpy().astype("f4").tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("name", ALL_NAMES)
+def test_every_number_of_every_dtype(name: str) -> None:
+    """What TensorFlow cannot hold arrives in a wider dtype, -0.0 too, or is refused."""
+    check_arrivals("tensorflow", name, describe.DTYPES)
 
 
 @pytest.mark.parametrize("size", [5, 1_500_000])
