@@ -68,7 +68,7 @@ def install(
     *,
     framework: str = FRAMEWORK,
     to_python: str = TO_PYTHON,
-    troubles: str = "return []",
+    problems: str = "return []",
     needs: str = "odd>=1",
 ) -> None:
     """Install the plugin ``odd`` of the distribution ``interop-odd``, also for other processes."""
@@ -79,7 +79,7 @@ def install(
         f'Provides-Extra: odd\nRequires-Dist: {needs}; extra == "odd"\n'
     )
     (metadata / "entry_points.txt").write_text("[interop]\nodd = interop_odd\n")
-    (folder / "interop_odd.py").write_text(PLUGIN.format(to_python=to_python, problems=troubles))
+    (folder / "interop_odd.py").write_text(PLUGIN.format(to_python=to_python, problems=problems))
     (folder / "odd.py").write_text(framework)
     framework_metadata = folder / "odd-1.5.dist-info"
     framework_metadata.mkdir()

@@ -81,7 +81,7 @@ def test_what_breaks_at_import_is_a_finding(
 def test_a_plugin_says_what_is_wrong_with_its_framework(diagnose_odd: DiagnoseOdd) -> None:
     """What it declares is shown in its words, with the conversions that it disables."""
     problems = "return [Problem('odd is even.', 'pip install odd==3', ('odd',), ('numpy',))]"
-    result = diagnose_odd(troubles=problems)
+    result = diagnose_odd(problems=problems)
     assert _of(result, "odd").state == "degraded"
     (finding,) = result.findings
     assert finding[:3] == ("odd", "odd is even.", "pip install odd==3")

@@ -103,8 +103,9 @@ def wrap(array: Chunk) -> DaskArray:
 
     facts = inspect_chunk(array)
     shape = tuple(array.shape)
-    # A slice of a sparse array is a copy, and its shape does not tell how large it is.
-    size = "auto" if facts.format in DENSE else -1
+    # A slice of a sparse array is a copy, and its shape does not tell how large it is. dask cannot
+    # tell how large the chunks of an array of no elements should be.
+    size = "auto" if facts.format in DENSE and 0 not in shape else -1
     chunks = normalize_chunks(size, shape, dtype=np.dtype(f"V{array.dtype.itemsize}"))
     # A unique name: dask itself would make one of the elements, and read them all.
     name = f"{facts.format}-{uuid4().hex}"
