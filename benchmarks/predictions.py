@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from scipy.stats import spearmanr
 
 from interop import Cost, Interop, InteropError
-from interop._calibration.sample import NoSample, Wanted, sample
+from interop._calibration.sample import NoSample, Recipe, sample
 from interop._planning.plan import Plan, StepDeclined
 
 __all__ = ["Prediction", "Summary", "rows", "summary"]
@@ -95,7 +95,7 @@ def _measured(
 ) -> list[Prediction]:
     """Return the prediction of one route, if there is one and it does not take for ever."""
     sparse = any(interop._registry.formats[name].index_dtypes for name in (source, target))
-    request = Wanted(source, "float32", (side, side), density=0.03 if sparse else 1.0)
+    request = Recipe(source, "float32", (side, side), density=0.03 if sparse else 1.0)
     try:
         value = sample(interop, request)
         route = interop.plan(value, to=target, **keywords)

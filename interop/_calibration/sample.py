@@ -275,7 +275,7 @@ def _format(interop: Interop, recipe: Recipe) -> Format:
     elif dtype not in format_.holds(device):
         problem = f"{name} does not hold {dtype} on {device}"
     elif device_type(device) not in format_.devices:
-        problem = f"{name} does not live on {device}"
+        problem = f"{name} cannot be on {device}"
     elif format_.ndims is not None and len(recipe.shape) not in format_.ndims:
         problem = f"{name} does not have {len(recipe.shape)} axes"
     else:

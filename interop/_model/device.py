@@ -16,21 +16,29 @@ def device_type(device: str) -> str:
 
 
 def matches(device: str, requested: str) -> bool:
-    """Tell whether data on `device` is where `wanted` asks; no index means any."""
+    """Tell whether data on `device` is where `requested` asks; no index means any."""
     return device == requested or device.partition(":")[0] == requested
 
 
 def device_name(device: object) -> str:
     """Return the name of `device`, given as a name or as a framework's device object.
 
+    The host is one device, whatever a framework divides it into.
+
     Raises
     ------
     BadRequestError
-        `device` does not read as ``type`` or ``type:index``.
+        `device` does not read as ``type`` or ``type:index``, or is a part of the host.
     """
     name = device if isinstance(device, str) else str(device)
     kind, colon, index = name.partition(":")
     if not kind.isidentifier() or (colon and not index.isdecimal()):
         msg = f"device={device!r} is not a device name; write 'cpu', 'cuda' or 'cuda:1'."
+        raise BadRequestError(msg)
+    if kind == "cpu" and int(index or 0):
+        msg = (
+            f"device={name!r} is a part of the host, which is one device here; ask for "
+            "device='cpu', and let the framework move the result to that part."
+        )
         raise BadRequestError(msg)
     return "cpu" if kind == "cpu" else name

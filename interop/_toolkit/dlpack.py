@@ -63,6 +63,8 @@ _axes_at = (c_int64 * _MAX_AXES).from_address
 _AXES = [struct.Struct(f"{count}q").unpack_from for count in range(_MAX_AXES + 1)]
 
 _HOST = frozenset({1, 3, 11})
+#: What an array of ordinary memory cannot be flagged as.
+_UNUSUAL = _READ_ONLY | _PADDED
 _PINNED = frozenset({3, 11})
 
 _DEVICE_TYPES = {
@@ -305,6 +307,25 @@ class CheckedProducer:
         self._readonly = readonly
         self._dtypes = dtypes
 
+    @staticmethod
+    def plain(value: Value) -> PlainProducer | None:
+        """Return a producer of one sound capsule, of ordinary memory on the host.
+
+        It takes less than half the time of a `CheckedProducer`, for it explains no refusal.
+
+        Parameters
+        ----------
+        value : object
+            Anything with ``__dlpack__``. Whatever that raises is passed on.
+
+        Returns
+        -------
+        PlainProducer or None
+            None if the memory is read-only or may be, is on a device, or is not sound.
+        """
+        capsule = value.__dlpack__(max_version=MAX_VERSION)
+        return PlainProducer(capsule) if _is_plain(capsule) else None
+
     def __dlpack__(self, **keywords: Any) -> Capsule:
         """Return the producer's capsule; raise HandOffError (a BufferError) if it is not sound."""
         capsule = _ask(self._value, keywords)
@@ -342,6 +363,23 @@ class CheckedProducer:
             _refuse(self._value, problem, "copy it first")
 
 
+class PlainProducer:
+    """A producer of the one capsule that was checked."""
+
+    __slots__ = ("_capsule",)
+
+    def __init__(self, capsule: Capsule) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: object) -> Capsule:
+        """Return the capsule."""
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's numbers of the host."""
+        return (1, 0)
+
+
 def _ask(value: Value, keywords: Mapping[str, object]) -> Capsule:
     """Call ``value.__dlpack__`` with those of `keywords` that it knows."""
     try:
@@ -356,27 +394,47 @@ def _ask(value: Value, keywords: Mapping[str, object]) -> Capsule:
         refusal = error
     except _REFUSALS as error:
         raise _refused(value, error) from error
-    return _probe(value, dict(keywords), refusal)
+    try:
+        return _probe(value, dict(keywords), refusal)
+    finally:
+        del refusal  # its traceback has this frame, and so the value
 
 
 def _probe(value: Value, keywords: dict[str, Any], refusal: TypeError) -> Capsule:
-    """Call ``value.__dlpack__`` with ever fewer keywords, and remember what it took."""
-    dropped = set()
-    for name in _NEWEST_FIRST:
-        if name not in keywords:
-            continue
-        _check_droppable(value, name, keywords.pop(name))
-        dropped.add(name)
-        try:
-            capsule = value.__dlpack__(**keywords)
-        except _REFUSALS as error:
-            if not (isinstance(error, TypeError) and _about_signature(error, keywords)):
-                raise _refused(value, error) from error
-            refusal = error
-            continue
-        _unknown[type(value)] = _unknown.get(type(value), frozenset()) | dropped
-        return capsule
-    raise _refused(value, refusal) from refusal
+    """Call ``value.__dlpack__`` with ever fewer keywords, and remember what its type took."""
+    dropped, of_the_type = set(), _is_of_type(refusal, value)
+    try:
+        for name in _NEWEST_FIRST:
+            if name not in keywords:
+                continue
+            _check_droppable(value, name, keywords.pop(name))
+            dropped.add(name)
+            try:
+                capsule = value.__dlpack__(**keywords)
+            except _REFUSALS as error:
+                if not (isinstance(error, TypeError) and _about_signature(error, keywords)):
+                    raise _refused(value, error) from error
+                of_the_type = of_the_type and _is_of_type(error, value)
+                refusal = error
+                continue
+            if of_the_type:
+                _unknown[type(value)] = _unknown.get(type(value), frozenset()) | dropped
+            return capsule
+        raise _refused(value, refusal) from refusal
+    finally:
+        del refusal  # its traceback has this frame, and so the value
+
+
+def _is_of_type(refusal: TypeError, value: Value) -> bool:
+    """Tell whether all values of a type refuse a keyword because one did.
+
+    It is not so if a method took the keyword and something that it called did not: a wrapper's
+    answer depends on what it wraps.
+    """
+    frames = refusal.__traceback__  # the first is the caller's
+    called = frames is not None and frames.tb_next is None
+    method = getattr(type(value), "__dlpack__", None)
+    return called and callable(method) and "__dlpack__" not in getattr(value, "__dict__", ())
 
 
 def _known(value: Value, keywords: Mapping[str, object]) -> Mapping[str, object]:
@@ -420,18 +478,55 @@ def _read(capsule: Capsule, value: Value) -> tuple[Any, ...]:
         _refuse_version(value, header)
     _, _, _, _, flags, data, device_type, index, ndim, dtype, shape_at, strides_at, offset = header
     name, alignment, itemsize = _DTYPES.get(dtype) or _narrow_dtype(value, dtype, flags)
-    if not 0 <= ndim <= _MAX_AXES or (ndim and not _PAGE <= shape_at < ADDRESSES):
+    if not _has_axes(ndim, shape_at, strides_at):
         _refuse(value, f"has {ndim} axes", "report it to the producer")
     shape = _AXES[ndim](_axes_at(shape_at)) if ndim else ()
     strides = _AXES[ndim](_axes_at(strides_at)) if ndim and strides_at else None
     low, high, problem, *layout = _span(shape, strides, itemsize)
     data = data + offset if data else offset
-    # An offset from NULL is no address either: no system maps its first page.
-    if problem or (high and (data < _PAGE or data + low < 0 or data + high > ADDRESSES)):
+    if problem or not _can_be_memory(data, low, high):
         _refuse_memory(value, data, shape, strides, problem)
     device = _devices.get((device_type, index)) or _device(device_type, index)
     fields = (name, shape, strides, device, bool(flags & _READ_ONLY), bool(flags & _COPIED))
     return (*fields, bool(address), data, 8 * itemsize, alignment, device_type, *layout)
+
+
+def _is_plain(capsule: Capsule) -> bool:
+    """Tell whether a capsule is versioned, sound, and of writable memory on the host.
+
+    It finds what `_read` finds, of which it is the part that a plain capsule needs.
+    """
+    try:
+        address = _pointer_of(capsule, b"dltensor_versioned")
+    except ValueError:
+        return False
+    header = _VERSIONED.unpack_from(_versioned_at(address))
+    major, _, _, _, flags, data, device_type, _, ndim, dtype, shape_at, strides_at, offset = header
+    if major != 1 or flags & _UNUSUAL or device_type not in _HOST or dtype not in _DTYPES:
+        return False
+    if not _has_axes(ndim, shape_at, strides_at):
+        return False
+    shape = _AXES[ndim](_axes_at(shape_at)) if ndim else ()
+    strides = _AXES[ndim](_axes_at(strides_at)) if ndim and strides_at else None
+    low, high, problem, _, _ = _span(shape, strides, _DTYPES[dtype][2])
+    return not problem and _can_be_memory(data + offset if data else offset, low, high)
+
+
+def _has_axes(ndim: int, shape_at: int, strides_at: int) -> bool:
+    """Tell whether lengths and strides can be read from where they are said to lie."""
+    if not ndim:
+        return True
+    return (
+        0 < ndim <= _MAX_AXES
+        and _PAGE <= shape_at < ADDRESSES
+        and (not strides_at or _PAGE <= strides_at < ADDRESSES)
+    )
+
+
+def _can_be_memory(data: int, low: int, high: int) -> bool:
+    """Tell whether a process can have memory from `low` to `high` bytes around an address."""
+    # An offset from NULL is no address either: no system maps its first page.
+    return not high or (data >= _PAGE and data + low >= 0 and data + high <= ADDRESSES)
 
 
 def _legacy(capsule: Capsule, value: Value) -> tuple[Any, ...]:

@@ -390,7 +390,7 @@ class Caller:
         by_write = self.memory.is_written_through(value, result)
         if by_address is None and by_write is None:
             names = sorted({step.before.format, step.after.format})
-            notes.skipped(f"nothing tells where {' and '.join(names)} lie", "sharing")
+            notes.skipped(f"nothing tells where {' and '.join(names)} values lie", "sharing")
             return
         problem = self._problem_of_sharing(trial, step, by_address, by_write)
         if problem:

@@ -202,7 +202,7 @@ class Bench:
         promises = [Promise(f"plugin {self.subject.name}", OF_PLUGIN)]
         if not self.problem:
             promises += (self._of_format(format_) for format_ in self.formats())
-            promises += (self._of_conversion(*pair) for pair in self._conversions())
+            promises += (self._of_conversion(*fields) for fields in self._conversions())
         return list(_numbered(promises))
 
     def formats(self) -> list[Format]:
@@ -232,20 +232,19 @@ class Bench:
         checks = tuple(check for check in OF_FORMAT if has[check])
         return Promise(f"format {format_.name}", checks, format_)
 
-    def _of_conversion(self, declared: Declared, source: Format) -> Promise:
+    def _of_conversion(self, name: str, declared: Declared, source: Format) -> Promise:
         conversion, target = declared.conversion, self.registry.formats[declared.conversion.target]
         # A fast path that was written for foreign values does not serve this format's.
-        is_own = conversion.source == source.name
+        is_for_source = conversion.source == source.name
         has = {
-            "fast_path": conversion.fast_path is not None and is_own,
+            "fast_path": conversion.fast_path is not None and is_for_source,
             "into": conversion.into is not None,
         }
         checks = tuple(check for check in OF_CONVERSION if has.get(check, True))
-        name = _name(declared, "" if is_own else source.name)
         return Promise(name, checks, None, ResolvedConversion(declared, source, target))
 
-    def _conversions(self) -> Iterator[tuple[Declared, Format]]:
-        """Yield the plugin's conversions, each with the formats that it starts from."""
+    def _conversions(self) -> Iterator[tuple[str, Declared, Format]]:
+        """Yield the plugin's conversions, with their names and the formats they start from."""
         formats, provenance = self.registry.formats, self.registry.provenance
         for declared in self.registry.conversions:
             name = declared.conversion.source
@@ -253,12 +252,12 @@ class Bench:
             if declared.conversion.target not in formats:
                 continue
             if is_own and name in formats:
-                yield declared, formats[name]
+                yield _name(declared), declared, formats[name]
             for exporter in formats.values():
                 # What others declare for a protocol holds for the formats of this plugin, too.
                 is_concerned = self._declares(provenance[exporter.name])
                 if name in exporter.exports and (is_concerned or (is_own and name not in formats)):
-                    yield declared, exporter
+                    yield _name(declared, exporter.name), declared, exporter
 
 
 def load_module(subject: Subject) -> ModuleType:
@@ -277,7 +276,7 @@ def load_module(subject: Subject) -> ModuleType:
 
 
 def _name(declared: Declared, exporter: str = "") -> str:
-    """Return what findings call a conversion, perhaps from a format that exports by its source."""
+    """Return what findings call a conversion, or one from a format that exports by its source."""
     conversion = declared.conversion
     name = f"{exporter or conversion.source} → {conversion.target}: {conversion.label}"
     if exporter:

@@ -67,8 +67,9 @@ _HOST = frozenset({_DLPACK_CPU, _DLPACK_METAL})
 #: What numpy.from_dlpack does not take; None stands for a dtype that was not met yet.
 _UNKNOWN_TO_NUMPY = frozenset({None, "bfloat16"})
 
-#: NumPy's codes of bool, the integers, float16, float32 and complex64.
-_PLAIN_CODES = "?bBhHiIlLqQefF"
+#: NumPy's numbers of bool, the integers, float16, float32 and complex64; ml_dtypes use some of its
+#: characters again.
+_PLAIN_NUMBERS = frozenset({*range(12), 14, 23})
 
 #: MLX counts along an axis in 32 bits.
 _LONGEST = 2**31 - 1
@@ -367,7 +368,7 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> mx.array:
 def mlx_fast_path(value: NumpyArray) -> object:
     """Copy a plain array of a dtype that MLX always has, or answer `NotImplemented`."""
     dtype = value.dtype
-    plain = dtype.char in _PLAIN_CODES and dtype.isnative and value.flags.c_contiguous
+    plain = dtype.num in _PLAIN_NUMBERS and dtype.isnative and value.flags.c_contiguous
     return (
         from_numpy(value) if plain and max(value.shape, default=0) <= _LONGEST else NotImplemented
     )

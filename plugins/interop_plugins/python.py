@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import numbers
+import sys
 from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from interop.errors import BadRequestError, UnknownValueError
@@ -45,9 +48,12 @@ _NUMBERS: dict[type, tuple[str, int]] = {
 #: More than any array has; a list that contains itself ends here.
 _MAX_AXES = 64
 
+#: The least integer that has a neighbour which is no float64.
+_FIRST_ROUNDED = 2.0**53
+
 
 def describe(value: Nested) -> Spec:
-    """Return the spec of the array that NumPy would make of a number or of nested lists.
+    """Return the spec of the array that a number or nested lists become.
 
     Python's lists do not say what they hold, so they are read. Only here is a value described by
     its elements.
@@ -57,7 +63,7 @@ def describe(value: Nested) -> Spec:
     UnknownValueError
         The leaves are not numbers, or are arrays.
     BadRequestError
-        The rows differ in length.
+        The rows differ in length, no dtype holds every number exactly, or some are masked.
     """
     name_and_size = _NUMBERS.get(type(value))
     if name_and_size is not None:
@@ -69,18 +75,15 @@ def describe(value: Nested) -> Spec:
 
 
 def _array(value: Nested) -> Array:
+    """Return a number or nested lists as an array of the dtype that holds every number exactly.
+
+    It is the one that NumPy gives them, but for integers that NumPy would round.
+    """
     import numpy as np
 
-    leaf = _first_leaf(value)
-    if leaf is not None and not isinstance(leaf, (numbers.Number, str, bytes, np.generic)):
-        kind = type(leaf)
-        msg = (
-            f"a {type(value).__name__} of {kind.__module__}.{kind.__qualname__} is not one array; "
-            "convert each element, or stack them with their framework first."
-        )
-        raise UnknownValueError(msg)
+    _check_leaves(value)
     try:
-        return np.asarray(value)
+        array = np.array(value)
     except (ValueError, TypeError, RuntimeError) as error:  # an element's own refusal among them
         reason = str(error).rstrip(".")
         msg = (
@@ -88,25 +91,118 @@ def _array(value: Nested) -> Array:
             "pad its rows to one length, or convert each separately."
         )
         raise BadRequestError(msg) from error
+    return array if _is_exact(array) else _unrounded(value, array)
 
 
-def _first_leaf(value: Nested) -> object:
-    """Return the first element that is not a list or tuple, or None if there is none."""
-    for _ in range(_MAX_AXES + 1):
+def _check_leaves(value: Nested) -> None:
+    """Refuse lists of arrays, and lists with masked elements, whose masks NumPy would drop."""
+    import numpy as np
+
+    leaf, depth = _first_leaf(value)
+    if leaf is not None and not isinstance(leaf, (numbers.Number, str, bytes, np.generic)):
+        kind = type(leaf)
+        msg = (
+            f"a {type(value).__name__} of {kind.__module__}.{kind.__qualname__} is not one array; "
+            "convert each element, or stack them with their framework first."
+        )
+        raise UnknownValueError(msg)
+    masked = sys.modules.get("numpy.ma")
+    if masked and any(issubclass(t, masked.MaskedArray) for t in _types(value, depth)):
+        msg = (
+            f"this {type(value).__name__} has masked elements, which an array of numbers has not; "
+            "make a numpy.ma.MaskedArray of it, or fill them first."
+        )
+        raise BadRequestError(msg)
+
+
+def _first_leaf(value: Nested) -> tuple[object, int]:
+    """Return the first element that is not a list or tuple, or None, and how deep it lies."""
+    for depth in range(_MAX_AXES + 1):
         if not isinstance(value, (list, tuple)):
-            return value
+            return value, depth
         if not value:
-            return None
+            return None, depth
         value = value[0]
     msg = f"this {type(value).__name__} is nested more than {_MAX_AXES} deep; flatten it first."
     raise BadRequestError(msg)
 
 
-def to_numpy(value: Nested) -> Array:
-    """Return a number or nested lists as an array of the dtype that NumPy gives them."""
+def _leaves(value: Nested, depth: int) -> Iterable[Any]:
+    """Return the elements of lists that are nested to a depth."""
+    leaves: Iterable[Any] = (value,)
+    for _ in range(depth):
+        leaves = chain.from_iterable(leaves)
+    return leaves
+
+
+def _types(value: Nested, depth: int) -> set[type]:
+    """Return the types of the elements; none if some lie less deep than others."""
+    try:
+        return set(map(type, _leaves(value, depth)))
+    except TypeError:
+        return set()
+
+
+def _is_exact(array: Array) -> bool:
+    """Tell whether a glance at an array shows that NumPy rounded no integer to make it."""
+    if array.dtype.kind in "biu":
+        return True
+    # Integers up to here are reals exactly.
+    return array.dtype.char in "dD" and not (abs(array) >= _FIRST_ROUNDED).any()
+
+
+def _unrounded(value: Nested, array: Array) -> Array:
+    """Return the array of numbers for which NumPy's choice is `array`, with no integer rounded.
+
+    Raises
+    ------
+    BadRequestError
+        No dtype holds all of them exactly.
+    """
     import numpy as np
 
-    return np.array(value)
+    types = _types(value, array.ndim)
+    whole = {t for t in types if issubclass(t, (int, np.integer))}
+    reals = {t for t in types if issubclass(t, (float, complex, np.inexact, np.bool))}
+    if not whole or types - whole - reals or not array.size:
+        return array
+    leaves = list(_leaves(value, array.ndim))
+    if whole == types and 0 <= min(leaves) <= max(leaves) < 2**64:
+        return np.array(value, np.uint64)
+    if array.dtype == object:
+        array = _rounded(leaves).reshape(array.shape)
+    for leaf, number in zip(leaves, array.reshape(-1).tolist(), strict=True):
+        if isinstance(leaf, (int, np.integer)) and int(leaf) != number:
+            msg = (
+                f"no dtype holds all numbers of this {type(value).__name__} exactly: as "
+                f"{array.dtype.name}, {_shortened(leaf)} would be rounded. Make it a float first."
+            )
+            raise BadRequestError(msg)
+    return array
+
+
+def _rounded(leaves: list[Any]) -> Array:
+    """Return numbers as float64 or complex128; integers beyond their range become infinite."""
+    import numpy as np
+
+    is_complex = any(isinstance(leaf, (complex, np.complexfloating)) for leaf in leaves)
+    rounded = np.empty(len(leaves), np.complex128 if is_complex else np.float64)
+    for place, leaf in enumerate(leaves):
+        try:
+            rounded[place] = leaf
+        except OverflowError:
+            rounded[place] = math.inf
+    return rounded
+
+
+def _shortened(number: object) -> str:
+    text = f"{number:,}" if abs(number) < 2**128 else "an integer of more than 128 bits"
+    return text.replace(",", "_")
+
+
+def to_numpy(value: Nested) -> Array:
+    """Return a number or nested lists as an array that holds every number exactly."""
+    return _array(value)
 
 
 def from_numpy(value: Array) -> Nested:

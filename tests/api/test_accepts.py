@@ -1,4 +1,4 @@
-"""Functions written for one framework, called with the arrays of another, and differentiated."""
+"""accepts: functions written for one framework, called with the arrays of another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def centred(x: np.ndarray, *, scale: Any = 1) -> np.ndarray:
 
 
 @pytest.mark.parametrize("make", [np.array, torch.tensor, jnp.array], ids=["numpy", "torch", "jax"])
-def test_the_caller_gets_back_what_it_gave(make: Any) -> None:
+def test_the_caller_gets_back_its_own_framework(make: Any) -> None:
     """The result is of the first array's framework and device."""
     result = centred(make([1.0, 2.0, 3.0]), scale=2)
     assert interop.spec(result).format == interop.spec(make([1.0])).format
@@ -42,7 +42,7 @@ def test_arrays_are_found_in_keywords_and_containers() -> None:
 
     @interop.accepts("numpy")
     def add(pair: Any, *, more: Any) -> Any:
-        assert all(isinstance(one, np.ndarray) for one in (*pair, more["c"]))
+        assert all(isinstance(array, np.ndarray) for array in (*pair, more["c"]))
         return {"sum": sum(pair) + more["c"], "n": 3}
 
     result = add((torch.ones(2), np.ones(2)), more={"c": jnp.ones(2)})
@@ -51,7 +51,7 @@ def test_arrays_are_found_in_keywords_and_containers() -> None:
 
 
 def test_objects_pass_as_they_are() -> None:
-    """An object that holds arrays, such as `self`, is the caller's own, and not a copy of it."""
+    """An object that holds arrays, such as `self`, is passed as the very object."""
 
     @dataclasses.dataclass
     class Model:
@@ -70,15 +70,15 @@ def test_objects_pass_as_they_are() -> None:
 
 
 def test_without_arrays_it_is_just_called() -> None:
-    """Numbers and lists of numbers pass as they are, and so does what comes of them."""
+    """A call without arrays passes its arguments and its result through."""
     assert centred.__wrapped__ is not None
-    seen = interop.accepts("numpy")(lambda x: x)
-    given = [1.0, 2.0]
-    assert seen(given) is given
+    identity = interop.accepts("numpy")(lambda x: x)
+    numbers = [1.0, 2.0]
+    assert identity(numbers) is numbers
 
 
 def test_memory_is_shared_with_the_caller_unless_copied() -> None:
-    """The function is given the caller's memory, and with copy=True its own."""
+    """The function gets the caller's memory, or with copy=True memory of its own."""
     tensor = torch.zeros(2)
 
     @interop.accepts("numpy")
@@ -112,14 +112,14 @@ def test_sparse_results_come_back_in_the_same_layout() -> None:
 
 
 def test_sparse_callers_get_dense_results_of_their_components() -> None:
-    """To a caller with SciPy arrays a dense result is NumPy's."""
+    """A caller with SciPy arrays gets dense results in NumPy."""
     result = centred(scipy.sparse.csr_array(np.eye(2)))
     assert isinstance(result, np.ndarray)
     assert result.tolist() == [[0.5, -0.5], [-0.5, 0.5]]
 
 
 def test_a_layout_that_the_caller_does_not_have_is_dense() -> None:
-    """A sparse result of a layout that the caller's framework has not comes back dense."""
+    """A sparse result of a layout that the caller's framework lacks comes back dense."""
 
     @interop.accepts("numpy")
     def made(x: np.ndarray) -> Any:
@@ -138,8 +138,8 @@ def test_keywords_are_those_of_convert() -> None:
         strict(np.ones(2), np.ones(2)[::-1])
 
 
-def test_what_gives_its_results_later_is_refused() -> None:
-    """Coroutines and generators are refused when they are decorated."""
+def test_coroutines_and_generators_are_refused() -> None:
+    """A function that gives its results later is refused when it is decorated."""
 
     async def later(x: Any) -> Any:
         return x
@@ -211,7 +211,7 @@ def test_gradients_of_a_torch_function_in_jax(dtype: str) -> None:
 
 @pytest.mark.usefixtures("wide")
 def test_gradients_go_through_what_is_around() -> None:
-    """The function is one node of a larger graph, on both of its sides."""
+    """Gradients flow through the function from the graph behind it to the graph before it."""
     x = torch.tensor([0.5, 1.5], dtype=torch.float64, requires_grad=True)
     first, second = smooth(x * 3, torch.ones(2, dtype=torch.float64))
     (torch.exp(first).sum() + second).backward()
@@ -220,8 +220,8 @@ def test_gradients_go_through_what_is_around() -> None:
     assert torch.allclose(x.grad, expected)
 
 
-def test_what_needs_no_gradient_gets_none() -> None:
-    """Integers and results that are not used have no gradient, and constants stay constants."""
+def test_integers_and_constants_get_no_gradient() -> None:
+    """Integers and unused results have no gradient, and arrays of other frameworks are constants."""
 
     @interop.accepts("jax", grad=True)
     def pick(x: jax.Array, index: jax.Array, weight: Any) -> Any:
@@ -245,7 +245,7 @@ def test_without_gradients_nothing_is_differentiated() -> None:
 
 
 def test_the_second_derivative_is_refused() -> None:
-    """To differentiate the backward pass is an error, and not a zero."""
+    """To differentiate the backward pass is an error, and not zero."""
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(RefusedError, match="differentiated once; leave out create_graph=True"):
         torch.autograd.grad(smooth(x, x)[0].sum(), x, create_graph=True)

@@ -1,4 +1,4 @@
-"""Nested containers: what is opened, what stays tied, what a failure says, and what is left."""
+"""Trees: what is traversed, what stays tied, what an error says, and what memory it takes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optree
+import pandas as pd
 import pytest
 import scipy.sparse
+import sparse
 import torch
 
 import interop
@@ -107,7 +109,7 @@ def _check(result: Any, kind: Any = np.ndarray) -> None:
     ],
     ids=lambda v: type(v).__name__ if not callable(v) else "",
 )
-def test_containers_are_opened_and_made_anew(tree: Any, get: Any) -> None:
+def test_containers_are_traversed_and_made_anew(tree: Any, get: Any) -> None:
     """A container comes back as a new one of its kind, around arrays that share their memory."""
     source = get(tree)
     result = interop.convert_tree(tree, to="numpy")
@@ -120,7 +122,7 @@ def test_containers_are_opened_and_made_anew(tree: Any, get: Any) -> None:
         assert list(result) == list(tree), "in the order of the keys"
 
 
-def test_what_is_no_array_passes_through() -> None:
+def test_everything_but_arrays_passes_through() -> None:
     """Numbers, strings, bytes, types and unknown objects come back as they are."""
     thing = object()
     tree = {"a": 1, "b": "text", "c": b"bytes", "d": None, "e": thing, "f": np.float32, "g": {1, 2}}
@@ -130,7 +132,7 @@ def test_what_is_no_array_passes_through() -> None:
 
 
 def test_array_scalars_are_arrays() -> None:
-    """An array scalar is converted, as it is outside of trees."""
+    """An array scalar is converted, as it would be outside of a tree."""
     result = interop.convert_tree([np.float32(2), 2.0], to="torch")
     assert (result[0].dtype, result[0].shape, result[0].item()) == (torch.float32, (), 2.0)
     assert result[1] == 2.0
@@ -183,7 +185,7 @@ def test_views_that_differ_are_not_tied() -> None:
 
 
 def test_views_with_the_same_ends_are_not_tied() -> None:
-    """Two orders of the axes of one cube have one address, length, dtype and shape, and differ."""
+    """Two orders of the axes of one cube have the same address, length, dtype and shape, and differ."""
     cube = torch.arange(8.0).reshape(2, 2, 2)
     views = [cube.permute(2, 1, 0), cube.permute(1, 0, 2)]
     results = interop.convert_tree(views, to="numpy", copy=True)
@@ -191,11 +193,11 @@ def test_views_with_the_same_ends_are_not_tied() -> None:
         assert np.array_equal(result, view.numpy())
 
 
-def test_what_differs_in_the_result_is_not_tied() -> None:
-    """A tensor and its detached twin share memory, and only one of them keeps its history."""
+def test_values_with_different_results_are_not_tied() -> None:
+    """A tensor and its detached twin are tied only where the result has no history."""
     weight = torch.ones(2, requires_grad=True)
-    kept, plain = interop.convert_tree([weight, weight.detach()], to="torch")
-    assert kept is weight
+    unchanged, plain = interop.convert_tree([weight, weight.detach()], to="torch")
+    assert unchanged is weight
     assert plain.requires_grad is False
     tied = interop.convert_tree([weight, weight.detach()], to="numpy", copy=True)
     assert tied[0] is tied[1]
@@ -207,6 +209,25 @@ def test_lazy_conjugates_are_not_tied_to_what_they_conjugate() -> None:
     plain, conjugate = interop.convert_tree([z, z.conj()], to="numpy", copy=True)
     assert plain.tolist() == [1 + 2j, 3 - 1j]
     assert conjugate.tolist() == [1 - 2j, 3 + 1j]
+
+
+def test_only_plain_arrays_are_tied() -> None:
+    """Sparse, quantized and labelled values over one memory may differ in more than it, and stay apart."""
+    data, coords = np.ones(2), np.array([[0, 1]])
+    sparse_pair = [sparse.COO(coords, data, (3,), fill_value=fill) for fill in (0.0, 5.0)]
+    dense = interop.convert_tree(sparse_pair, to="numpy", copy=True)
+    assert [array.tolist() for array in dense] == [[1, 1, 0], [1, 1, 5]]
+    codes = np.arange(4, dtype="i1").reshape(2, 2)
+    scale = np.array([1.0, 10.0])
+    quantized = [interop.QuantizedArray(codes, scale, axis=axis) for axis in (0, 1)]
+    rows, columns = interop.convert_tree(quantized, to="numpy")
+    assert rows.tolist() == [[0, 1], [20, 30]]
+    assert columns.tolist() == [[0, 10], [2, 30]]
+    series = [pd.Series(data, index=[*names], copy=False) for names in ("ab", "cd")]
+    assert [list(s.index) for s in interop.convert_tree(series, to="pandas.series", copy=True)] == [
+        ["a", "b"],
+        ["c", "d"],
+    ]
 
 
 def test_empty_arrays_are_not_tied() -> None:
@@ -225,18 +246,18 @@ def test_a_refusal_names_the_path() -> None:
 
 
 def test_a_refusal_comes_before_the_first_conversion() -> None:
-    """Where one leaf is refused none is converted, and the tree is whole even if to be consumed."""
-    mine, seen = interop.Interop(), []
+    """If one leaf is refused, none is converted, and the tree is whole even with consume=True."""
+    mine, calls = interop.Interop(), []
     mine.register(interop.Format("box", target_types=(), dtypes=frozenset({"float64"})))
-    mine.conversion("numpy", "box")(seen.append)
+    mine.conversion("numpy", "box")(calls.append)
     tree = [np.ones(2), np.ones(2, "complex64")]
     with pytest.raises(RefusedError, match=r"^1: "):
         mine.convert_tree(tree, to="box", consume=True)
-    assert (seen, len(tree)) == ([], 2)
+    assert (calls, len(tree)) == ([], 2)
 
 
 def test_a_failure_names_the_path_and_the_step() -> None:
-    """An error of a conversion's own keeps its type and says where it came up."""
+    """An error of a conversion says at which path it came up."""
     mine = interop.Interop()
 
     def break_down(value: Any) -> Any:
@@ -250,25 +271,27 @@ def test_a_failure_names_the_path_and_the_step() -> None:
 
 
 def test_a_missing_framework_is_named_with_the_path() -> None:
-    """The install line of a framework that is missing survives."""
+    """The command that installs a missing framework stands behind the path."""
     mine = interop.Interop()
     missing = {"requires": "no_such_module", "install": "pip install such"}
     mine.register(interop.Format("box", dtypes=frozenset({"float64"}), **missing))
     mine.conversion("numpy", "box")(lambda value: value)
-    with pytest.raises(NotInstalledError, match=r"^x: box needs no_such_module.*pip install such"):
+    with pytest.raises(
+        NotInstalledError, match=r"^x: no_such_module is not installed: pip install such$"
+    ):
         mine.convert_tree({"x": np.ones(1)}, to="box")
 
 
 @pytest.mark.parametrize("leaf", [3, "text", object()])
-def test_strict_refuses_what_is_no_array(leaf: object) -> None:
-    """With strict=True a leaf that is no array is refused by its path; None is none."""
+def test_strict_refuses_everything_but_arrays(leaf: object) -> None:
+    """With strict=True a leaf that is not an array is refused by its path, unless it is None."""
     with pytest.raises(UnknownValueError, match=r"^b/1: .*leave out strict=True"):
         interop.convert_tree({"a": None, "b": [np.ones(1), leaf]}, to="torch", strict=True)
     assert interop.convert_tree([None, np.ones(1)], to="torch", strict=True)[0] is None
 
 
 def test_a_tree_that_holds_itself_is_refused() -> None:
-    """A cycle is an error with both paths, and one container at two places is none."""
+    """A cycle is an error with both paths, and one container at two places is not."""
     tree: dict[str, Any] = {"a": []}
     tree["a"].append(tree)
     with pytest.raises(BadRequestError, match="a/0 is the root"):
@@ -279,7 +302,7 @@ def test_a_tree_that_holds_itself_is_refused() -> None:
 
 
 def test_arrays_that_are_pytrees_are_arrays() -> None:
-    """A sparse array of JAX's is converted whole, although JAX opens it."""
+    """A sparse array of JAX's is converted whole, although JAX calls it a pytree."""
     from jax.experimental import sparse
 
     value = sparse.BCOO.fromdense(jnp.eye(2))
@@ -302,23 +325,23 @@ def test_model_outputs_of_transformers() -> None:
     assert isinstance(output.last_hidden_state, torch.Tensor)
 
 
-def test_what_a_user_registers_with_optree_is_opened() -> None:
-    """optree's own registry counts."""
+def test_types_registered_with_optree_are_traversed() -> None:
+    """A type that a user has registered with optree is traversed."""
 
     class Pair:
-        def __init__(self, *both: Any) -> None:
-            self.both = both
+        def __init__(self, *items: Any) -> None:
+            self.items = items
 
     everywhere = optree.registry.__GLOBAL_NAMESPACE
     optree.register_pytree_node(
-        Pair, lambda p: (p.both, None), lambda _, both: Pair(*both), namespace=everywhere
+        Pair, lambda p: (p.items, None), lambda _, items: Pair(*items), namespace=everywhere
     )
     result = interop.convert_tree([Pair(_tensor(), 1)], to="numpy")
-    _check(result[0].both[0])
+    _check(result[0].items[0])
 
 
 def test_keywords_are_those_of_convert() -> None:
-    """dtype=, like= and copy= hold for every leaf."""
+    """dtype=, like= and copy= apply to every leaf."""
     like = torch.ones(1)
     result = interop.convert_tree({"a": np.ones(2)}, like=like, dtype="float16")
     assert (type(result["a"]), result["a"].dtype) == (torch.Tensor, torch.float16)
@@ -346,7 +369,7 @@ class Big:
 def test_memory_stays_at_source_and_result(
     consume: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No more than source and result are alive at once; consumed, each source goes in its turn."""
+    """No more than source and result are alive at once; with consume=True each source is freed in turn."""
     mine = interop.Interop()
     spec = interop.make_spec("big", "float64", shape=(1,))
     home = ModuleType("big_arrays")
@@ -368,7 +391,7 @@ def test_memory_stays_at_source_and_result(
 
 
 def test_progress_is_shown_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """A bar of the bytes that are done stands on standard error, and nothing on standard output."""
+    """A bar of the bytes done is on standard error, and nothing is on standard output."""
     interop.convert_tree([np.ones(2**18)] * 2, to="torch", copy=True, progress=True)
     shown = capsys.readouterr()
     assert "2.0/2.0 MiB" in shown.err.replace("2.1/2.1 MB", "2.0/2.0 MiB")
@@ -377,20 +400,21 @@ def test_progress_is_shown_on_standard_error(capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("missing", ["optree", "rich"])
 def test_without_its_libraries_it_says_how_to_get_them(missing: str) -> None:
-    """Where optree or rich is missing, one sentence gives the line that installs it."""
+    """If optree or rich is missing, the error is one sentence with the command that installs it."""
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "import interop, numpy as np\n"
         "try: interop.convert_tree([np.ones(1)], to='numpy', progress=True)\n"
         "except interop.errors.NotInstalledError as error: print(error.name, error)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.startswith(f"{missing} ")
-    assert "pip install 'array-interop[tree]'" in ran.stdout
+    program = [sys.executable, "-c", code]
+    printed = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert printed.startswith(f"{missing} ")
+    assert "pip install 'array-interop[tree]'" in printed
 
 
-def test_the_spec_of_a_leaf_is_asked_without_importing_frameworks() -> None:
-    """What Python itself provides is never an array inside a tree."""
+def test_builtins_are_never_arrays() -> None:
+    """No value of a built-in type counts as an array inside a tree."""
     registry = interop.default._registry
     builtin = (1, 1.0, "a", b"a", bytearray(b"a"), memoryview(b"a"), range(3), None, [1], {1})
     assert [_leaves.array_spec(registry, value) for value in builtin] == [None] * len(builtin)

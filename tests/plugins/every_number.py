@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+import tracemalloc
+from collections.abc import Callable, Iterator, Set
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -12,10 +14,21 @@ import interop
 from interop._model.dtype import preserves
 from interop.plugin import DTYPES
 
-__all__ = ["LAYOUTS", "NAMES", "check_arrivals", "every_number", "same_numbers"]
+__all__ = ["LAYOUTS", "LARGE_CASTS", "NAMES", "check_arrivals", "large", "peak_of", "same_numbers"]
 
 #: NumPy has no conversion from or to complex32, which only ml_dtypes know.
 NAMES = sorted(set(DTYPES) - {"complex32"})
+
+#: Pairs of dtypes between which NumPy casts.
+LARGE_CASTS = [
+    (source, target)
+    for source in (
+        "bool uint8 int32 int64 uint64 float16 bfloat16 float32 float64 longdouble complex64 "
+        "complex128 clongdouble"
+    ).split()
+    for target in "bool int8 int32 float16 bfloat16 float32 complex64".split()
+    if source != target
+]
 
 #: Bits of what ml_dtypes store one to a byte.
 _BITS = {"float4_e2m1fn": 4, "float6_e2m3fn": 6, "float6_e3m2fn": 6}
@@ -119,3 +132,21 @@ def check_arrivals(to: str, name: str, held: Set[str]) -> None:
                 assert preserves(name, arrived)
                 native = array.astype(array.dtype.newbyteorder("="))
                 assert same_numbers(instance.convert(result, "numpy"), native)
+
+
+def large(dtype: str) -> Iterator[np.ndarray]:
+    """Yield arrays whose memory counts: in order, backwards, and by columns."""
+    array = (np.arange(2**20, dtype="f4") % 2).astype(np.dtype(getattr(ml_dtypes, dtype, dtype)))
+    yield array
+    yield array[::-1]
+    yield array.reshape(2**8, 2**12).T
+
+
+def peak_of(function: Callable[[], Any]) -> tuple[Any, int]:
+    """Return what a function gives, and the most bytes that NumPy's new arrays took meanwhile."""
+    tracemalloc.start()
+    try:
+        result = function()
+        return result, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gc
+import json
+import subprocess
+import sys
 import weakref
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +15,11 @@ import pytest
 
 import interop
 from interop.errors import HandOffError
+from tests.toolkit.test_dlpack import FAULTS, Fake
+
+ROOT = Path(__file__).parents[2]
+#: Faults that a consumer may take as they are, and would read beyond the array.
+READABLE = {"negative_strides", "unaligned"}
 
 
 class Producer:
@@ -247,3 +256,46 @@ def test_a_legacy_capsule_of_a_narrow_dtype_is_locked_as_well():
     assert array.dtype.name == "bfloat16"
     assert not array.flags.writeable
     assert array.astype("float32").tolist() == matrix().tolist()
+
+
+def offer_when_warm(target):
+    """Offer every fault after a sound value of its type; return what became of each."""
+    outcomes = {}
+    for fault in sorted(FAULTS.keys() - READABLE):
+        interop.convert(Fake(matrix()), to=target)
+        interop.convert(Fake(matrix()), to=target)
+        fake = Fake(matrix(), **FAULTS[fault][0])
+        try:
+            outcomes[fault] = str(interop.convert(fake, to=target).dtype)
+        except HandOffError as error:
+            outcomes[fault] = str(error)
+    return outcomes
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "numpy",
+        pytest.param(
+            "torch", marks=pytest.mark.xfail(reason="its fast path does not look at capsules")
+        ),
+    ],
+)
+def test_a_warm_conversion_checks_as_a_cold_one_does(target):
+    """What a value of the type did before does not vouch for a later value's capsule."""
+    program = subprocess.run(
+        [sys.executable, "-m", "tests.plugins.test_dlpack", target],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
+        check=False,
+    )
+    assert program.returncode == 0, program.stderr
+    outcomes = json.loads(program.stdout)
+    assert outcomes.keys() == FAULTS.keys() - READABLE
+    assert {f: text for f, text in outcomes.items() if "DLPack hand-off" not in text} == {}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(offer_when_warm(sys.argv[1])))

@@ -19,7 +19,7 @@ import interop
 from interop.errors import BadRequestError, Declined, RefusedError
 from interop_plugins.jax import dense, describe
 from tests.plugins.every_number import NAMES as ALL_NAMES
-from tests.plugins.every_number import check_arrivals
+from tests.plugins.every_number import LARGE_CASTS, check_arrivals, large, peak_of
 
 NAMES = sorted(describe.DTYPES)
 NARROW = sorted(describe.DTYPES - describe.WIDE)
@@ -215,8 +215,10 @@ def test_memory_of_every_kind(odd, size):
     assert same(result, np.ascontiguousarray(value, "f4").reshape(value.shape))
 
 
-@pytest.mark.parametrize("x64", [False, True])
-@pytest.mark.parametrize("name", ALL_NAMES)
+@pytest.mark.parametrize(
+    ("name", "x64"),
+    [*((name, False) for name in ALL_NAMES), *((name, True) for name in sorted(describe.WIDE))],
+)
 def test_every_number_of_every_dtype(name: str, x64: bool) -> None:
     """What JAX cannot hold arrives in a wider dtype or is refused, on the fast path as off it."""
     with jax.enable_x64(x64):
@@ -266,6 +268,53 @@ def test_casts(source, size):
         interop.convert(a + 1j, to="jax", dtype="complex64"), "jax", dtype="float32"
     )
     assert same(real, a)
+
+
+def recorded(monkeypatch, function):
+    """Let a function that makes arrays keep them in a list, and return the list."""
+    arrays = []
+    make = getattr(dense, function)
+
+    def making(*arguments):
+        arrays.append(make(*arguments))
+        return arrays[-1]
+
+    monkeypatch.setattr(dense, function, making)
+    return arrays
+
+
+@pytest.mark.parametrize(("source", "target"), LARGE_CASTS)
+def test_a_large_cast_takes_the_memory_of_its_result_once(source, target, monkeypatch):
+    """Elements are cast while they are copied to where JAX has them."""
+    written = recorded(monkeypatch, "_aligned")
+    for value in large(source):
+        result, peak = peak_of(lambda: interop.convert(value, to="jax", dtype=target))
+        assert same(result, value.real.astype(numpy_dtype(target)))
+        assert peak < 1.1 * result.nbytes
+        assert [start(array) for array in written] == [address(result)]
+        written.clear()
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("float64", "float32"), ("int64", "int32"), ("int64", "float32"), ("complex128", "complex64")],
+)
+def test_a_large_tensor_is_cast_on_the_way(source, target):
+    """torch's tensors, too, are written once."""
+    value = torch.ones(2**20, dtype=getattr(torch, source))
+    route = interop.plan(value, to="jax", dtype=target)
+    assert [step.writes for step in route.steps].count(True) == 1
+    result, peak = peak_of(lambda: interop.convert(value, to="jax", dtype=target))
+    assert peak < 1.1 * result.nbytes
+
+
+@pytest.mark.parametrize("name", sorted(describe.PACKED))
+def test_large_packed_arrays(name):
+    """JAX packs the elements of an array as they lie, without a copy of them."""
+    value = numbers(name, (2**20,))
+    result, peak = peak_of(lambda: interop.convert(value, to="jax"))
+    assert same(interop.convert(result, "numpy"), value)
+    assert peak < 0.1 * value.nbytes
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -452,6 +501,47 @@ def test_several_devices(in_subprocess):
         assert np.array_equal(one, a)
         narrow = dense.download(one.astype("bfloat16"), device="cpu")
         assert narrow.dtype == one.astype("bfloat16").dtype and narrow[7, 3] == 31
+        """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=4",
+    )
+
+
+def test_devices_of_the_host(in_subprocess):
+    """The host is one device: a part of it that JAX knows by a number is refused by that name."""
+    in_subprocess(
+        """
+        import numpy as np, jax, jax.numpy as jnp, torch, interop
+        from interop.errors import BadRequestError
+
+        arrays = [np.ones(n, dtype) for n in (0, 3, 10**5) for dtype in ("float32", "float64")]
+        devices = jax.devices()
+        for name in ("cpu:1", "cpu:3", devices[2], torch.device("cpu:2")):
+            for to in ("jax", "numpy", "torch", "jax.bcoo"):
+                for value in (*arrays, jax.device_put(arrays[2], devices[2])):
+                    for ask in (interop.convert, interop.plan):
+                        try:
+                            ask(value, to=to, device=name)
+                        except BadRequestError as error:
+                            assert "part of the host" in str(error)
+                            assert "device='cpu'" in str(error)
+                        else:
+                            raise AssertionError((name, to))
+        for name in ("cpu", "cpu:0", devices[0], torch.device("cpu")):
+            for value in arrays:
+                result = interop.convert(value, to="jax", dtype="float32", device=name)
+                assert result.devices() == {devices[0]} and not result.committed
+        one = jax.device_put(arrays[2], devices[2])
+        assert interop.convert(one, to="jax", device="cpu") is one
+
+        # Where JAX makes arrays by default, if that is on the host, and free to be moved.
+        for default in (devices[2], "cpu"):
+            jax.config.update("jax_default_device", default)
+            for value in (*arrays, torch.ones(3), torch.ones(10**5)):
+                for dtype in ("float32", "bfloat16"):
+                    result = interop.convert(value, to="jax", dtype=dtype)
+                    assert result.devices() == jnp.ones(1).devices(), (default, value.shape)
+                    assert not result.committed
+                    result + jax.device_put(jnp.ones(result.shape), devices[3])
         """,
         XLA_FLAGS="--xla_force_host_platform_device_count=4",
     )

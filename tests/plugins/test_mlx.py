@@ -18,7 +18,7 @@ import interop
 from interop.errors import Declined, HandOffError, RefusedError
 from interop_plugins import mlx as plugin
 from tests.plugins.every_number import NAMES as ALL_NAMES
-from tests.plugins.every_number import check_arrivals
+from tests.plugins.every_number import LARGE_CASTS, check_arrivals, large, peak_of
 
 NAMES = sorted(plugin._DTYPES)
 SHAPES = [(3, 4), (), (0, 3), (70, 500)]
@@ -339,6 +339,24 @@ def test_casts(source, count):
             route = interop.plan(value, to="mlx", dtype=dtype)
             assert [step.writes for step in route.steps].count(True) == 1
     assert same(interop.convert(value, to="numpy"), a)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [pair for pair in LARGE_CASTS if "float16" not in pair]
+)
+def test_a_large_cast_takes_the_memory_of_its_result_once(source, target):
+    """Elements are cast while they are copied to where MLX has them."""
+    for value in large(source):
+        mx.clear_cache()
+        before = mx.get_active_memory()
+        mx.reset_peak_memory()
+        result, peak = peak_of(lambda: interop.convert(value, to="mlx", dtype=target))
+        peak += mx.get_peak_memory() - before
+        expected = value.real.astype(numpy_dtype(target))
+        assert same(interop.convert(result, to="numpy"), expected)
+        # An array that is not in order is put in order first.
+        in_order = value.flags.c_contiguous
+        assert peak < 1.1 * (result.nbytes if in_order else 2 * max(result.nbytes, value.nbytes))
 
 
 def test_casts_are_numpys():

@@ -586,3 +586,10 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert shapes == [(10000,)] * 200
+
+
+def test_a_scalar_of_bytes_is_no_buffer():
+    """NumPy's scalars of bytes are not numbers, although Python's bytes are a buffer of them."""
+    assert interop.spec(np.bytes_(b"1234")).dtype == "bytes32"
+    with pytest.raises(interop.errors.RefusedError, match="not a dtype of numbers"):
+        interop.convert(np.bytes_(b"1234"), to="numpy")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+from collections import Counter
 from decimal import Decimal
 from enum import IntEnum
 
@@ -118,10 +120,73 @@ def test_elements_that_refuse():
         interop.convert([1.0, Unwilling(2)], to="numpy")
 
 
-@pytest.mark.parametrize("value", [2**64, [2**70], ["a"], ["a", 1], [b"a"], [Decimal(1)]])
+@pytest.mark.parametrize("value", [["a"], ["a", 1], [b"a"], [Decimal(1)], [Decimal(1), 2**64]])
 def test_what_is_not_numbers(value):
-    """Strings, objects and integers beyond 64 bits are refused."""
+    """Strings and objects are refused."""
     with pytest.raises(RefusedError, match=r"not a dtype of numbers.*first\."):
+        interop.convert(value, to="numpy")
+
+
+WHOLE = (0, 1, -1, 2**24 + 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1)
+WHOLE += (2**64, 2**64 + 1, -(2**70), 10**400, True, np.int8(-1), np.uint64(2**64 - 1))
+INEXACT = (0.5, math.inf, 1e300, 1j, np.float32(0.5), np.float16(2))
+
+
+def nested(rng, leaves, count):
+    """Return random numbers as a list, as a list of lists or, if there is but one, as it is."""
+    numbers = [rng.choice(leaves) for _ in range(count)]
+    if count == 1 and rng.random() < 0.5:
+        return numbers[0]
+    return [numbers[: count // 2], numbers[count // 2 :]] if count % 2 == 0 else tuple(numbers)
+
+
+@pytest.mark.parametrize("leaves", [WHOLE, WHOLE[:11], WHOLE + INEXACT, WHOLE[:6] + INEXACT[:3]])
+def test_every_number_is_exact_or_refused(leaves):
+    """Whatever is mixed in a list, no integer of it is rounded without a word."""
+    rng = random.Random(7)
+    outcomes = Counter()
+    for _ in range(600):
+        value = nested(rng, leaves, rng.choice((1, 2, 3, 4)))
+        try:
+            result = interop.convert(value, to="numpy")
+        except BadRequestError as error:
+            outcomes["Make it a float first" in str(error)] += 1
+        else:
+            assert interop.spec(value).dtype == result.dtype.name
+            expected = np.array(value, dtype=object).reshape(-1)
+            assert [*map(plain, result.reshape(-1))] == [*map(plain, expected)], value
+            outcomes["exact"] += 1
+    assert not outcomes[False]
+    assert min(outcomes[True], outcomes["exact"]) > 20
+
+
+def plain(number):
+    return number.item() if isinstance(number, np.generic) else number
+
+
+def test_integers_too_wide_for_int64():
+    """Integers of which one needs uint64 become that, and wider ones a float64 if it is exact."""
+    for value in ([2**64 - 1, 0], [True, 2**63], [np.int8(1), 2**63]):
+        result = interop.convert(value, to="numpy", dtype="uint64")
+        assert (result.dtype, result.tolist()) == (np.uint64, value)
+        assert interop.convert(value, to="numpy").dtype == np.uint64
+    assert interop.convert(2**64, to="numpy", dtype="float64") == 2.0**64
+    with pytest.raises(BadRequestError, match=r"18_446_744_073_709_551_617 would be rounded"):
+        interop.convert(2**64 + 1, to="numpy", dtype="float64")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [1.0, np.ma.masked],
+        [[1.0, 2.0], [np.ma.masked, 3.0]],
+        [1, np.ma.array(2, mask=True)],
+        [[1.0, 2.0], np.ma.array([1.0, 2.0], mask=[False, True])],
+    ],
+)
+def test_masked_elements(value):
+    """A masked element of a list is refused, since an array of numbers has no mask."""
+    with pytest.raises(BadRequestError, match=r"masked elements.*MaskedArray"):
         interop.convert(value, to="numpy")
 
 

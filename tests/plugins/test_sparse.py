@@ -14,6 +14,7 @@ import interop
 from interop.errors import HandOffError, RefusedError
 from interop_plugins.sparse import canonical
 from interop_plugins.sparse.describe import memory
+from tests.plugins.test_scipy import SUMMED, instances
 
 DENSE = np.array([[0, 1, 0, 4], [2, 0, 0, 0], [0, 3, 5, 0]])
 FORMATS = ("coo", "gcxs.csr", "gcxs.csc", "dok")
@@ -492,3 +493,20 @@ def test_memory():
         value = make(layout)
         assert memory(value) == tuple((start(a), a.nbytes) for a in components(value))
     assert memory(make("dok")) == ()
+
+
+@pytest.mark.xfail(reason="transfers by components cast the values before they are summed")
+@pytest.mark.parametrize("target", ["numpy", "sparse.coo", "sparse.gcxs.csr", "scipy.csr"])
+@pytest.mark.parametrize(("numbers", "dtype", "to"), SUMMED)
+@pytest.mark.parametrize("length", [10, 600])
+def test_duplicates_are_summed_before_a_cast(target, numbers, dtype, to, length):
+    """Neither the size of a value nor what steps cost turns a number: duplicates are summed first."""
+    coords = np.zeros((2, len(numbers)), "int64")
+    trusting = {"has_duplicates": False, "sorted": True}
+    with np.errstate(all="ignore"):
+        total = np.add.accumulate(np.array(numbers, dtype), dtype=dtype)[-1]
+        expected = (total if to == "bool" else total.real).astype(to)
+    for instance in instances():
+        value = sparse.COO(coords, np.array(numbers, dtype), (length, length), **trusting)
+        result = instance.convert(value, to=target, dtype=to)
+        assert interop.convert(result, to="numpy")[0, 0] == expected

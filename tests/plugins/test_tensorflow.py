@@ -17,7 +17,7 @@ import interop
 from interop.errors import BadRequestError, Declined, RefusedError
 from interop_plugins.tensorflow import dense, describe, sparse
 from tests.plugins.every_number import NAMES as ALL_NAMES
-from tests.plugins.every_number import check_arrivals
+from tests.plugins.every_number import LARGE_CASTS, check_arrivals, large, peak_of
 
 NAMES = sorted(describe.DTYPES)
 SHAREABLE = sorted(describe.DLPACK_DTYPES)
@@ -288,6 +288,47 @@ def test_casts(source, size):
     with np.errstate(all="ignore"):
         expected = np.array([np.nan, 1e300, -1.0]).astype(ml_dtypes.float8_e4m3fn)
     assert same(content(wide), expected)
+
+
+@pytest.mark.parametrize(("source", "target"), LARGE_CASTS)
+def test_a_large_cast_takes_the_memory_of_its_result_once(source, target, monkeypatch):
+    """Elements are cast while they are copied to where TensorFlow has them."""
+    written = []
+    aligned = dense.aligned
+
+    def recorded(shape, dtype):
+        written.append(aligned(shape, dtype))
+        return written[-1]
+
+    monkeypatch.setattr(dense, "aligned", recorded)
+    for value in large(source):
+        result, peak = peak_of(lambda: interop.convert(value, to="tensorflow", dtype=target))
+        assert same(content(result), value.real.astype(numpy_dtype(target)))
+        assert peak < 1.1 * value.size * result.dtype.size
+        assert [start(array) for array in written] == [address(result)]
+        written.clear()
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("float64", "float32"), ("int64", "int32"), ("int64", "float32"), ("complex128", "complex64")],
+)
+def test_a_large_tensor_of_torchs_is_cast_on_the_way(source, target):
+    """torch's tensors, too, are written once."""
+    value = torch.ones(2**20, dtype=getattr(torch, source))
+    route = interop.plan(value, to="tensorflow", dtype=target)
+    assert [step.writes for step in route.steps].count(True) == 1
+    result, peak = peak_of(lambda: interop.convert(value, to="tensorflow", dtype=target))
+    assert peak < 1.1 * value.numel() * result.dtype.size
+
+
+@pytest.mark.parametrize("name", sorted(describe.NARROW - {"bfloat16"}))
+def test_what_tensorflow_itself_copies_is_copied_once(name):
+    """A large array of a dtype that TensorFlow does not share is copied by it, and not before."""
+    value = numbers(name, (2**20,))
+    result, peak = peak_of(lambda: interop.convert(value, to="tensorflow"))
+    assert same(content(result), value)
+    assert peak < 0.1 * value.nbytes
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,8 +7,8 @@ import random
 
 from hypothesis import HealthCheck, settings
 
-#: How many times as much is to be tried, with other cases every time: ``INTEROP_TRUST=50``.
-TIMES = int(os.environ.get("INTEROP_TRUST", "0"))
+#: How many times as much is to be tried, with other cases every time: ``INTEROP_PROPERTIES=50``.
+TIMES = int(os.environ.get("INTEROP_PROPERTIES", "0"))
 
 #: What is added to every seed.
 SEED = random.SystemRandom().getrandbits(32) if TIMES else 0

@@ -1,4 +1,4 @@
-"""Foreign memory that is odd, and lies about it, offered at random. Run as a program of its own.
+"""Foreign memory that is odd, and lies about it, offered at random, in a program of its own.
 
 Every case is written to standard error before it is tried, so that the last line names the one
 that ended the process. What is offered is either sound, and must come out right or be refused; or
@@ -21,7 +21,7 @@ import numpy as np
 
 import interop
 from interop.errors import InteropError
-from tests.test_dlpack import DELETER, Legacy, Versioned, forever, get_pointer, new_capsule
+from tests.toolkit.capsules import DELETER, Legacy, Versioned, forever, get_pointer, new_capsule
 
 BUFFER = 4096
 DTYPES = [
@@ -66,13 +66,13 @@ def layout(rng: Random, itemsize: int) -> tuple[tuple[int, ...], tuple[int, ...]
 
 def expected(memory: Any, dtype: str, shape: Any, strides: Any, offset: int) -> np.ndarray:
     """Return what sound memory holds, gathered element by element."""
-    found = np.zeros(shape, dtype)
+    array = np.zeros(shape, dtype)
     size = np.dtype(dtype).itemsize
     raw = bytes(memory)
     for place in np.ndindex(*shape):
         at = offset + size * sum(n * s for n, s in zip(place, strides, strict=True))
-        found[place] = np.frombuffer(raw[at : at + size], dtype)[0]
-    return found
+        array[place] = np.frombuffer(raw[at : at + size], dtype)[0]
+    return array
 
 
 # ---------------------------------------------------------------------- DLPack
@@ -101,7 +101,7 @@ class Producer:
             raise KeyError("device")
         return answers.get(self.fault, (1, 0))
 
-    def __dlpack__(self, **words: Any) -> Any:
+    def __dlpack__(self, **keywords: Any) -> Any:
         if self.fault == "answers_none":
             return None
         if self.fault == "same_capsule":
@@ -158,10 +158,10 @@ def _axis(of: str, *choices: int) -> Any:
     def fault(rng: Random, managed: Any, lengths: Any, steps: Any) -> None:
         # Two axes with elements, so that the fault is one.
         managed.tensor.ndim = 2
-        both, strides = (ctypes.c_int64 * 2)(2, 2), (ctypes.c_int64 * 2)(2, 1)
-        (both if of == "shape" else strides)[0] = rng.choice(choices)
-        forever.extend((both, strides))
-        managed.tensor.shape = ctypes.cast(both, ctypes.POINTER(ctypes.c_int64))
+        shape, strides = (ctypes.c_int64 * 2)(2, 2), (ctypes.c_int64 * 2)(2, 1)
+        (shape if of == "shape" else strides)[0] = rng.choice(choices)
+        forever.extend((shape, strides))
+        managed.tensor.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
         managed.tensor.strides = ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64))
 
     return fault
@@ -228,30 +228,30 @@ HARMLESS = {
 
 def capsules(rng: Random, target: str, outcomes: Outcomes) -> None:
     """Offer one capsule."""
-    one = Producer(rng)
-    tell(target, one.fault, one.shape, one.strides, one.offset, one.dtype.str, one.versioned)
+    producer = Producer(rng)
+    layout = producer.shape, producer.strides, producer.offset
+    tell(target, producer.fault, *layout, producer.dtype.str, producer.versioned)
     copy = rng.choice((None, None, True, False))
     try:
-        for _ in range(2 if one.fault == "same_capsule" else 1):
-            result = read(interop.convert(one, to=target, copy=copy))
-            if not one.sound and not (one.fault in EMPTY and 0 in one.shape):
-                raise WrongError(f"{one.fault} was believed")
-            wanted = expected(one.memory, one.dtype.str, one.shape, one.strides, one.offset)
-            if one.sound:
-                same(result, wanted)
+        for _ in range(2 if producer.fault == "same_capsule" else 1):
+            result = read(interop.convert(producer, to=target, copy=copy))
+            if not producer.sound and not (producer.fault in EMPTY and 0 in producer.shape):
+                raise WrongError(f"{producer.fault} was believed")
+            if producer.sound:
+                compare(result, expected(producer.memory, producer.dtype.str, *layout))
             outcomes["right"] += 1
             del result
     except InteropError:
         outcomes["refused"] += 1
     except KeyError:
-        if one.fault != "device_raises":  # the producer's own exception may pass
+        if producer.fault != "device_raises":  # the producer's own exception may pass
             raise
         outcomes["refused"] += 1
-    one.cached = None
-    if one.deleted != one.made:
+    producer.cached = None
+    if producer.deleted != producer.made:
         gc.collect()
-    if one.fault != "no_deleter" and one.deleted != one.made:
-        raise WrongError(f"{one.made} capsules were made, and {one.deleted} deleted")
+    if producer.fault != "no_deleter" and producer.deleted != producer.made:
+        raise WrongError(f"{producer.made} capsules were made, and {producer.deleted} deleted")
 
 
 #: Faults that are none where there are no elements.
@@ -273,7 +273,7 @@ class Array(Liar):
 
     @property
     def __array_interface__(self) -> Any:
-        return self.said
+        return self.interface
 
 
 class Cuda(Liar):
@@ -281,16 +281,16 @@ class Cuda(Liar):
 
     @property
     def __cuda_array_interface__(self) -> Any:
-        return self.said
+        return self.interface
 
 
 class Answer(Liar):
     """One that answers ``__array__``."""
 
-    def __array__(self, *words: Any, **more: Any) -> Any:
-        if isinstance(self.said, Exception):
-            raise self.said
-        return self.said
+    def __array__(self, *args: Any, **keywords: Any) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
 
 
 #: What may stand in any entry, and is true in none.
@@ -306,37 +306,37 @@ def interfaces(rng: Random, target: str, outcomes: Outcomes) -> None:
     address = ctypes.addressof((ctypes.c_ubyte * BUFFER).from_buffer(memory))
     dtype = np.dtype(rng.choice(DTYPES))
     shape, strides, offset = layout(rng, dtype.itemsize)
-    said: Any = {
+    interface: Any = {
         "version": 3,
         "shape": shape,
         "typestr": dtype.str,
         "strides": tuple(s * dtype.itemsize for s in strides),
         "data": (address + offset, rng.random() < 0.3),
     }
-    lies = [entry for entry in said if entry != "version" and rng.random() < 0.15]
+    lies = [entry for entry in interface if entry != "version" and rng.random() < 0.15]
     for entry in lies:
-        said[entry] = rng.choice(NONSENSE)
-    if lies == ["strides"] and said["strides"] is None:
+        interface[entry] = rng.choice(NONSENSE)
+    if lies == ["strides"] and interface["strides"] is None:
         lies = ["strides of another array"]
     if rng.random() < 0.03:
-        said, lies = rng.choice(NONSENSE), ["all"]
+        interface, lies = rng.choice(NONSENSE), ["all"]
     kind = rng.choice((Array, Array, Array, Cuda))
-    tell(target, kind.__name__, lies, said)
+    tell(target, kind.__name__, lies, interface)
     try:
-        result = read(interop.convert(kind(said=said, memory=memory), to=target))
+        result = read(interop.convert(kind(interface=interface, memory=memory), to=target))
     except InteropError:
         outcomes["refused"] += 1
         return
     if kind is Cuda:
         raise WrongError("memory of a device came to the host")
     if not lies:
-        same(result, expected(memory, dtype.str, shape, strides, offset))
+        compare(result, expected(memory, dtype.str, shape, strides, offset))
     outcomes["right"] += 1
 
 
 def answers(rng: Random, target: str, outcomes: Outcomes) -> None:
     """Offer one answer to ``__array__``."""
-    said = rng.choice(
+    answer = rng.choice(
         [
             *NONSENSE,
             np.zeros(3),
@@ -355,15 +355,15 @@ def answers(rng: Random, target: str, outcomes: Outcomes) -> None:
     if rng.random() < 0.5:
         labels["dtype"] = rng.choice([*NONSENSE, np.dtype("f8"), np.dtype("i4"), "float64"])
         labels["shape"] = rng.choice([*NONSENSE, (3,), (2,), ()])
-    tell(target, "answer", repr(said), labels)
+    tell(target, "answer", repr(answer), labels)
     try:
-        result = read(interop.convert(Answer(said=said, **labels), to=target))
+        result = read(interop.convert(Answer(answer=answer, **labels), to=target))
     except (InteropError, MemoryError):
         outcomes["refused"] += 1
         return
-    if isinstance(said, np.ma.MaskedArray) or not isinstance(said, np.ndarray):
-        raise WrongError(f"{said!r} was taken for an array")
-    same(result, said)
+    if isinstance(answer, np.ma.MaskedArray) or not isinstance(answer, np.ndarray):
+        raise WrongError(f"{answer!r} was taken for an array")
+    compare(result, answer)
     outcomes["right"] += 1
 
 
@@ -372,29 +372,25 @@ def answers(rng: Random, target: str, outcomes: Outcomes) -> None:
 
 def read(result: Any) -> np.ndarray:
     """Return the numbers of a result, read by its own framework, every element of them."""
-    found = result.numpy() if hasattr(result, "numpy") else np.asarray(result)
-    return np.array(found)
+    return np.array(result.numpy() if hasattr(result, "numpy") else result)
 
 
-def same(result: np.ndarray, wanted: np.ndarray) -> None:
+def compare(result: np.ndarray, expected: np.ndarray) -> None:
     """Compare values, which may have been widened."""
-    if not result.size and not wanted.size:
+    if not result.size and not expected.size:
         return  # a list does not remember the other lengths
-    if result.shape != wanted.shape:
-        raise WrongError(f"{result.shape} instead of {wanted.shape}")
-    if result.dtype == wanted.dtype:
-        found, expects = result.tobytes(), wanted.tobytes()
-    else:
-        with np.errstate(all="ignore"):
-            found, expects = result.tobytes(), wanted.astype(result.dtype).tobytes()
-    nans = wanted.dtype.kind in "fc" and np.isnan(wanted).any()
-    if found != expects and not (nans and np.array_equal(result, wanted, equal_nan=True)):
-        raise WrongError(f"{result!r} instead of {wanted!r}")
+    if result.shape != expected.shape:
+        raise WrongError(f"{result.shape} instead of {expected.shape}")
+    with np.errstate(all="ignore"):
+        right = result.tobytes() == expected.astype(result.dtype).tobytes()
+    nans = expected.dtype.kind in "fc" and np.isnan(expected).any()
+    if not right and not (nans and np.array_equal(result, expected, equal_nan=True)):
+        raise WrongError(f"{result!r} instead of {expected!r}")
 
 
-def tell(*words: Any) -> None:
-    """Say what comes now, for whoever finds this process dead."""
-    print(*words, file=sys.stderr, flush=True)
+def tell(*items: Any) -> None:
+    """Write what comes next, for the case that it ends the process."""
+    print(*items, file=sys.stderr, flush=True)
 
 
 KINDS = {"capsules": capsules, "interfaces": interfaces, "answers": answers}

@@ -42,14 +42,14 @@ class World(NamedTuple):
     conversions: tuple[Conversion, ...]
     spec: Spec
     to: tuple[str, ...]
-    words: dict[str, Any]
+    keywords: dict[str, Any]
 
     def plan(self, order: Sequence[int] = ()) -> Any:
         """Return the planner's route, with the declarations registered in some order."""
-        face = Interop(plugins=False)
-        declared = (*self.formats, *self.conversions)
-        face.register(*(declared[n] for n in order or range(len(declared))))
-        return face.plan(self.spec, to=list(self.to), **self.words)
+        instance = Interop(plugins=False)
+        declarations = (*self.formats, *self.conversions)
+        instance.register(*(declarations[n] for n in order or range(len(declarations))))
+        return instance.plan(self.spec, to=list(self.to), **self.keywords)
 
 
 class Move(NamedTuple):
@@ -68,24 +68,24 @@ class Way(NamedTuple):
     spec: Spec
     fresh: bool = False
     copied: bool = False
-    hosted: bool = False
-    locked: bool = False
-    third: bool = False
+    was_on_device: bool = False
+    readonly_source: bool = False
+    via_unrequested: bool = False
     lost: int = 0
-    parted: bool = False
+    breaks_sharing: bool = False
     imports: int = 0
-    turned: int = 0
+    reorders: int = 0
     seconds: float = 0.0
     moves: tuple[Move, ...] = ()
 
     @property
     def key(self) -> tuple[Any, ...]:
         """The order of preference."""
-        by_the_way = self.copied and self.third and not self.fresh
+        by_detour = self.copied and self.via_unrequested and not self.fresh
         names = tuple(move.name for move in self.moves)
-        parted = 2 if by_the_way else int(self.parted)
+        breaks_sharing = 2 if by_detour else int(self.breaks_sharing)
         seconds = round(self.seconds, 12)
-        first = (self.lost, self.copied, parted, self.imports, self.turned)
+        first = (self.lost, self.copied, breaks_sharing, self.imports, self.reorders)
         return (*first, seconds, len(names), names)
 
 
@@ -94,30 +94,30 @@ class Reference:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.formats = {one.name: one for one in world.formats}
-        words = world.words
-        self.copy, self.dtype = words.get("copy"), words.get("dtype")
-        permitted = (ALLOWED | set(words.get("allow", ()))) - set(words.get("forbid", ()))
+        self.formats = {format_.name: format_ for format_ in world.formats}
+        keywords = world.keywords
+        self.copy, self.dtype = keywords.get("copy"), keywords.get("dtype")
+        permitted = (ALLOWED | set(keywords.get("allow", ()))) - set(keywords.get("forbid", ()))
         self.permitted = permitted - (COPYING if self.copy is False else set())
         self.goals = dict(filter(None, map(self._goal, world.to)))
         self.dtypes = {dtype for dtype, _ in self.goals.values()}
         self.devices = {device for _, device in self.goals.values()} | {"cpu"}
-        self.asked = {_framework(name) for name in (world.spec.format, *self.goals)}
+        self.requested = {_framework(name) for name in (world.spec.format, *self.goals)}
 
     def _goal(self, name: str) -> tuple[str, tuple[str, str]] | None:
         """Return what a result of one format must be: its dtype and device."""
-        spec, one = self.world.spec, self.formats[name]
-        device = self.world.words.get("device")
+        spec, target = self.world.spec, self.formats[name]
+        device = self.world.keywords.get("device")
         if device is None:
-            there = _kind(spec.device) in one.devices
-            device = spec.device if there else one.devices[0]
-        holds = one.dtypes - one.lacks.get(_kind(device), frozenset())
+            can_stay = _kind(spec.device) in target.devices
+            device = spec.device if can_stay else target.devices[0]
+        holds = target.dtypes - target.limits.unsupported.get(_kind(device), frozenset())
         dtype = self.dtype
         if dtype is None:
             stays = name == spec.format and _is_at(spec.device, device)
             dtype = spec.dtype if spec.dtype in holds or stays else _nearest(spec.dtype, holds)
-        same = name == spec.format and dtype == spec.dtype
-        if _kind(device) not in one.devices or not (same or dtype in holds):
+        unchanged = name == spec.format and dtype == spec.dtype
+        if _kind(device) not in target.devices or not (unchanged or dtype in holds):
             return None
         assert dtype is not None
         return name, (dtype, device)
@@ -131,44 +131,44 @@ class Reference:
             There are more than `limit`.
         """
         for everywhere in (False, True):
-            near = self._near(everywhere)
-            found = [way for way in self._all(near, most, limit) if self.arrives(way)]
-            if found:
-                return min(found, key=lambda way: way.key)
+            candidates = self._candidates(everywhere)
+            ways = [way for way in self._every(candidates, most, limit) if self.arrives(way)]
+            if ways:
+                return min(ways, key=lambda way: way.key)
         return None
 
-    def _near(self, everywhere: bool) -> set[str]:
+    def _candidates(self, everywhere: bool) -> set[str]:
         """Return the formats a route may visit: no more than two hand-offs out of the way."""
         links = {(c.source, c.target) for c in self.world.conversions if c.source != c.target}
         start, goals = self.world.spec.format, set(self.goals)
-        there = _distances({start}, links)
-        back = _distances(goals, {(b, a) for a, b in links})
-        shortest = min((there[name] for name in goals if name in there), default=0)
+        from_start = _distances({start}, links)
+        to_goal = _distances(goals, {(b, a) for a, b in links})
+        shortest = min((from_start[name] for name in goals if name in from_start), default=0)
         ends = {start, *goals}
         return ends | {
             name
-            for name in there.keys() & back.keys()
-            if (everywhere or there[name] + back[name] <= shortest + 2)
-            and (everywhere or self.formats[name].passable or _framework(name) in self.asked)
+            for name in from_start.keys() & to_goal.keys()
+            if (everywhere or from_start[name] + to_goal[name] <= shortest + 2)
+            and (everywhere or self.formats[name].transit or _framework(name) in self.requested)
             and (not self.formats[name].requires or find_spec(self.formats[name].requires))
         }
 
-    def _all(self, near: set[str], most: int, limit: int) -> Iterator[Way]:
+    def _every(self, candidates: set[str], most: int, limit: int) -> Iterator[Way]:
         """Yield every permitted route that visits nothing twice; it ends where it arrives."""
         rim = [(Way(self.world.spec), frozenset({(self.world.spec, False)}))]
-        made = 0
+        count = 0
         for _ in range(most + 1):
             following = []
-            for way, seen in rim:
+            for way, visited in rim:
                 yield way
                 if self.arrives(way):
                     continue
                 for after in self.steps(way):
                     place = (after.spec, after.fresh)
-                    if after.spec.format in near and place not in seen:
-                        following.append((after, seen | {place}))
-                        made += 1
-                        if made > limit:
+                    if after.spec.format in candidates and place not in visited:
+                        following.append((after, visited | {place}))
+                        count += 1
+                        if count > limit:
                             raise OverflowError
             rim = following
 
@@ -188,97 +188,94 @@ class Reference:
 
     def steps(self, way: Way) -> Iterator[Way]:
         """Yield every way that is one permitted step longer."""
-        for one in self.world.conversions:
-            if self._takes(one, way.spec):
-                for spec in self._results(one, way.spec):
-                    after, effects = self._taken(one, way, spec)
+        for conversion in self.world.conversions:
+            if self._takes(conversion, way.spec):
+                for spec in self._results(conversion, way.spec):
+                    after, effects = self._extended(conversion, way, spec)
                     # What changes nothing is worth a step only for memory of one's own.
                     if (spec != way.spec or self.copy) and effects <= self.permitted:
                         yield after
 
-    def _takes(self, one: Conversion, spec: Spec) -> bool:
+    def _takes(self, conversion: Conversion, spec: Spec) -> bool:
         element = spec.carrier or spec.dtype
-        source = self.formats[one.source]
+        source = self.formats[conversion.source]
         return (
-            one.source == spec.format
+            conversion.source == spec.format
             and element in source.dtypes
-            and (one.dtypes is None or element in one.dtypes)
-            and (one.devices is None or _kind(spec.device) in one.devices)
-            and one.requires <= spec.traits <= one.takes | one.requires
+            and (conversion.dtypes is None or element in conversion.dtypes)
+            and (conversion.devices is None or _kind(spec.device) in conversion.devices)
+            and conversion.requires <= spec.traits <= conversion.takes | conversion.requires
         )
 
-    def _results(self, one: Conversion, spec: Spec) -> Iterator[Spec]:
-        target = self.formats[one.target]
+    def _results(self, conversion: Conversion, spec: Spec) -> Iterator[Spec]:
+        target, changes = self.formats[conversion.target], conversion.changes
+        within = conversion.source == conversion.target
         devices = {spec.device}
-        if "device" in one.changes:
+        if "device" in changes:
             devices = {d for d in self.devices if not _is_at(spec.device, d)}
         dtypes: set[tuple[Any, Any]] = {(spec.dtype, spec.carrier)}
-        if one.bits == "pack":
+        if conversion.result.bits == "carry":
             dtypes = {(spec.dtype, "uint16")} if not spec.carrier else set()
             dtypes = dtypes if spec.dtype == "bfloat16" else set()
-        elif one.bits == "unpack":
+        elif conversion.result.bits == "restore":
             dtypes = {(spec.dtype, None)} if spec.carrier else set()
-        elif "dtype" in one.changes and not spec.carrier:
+        elif "dtype" in changes and not spec.carrier:
             dtypes = {(dtype, None) for dtype in {spec.dtype, *self.dtypes}}
-        if one.source == one.target and one.changes == {"dtype"} and one.requires & one.adds:
+        if within and changes == {"dtype"} and conversion.requires & conversion.adds:
             dtypes = {(dtype, carrier) for dtype, carrier in dtypes if dtype != spec.dtype}
-        aliases = not one.effects & COPYING if one.shares is None else one.shares
         for device in devices:
+            unsupported = target.limits.unsupported.get(_kind(device), frozenset())
             for dtype, carrier in dtypes:
                 element = carrier or dtype
-                lacking = target.lacks.get(_kind(device), frozenset())
-                kept = one.source == one.target and dtype == spec.dtype
-                holds = element in target.dtypes and (kept or element not in lacking)
-                if holds and _kind(device) in target.devices:
-                    traits = self._traits(one, spec, aliases)
+                supported = element not in unsupported or (within and dtype == spec.dtype)
+                if element in target.dtypes and supported and _kind(device) in target.devices:
+                    traits = self._traits(conversion, spec)
                     nbytes = spec.size * BYTES[element]
                     yield Spec(
-                        one.target, dtype, device, spec.shape, traits, nbytes, carrier=carrier
+                        target.name, dtype, device, spec.shape, traits, nbytes, carrier=carrier
                     )
 
-    def _traits(self, one: Conversion, spec: Spec, aliases: bool) -> frozenset[str]:
-        traits = set(spec.traits - one.drops)
-        carries = self.formats[one.target].carries
-        if not aliases:
+    def _traits(self, conversion: Conversion, spec: Spec) -> frozenset[str]:
+        traits = set(spec.traits - conversion.drops)
+        carries = self.formats[conversion.target].carries
+        if not _aliases(conversion):
             traits -= MEMORY
         else:
-            between = _framework(one.source) != _framework(one.target)
+            between = _framework(conversion.source) != _framework(conversion.target)
             if "immutable" in traits and "readonly" in carries and between:
                 traits.add("readonly")
             traits -= {"readonly", "immutable", "pinned"} - carries
-        return frozenset(traits | one.adds)
+        return frozenset(traits | conversion.adds)
 
-    def _taken(self, one: Conversion, way: Way, spec: Spec) -> tuple[Way, set[str]]:
-        before, effects = way.spec, set(one.effects)
-        aliases = not one.effects & COPYING if one.shares is None else one.shares
+    def _extended(self, conversion: Conversion, way: Way, spec: Spec) -> tuple[Way, set[str]]:
+        before, effects = way.spec, set(conversion.effects)
+        aliases, target = _aliases(conversion), self.formats[spec.format]
         if spec.dtype != before.dtype and spec.dtype not in WIDER[str(before.dtype)]:
             effects |= set() if self.dtype else {"narrow"}
         flags = before.traits & {"readonly", "immutable"}
-        owned = flags == {"readonly"}
-        locked = aliases and (way.locked or owned)
-        if aliases and flags and not self.formats[one.target].carries & {"readonly", "immutable"}:
-            shared = "immutable" in flags and not locked
+        readonly_source = aliases and (way.readonly_source or flags == {"readonly"})
+        if aliases and flags and not target.carries & {"readonly", "immutable"}:
+            shared = "immutable" in flags and not readonly_source
             effects.add("alias_immutable" if shared else "share_readonly")
-        came, went = before.device, spec.device
-        if way.hosted and came == "cpu" and went != "cpu":
+        if way.was_on_device and before.device == "cpu" and spec.device != "cpu":
             effects.add("host_round_trip")
-        name = str(one.name)
-        visited = self.formats[spec.format]
-        third = _framework(spec.format) not in self.asked
-        foreign = third and visited.requires and visited.requires not in sys.modules
+        unrequested = _framework(spec.format) not in self.requested
+        imports = unrequested and target.requires and target.requires not in sys.modules
+        copies = bool(effects & COPYING)
+        move = Move(conversion.name, spec.format, str(spec.dtype), spec.device, spec.carrier)
         after = Way(
             spec,
-            way.fresh or not aliases,
-            way.copied or bool(effects & COPYING),
-            way.hosted or (came != "cpu" and went == "cpu"),
-            locked,
-            way.third or third,
-            way.lost + len(effects & LOSING),
-            way.parted or not aliases,
-            way.imports + bool(foreign),
-            way.turned + bool(effects & COPYING and "noncontiguous" in before.traits - spec.traits),
-            way.seconds + _seconds(one.cost, before.nbytes + spec.nbytes) + EACH,
-            (*way.moves, Move(name, spec.format, str(spec.dtype), spec.device, spec.carrier)),
+            fresh=way.fresh or not aliases,
+            copied=way.copied or copies,
+            was_on_device=way.was_on_device or (before.device != "cpu" and spec.device == "cpu"),
+            readonly_source=readonly_source,
+            via_unrequested=way.via_unrequested or unrequested,
+            lost=way.lost + len(effects & LOSING),
+            breaks_sharing=way.breaks_sharing or not aliases,
+            imports=way.imports + bool(imports),
+            reorders=way.reorders + (copies and "noncontiguous" in before.traits - spec.traits),
+            seconds=way.seconds + _seconds(conversion.cost, before.nbytes + spec.nbytes) + EACH,
+            moves=(*way.moves, move),
         )
         return after, effects
 
@@ -286,11 +283,15 @@ class Reference:
         """Return the way that some moves make, or None if one of them is not permitted."""
         way = Way(self.world.spec)
         for move in moves:
-            after = [one for one in self.steps(way) if one.moves[-1] == move]
-            if len(after) != 1:
+            longer = [after for after in self.steps(way) if after.moves[-1] == move]
+            if len(longer) != 1:
                 return None
-            way = after[0]
+            way = longer[0]
         return way
+
+
+def _aliases(conversion: Conversion) -> bool:
+    return not conversion.effects & COPYING if conversion.shares is None else conversion.shares
 
 
 def moves_of(route: Any) -> tuple[Move, ...]:
@@ -312,20 +313,20 @@ def _seconds(cost: Cost, nbytes: int) -> float:
 
 def _nearest(dtype: Any, holds: frozenset[str]) -> str | None:
     """Return the dtype of a result when the target does not know the value's own."""
-    wider = [one for one in WIDER[dtype] if one in holds]
+    wider = [other for other in WIDER[dtype] if other in holds]
     if wider:
         return wider[0]
-    same = [one for one in holds if KINDS[one] == KINDS[dtype]]
-    signed = [one for one in same if (one == "uint16") == (dtype == "uint16")]
-    return max(signed or same, key=lambda one: DIGITS[one], default=None)
+    alike = [other for other in holds if KINDS[other] == KINDS[dtype]]
+    signed = [other for other in alike if (other == "uint16") == (dtype == "uint16")]
+    return max(signed or alike, key=lambda other: DIGITS[other], default=None)
 
 
 def _distances(start: set[str], links: set[tuple[str, str]]) -> dict[str, int]:
-    found, rim = dict.fromkeys(start, 0), set(start)
+    distances, rim = dict.fromkeys(start, 0), set(start)
     for distance in range(1, len(links) + 1):
-        rim = {b for a, b in links if a in rim and b not in found}
-        found.update(dict.fromkeys(rim, distance))
-    return found
+        rim = {b for a, b in links if a in rim and b not in distances}
+        distances.update(dict.fromkeys(rim, distance))
+    return distances
 
 
 def _framework(name: str) -> str:
@@ -336,8 +337,8 @@ def _kind(device: str) -> str:
     return device.partition(":")[0]
 
 
-def _is_at(device: str, wanted: str) -> bool:
-    return device == wanted or _kind(device) == wanted
+def _is_at(device: str, place: str) -> bool:
+    return place in (device, _kind(device))
 
 
 # ---------------------------------------------------------------------- worlds at random
@@ -357,39 +358,41 @@ def world(rng: Random) -> World:
     conversions = [_conversion(rng, names, n, lossy) for n in range(rng.randint(2, 12))]
     starts = [c.source for c in conversions]
     start = rng.choice(starts)
-    one = next(f for f in formats if f.name == start)
-    dtype = rng.choice(sorted(one.dtypes))
+    source = next(f for f in formats if f.name == start)
+    dtype = rng.choice(sorted(source.dtypes))
     nbytes = 4 << (4 * rng.randint(1, 6))  # what stands for its class when a route is chosen
-    kind = rng.choice(one.devices)
+    kind = rng.choice(source.devices)
     device = "cpu" if kind == "cpu" else f"{kind}:0"
     shape = (nbytes // BYTES[dtype],)
-    spec = make_spec(one.name, dtype, device=device, shape=shape, traits=_some(rng, _TRAITS, 0.12))
+    spec = make_spec(
+        source.name, dtype, device=device, shape=shape, traits=_some(rng, _TRAITS, 0.12)
+    )
     ends = [c.target for c in conversions]
     to = tuple(dict.fromkeys(rng.choice(ends) for _ in range(rng.choice((1, 1, 2)))))
-    return World(formats, tuple(conversions), spec, to, _words(rng))
+    return World(formats, tuple(conversions), spec, to, _keywords(rng))
 
 
-def _words(rng: Random) -> dict[str, Any]:
-    words: dict[str, Any] = {}
+def _keywords(rng: Random) -> dict[str, Any]:
+    keywords: dict[str, Any] = {}
     if rng.random() < 0.25:
-        words["dtype"] = rng.choice(sorted(BYTES))
+        keywords["dtype"] = rng.choice(sorted(BYTES))
     if rng.random() < 0.25:
-        words["device"] = rng.choice(("cpu", "cuda", "cuda:0"))
-    words["copy"] = rng.choice((None, None, True, False))
+        keywords["device"] = rng.choice(("cpu", "cuda", "cuda:0"))
+    keywords["copy"] = rng.choice((None, None, True, False))
     extra = ("narrow", "share_readonly", "host_round_trip", "drop_mask")
-    words["allow"] = tuple(sorted(_some(rng, extra, 0.3)))
-    words["forbid"] = tuple(sorted(_some(rng, ("detach", "alias_immutable", "transfer"), 0.1)))
-    return words
+    keywords["allow"] = tuple(sorted(_some(rng, extra, 0.3)))
+    keywords["forbid"] = tuple(sorted(_some(rng, ("detach", "alias_immutable", "transfer"), 0.1)))
+    return keywords
 
 
 def _format(rng: Random, name: str) -> Format:
     devices = rng.choice((("cpu",), ("cpu", "cuda"), ("cpu", "cuda"), ("cuda", "cpu"), ("cuda",)))
-    lacks = {"cuda": _some(rng, BYTES, 0.5)} if rng.random() < 0.2 else {}
+    unsupported = {"cuda": _some(rng, BYTES, 0.5)} if rng.random() < 0.2 else {}
     return Format(
         name,
         dtypes=_some(rng, BYTES, 0.85) or frozenset({"float32"}),
         devices=devices,
-        limits=Limits(unsupported=lacks),
+        limits=Limits(unsupported=unsupported),
         carries=_some(rng, _TRAITS, 0.4),
         # One of Python's own that nobody has imported, and one that is not there.
         requires=rng.choice(("",) * 7 + ("this", "this", "no_such_framework")),
@@ -408,7 +411,7 @@ def _conversion(rng: Random, names: Sequence[str], number: int, lossy: float) ->
     for effect in ("detach", "densify", "drop_mask"):
         if rng.random() < lossy:
             effects.add(effect)
-    bits = rng.choice(("pack", "unpack")) if not changes and rng.random() < 0.2 else None
+    bits = rng.choice(("carry", "restore")) if not changes and rng.random() < 0.2 else None
     return Conversion(
         source,
         target,

@@ -1,4 +1,4 @@
-"""Malformed capsules and lying interfaces: refused, or right; never the end of the process."""
+"""Foreign memory: malformed capsules and lying interfaces are refused or right, and never end the process."""
 
 from __future__ import annotations
 
@@ -11,15 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.trust.effort import SEED, count
+from tests.properties.effort import SEED, count
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def offer(kind: str, targets: str, usual: int) -> dict[str, int]:
     """Offer things of a kind in a process of their own, and return what has become of them."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.trust.fuzz", kind, targets, str(SEED), str(count(usual))],
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "tests.properties.fuzz",
+            kind,
+            targets,
+            str(SEED),
+            str(count(usual)),
+        ],
         capture_output=True,
         text=True,
         errors="replace",
@@ -27,22 +35,22 @@ def offer(kind: str, targets: str, usual: int) -> dict[str, int]:
         timeout=count(300),
         check=False,
     )
-    assert done.returncode == 0, f"exit {done.returncode} at\n{done.stderr[-3000:]}"
-    outcomes: dict[str, int] = json.loads(done.stdout)
+    assert result.returncode == 0, f"exit {result.returncode} at\n{result.stderr[-3000:]}"
+    outcomes: dict[str, int] = json.loads(result.stdout)
     return outcomes
 
 
 @pytest.mark.parametrize("kind", ["capsules", "interfaces", "answers"])
-def test_what_strangers_offer_is_right_or_refused(kind: str) -> None:
-    """NumPy and torch get the numbers that are there, or an error; each capsule is freed once."""
+def test_foreign_memory_is_right_or_refused(kind: str) -> None:
+    """NumPy and torch get the true numbers or an error, and each capsule is freed once."""
     outcomes = offer(kind, "numpy,torch", 1500)
     assert outcomes["right"] > 50
     assert outcomes["refused"] > 300
 
 
 @pytest.mark.parametrize("target", ["python", "jax", "mlx", "pyarrow", "tensorflow"])
-def test_no_other_framework_is_ended_either(target: str) -> None:
-    """What other frameworks are given of strangers has been looked at as well."""
+def test_no_other_framework_ends_the_process_either(target: str) -> None:
+    """Foreign memory is checked before any other framework gets it, too."""
     if target != "python" and find_spec(target) is None:
         pytest.skip(f"{target} is not installed")
     outcomes = offer("capsules", target, 150)

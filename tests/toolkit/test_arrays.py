@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 
-from interop.plugin import MemoryAt, extents
+from interop.plugin import MemoryAt, extent, extents
 
 
 def test_extents_are_addresses_and_lengths() -> None:
@@ -20,6 +20,15 @@ def test_extents_are_addresses_and_lengths() -> None:
         (address, 192),
     )
     assert extents([]) == ()
+
+
+def test_an_extent_spans_what_is_touched() -> None:
+    """The extent reaches from the lowest to the highest byte that any stride leads to."""
+    assert extent(1000, (4, 6), (48, 8), 8) == (1000, 192)
+    assert extent(1144, (4, 6), (-48, 8), 8) == (1000, 192)
+    assert extent(1000, (5, 3), (0, 16), 8) == (1000, 40)
+    assert extent(1000, (), (), 4) == (1000, 4)
+    assert extent(1000, (3, 0), (8, 8), 8) == (1000, 0)
 
 
 def test_memory_at_an_address_keeps_its_owner_alive() -> None:

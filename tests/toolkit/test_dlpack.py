@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import json
@@ -9,11 +10,13 @@ import re
 import subprocess
 import sys
 import warnings
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from interop._toolkit import dlpack
 from interop._toolkit.dlpack import CheckedProducer, Export, checked_export, export
 from interop.errors import HandOffError
 from tests.toolkit.capsules import DELETER, Legacy, Versioned, forever, get_pointer, new_capsule
@@ -101,6 +104,11 @@ def matrix():
     return np.arange(6.0).reshape(2, 3)
 
 
+def at(address):
+    """Return a pointer to integers at an address."""
+    return ctypes.cast(address, ctypes.POINTER(ctypes.c_int64))
+
+
 NULL = {"data": None}
 #: Faults that a consumer must never see, and what the refusal says.
 FAULTS = {
@@ -116,6 +124,10 @@ FAULTS = {
     "packed_dtype": ({"code": 0, "bits": 4}, "packed DLPack dtype"),
     "huge_ndim": ({"ndim": 2**30}, "has 1073741824 axes"),
     "negative_ndim": ({"ndim": -1}, "has -1 axes"),
+    "major_0": ({"major": 0, "minor": 8}, "exports DLPack 0.8"),
+    "small_shape_address": ({"shape": at(8)}, "has 2 axes"),
+    "small_strides_address": ({"strides": at(8)}, "has 2 axes"),
+    "far_offset": ({"byte_offset": 2**58}, "beyond all memory"),
     "no_shape": ({"shape": ctypes.POINTER(ctypes.c_int64)()}, "has 2 axes"),
     "negative_shape": ({"shape": (-2, 3)}, r"shape \(-2, 3\)"),
     "overflow": ({"shape": (2**62, 2**62)}, "beyond all memory"),
@@ -364,17 +376,79 @@ def test_old_signatures_serve_modern_consumers(kind):
     assert checked_export(kind(array)).versioned is False
 
 
-def test_keywords_that_a_type_refused_are_remembered():
-    """A type that refused a keyword once is not asked for it again."""
+def test_keywords_that_a_signature_lacks_are_remembered():
+    """A type whose method does not take a keyword is not asked for it again."""
 
-    class Producer(GrumpyFake):
+    class Producer(OldFake):
         pass
 
-    first, second = Producer(matrix()), Producer(matrix())
-    export(first)
-    export(second)
-    assert [set(call) for call in first.calls] == [{"max_version"}, set()]
-    assert [set(call) for call in second.calls] == [set()]
+    export(Producer(matrix()))
+    assert dlpack._unknown[Producer] == {"max_version"}
+    assert export(Producer(matrix())) is not None
+
+
+class Wrapper:
+    """A wrapper of any producer, which passes on what it is asked for."""
+
+    def __init__(self, producer):
+        self.producer = producer
+
+    def __dlpack__(self, **keywords):
+        return self.producer.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.producer.__dlpack_device__()
+
+
+class Own(Fake):
+    """A producer of which each may have a method of its own."""
+
+    def __init__(self, array, method=None):
+        super().__init__(array)
+        if method is not None:
+            self.__dlpack__ = method
+
+
+@pytest.mark.parametrize("kind", [OldFake, NoKeywordsFake, GrumpyFake])
+@pytest.mark.parametrize("wrap", [Wrapper, lambda old: Own(old.array, old.__dlpack__)])
+def test_what_one_value_refuses_says_nothing_of_the_next(wrap, kind):
+    """A value of the same type that knows more keywords is asked for them all."""
+    assert not checked_export(wrap(kind(matrix()))).versioned
+    new = Fake(matrix())
+    after = Wrapper(new) if wrap is Wrapper else Own(matrix())
+    assert checked_export(after).versioned
+
+
+def old_signature(self, stream=None):
+    return self.producer.__dlpack__()
+
+
+def no_keywords(self):
+    return self.producer.__dlpack__()
+
+
+def grumpy(self, **keywords):
+    if keywords:
+        raise TypeError("max_version is not something I know")
+    return self.producer.__dlpack__()
+
+
+@pytest.mark.parametrize("keywords", [{}, {"copy": True}, {"dl_device": (2, 0)}, {"stream": 7}])
+@pytest.mark.parametrize("method", [old_signature, no_keywords, grumpy, Wrapper.__dlpack__])
+def test_no_value_is_kept_by_its_refusal(method, keywords):
+    """A value of a type that was met for the first time is freed at once, also if it refuses."""
+    kind = type("Producer", (Wrapper,), {"__dlpack__": method})
+    gc.collect()
+    gc.disable()
+    try:
+        value = kind(matrix())
+        reference = weakref.ref(value)
+        with contextlib.suppress(HandOffError):
+            export(value, **keywords)
+        del value
+        assert reference() is None
+    finally:
+        gc.enable()
 
 
 def test_own_type_errors_are_not_probed():

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import NotInstalledError
-from interop.plugin import CheckedProducer, Declined, MemoryAt
+from interop.plugin import CheckedProducer, Declined, MemoryAt, parallel_for
 
 from .describe import DLPACK_DTYPES, IMMUTABLE, NARROW, PACKED, is_compact, place, unsupported_now
 
@@ -43,8 +43,9 @@ _ALIGNMENT = 64
 #: From this many bytes on it pays to make such memory here.
 _LARGE = 2**16
 
-#: NumPy's codes of bool, the integers up to 32 bits, float16, float32 and complex64.
-_PLAIN_CODES = "?bBhHiIefF"
+#: NumPy's numbers of bool, the integers up to 32 bits, float16, float32 and complex64; ml_dtypes
+#: use some of its characters again.
+_PLAIN_NUMBERS = frozenset({*range(7), 11, 14, 23})
 
 #: What NumPy, torch or JAX raise when there is nothing to hand over.
 _HAND_OFF_ERRORS = (BufferError, ValueError, RuntimeError, TypeError, AttributeError)
@@ -189,27 +190,23 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> Array:
     XLA shares memory that happens to be aligned to 64 bytes, and copies any other. Whether the
     result shares memory must not depend on that, so it never does.
     """
-    import numpy as np
-
     target = value.dtype.newbyteorder("=") if dtype is None else _numpy_dtype(dtype)
     _check_width(target)
-    if value.nbytes < _LARGE and value.dtype == target:
+    if value.dtype == target and (value.nbytes < _LARGE or target.name in PACKED):
         return _copy_by_jax(value)
     out = _aligned(value.shape, target)
-    with np.errstate(all="ignore"):
-        real = value.dtype.kind == "c" and target.kind not in "cb"
-        np.copyto(out, value.real if real else value, casting="unsafe")
+    _write(out, value)
     return _put(out)
 
 
 def jax_fast_path(value: NumpyArray) -> object:
     """Copy a plain array of at most 32 bits an element to JAX, or answer `NotImplemented`."""
     dtype = value.dtype
-    return from_numpy(value) if dtype.char in _PLAIN_CODES and dtype.isnative else NotImplemented
+    return from_numpy(value) if dtype.num in _PLAIN_NUMBERS and dtype.isnative else NotImplemented
 
 
 def _copy_by_jax(value: NumpyArray) -> Array:
-    """Return a copy that JAX itself makes, which is quicker for few bytes."""
+    """Return a copy that JAX itself makes, which is quicker for few bytes, and packs elements."""
     import jax.numpy as jnp
 
     return jnp.array(value, device=_host())
@@ -224,6 +221,22 @@ def _aligned(shape: tuple[int, ...], dtype: NumpyDtype) -> NumpyArray:
     start = -raw.__array_interface__["data"][0] % _ALIGNMENT
     array: NumpyArray = raw[start : start + nbytes].view(dtype).reshape(shape)
     return array
+
+
+def _write(out: NumpyArray, value: NumpyArray) -> None:
+    """Write `value` into `out`, which is in C order, and cast on the way without a warning."""
+    import numpy as np
+
+    if value.dtype.kind == "c" and out.dtype.kind not in "cb":
+        value = value.real
+    if value.flags.c_contiguous:
+        out, value = out.reshape(-1), value.reshape(-1)
+
+    def work(start: int, stop: int) -> None:
+        with np.errstate(all="ignore"):  # each thread has its own
+            np.copyto(out[start:stop], value[start:stop], casting="unsafe")
+
+    parallel_for(work, len(out), out.nbytes, touching=True)
 
 
 def _put(array: NumpyArray) -> Array:
@@ -242,9 +255,9 @@ def _host() -> Device | None:
     import jax
 
     config: Any = jax.config  # its types do not list the options
-    if jax.default_backend() == "cpu" and config.jax_default_device is None:
-        return None
-    return jax.devices("cpu")[0]
+    default = config.jax_default_device  # a device, or the name of a platform
+    platform = jax.default_backend() if default is None else getattr(default, "platform", default)
+    return None if platform == "cpu" else jax.devices("cpu")[0]
 
 
 @cache
@@ -293,16 +306,20 @@ def _device(name: str) -> Device:
     import jax
 
     kind, _, index = name.partition(":")
-    reason: RuntimeError | None = None
     try:
         devices = jax.local_devices(backend=kind)
-    except RuntimeError as error:
-        devices, reason = [], error
+    except RuntimeError as error:  # which no variable may keep, since its traceback keeps the array
+        raise _not_found(name) from error
     for device in devices:
         if kind == "cpu" or device.local_hardware_id == int(index or 0):
             return device
-    msg = f"JAX finds no device {name}; install its support for {kind}, or name another device."
-    raise NotInstalledError(msg, name="jax") from reason
+    raise _not_found(name)
+
+
+def _not_found(device: str) -> NotInstalledError:
+    kind = device.partition(":")[0]
+    msg = f"JAX finds no device {device}; install its support for {kind}, or name another device."
+    return NotInstalledError(msg, name="jax")
 
 
 def from_dlpack(value: object) -> Array:

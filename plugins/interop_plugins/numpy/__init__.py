@@ -71,7 +71,8 @@ def _formats() -> Iterable[Format]:
     return [
         Format(
             "numpy",
-            types=("numpy:ndarray", "numpy:generic"),
+            # The scalars of bytes are Python's bytes as well, which show a buffer.
+            types=("numpy:ndarray", "numpy:generic", "numpy:bytes_"),
             target_types=("numpy:ndarray",),
             describe=describe,
             dtypes=HELD,

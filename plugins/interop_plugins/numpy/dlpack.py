@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from interop.plugin import MemoryAt, checked_export, export
+from interop.plugin import CheckedProducer, MemoryAt, checked_export, export
 
 from .dtypes import dtype_named
 
@@ -74,12 +74,14 @@ def from_locked_dlpack(value: object) -> Array:
 def dlpack_fast_path(value: object) -> Any:
     """Return the array of a producer on the host whose memory is writable and says so.
 
-    NumPy's own checks serve as the guard: it refuses other versions, devices and dtypes, locks what
-    is or may be read-only, and looks at no element. What it gets wrong is seen in the result: for a
-    NULL pointer it makes memory of its own, full of garbage.
+    What NumPy refuses, dtypes among them, goes the long way. So do an array that is not aligned,
+    and an empty one at a NULL pointer, in whose place NumPy makes one of its own.
     """
     try:
-        array = _from_dlpack[0](value)
+        producer = CheckedProducer.plain(value)
+        if producer is None:
+            return NotImplemented
+        array = _from_dlpack[0](producer)
     except (*_REFUSALS, IndexError):
         return NotImplemented
     flags = array.flags
