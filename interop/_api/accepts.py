@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from inspect import iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,8 +48,7 @@ def accepting(
     def accepted(*args: Any, **kwargs: Any) -> Value:
         registry = interop._loaded()
         arguments = Tree((args, kwargs), lambda value: not _is_container(registry, value))
-        specs = {n: array_spec(registry, leaf) for n, leaf in enumerate(arguments.leaves)}
-        arrays = {n: spec for n, spec in specs.items() if spec is not None}
+        arrays = _array_specs(registry, arguments)
         if not arrays:
             return function(*args, **kwargs)
         call = _Call(interop, function, to, keywords, arguments, arrays)
@@ -63,22 +63,26 @@ def _is_container(registry: Registry, value: Value) -> bool:
     return ours and array_spec(registry, value) is None
 
 
+def _array_specs(registry: Registry, tree: Tree) -> dict[int, Spec]:
+    """Return the specs of the arrays among the leaves, by their places."""
+    specs = {n: array_spec(registry, leaf) for n, leaf in enumerate(tree.leaves)}
+    return {n: spec for n, spec in specs.items() if spec is not None}
+
+
+@dataclass
 class _Call:
     """One call of a function that accepts arrays of any framework."""
 
-    def __init__(  # noqa: PLR0917 - called in one place
-        self,
-        interop: Interop,
-        function: Callable[..., Value],
-        to: str,
-        keywords: Mapping[str, Any],
-        arguments: Tree,
-        arrays: Mapping[int, Spec],
-    ) -> None:
-        self.interop, self.registry = interop, interop._registry
-        self.function, self.to, self.keywords = function, to, keywords
-        self.arguments, self.arrays = arguments, arrays
-        self.home = _home(self.registry, next(iter(arrays.values())))
+    interop: Interop
+    function: Callable[..., Value]
+    to: str
+    keywords: Mapping[str, Any]
+    arguments: Tree
+    arrays: Mapping[int, Spec]
+
+    def __post_init__(self) -> None:
+        self.registry = self.interop._registry
+        self.home = _home(self.registry, next(iter(self.arrays.values())))
         #: The opened result of the last call of the function, and where arrays stand in it.
         self.result: Tree
         self.outputs: dict[int, Spec]
@@ -171,8 +175,7 @@ class _Call:
         registry = self.registry
         result = self.function(*args, **kwargs)
         self.result = Tree(result, lambda x: array_spec(registry, x) is not None)
-        specs = {n: array_spec(registry, leaf) for n, leaf in enumerate(self.result.leaves)}
-        self.outputs = {n: spec for n, spec in specs.items() if spec is not None}
+        self.outputs = _array_specs(registry, self.result)
         return [self.result.leaves[n] for n in self.outputs]
 
     def _back(self, value: Value, **keywords: Any) -> Value:

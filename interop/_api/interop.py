@@ -163,11 +163,9 @@ class Interop:
                 msg = "out= decides the format, dtype and device, and is written; pass it alone."
                 raise BadRequestError(msg)
             return self._fill(x, out, allow, forbid, stream)
-        if like is not None:
-            to, device = self._like(to, like, device)
-        table = self._table(to, dtype, device, copy, allow, forbid)
+        table = self._table(to, dtype, device, copy, allow, forbid, like)
         # A target alone, under the default policy, is what fast paths are kept for.
-        return self._run(x, table, stream, to if stream is None and like is None else None)
+        return self._run(x, table, stream, to if stream is None else None)
 
     def converter(
         self,
@@ -195,10 +193,8 @@ class Interop:
         callable
             ``converter(x)`` returns what ``convert(x, ...)`` would.
         """
-        if like is not None:
-            to, device = self._like(to, like, device)
-        table = self._table(to, dtype, device, copy, allow, forbid)
-        if stream is not None or like is not None or not _has_fast_paths(table, to):
+        table = self._table(to, dtype, device, copy, allow, forbid, like)
+        if stream is not None or not _has_fast_paths(table, to):
             return self._registry.untraced(partial(_converted, self, table, stream, None))
         convert = partial(_converted, self, table, None, to)
         fast_paths = self._cache.fast_paths_to(to)
@@ -271,9 +267,7 @@ class Interop:
         from .leaves import array_spec, convert_leaves
         from .tree import Tree
 
-        if like is not None:
-            to, device = self._like(to, like, device)
-        table = self._table(to, dtype, device, copy, allow, forbid)
+        table = self._table(to, dtype, device, copy, allow, forbid, like)
         registry = self._registry
         opened = Tree(tree, lambda x: array_spec(registry, x) is not None, registry.containers)
         del tree
@@ -346,18 +340,19 @@ class Interop:
         """
         from .accepts import accepting
 
+        # Without the defaults, so that fast paths can be taken.
         keywords = {
-            "dtype": dtype,
-            "device": device,
-            "copy": copy,
-            "allow": allow,
-            "forbid": forbid,
+            name: value
+            for name, value, default in (
+                ("dtype", dtype, None),
+                ("device", device, None),
+                ("copy", copy, None),
+                ("allow", allow, ()),
+                ("forbid", forbid, ()),
+            )
+            if value != default
         }
-        defaults = {"dtype": None, "device": None, "copy": None, "allow": (), "forbid": ()}
-        given_keywords = {
-            name: value for name, value in keywords.items() if value != defaults[name]
-        }
-        return lambda function: accepting(self, function, to, given_keywords, grad=grad)
+        return lambda function: accepting(self, function, to, keywords, grad=grad)
 
     def plan(
         self,
@@ -393,9 +388,7 @@ class Interop:
         UnknownValueError, UnknownTargetError, BadRequestError, RefusedError
             As for `convert`.
         """
-        if like is not None:
-            to, device = self._like(to, like, device)
-        table = self._table(to, dtype, device, copy, allow, forbid)
+        table = self._table(to, dtype, device, copy, allow, forbid, like)
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
         if spec.format not in self._registry.formats:
             msg = (
@@ -547,7 +540,7 @@ class Interop:
             self._registry.price(stored())
         self._has_to_load = False
 
-    def _like(self, to: TargetLike | None, like: object, device: object) -> tuple[str, Any]:
+    def _like(self, to: TargetLike | None, like: object, device: object) -> tuple[str, object]:
         """Return the format and the device that ``like=`` asks for."""
         if to is not None:
             msg = "both to= and like= were given; pass one of them."
@@ -563,22 +556,24 @@ class Interop:
         copy: bool | None,
         allow: EffectNames,
         forbid: EffectNames,
+        like: object = None,
     ) -> PlanTable:
         """Return the plans of the request that the keywords of a call make, under its policy."""
+        if like is not None:
+            to, device = self._like(to, like, device)
         check_copy(copy)
+        allow, forbid = _reusable(allow), _reusable(forbid)
         innermost = block.get()
         key = (to, dtype, device, copy, allow, forbid, innermost and innermost.policy)
         try:
             return self._cache.by_words[key]
         except KeyError:
             keep = True
-        except TypeError:  # a list or a set among them does not hash
+        except TypeError:  # a list or a set of targets does not hash
             keep = False
-        registry = self._loaded()
-        version = registry.version
-        allow, forbid = _reusable(allow), _reusable(forbid)
+        version = self._loaded().version
         request = resolved(
-            registry,
+            self._registry,
             to,
             dtype=dtype,
             device=device,
@@ -588,9 +583,7 @@ class Interop:
             base=current_policy(),
         )
         table = self._cache.table(request)
-        if keep and (key[4], key[5]) == (allow, forbid):
-            self._cache.keep(self._cache.by_words, key, table, version)
-        return table
+        return self._cache.keep(self._cache.by_words, key, table, version) if keep else table
 
     def _run(
         self, x: Value, table: PlanTable, stream: int | None, to: TargetLike | None = None

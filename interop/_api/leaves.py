@@ -63,11 +63,6 @@ def convert_leaves(
     """Return the converted leaves of a tree, in order.
 
     Every leaf is planned before the first is converted, so that a refusal costs nothing.
-
-    Raises
-    ------
-    InteropError
-        As of `Interop.convert`; the message begins with the path of the leaf.
     """
     groups = _planned(tree, registry, engine, table, strict=strict)
     bar = _bar if progress else _no_bar

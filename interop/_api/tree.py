@@ -26,31 +26,7 @@ _EMPTIABLE = (*_MAPPINGS, OrderedDict, list, deque)
 
 
 class Tree:
-    """A tree of containers, opened.
-
-    Parameters
-    ----------
-    root : object
-    is_leaf : callable
-        ``is_leaf(value) -> bool``: what is not opened although it could be.
-    containers : iterable of Container
-
-    Attributes
-    ----------
-    leaves : list
-        From left to right.
-    paths : list of tuple
-        The names that lead to each leaf.
-    emptiable : list
-        The containers, from the root down, that can be emptied.
-
-    Raises
-    ------
-    BadRequestError
-        A container holds itself.
-    NotInstalledError
-        ``optree`` is missing.
-    """
+    """A tree of containers, opened; what is a leaf is not, although it could be."""
 
     def __init__(
         self, root: Value, is_leaf: Callable[[Value], bool], containers: Iterable[Container] = ()
@@ -59,8 +35,11 @@ class Tree:
         self._is_leaf = is_leaf
         self._containers = [c.open for c in containers if c.requires in sys.modules]
         self._above: dict[int, tuple[Any, ...]] = {}
+        #: From left to right.
         self.leaves: list[Value] = []
+        #: The names that lead to each leaf.
         self.paths: list[tuple[Any, ...]] = []
+        #: The containers, from the root down, that can be emptied.
         self.emptiable: list[Value] = []
         self._build = self._grow(root, ())
 

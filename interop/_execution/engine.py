@@ -8,7 +8,6 @@ import threading
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from interop._model.device import matches
 from interop._model.display import readable
@@ -47,14 +46,7 @@ _Wrap = Callable[[Plan], Plan]
 
 
 class Engine:
-    """Finds plans and carries them out.
-
-    Parameters
-    ----------
-    registry : Registry
-    planner : Planner
-    cache : PlanCache
-    """
+    """Finds plans and carries them out."""
 
     def __init__(self, registry: Registry, planner: Planner, cache: PlanCache) -> None:
         self._registry = registry
@@ -65,12 +57,7 @@ class Engine:
     def plan(self, spec: Spec, table: PlanTable, *, installed: bool = True) -> Plan:
         """Return the plan for the class of `spec`, found once.
 
-        Raises
-        ------
-        NotInstalledError
-            `installed` is set and the target's framework is missing.
-        RefusedError
-            There is no route.
+        If it is to be carried out, the target's framework must be installed.
         """
         if installed:
             self._check_installed(table.request)
@@ -99,8 +86,8 @@ class Engine:
                 raise error
             steps = tuple(route[1])
             warning = round_trip_warning(self._planner, typical, request, steps)
-            plan: Plan = self._cache.keep(table.plans, key, Plan(steps, warning), version)
-        _log.debug("planned %s → %s: %s", spec, request, _Names(steps))
+            plan = self._cache.keep(table.plans, key, Plan(steps, warning), version)
+        _log.debug("planned %s → %s: %s", spec, request, _names(steps))
         return plan
 
     def run(self, plan: Plan, x: Value, spec: Spec, request: Request, stream: int | None) -> Value:
@@ -125,7 +112,7 @@ class Engine:
         wrap: _Wrap | None = None,
     ) -> Value:
         """Carry out the steps on `x`."""
-        if plan.needs_checks:
+        if plan.allocates or plan.warning:
             self._check(plan, spec)
         try:
             if plan.verified:
@@ -188,7 +175,7 @@ class Engine:
                 raise RefusedError(msg, error.effects) from declined.reason
         plan = Plan(tuple(route[1]))
         _log.debug(
-            "%s declined (%s); going on by %s", declined.step.label, declined, _Names(plan.steps)
+            "%s declined (%s); going on by %s", declined.step.label, declined, _names(plan.steps)
         )
         try:
             return (wrap(plan) if wrap else plan)(declined.value, stream)
@@ -197,15 +184,14 @@ class Engine:
 
     def _verifying(self, plan: Plan, spec: Spec) -> Plan:
         """Return a plan of the same steps that compares each result with what was planned."""
-        return Plan(tuple(step._replace(call=self._verified(step, spec)) for step in plan.steps))
+        verified = (step._replace(call=partial(self._verified, step, spec)) for step in plan.steps)
+        return Plan(tuple(verified))
 
-    def _verified(self, step: Step, spec: Spec) -> Callable[..., Value]:
-        def call(value: Value, **keywords: Any) -> Value:
-            result = step.call(value, **keywords)
-            self._verify(step, spec, result)
-            return result
-
-        return call
+    def _verified(self, step: Step, spec: Spec, value: Value, **keywords: int) -> Value:
+        """Carry out a step, and compare its result with what was planned."""
+        result = step.call(value, **keywords)
+        self._verify(step, spec, result)
+        return result
 
     def _verify(self, step: Step, spec: Spec, result: Value) -> None:
         """Compare the result of a step with what was planned."""
@@ -247,14 +233,8 @@ class Engine:
                     _check_memory(step, spec, needed)
 
 
-class _Names:
-    """The names of some steps, joined only if somebody reads them."""
-
-    def __init__(self, steps: tuple[Step, ...]) -> None:
-        self._steps = steps
-
-    def __str__(self) -> str:
-        return " → ".join(step.label for step in self._steps) or "returned as it is"
+def _names(steps: tuple[Step, ...]) -> str:
+    return " → ".join(step.label for step in steps) or "returned as it is"
 
 
 def _check_memory(step: Step, spec: Spec, needed: int) -> None:

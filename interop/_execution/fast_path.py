@@ -24,16 +24,8 @@ def with_fast_paths(
 ) -> Callable[..., Value]:
     """Return `full` behind the fast paths of every target.
 
-    State in cells is what is cheapest to reach.
-
-    Parameters
-    ----------
-    full : callable
-        ``full(x, to, **keywords)``, which converts whatever no fast path does.
-    tables : dict
-        For a target, the fast paths by type.
-    block : ContextVar
-        None where the default policy is in force and no trace is open.
+    State in cells is what is cheapest to reach. `block` holds None where the default policy is in
+    force and no trace is open.
     """
 
     @wraps(full)
@@ -57,16 +49,7 @@ def with_fast_paths(
 def with_fast_paths_to(
     full: ValueFunction, table: dict[type, FastPath], block: ContextVar[Any]
 ) -> ValueFunction:
-    """Return `full`, which takes a value alone, behind the fast paths of its target.
-
-    Parameters
-    ----------
-    full : callable
-    table : dict
-        The fast paths by type.
-    block : ContextVar
-        As of `with_fast_paths`.
-    """
+    """Return `full`, which takes a value alone, behind the fast paths of its target."""
 
     def converted(x: Value, /) -> Value:
         if block.get() is None:

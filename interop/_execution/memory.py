@@ -16,11 +16,9 @@ def available_memory() -> int | None:
     On Linux this is ``MemAvailable`` of ``/proc/meminfo``, which counts caches that can be
     dropped; elsewhere the free pages that POSIX ``sysconf`` reports.
     """
-    try:
-        with open(_MEMINFO, encoding="ascii") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if "MemAvailable" in line)
-    except (OSError, StopIteration):
-        pass
+    available = _size_in(_MEMINFO, "MemAvailable")
+    if available is not None:
+        return available
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -51,17 +49,18 @@ class PeakMeter:
                 reset.write("5")
         except OSError:
             return
-        self._before = _high_water()
+        self._before = _size_in(_STATUS, "VmHWM")
 
     def rise(self) -> int | None:
         """Return the bytes of the rise so far, or None where the system does not tell."""
-        now = _high_water()
+        now = _size_in(_STATUS, "VmHWM")
         return None if self._before is None or now is None else max(0, now - self._before)
 
 
-def _high_water() -> int | None:
+def _size_in(path: str, name: str) -> int | None:
+    """Return the bytes that a file of the system says of something, if it does."""
     try:
-        with open(_STATUS, encoding="utf-8") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if "VmHWM" in line)
+        with open(path, encoding="utf-8") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if name in line)
     except (OSError, StopIteration):
         return None

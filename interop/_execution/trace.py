@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +25,7 @@ __all__ = ["Receipt", "Recorder", "Trace", "shares_memory", "trace"]
 _SHARES = {True: "yes", False: "no", None: "unknown"}
 _HEADS = ("value", "steps", "effects", "result", "time", "peak", "shares memory")
 _STEP_HEADS = ("", "step", "time", "written", "declared by")
+_STEP_FIELDS = ("step", "seconds", "written", "declared_by")
 
 
 class Receipt(NamedTuple):
@@ -75,15 +77,7 @@ class Receipt(NamedTuple):
         return {
             "source": spec_as_dict(self.source),
             "result": spec_as_dict(self.result),
-            "steps": [
-                {
-                    "step": step,
-                    "seconds": seconds,
-                    "written": written,
-                    "declared_by": distribution,
-                }
-                for step, seconds, written, distribution in steps
-            ],
+            "steps": [dict(zip(_STEP_FIELDS, step, strict=True)) for step in steps],
             "effects": sorted(self.effects),
             "seconds": sum(self.seconds),
             "nbytes": self.nbytes,
@@ -216,14 +210,7 @@ def trace(
 
 
 class Recorder:
-    """Notes what one conversion does.
-
-    Parameters
-    ----------
-    trace : Trace
-        Which says what is to be measured.
-    registry : Registry
-    """
+    """Notes what one conversion does, as far as a trace says that it is to be measured."""
 
     def __init__(self, trace: Trace, registry: Registry) -> None:
         self._registry = registry
@@ -233,23 +220,20 @@ class Recorder:
 
     def watching(self, plan: Plan) -> Plan:
         """Return a plan of the same steps that notes each once it is done."""
-        watched = Plan(
-            tuple(step._replace(call=self._watching(step)) for step in plan.steps), plan.warning
-        )
+        steps = (step._replace(call=partial(self._watched, step)) for step in plan.steps)
+        watched = Plan(tuple(steps), plan.warning)
         watched.verified = plan.verified
         return watched
 
-    def _watching(self, step: Step) -> Callable[..., Value]:
-        def call(value: Value, **keywords: Any) -> Value:
-            start = perf_counter_ns()
-            result = step.call(value, **keywords)
-            seconds = (perf_counter_ns() - start) / 1e9
-            # The steps of a route are those of its class of sizes, not those of this very value.
-            written = self._registry.describe(result).nbytes if step.writes else 0
-            self._records.append((step, seconds, written))
-            return result
-
-        return call
+    def _watched(self, step: Step, value: Value, **keywords: int) -> Value:
+        """Carry out a step, and note it."""
+        start = perf_counter_ns()
+        result = step.call(value, **keywords)
+        seconds = (perf_counter_ns() - start) / 1e9
+        # The steps of a route are those of its class of sizes, not those of this very value.
+        written = self._registry.describe(result).nbytes if step.writes else 0
+        self._records.append((step, seconds, written))
+        return result
 
     def receipt(self, x: Value, spec: Spec, result: Value) -> Receipt:
         """Return the receipt of the conversion of `x` to `result`."""

@@ -17,18 +17,13 @@ def device_type(device: str) -> str:
 
 def matches(device: str, requested: str) -> bool:
     """Tell whether data on `device` is where `requested` asks; no index means any."""
-    return device == requested or device.partition(":")[0] == requested
+    return device == requested or device_type(device) == requested
 
 
 def device_name(device: object) -> str:
     """Return the name of `device`, given as a name or as a framework's device object.
 
     The host is one device, whatever a framework divides it into.
-
-    Raises
-    ------
-    BadRequestError
-        `device` does not read as ``type`` or ``type:index``, or is a part of the host.
     """
     name = device if isinstance(device, str) else str(device)
     kind, colon, index = name.partition(":")

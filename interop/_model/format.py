@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from interop._model.typing import Value, ValueFunction
 
+from .device import device_type
 from .spec import Spec
 
 __all__ = [
@@ -283,18 +284,13 @@ class Format(NamedTuple):
 
     def holds(self, device: str) -> Set[str]:
         """Return the dtypes it can hold on a device."""
-        unsupported = self.unsupported(device)
-        return self.dtypes - unsupported if unsupported else self.dtypes
+        return self.dtypes - self.unsupported(device)
 
     def unsupported(self, device: str) -> Set[str]:
         """Return those of its dtypes that it cannot hold on a device at this moment."""
-        limits = self.limits
-        unsupported = limits.unsupported.get(device.partition(":")[0], frozenset())
-        return (
-            unsupported
-            if limits.unsupported_now is None
-            else unsupported | limits.unsupported_now()
-        )
+        unsupported = self.limits.unsupported.get(device_type(device), frozenset())
+        now = self.limits.unsupported_now
+        return unsupported if now is None else unsupported | now()
 
 
 def common_axes(*formats: Format) -> int | None:

@@ -21,8 +21,6 @@ from .ranking import EACH
 
 __all__ = ["BoundInputs", "Candidates", "Edge", "Edges", "LowerBound", "distances", "grouped"]
 
-_HOST = frozenset({"cpu"})
-
 #: The roles whose arrays are as long as what is stored.
 _LONG = frozenset({"values", "indices", "codes"})
 
@@ -122,17 +120,8 @@ def _least(target: str, weights: Mapping[str, Mapping[str, float]]) -> dict[str,
 class Edges:
     """The edges between formats, where only devices of some types are touched.
 
-    Parameters
-    ----------
-    conversions : iterable of ResolvedConversion
-    alike : iterable of tuple of Format
-        The pairs of formats of one layout.
-    devices : frozenset of str
-
-    Attributes
-    ----------
-    uncopied, shared : dict of str to set of str
-        The formats from which an edge leads to one without writing bytes, or sharing some memory.
+    They are made of conversions, and of `alike`, the pairs of formats of one layout. By target,
+    `uncopied` and `shared` name the sources of edges that write no bytes, or share some memory.
     """
 
     def __init__(
@@ -216,7 +205,7 @@ def _is_possible(conversion: ResolvedConversion, devices: frozenset[str]) -> boo
     ends: Iterable[str] = conversion.target.devices
     if "device" in declared.changes:
         ends = declared.result.devices or ends
-        if devices == _HOST:
+        if devices == {"cpu"}:
             return False  # there is but one host
     takes = conversion.devices is None or not devices.isdisjoint(conversion.devices)
     return takes and not devices.isdisjoint(ends)

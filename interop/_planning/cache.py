@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Set
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 from interop._model.typing import Value, ValueFunction
@@ -20,6 +20,8 @@ from .request import Request
 from .step import Step
 
 __all__ = ["FastPath", "PlanCache", "PlanTable"]
+
+_Kept = TypeVar("_Kept")
 
 #: Entries that are kept.
 _MOST = 4096
@@ -56,19 +58,7 @@ class PlanTable:
 
 
 class PlanCache:
-    """Requests by their keywords, plans by request and class of spec, and fast paths by type.
-
-    Parameters
-    ----------
-    registry : Registry
-
-    Attributes
-    ----------
-    by_words : dict of tuple to PlanTable
-        For the keywords of a call, the table of the request that they make.
-    fast_paths : dict of dict
-        For a target, the fast paths by type. A table stays the same object for good.
-    """
+    """Requests by their keywords, plans by request and class of spec, and fast paths by type."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -77,7 +67,9 @@ class PlanCache:
         self._tables: dict[Request, PlanTable] = {}
         #: All tables that are in use, also by converters.
         self._used: WeakSet[PlanTable] = WeakSet()
+        #: For the keywords of a call, the table of the request that they make.
         self.by_words: dict[tuple[Any, ...], PlanTable] = {}
+        #: For a target, the fast paths by type. A table stays the same object for good.
         self.fast_paths: dict[Any, dict[type, FastPath]] = {}
         registry.on_change.append(self.clear)
 
@@ -94,8 +86,8 @@ class PlanCache:
                 fast_paths.clear()
 
     def keep(
-        self, table: dict[Any, Any], key: Any, value: Value, version: int | None = None
-    ) -> Value:
+        self, table: dict[Any, _Kept], key: object, value: _Kept, version: int | None = None
+    ) -> _Kept:
         """Keep a value unless there is one, and return the one that is kept.
 
         Nothing is kept that was found from an older `version` of the registry.
@@ -112,14 +104,9 @@ class PlanCache:
         """Return the table of a request."""
         table = self._tables.get(request)
         if table is None:
-            limits = (
-                format_.limits
-                for name in request.formats
-                if (format_ := self._registry.formats.get(name)) is not None
-            )
-            states = tuple(
-                limit.unsupported_now for limit in limits if limit.unsupported_now is not None
-            )
+            formats = map(self._registry.formats.get, request.formats)
+            limits = [format_.limits.unsupported_now for format_ in formats if format_]
+            states = tuple(limit for limit in limits if limit is not None)
             with self.lock:
                 table = self.keep(self._tables, request, PlanTable(request, states))
                 self._used.add(table)

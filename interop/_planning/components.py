@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from interop._model.device import matches
+from interop._model.device import device_type, matches
 from interop._model.dtype import DTYPES, itemsize, preserves
 from interop._model.format import PLAIN_DTYPES, Components, Format, Parts
 from interop._model.spec import MEMORY_TRAITS, Spec, representative, spec_class, spec_kind
@@ -31,8 +31,7 @@ from .step import Step, Targets
 
 __all__ = ["ComponentTransfers"]
 
-_FastPath = ValueFunction
-_FindFastPath = Callable[[tuple[Step, ...]], _FastPath | None]
+_FindFastPath = Callable[[tuple[Step, ...]], ValueFunction | None]
 
 
 class RouteFinder(Protocol):
@@ -45,7 +44,7 @@ class RouteFinder(Protocol):
     ) -> tuple[Rank, list[Step]] | None:
         """Return the preferred route, staying among dense formats if so told."""
 
-    def fast_path(self, steps: tuple[Step, ...]) -> _FastPath | None:
+    def fast_path(self, steps: tuple[Step, ...]) -> ValueFunction | None:
         """Return the fast path that stands for a route."""
 
 
@@ -174,29 +173,27 @@ class ComponentTransfer(NamedTuple):
     def _copied_roles(self) -> frozenset[str]:
         return frozenset(self.unpacking.unpack_copies | self.packing.pack_copies)
 
-    def writes(self) -> bool:
-        """Tell whether bytes are written in any case."""
+    def _changes_arrays(self) -> bool:
+        """Tell whether the arrays are given another dtype, device or memory."""
         return (
             self.change.copy is True
             or self.change.dtype != self.spec.dtype
-            or bool(self._copied_roles())
             or not matches(self.spec.device, self.change.device)
         )
 
+    def writes(self) -> bool:
+        """Tell whether bytes are written in any case."""
+        return self._changes_arrays() or bool(self._copied_roles())
+
     def changes_something(self) -> bool:
         """Tell whether the result would differ from the value."""
-        return (
-            self.source is not self.target
-            or self.change.dtype != self.spec.dtype
-            or not matches(self.spec.device, self.change.device)
-            or self.change.copy is True
-        )
+        return self._changes_arrays() or self.source is not self.target
 
     def is_possible(self) -> bool:
         """Tell whether the target can hold the dtype, the device and what the value carries."""
         return (
             self.change.dtype in self.target.holds(self.change.device)
-            and self.change.device.partition(":")[0] in self.target.devices
+            and device_type(self.change.device) in self.target.devices
             and (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
             and (not self.spec.code_dtype or self.change.dtype == self.spec.dtype)
         )
@@ -278,17 +275,17 @@ class ComponentTransfer(NamedTuple):
 
     def _fast_path(
         self, routes: list[_RoleRoute], find_fast_path: _FindFastPath
-    ) -> _FastPath | None:
+    ) -> ValueFunction | None:
         """Return a fast path made of those of the components, if every one has one."""
         fast_unpack = self.unpacking.fast_unpack
         if fast_unpack is None or not self._serves_plain_values():
             return None
-        paths: dict[str, _FastPath] = {}
+        paths: dict[str, ValueFunction] = {}
         for route in routes:
-            path = find_fast_path(route.steps) if route.steps else None
-            if route.steps and path is None:
-                return None
-            if path is not None:
+            if route.steps:
+                path = find_fast_path(route.steps)
+                if path is None:
+                    return None
                 paths[route.role] = path
         return _fast_transfer(fast_unpack, paths, self.packing.pack)
 
@@ -308,9 +305,9 @@ class ComponentTransfer(NamedTuple):
 
 def _fast_transfer(
     fast_unpack: Callable[[Value], Parts],
-    paths: dict[str, _FastPath],
-    pack: Callable[[Parts], Any],
-) -> _FastPath:
+    paths: dict[str, ValueFunction],
+    pack: Callable[[Parts], Value],
+) -> ValueFunction:
     pairs = tuple(paths.items())
 
     def fast_path(value: Value) -> Value:
@@ -345,10 +342,8 @@ def _last_traits(routes: list[_RoleRoute]) -> frozenset[str]:
 
 def _role_dtype(dtype: str, spec: Spec) -> str | None:
     """Return the dtype that a role names: a field of the spec, or itself."""
-    if dtype in ("dtype", "index_dtype", "code_dtype"):
-        named: str | None = getattr(spec, dtype)
-        return named
-    return dtype
+    fields = {"dtype": spec.dtype, "index_dtype": spec.index_dtype, "code_dtype": spec.code_dtype}
+    return fields.get(dtype, dtype)
 
 
 def _lengths(parts: Parts) -> tuple[int, ...]:

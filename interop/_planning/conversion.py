@@ -22,32 +22,8 @@ __all__ = ["ResolvedConversion"]
 class ResolvedConversion:
     """A declared conversion between two registered formats.
 
-    Parameters
-    ----------
-    declared : Declared
-    source : Format
-        The conversion's source, or a format that exports by the protocol that it starts from.
-    target : Format
+    Its source may be any format that exports by the protocol from which it is declared to start.
     """
-
-    __slots__ = (
-        "aliases",
-        "bits",
-        "conversion",
-        "devices",
-        "dtypes",
-        "effects",
-        "is_sparse",
-        "keeps_order",
-        "losses",
-        "ndims",
-        "provenance",
-        "requires",
-        "source",
-        "takes",
-        "target",
-        "writes",
-    )
 
     def __init__(self, declared: Declared, source: Format, target: Format) -> None:
         conversion = declared.conversion
@@ -73,34 +49,22 @@ class ResolvedConversion:
 
     def takes_value(self, spec: Spec) -> bool:
         """Tell whether the conversion takes a value of `spec`."""
-        return (
-            (spec.carrier or spec.dtype) in self.dtypes
-            and spec.traits <= self.takes
-            and self.requires <= spec.traits
-            and (self.devices is None or device_type(spec.device) in self.devices)
-            and (self.ndims is None or len(spec.shape) in self.ndims)
-            and self._takes_indices(spec)
-        )
-
-    def _takes_indices(self, spec: Spec) -> bool:
-        index_dtypes = self.conversion.index_dtypes
-        return index_dtypes is None or spec.index_dtype in index_dtypes
+        return self.objection(spec) is None
 
     def objection(self, spec: Spec) -> str | None:
         """Say why the conversion does not take a value of `spec`, or return None."""
-        missing = sorted(self.requires - spec.traits)
-        unexpected = sorted(spec.traits - self.takes)
-        if missing:
-            return f"it is for values that are {missing[0]!r}"
-        if unexpected:
-            return f"it does not take values with the trait {unexpected[0]!r}"
-        if (spec.carrier or spec.dtype) not in self.dtypes:
-            return f"it does not take {spec.carrier or spec.dtype}"
+        dtype, axes, index_dtypes = spec.element, len(spec.shape), self.conversion.index_dtypes
+        if not self.requires <= spec.traits:
+            return f"it is for values that are {min(self.requires - spec.traits)!r}"
+        if not spec.traits <= self.takes:
+            return f"it does not take values with the trait {min(spec.traits - self.takes)!r}"
+        if dtype not in self.dtypes:
+            return f"it does not take {dtype}"
         if self.devices is not None and device_type(spec.device) not in self.devices:
             return f"it takes data on {', '.join(sorted(self.devices))}, not on {spec.device}"
-        if self.ndims is not None and len(spec.shape) not in self.ndims:
-            return f"it does not take arrays of {counted_axes(len(spec.shape))}"
-        if not self._takes_indices(spec):
+        if self.ndims is not None and axes not in self.ndims:
+            return f"it does not take arrays of {counted_axes(axes)}"
+        if index_dtypes is not None and spec.index_dtype not in index_dtypes:
             return f"it does not take indices of {spec.index_dtype}"
         return None
 

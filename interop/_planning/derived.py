@@ -16,8 +16,6 @@ LOCKED = frozenset({"readonly", "immutable"})
 #: The flags of memory that only some targets can carry.
 _FLAGS = LOCKED | {"pinned"}
 
-_NONE: frozenset[str] = frozenset()
-
 
 def derived_effects(
     before: Spec, dtype: str | None, target: Format, *, consented: bool, aliases: bool
@@ -27,7 +25,7 @@ def derived_effects(
     `consented` says that the caller named the dtype, so that a cast to it is no loss; `aliases`
     that the result shares the value's memory.
     """
-    effects = _NONE
+    effects: frozenset[str] = frozenset()
     if dtype != before.dtype and not consented and not preserves(before.dtype, dtype):
         effects |= {"narrow"}
     if aliases and LOCKED.isdisjoint(target.carries):

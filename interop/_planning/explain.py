@@ -28,6 +28,9 @@ _MOVES = {
     "batched": "convert its matrices one by one, or make it dense",
 }
 
+#: How many refused routes are named.
+_MOST = 3
+
 #: A refused route, and the effects that stop it.
 Refused = tuple[list[Step], frozenset[str]]
 
@@ -37,7 +40,6 @@ def nearest_refused(
     spec: Spec,
     request: Request,
     without: frozenset[object] = frozenset(),
-    most: int = 3,
     *,
     nearby: bool = False,
 ) -> Iterator[Refused]:
@@ -47,7 +49,7 @@ def nearest_refused(
     """
     keywords: set[str] = set()
     permitted = request.permitted
-    for _ in range(2 * most):
+    for _ in range(2 * _MOST):
         route = planner.route(spec, request, without, relaxed=True, nearby=nearby)
         if route is None:
             return
@@ -55,7 +57,7 @@ def nearest_refused(
         stopped = [step for step in steps if step.effects - permitted]
         effects = frozenset(effect for step in stopped for effect in step.effects - permitted)
         keyword = _keyword(effects, request, steps)
-        if keyword not in keywords and len(keywords) < most:
+        if keyword not in keywords and len(keywords) < _MOST:
             yield steps, effects
         keywords.add(keyword)
         without |= {step.origin for step in stopped}
@@ -164,7 +166,7 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
 def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:
     name = request.formats[0]
     target = planner.format(name)
-    if request.device and request.device.partition(":")[0] not in target.devices:
+    if request.device and device_type(request.device) not in target.devices:
         return (
             f"{name} cannot be on {request.device}; ask for device "
             f"{' or '.join(map(repr, target.devices))}, or for another format."

@@ -24,12 +24,7 @@ SLACK = 2
 class Graph:
     """The registered conversions, by the formats they start from.
 
-    Parameters
-    ----------
-    registry : Registry
-    available : callable
-        ``available(module) -> bool``: whether a framework can be imported. Formats whose
-        framework is missing are goals at most.
+    Formats whose framework is not `available` are goals at most.
     """
 
     def __init__(self, registry: Registry, available: Callable[[str], bool]) -> None:

@@ -26,50 +26,31 @@ FILLING = frozenset({"densify", "materialize"})
 
 
 class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the planner
-    """A step has declined; what was done so far stands.
-
-    Attributes
-    ----------
-    step : Step
-    value : object
-        The value as the steps before left it.
-    """
+    """A step has declined; what was done so far stands."""
 
     def __init__(self, step: Step, value: Value, reason: Exception) -> None:
         super().__init__(str(reason))
         self.step = step
+        #: As the steps before left it.
         self.value = value
         self.reason = reason
 
 
 class Plan:
-    """The steps of a route, ready to be carried out.
+    """The steps of a route, ready to be carried out."""
 
-    Parameters
-    ----------
-    steps : tuple of Step
-    warning : str
-        What those are to be warned of who take this route; "" for nearly all routes.
-
-    Attributes
-    ----------
-    verified : bool
-        Whether a result has once been compared with what was planned.
-    fast_types : dict of type to bool
-        The types of values for which a fast path was looked for.
-    """
-
-    __slots__ = ("allocates", "calls", "fast_types", "needs_checks", "steps", "verified", "warning")
+    __slots__ = ("allocates", "calls", "fast_types", "steps", "verified", "warning")
 
     def __init__(self, steps: tuple[Step, ...], warning: str = "") -> None:
         self.steps = steps
+        #: What those are to be warned of who take this route; "" for nearly all routes.
         self.warning = warning
         self.calls = tuple(step.call for step in steps)
         #: Whether memory may be filled with more than the value holds.
         self.allocates = any(step.effects & FILLING for step in steps)
-        #: Whether anything has to be checked before the first step.
-        self.needs_checks = self.allocates or bool(warning)
+        #: Whether a result has once been compared with what was planned.
         self.verified = not steps
+        #: The types of values for which a fast path was looked for.
         self.fast_types: dict[type, bool] = {}
 
     def __call__(self, value: Value, stream: int | None = None) -> Value:

@@ -30,15 +30,7 @@ __all__ = ["Planner"]
 
 
 class Planner:
-    """Finds routes through what one registry holds.
-
-    Parameters
-    ----------
-    registry : Registry
-    available : callable
-        ``available(module) -> bool``: whether a framework can be imported.
-    cache : PlanCache
-    """
+    """Finds routes through what one registry holds."""
 
     def __init__(
         self, registry: Registry, available: Callable[[str], bool], cache: PlanCache
@@ -89,23 +81,9 @@ class Planner:
     ) -> tuple[Rank, list[Step]] | None:
         """Return the preferred route for a spec and a request, or None if there is none.
 
-        Parameters
-        ----------
-        spec : Spec
-        request : Request
-        without : frozenset
-            Origins of steps to leave out.
-        relaxed : bool
-            Whether to return the nearest of the routes that are refused, instead of the preferred
-            one of those that are permitted.
-        dense : bool
-            Whether to stay among dense formats, as the arrays of a composite value do.
-        nearby : bool
-            Whether to leave it at that if there is none of nearly as few hand-offs as can be.
-
-        Returns
-        -------
-        tuple of Rank and list of Step, or None
+        Steps of the origins `without` are left out. With `relaxed` it is the nearest of the routes
+        that are refused; with `dense` one among dense formats, as the arrays of a composite value
+        take; with `nearby` one of nearly as few hand-offs as can be.
         """
         with self.lock:
             self.graph.refresh()
@@ -152,11 +130,8 @@ class Planner:
             names = frozenset(step.after.format for step in steps)
             state, replayed = SearchState(spec), []
             for chosen in steps:
-                alike = (
-                    step
-                    for step in self._steps(state.spec, targets, request, names)
-                    if step.origin == chosen.origin and _alike(step.after, chosen.after)
-                )
+                possible = self._steps(state.spec, targets, request, names)
+                alike = (step for step in possible if _is_alike(step, chosen))
                 step = next(alike, None)
                 if step is None:
                     return None
@@ -192,17 +167,12 @@ class Planner:
     def _is_contested(self, pair: tuple[str, str]) -> bool:
         """Tell whether several distributions declare conversions between two formats."""
         source, target = pair
-        conversions = self.graph.conversions(source)
-        return (
-            len(
-                {
-                    conversion.provenance.distribution
-                    for conversion in conversions
-                    if conversion.target.name == target
-                }
-            )
-            > 1
-        )
+        distributions = {
+            conversion.provenance.distribution
+            for conversion in self.graph.conversions(source)
+            if conversion.target.name == target
+        }
+        return len(distributions) > 1
 
 
 def _one_after_another(paths: tuple[ValueFunction, ...], value: Value) -> Value:
@@ -214,9 +184,9 @@ def _one_after_another(paths: tuple[ValueFunction, ...], value: Value) -> Value:
     return value
 
 
-def _alike(spec: Spec, other: Spec) -> bool:
-    """Tell whether two specs differ in nothing but sizes."""
-    return spec_kind(spec) == spec_kind(other)
+def _is_alike(step: Step, other: Step) -> bool:
+    """Tell whether two steps of one origin differ in nothing but sizes."""
+    return step.origin == other.origin and spec_kind(step.after) == spec_kind(other.after)
 
 
 def _targets(request: Request, goals: dict[str, Goal]) -> Targets:

@@ -22,21 +22,11 @@ class Policy(NamedTuple):
     permitted: frozenset[str] = _ALLOWED
 
 
-_DEFAULT = Policy()
-
-
 class Block(NamedTuple):
-    """What the ``with`` blocks around a call of this thread or task come to.
+    """What the ``with`` blocks around a call of this thread or task come to."""
 
-    Parameters
-    ----------
-    policy : Policy
-    trace : Trace or None
-        What takes the receipts, if a ``trace`` block is open.
-    """
-
-    policy: Policy = _DEFAULT
-    trace: Any = None
+    policy: Policy = Policy()
+    trace: Any = None  # the `Trace` that takes the receipts, if a ``trace`` block is open
 
 
 #: The innermost block of this thread or task; None outside of all. Fast paths, which know the
@@ -69,8 +59,7 @@ def adjusted(base: Policy, allow: EffectNames, forbid: EffectNames) -> Policy:
 
 def current_policy() -> Policy:
     """Return the policy in force in this thread or task."""
-    innermost = block.get()
-    return _DEFAULT if innermost is None else innermost.policy
+    return (block.get() or Block()).policy
 
 
 @contextmanager

@@ -60,13 +60,8 @@ class Request(NamedTuple):
 
 
 def check_copy(copy: object) -> None:
-    """Refuse what only compares equal to True or False: 1, 0 and NumPy's booleans.
-
-    Raises
-    ------
-    BadRequestError
-    """
-    if copy is not None and copy is not True and copy is not False:
+    """Refuse what only compares equal to True or False: 1, 0 and NumPy's booleans."""
+    if copy is not None and not isinstance(copy, bool):
         msg = f"copy must be None, True or False, got {copy!r}."
         raise BadRequestError(msg)
 
@@ -82,15 +77,7 @@ def resolved(
     forbid: str | Iterable[str],
     base: Policy,
 ) -> Request:
-    """Return the request that the keywords of a call make under a policy.
-
-    Raises
-    ------
-    UnknownTargetError
-        ``to=`` names no format, framework, array type or module that is registered.
-    BadRequestError
-        The keywords contradict each other or name nothing.
-    """
+    """Return the request that the keywords of a call make under a policy."""
     contradictory = COPYING & frozenset((allow,) if isinstance(allow, str) else allow)
     if copy is False and contradictory:
         msg = (

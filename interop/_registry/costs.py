@@ -137,14 +137,7 @@ def _read(path: Path) -> str:
 
 
 def encoded(costs: Mapping[str, Cost], **facts: object) -> str:
-    """Return the text of a file that holds some costs of this machine.
-
-    Parameters
-    ----------
-    costs : mapping of str to Cost
-    **facts
-        What else is to be on record.
-    """
+    """Return the text of a file with some costs of this machine, and further facts on record."""
     content = {
         "layout": LAYOUT,
         "machine": machine(),
@@ -155,13 +148,7 @@ def encoded(costs: Mapping[str, Cost], **facts: object) -> str:
 
 
 def decoded(text: str) -> dict[str, Cost]:
-    """Return the costs in the text of a file.
-
-    Raises
-    ------
-    UnusableTable
-        It is no table of this layout, of another machine, or holds what is no measurement.
-    """
+    """Return the costs in the text of a file, or raise `UnusableTable`."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -209,17 +196,13 @@ def _cost(key: str, entry: Any) -> Cost:
 
 
 def _number(number: object, low: float, high: float) -> bool:
-    real = isinstance(number, (int, float)) and not isinstance(number, bool)
-    return real and low <= number <= high  # type: ignore[operator]
+    return (
+        isinstance(number, (int, float)) and not isinstance(number, bool) and low <= number <= high
+    )
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file whole, or not at all.
-
-    Raises
-    ------
-    OSError
-    """
+    """Write a file whole, or not at all."""
     import tempfile
 
     path.parent.mkdir(parents=True, exist_ok=True)

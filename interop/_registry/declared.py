@@ -32,9 +32,6 @@ class Provenance(NamedTuple):
 HERE = Provenance("run time", "run time", "")
 
 
-_HOST = frozenset({"cpu"})
-
-
 class Declared(NamedTuple):
     """A conversion together with who declared it.
 
@@ -54,12 +51,11 @@ class Declared(NamedTuple):
     def key(self) -> str:
         """What it is called in a table of costs."""
         source, target = self.conversion.source, self.conversion.target
-        devices, requires = self.conversion.devices, self.conversion.requires
         key = f"{self.provenance.distribution}: {source} → {target}: {self.conversion.label}"
-        if devices is not None and devices != _HOST:
-            key += f" on {', '.join(sorted(devices))}"
-        if requires:
-            key += f" if {', '.join(sorted(requires))}"
+        if self.conversion.devices is not None and self.conversion.devices != {"cpu"}:
+            key += f" on {', '.join(sorted(self.conversion.devices))}"
+        if self.conversion.requires:
+            key += f" if {', '.join(sorted(self.conversion.requires))}"
         return key
 
 

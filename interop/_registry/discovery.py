@@ -12,7 +12,8 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from types import ModuleType
 from typing import NamedTuple
 
@@ -71,11 +72,6 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
 
     Plugins of this distribution come first, then the others by name: a conflict is laid at the
     door of the one that came later.
-
-    Raises
-    ------
-    PluginError
-        No plugin is installed at all, which means that this package's metadata is missing.
     """
     entries = sorted(_provenances(set(entry_points(group=GROUP))), key=_order)
     if not entries:
@@ -97,12 +93,7 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
 
 
 def check_not_loading() -> None:
-    """Refuse a call of interop by a plugin that is being loaded, which would load all plugins anew.
-
-    Raises
-    ------
-    PluginError
-    """
+    """Refuse a call of interop by a plugin being loaded, which would load all plugins anew."""
     origin = getattr(_current, "origin", None)
     if origin is not None:
         msg = (
@@ -151,16 +142,16 @@ def _provenances(entries: Iterable[EntryPoint]) -> Iterator[tuple[EntryPoint, Pr
 
     To ask a distribution for its name is to parse its metadata, so each is asked once.
     """
-    origins: dict[int, tuple[str, str]] = {}
+
+    @cache
+    def release(distribution: Distribution | None) -> tuple[str, str]:
+        if distribution is None:
+            return "an unknown distribution", ""
+        metadata = distribution.metadata
+        return metadata["Name"], metadata["Version"]
+
     for entry in entries:
-        dist = entry.dist
-        if dist is None:
-            yield entry, Provenance(entry.name, "an unknown distribution", "")
-            continue
-        if id(dist) not in origins:
-            metadata = dist.metadata
-            origins[id(dist)] = metadata["Name"], metadata["Version"]
-        yield entry, Provenance(entry.name, *origins[id(dist)])
+        yield entry, Provenance(entry.name, *release(entry.dist))
 
 
 def _load_one(
@@ -173,7 +164,7 @@ def _load_one(
     if entry.name in blocked or origin.distribution in blocked:
         return Plugin(*origin, "blocked", "named in INTEROP_DISABLE_PLUGINS")
     try:
-        counts = _register(entry, manager, registry, origin)
+        counts = _declare(entry.load(), manager, registry, origin)
     except KeyboardInterrupt:
         raise
     # Whatever else a plugin's module raises disables that module alone: SystemExit, and what test
@@ -188,19 +179,7 @@ def _load_one(
 
 
 def enlist(module: ModuleType, origin: Provenance, registry: Registry) -> tuple[int, int]:
-    """Register what a module declares, as if it were an installed plugin.
-
-    Parameters
-    ----------
-    module : module
-    origin : Provenance
-    registry : Registry
-
-    Returns
-    -------
-    tuple of int
-        How many formats and conversions it declares.
-    """
+    """Register what a module declares; return how many formats and conversions that is."""
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hooks)
     return _declare(module, manager, registry, origin)
@@ -208,12 +187,6 @@ def enlist(module: ModuleType, origin: Provenance, registry: Registry) -> tuple[
 
 def _name(origin: Provenance) -> str:
     return f"{origin.distribution}:{origin.plugin}"
-
-
-def _register(
-    entry: EntryPoint, manager: pluggy.PluginManager, registry: Registry, origin: Provenance
-) -> tuple[int, int]:
-    return _declare(entry.load(), manager, registry, origin)
 
 
 def _declare(

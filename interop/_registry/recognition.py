@@ -23,13 +23,7 @@ _MOST_TYPES = 4096
 
 
 class Recognition:
-    """The formats by name, and what can be told of a value by its type.
-
-    Attributes
-    ----------
-    formats : dict of str to Format
-    dtype_names : list of DtypeNames
-    """
+    """The formats by name, and what can be told of a value by its type."""
 
     def __init__(self) -> None:
         self.formats: dict[str, Format] = {}
@@ -43,13 +37,7 @@ class Recognition:
         self._recognised, self._describers = {}, {}
 
     def describe(self, value: object) -> Spec:
-        """Return the spec of `value`.
-
-        Raises
-        ------
-        UnknownValueError
-            No format and no protocol recognises the type.
-        """
+        """Return the spec of `value`."""
         describers = self._describers
         describe = describers.get(type(value))
         if describe is None:
@@ -101,13 +89,7 @@ class Recognition:
         return any(imported(name) is type_ for name in format_.types)
 
     def format_of(self, value: object) -> Format:
-        """Return the format of a value, by its type or else by a protocol that it offers itself.
-
-        Raises
-        ------
-        UnknownValueError
-            Neither is recognised.
-        """
+        """Return the format of a value, by its type or else by a protocol that it offers itself."""
         try:
             return self.recognise(type(value))
         except UnknownValueError:
@@ -117,13 +99,7 @@ class Recognition:
             raise
 
     def recognise(self, type_: type) -> Format:
-        """Return the format of which values of a type are, or of the first that shares it.
-
-        Raises
-        ------
-        UnknownValueError
-            No format and no protocol recognises the type.
-        """
+        """Return the format of which values of a type are, or of the first that shares it."""
         format_ = self._recognised.get(type_)
         if format_ is None:
             if len(self._recognised) >= _MOST_TYPES:

@@ -26,21 +26,14 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Registry(Recognition):
-    """Everything that is declared.
-
-    Attributes
-    ----------
-    version : int
-        Counts changes.
-    on_change : list of callable
-        Called without arguments after every change: there caches of what follows from the
-        declarations are cleared.
-    """
+    """Everything that is declared."""
 
     def __init__(self) -> None:
         super().__init__()
         self._costs: Mapping[str, Cost] = {}
+        #: Counts changes.
         self.version = 0
+        #: Called after every change, to clear caches of what follows from the declarations.
         self.on_change: list[Callable[[], None]] = []
         self.forget()
 
@@ -81,13 +74,9 @@ class Registry(Recognition):
         return function
 
     def price(self, costs: Mapping[str, Cost]) -> None:
-        """Take the costs of a table in the place of those that were declared.
+        """Take the costs of a table, by `Declared.key`, in the place of those declared.
 
-        Parameters
-        ----------
-        costs : mapping of str to Cost
-            By `Declared.key`; the latency of a format's name is what it takes to pack or unwrap
-            its values. What is not in it keeps the cost that was declared.
+        The latency of a format's name is what it takes to pack or unwrap its values.
         """
         self._costs = dict(costs)
         self.formats = {name: self._timed(format_) for name, format_ in self.formats.items()}
@@ -104,15 +93,7 @@ class Registry(Recognition):
         return format_ if cost is None else _with_seconds(format_, cost.latency)
 
     def add(self, declarations: Iterable[Declaration], provenance: Provenance = HERE) -> None:
-        """Register declarations, all or none of them.
-
-        Raises
-        ------
-        PluginError
-            A declaration is malformed.
-        ConflictError
-            Another distribution has declared something else in the same place.
-        """
+        """Register declarations, all or none of them."""
         sound: list[Any] = [validated(declaration, provenance) for declaration in declarations]
         formats = _of(Format, sound)
         for format_ in formats:

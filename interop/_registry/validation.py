@@ -43,19 +43,7 @@ def described(declaration: object) -> str:
 
 
 def validated(declaration: _Declaration, origin: object) -> _Declaration:
-    """Return a declaration that can be planned with, its sets frozen.
-
-    Parameters
-    ----------
-    declaration : Declaration
-    origin : object
-        Who declared it, for messages.
-
-    Raises
-    ------
-    PluginError
-        It is not a declaration, a field does not hold what it must, or what it says cannot be.
-    """
+    """Return a declaration that can be planned with, its sets frozen, or refuse it."""
     if not isinstance(declaration, _KINDS):
         msg = f"{origin} declared {declaration!r}, which is not a declaration."
         raise PluginError(msg)
@@ -149,7 +137,7 @@ def _names(value: Any) -> frozenset[str]:
         return value
     names = frozenset(_items(value, str))
     _sound.add(names)
-    return value if type(value) is frozenset else names
+    return names
 
 
 def _counts(value: Any) -> frozenset[int]:

@@ -23,7 +23,15 @@ from interop.errors import HandOffError
 #: A PyCapsule, which has no type of its own in Python.
 Capsule: TypeAlias = Any
 
-__all__ = ["ADDRESSES", "DLPACK_DTYPES", "CheckedProducer", "Export", "checked_export", "export"]
+__all__ = [
+    "ADDRESSES",
+    "DLPACK_DTYPES",
+    "CheckedProducer",
+    "Export",
+    "PlainProducer",
+    "checked_export",
+    "export",
+]
 
 #: The newest version of the standard whose every code is known here.
 MAX_VERSION = (1, 3)

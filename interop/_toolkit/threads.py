@@ -99,7 +99,7 @@ def parallel_for(
         return
     parts = min(count, _PARTS * workers)
     edges = [count * part // parts for part in range(parts + 1)]
-    pool = _Pool(work, iter(list(pairwise(edges))))
+    pool = _Pool(work, pairwise(edges))
     for _ in range(workers - 1):
         pool.start_helper()
     pool.take_parts()

@@ -75,7 +75,7 @@ def _inspect(value: Producer) -> Export:
 
 
 def _traits(value: Producer, exported: Export) -> frozenset[str]:
-    usual = exported.contiguous and exported.aligned and not exported.backwards
+    usual = exported.contiguous and exported.aligned
     if usual and exported.versioned and not exported.readonly and not exported.pinned:
         return EMPTY
     # A legacy capsule has no flags. That of a framework whose arrays never change (JAX before
@@ -85,12 +85,21 @@ def _traits(value: Producer, exported: Export) -> frozenset[str]:
         "readonly": exported.readonly or writeable is False,
         "immutable": writeable is None,
         "noncontiguous": not exported.contiguous,
-        "negative_strides": exported.backwards,
+        "negative_strides": exported.backwards and _is_walked_backwards(exported),
         "broadcast": exported.broadcast,
         "unaligned": not exported.aligned,
         "pinned": exported.pinned,
     }
     return frozenset(trait for trait, holds in present.items() if holds)
+
+
+def _is_walked_backwards(exported: Export) -> bool:
+    """Tell whether an array is walked along a negative stride.
+
+    That of an axis of at most one element, or of an empty array, leads nowhere.
+    """
+    steps = zip(exported.shape, exported.strides or (), strict=False)
+    return 0 not in exported.shape and any(n > 1 and step < 0 for n, step in steps)
 
 
 def _writeable(value: Producer) -> bool | None:

@@ -175,7 +175,7 @@ def _unrounded(value: Nested, array: Array) -> Array:
         if isinstance(leaf, (int, np.integer)) and int(leaf) != number:
             msg = (
                 f"no dtype holds all numbers of this {type(value).__name__} exactly: as "
-                f"{array.dtype.name}, {_shortened(leaf)} would be rounded. Make it a float first."
+                f"{array.dtype.name}, {_shortened(int(leaf))} would be rounded. Make it a float first."
             )
             raise BadRequestError(msg)
     return array
@@ -195,7 +195,7 @@ def _rounded(leaves: list[Any]) -> Array:
     return rounded
 
 
-def _shortened(number: object) -> str:
+def _shortened(number: int) -> str:
     text = f"{number:,}" if abs(number) < 2**128 else "an integer of more than 128 bits"
     return text.replace(",", "_")
 

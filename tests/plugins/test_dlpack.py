@@ -125,6 +125,27 @@ def test_torch_gets_the_numbers(layout):
         assert result.data_ptr() == array.ctypes.data
 
 
+@pytest.mark.parametrize("request_", [{}, {"copy": False}, {"forbid": "copy"}])
+@pytest.mark.parametrize(
+    "array", [matrix()[:1][::-1], matrix()[:, 1:2][:, ::-1], np.arange(1.0)[::-1]], ids=str
+)
+def test_a_stride_that_leads_nowhere_is_not_negative(array, request_):
+    """The stride of an axis of length 1 says nothing: torch shares the array, as is planned."""
+    pytest.importorskip("torch")
+    assert "negative_strides" not in interop.spec(Producer(array)).traits
+    assert interop.plan(Producer(array), to="torch", **request_).aliases
+    result = interop.convert(Producer(array), to="torch", **request_)
+    assert result.numpy().tolist() == array.tolist()
+    assert result.data_ptr() == array.ctypes.data
+
+
+@pytest.mark.parametrize("array", [matrix()[:0, ::-1], matrix()[::-1, :0]], ids=str)
+def test_the_strides_of_nothing_are_not_negative(array):
+    """The strides of an empty array say nothing."""
+    assert interop.spec(Producer(array)).traits == set()
+    assert interop.convert(Producer(array), to="numpy", copy=False).shape == array.shape
+
+
 def test_readonly_memory_is_not_shared_with_torch():
     """No torch tensor is read-only, so torch gets a copy of read-only memory."""
     pytest.importorskip("torch")

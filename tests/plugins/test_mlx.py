@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+from functools import partial
 from types import ModuleType
 
+import jax
 import jax.numpy as jnp
 import ml_dtypes
 import mlx.core as mx
@@ -17,8 +19,8 @@ import torch
 import interop
 from interop.errors import Declined, HandOffError, RefusedError
 from interop_plugins import mlx as plugin
-from tests.plugins.every_number import NAMES as ALL_NAMES
-from tests.plugins.every_number import LARGE_CASTS, check_arrivals, large, peak_of
+from tests.plugins.promises import NAMES as ALL_NAMES
+from tests.plugins.promises import check_arrivals, check_departures, is_kept
 
 NAMES = sorted(plugin._DTYPES)
 SHAPES = [(3, 4), (), (0, 3), (70, 500)]
@@ -167,6 +169,13 @@ def test_to_torch(name, shape):
         assert copied.data_ptr() != address(value) or not value.size
         copied.zero_()
     assert same(interop.convert(value, to="numpy"), numbers(name, shape))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_out_of_mlx(name: str) -> None:
+    """Every number of MLX's arrives elsewhere as it is, in whatever dtype."""
+    with jax.enable_x64(True):
+        check_departures(partial(interop.convert, to="mlx"), name)
 
 
 @pytest.mark.parametrize("name", ["int32", "bfloat16"])
@@ -339,24 +348,6 @@ def test_casts(source, count):
             route = interop.plan(value, to="mlx", dtype=dtype)
             assert [step.writes for step in route.steps].count(True) == 1
     assert same(interop.convert(value, to="numpy"), a)
-
-
-@pytest.mark.parametrize(
-    ("source", "target"), [pair for pair in LARGE_CASTS if "float16" not in pair]
-)
-def test_a_large_cast_takes_the_memory_of_its_result_once(source, target):
-    """Elements are cast while they are copied to where MLX has them."""
-    for value in large(source):
-        mx.clear_cache()
-        before = mx.get_active_memory()
-        mx.reset_peak_memory()
-        result, peak = peak_of(lambda: interop.convert(value, to="mlx", dtype=target))
-        peak += mx.get_peak_memory() - before
-        expected = value.real.astype(numpy_dtype(target))
-        assert same(interop.convert(result, to="numpy"), expected)
-        # An array that is not in order is put in order first.
-        in_order = value.flags.c_contiguous
-        assert peak < 1.1 * (result.nbytes if in_order else 2 * max(result.nbytes, value.nbytes))
 
 
 def test_casts_are_numpys():
@@ -585,6 +576,36 @@ def test_failing_computations(monkeypatch):
     spec = interop.make_spec("mlx", "float32", shape=(2,), traits={"uncomputed"})
     with pytest.raises(RefusedError, match=r"correct what it is computed from\.$"):
         interop.plan(spec, to="numpy")
+
+
+def test_errors_keep_nothing(monkeypatch):
+    """A large array is freed with the error that refused it, without a collection."""
+    make = partial(np.ones, 2**17)
+    for fail in (
+        lambda value: plugin.from_numpy(np.broadcast_to(value[:1], 2**31)),
+        partial(interop.convert, to="mlx", copy=False),
+        partial(interop.convert, to="mlx", device="cuda"),
+    ):
+        is_kept(make, fail)  # a first call imports, and plans
+        assert not is_kept(make, fail)
+
+    def refuse(*_, **__):
+        raise RuntimeError("[Inverse::eval_cpu] LU factorization failed")
+
+    interop.convert(mx.ones(2), to="numpy")
+    monkeypatch.setattr(np, "from_dlpack", refuse)
+    mx.clear_cache()
+    before = mx.get_active_memory()
+    value = mx.ones(2**20)
+    mx.eval(value)
+    gc.disable()
+    try:
+        with pytest.raises(HandOffError):
+            plugin.numpy_fast_path(value)
+        del value
+        assert mx.get_active_memory() - before < 2**20
+    finally:
+        gc.enable()
 
 
 def test_subclasses():

@@ -302,7 +302,7 @@ def test_casting_to_the_same_dtype_shares():
     ("dtype", "name"),
     [
         (np.float32, "float32"),
-        (np.dtype(">i2"), "int16"),
+        (np.dtype("=i2"), "int16"),
         (np.longdouble, "longdouble"),
         (np.dtype("G"), "clongdouble"),
         (ml_dtypes.float8_e4m3fn, "float8_e4m3fn"),
@@ -593,3 +593,89 @@ def test_a_scalar_of_bytes_is_no_buffer():
     assert interop.spec(np.bytes_(b"1234")).dtype == "bytes32"
     with pytest.raises(interop.errors.RefusedError, match="not a dtype of numbers"):
         interop.convert(np.bytes_(b"1234"), to="numpy")
+
+
+class Unmasked(np.ndarray):
+    """An array with a mask of another library's kind, such as astropy's."""
+
+    @property
+    def unmasked(self):
+        return self.view(np.ndarray)
+
+    @property
+    def mask(self):
+        return np.array([False, True])
+
+
+def test_the_mask_of_another_librarys_array_is_not_dropped():
+    """An array of a subclass that has a mask of its own is masked as NumPy's are."""
+    array = np.array([1.0, 2.0]).view(Unmasked)
+    assert interop.spec(array).traits == {"masked"}
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(array, to="numpy")
+    data = interop.convert(array, to="numpy", allow="drop_mask", copy=False)
+    assert type(data) is np.ndarray
+    assert data.ctypes.data == array.ctypes.data
+    with pytest.raises(BadRequestError, match="with a mask"):
+        interop.convert(np.zeros(2), out=array)
+
+
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]", "S4", "U4", "i4,f4", "V4", "O"])
+def test_out_must_be_of_numbers(dtype):
+    """Numbers are not written into dates, texts, records or objects."""
+    out = np.zeros(3, dtype)
+    before = out.copy()
+    with pytest.raises(BadRequestError, match="not one of numbers"):
+        interop.convert(np.arange(3.0), out=out)
+    assert np.array_equal(out, before)
+
+
+def test_a_masked_out_is_refused():
+    """What is written under a mask would not be seen."""
+    out = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+    with pytest.raises(BadRequestError, match="with a mask, which numbers do not change"):
+        interop.convert(np.zeros(3), out=out)
+    assert out.data.tolist() == [1, 2, 3]
+    assert interop.convert(np.zeros(3), out=out.data).tolist() == [0, 0, 0]
+
+
+def windows(shape, strides, memory=64):
+    return np.lib.stride_tricks.as_strided(np.zeros(memory), shape, strides)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "overlaps"),
+    [
+        ((3, 2), (8, 8), True),
+        ((3, 2), (0, 8), True),
+        ((2, 3), (16, 8), True),
+        ((3,), (4,), True),
+        ((1, 3), (0, 8), False),
+        ((0, 3), (0, 0), False),
+        ((2, 3), (8, 16), False),
+        ((3, 2), (16, 24), False),
+        ((3, 2), (16, 32), True),
+        ((2, 3), (64, 8), False),
+    ],
+)
+def test_an_out_that_overlaps_itself(shape, strides, overlaps):
+    """An array with several elements at one place cannot keep all numbers, and is refused."""
+    out = windows(shape, strides)
+    numbers = np.arange(float(out.size)).reshape(shape)
+    if overlaps:
+        with pytest.raises(BadRequestError, match="several elements at one place"):
+            interop.convert(numbers, out=out)
+        assert not out.any()
+    else:
+        interop.convert(numbers, out=out)
+        assert np.array_equal(out, numbers)
+
+
+def test_a_dtype_of_the_other_byte_order_is_refused():
+    """A dtype object in the other byte order is not taken for its native one."""
+    other = np.dtype("f4").newbyteorder()
+    with pytest.raises(BadRequestError, match=r"in the other byte order.*ask for 'float32'"):
+        interop.convert(np.ones(2), to="numpy", dtype=other)
+    swapped = np.ones(2, other)
+    assert interop.convert(swapped, to="numpy", dtype="float64").dtype.isnative
+    assert interop.convert(np.ones(2), like=swapped).tolist() == [1, 1]

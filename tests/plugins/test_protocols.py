@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop.errors import HandOffError, RefusedError
+from interop.errors import HandOffError, RefusedError, UnknownValueError
 from interop.plugin import ADDRESSES
 from interop_plugins.protocols import buffers, interfaces
 
@@ -563,3 +563,81 @@ def test_lies_do_not_end_the_process():
         check=False,
     )
     assert process.returncode == 0, process.stderr
+
+
+class Pair(ctypes.Structure):
+    """A structure, whose buffer is not of numbers."""
+
+    _fields_ = [("left", ctypes.c_int), ("right", ctypes.c_int)]
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "numbers"),
+    [
+        (ctypes.c_int(3), "int32", 3),
+        (ctypes.c_double(1.5), "float64", 1.5),
+        (ctypes.c_bool(True), "bool", True),
+        (ctypes.c_uint8(255), "uint8", 255),
+        ((ctypes.c_int16 * 2)(1, -1), "int16", [1, -1]),
+    ],
+)
+def test_values_of_ctypes_are_buffers(value, dtype, numbers):
+    """The numbers of ctypes are buffers of no axes on every version of Python, and share memory."""
+    assert (interop.spec(value).format, interop.spec(value).dtype) == ("buffer", dtype)
+    result = interop.convert(value, to="numpy", copy=False)
+    assert result.tolist() == numbers
+    assert result.ctypes.data == ctypes.addressof(value)
+
+
+def test_a_structure_is_not_of_numbers():
+    """A structure is refused as what it is."""
+    with pytest.raises(RefusedError, match="not a dtype of numbers"):
+        interop.convert(Pair(1, 2), to="numpy")
+
+
+def test_a_buffer_of_arrow():
+    """The buffers of Arrow are read-only bytes."""
+    pa = pytest.importorskip("pyarrow")
+    buffer = pa.py_buffer(b"abc")
+    assert interop.spec(buffer).traits == {"readonly"}
+    result = interop.convert(buffer, to="numpy", copy=False)
+    assert result.tobytes() == b"abc"
+    assert result.ctypes.data == buffer.address
+    assert not result.flags.writeable
+
+
+class Proxy:
+    """Something that stands for another object."""
+
+    def __init__(self, value):
+        self._value = value
+
+    def __getattr__(self, name):
+        return getattr(object.__getattribute__(self, "_value"), name)
+
+
+class Holder:
+    """Something whose attributes are set on each instance."""
+
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "python"])
+@pytest.mark.parametrize("offer", ["__dlpack__", "__array_interface__", "__array__", "proxy"])
+def test_protocols_of_an_instance(offer, target):
+    """A protocol that only the instance has serves as one of its type does, time and again."""
+    if target == "torch":
+        pytest.importorskip("torch")
+    array = np.arange(6.0).reshape(2, 3)
+    value = Proxy(array) if offer == "proxy" else Holder(**{offer: getattr(array, offer)})
+    if offer == "__dlpack__":
+        value.__dlpack_device__ = array.__dlpack_device__
+    for _ in range(3):
+        result = interop.convert(value, to=target)
+        assert np.array_equal(np.asarray(result), array)
+        if target == "numpy" and offer != "__array__":
+            assert np.shares_memory(result, array)
+    other = Holder()
+    with pytest.raises(UnknownValueError, match="offers no array protocol"):
+        interop.convert(other, to=target)

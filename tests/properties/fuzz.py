@@ -229,8 +229,8 @@ HARMLESS = {
 def capsules(rng: Random, target: str, outcomes: Outcomes) -> None:
     """Offer one capsule."""
     producer = Producer(rng)
-    layout = producer.shape, producer.strides, producer.offset
-    tell(target, producer.fault, *layout, producer.dtype.str, producer.versioned)
+    geometry = producer.shape, producer.strides, producer.offset
+    tell(target, producer.fault, *geometry, producer.dtype.str, producer.versioned)
     copy = rng.choice((None, None, True, False))
     try:
         for _ in range(2 if producer.fault == "same_capsule" else 1):
@@ -238,7 +238,7 @@ def capsules(rng: Random, target: str, outcomes: Outcomes) -> None:
             if not producer.sound and not (producer.fault in EMPTY and 0 in producer.shape):
                 raise WrongError(f"{producer.fault} was believed")
             if producer.sound:
-                compare(result, expected(producer.memory, producer.dtype.str, *layout))
+                compare(result, expected(producer.memory, producer.dtype.str, *geometry))
             outcomes["right"] += 1
             del result
     except InteropError:

@@ -1,4 +1,4 @@
-"""Arrays drawn at random, over every pair of installed formats: every bit arrives, or an error."""
+"""Arrays drawn at random, between every pair of installed formats: every bit arrives, or an error."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ import interop
 from interop._execution.trace import shares_memory
 from interop._model.dtype import preserves
 from interop.errors import InteropError
-from tests.trust.effort import cases
+from tests.properties.effort import cases
 
-#: Protocols are how strangers show themselves; nothing is converted to them.
+DECLARED = {declared.name: declared.format for declared in interop.formats()}
+#: Protocols are how foreign values offer themselves; nothing is converted to them.
 FORMATS = [
-    one.name
-    for one in interop.formats()
-    if one.state != "missing" and "cpu" in one.format.devices and not one.format.protocol
+    declared.name
+    for declared in interop.formats()
+    if declared.state != "missing"
+    and "cpu" in declared.format.devices
+    and not declared.format.protocol
 ]
-FACE = interop.default
-KNOWN = {one.name: one.format for one in interop.formats()}
 FRAMEWORKS = sorted({name.partition(".")[0] for name in FORMATS})
 DTYPES = (
     "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 "
@@ -42,9 +43,9 @@ def dtype_of(name: str) -> np.dtype:
 
 def array(rng: Random, source: str) -> np.ndarray:
     """Return an array of any dtype, shape and strides, of bits at random and of extremes."""
-    one = KNOWN[source]
-    dtype = dtype_of(rng.choice(sorted(one.dtypes & set(DTYPES)) or DTYPES))
-    ndim = rng.choice(sorted((one.ndims or frozenset(range(4))) & set(range(5))))
+    format_ = DECLARED[source]
+    dtype = dtype_of(rng.choice(sorted(format_.dtypes & set(DTYPES)) or DTYPES))
+    ndim = rng.choice(sorted((format_.ndims or frozenset(range(4))) & set(range(5))))
     shape = tuple(rng.choice((0, 1, 1, 2, 3, 4)) for _ in range(ndim))
     size = int(np.prod(shape, initial=1))
     flat: np.ndarray = np.frombuffer(rng.randbytes(size * dtype.itemsize), dtype).copy()
@@ -53,17 +54,17 @@ def array(rng: Random, source: str) -> np.ndarray:
     for place in range(size):
         if rng.random() < 0.4:
             flat[place] = rng.choice(_extremes(dtype))
-    found = flat.reshape(shape)
-    if rng.random() < 0.3 and found.ndim:
-        found = found.transpose(rng.sample(range(found.ndim), found.ndim))
-    if rng.random() < 0.2 and found.ndim:
-        found = found[:: rng.choice((-1, 2, -2))]
-    if rng.random() < 0.1 and found.ndim and dtype.kind in "fiuc":
-        found = found.astype(dtype.newbyteorder())
+    result = flat.reshape(shape)
+    if rng.random() < 0.3 and result.ndim:
+        result = result.transpose(rng.sample(range(result.ndim), result.ndim))
+    if rng.random() < 0.2 and result.ndim:
+        result = result[:: rng.choice((-1, 2, -2))]
+    if rng.random() < 0.1 and result.ndim and dtype.kind in "fiuc":
+        result = result.astype(dtype.newbyteorder())
     if rng.random() < 0.2:
-        found = found.view()
-        found.flags.writeable = False
-    return found
+        result = result.view()
+        result.flags.writeable = False
+    return result
 
 
 def _extremes(dtype: np.dtype) -> list[Any]:
@@ -86,11 +87,11 @@ def _torch(value: Any) -> np.ndarray:
     value = value.dequantize() if value.is_quantized else value
     value = value.detach().resolve_conj().resolve_neg()
     if value.layout is torch.sparse_coo:
-        found = np.zeros(value.shape, dtype_of(str(value.dtype).removeprefix("torch.")))
+        dense = np.zeros(value.shape, dtype_of(str(value.dtype).removeprefix("torch.")))
         values = _torch(value._values())
         for place, number in zip(value._indices().numpy().T.tolist(), values, strict=True):
-            found[tuple(place)] = number
-        return found
+            dense[tuple(place)] = number
+        return dense
     if value.layout is not torch.strided:
         return _compressed(value)
     name = str(value.dtype).removeprefix("torch.")
@@ -107,13 +108,13 @@ def _compressed(value: Any) -> np.ndarray:
     others = (value.col_indices() if by_rows else value.row_indices()).numpy()
     values = _torch(value.values())
     block = values.shape[1:] or (1, 1)
-    found = np.zeros(value.shape, values.dtype)
+    dense = np.zeros(value.shape, values.dtype)
     for major in range(len(pointers) - 1):
         for at in range(int(pointers[major]), int(pointers[major + 1])):
             row, column = (major, others[at]) if by_rows else (others[at], major)
             rows, columns = row * block[0], column * block[1]
-            found[rows : rows + block[0], columns : columns + block[1]] = values[at]
-    return found
+            dense[rows : rows + block[0], columns : columns + block[1]] = values[at]
+    return dense
 
 
 def _odd(name: str) -> bool:
@@ -136,10 +137,10 @@ def _jax(value: Any) -> np.ndarray:
     if hasattr(value, "indptr"):
         rows = np.repeat(np.arange(value.shape[0]), np.diff(np.asarray(value.indptr)))
         places = np.stack([rows, places[: len(rows)]], axis=1)
-    found = np.zeros(value.shape, data.dtype)
+    dense = np.zeros(value.shape, data.dtype)
     for place, number in zip(places.tolist(), data, strict=False):
-        found[tuple(place)] = number
-    return found
+        dense[tuple(place)] = number
+    return dense
 
 
 def _sparse(value: Any) -> np.ndarray:
@@ -174,9 +175,9 @@ def _tensorflow(value: Any) -> np.ndarray:
     if not isinstance(value, tf.SparseTensor):
         return np.asarray(value.numpy())
     values = value.values.numpy()
-    found = np.zeros(value.shape, values.dtype)
-    found[tuple(value.indices.numpy().T)] = values
-    return found
+    dense = np.zeros(value.shape, values.dtype)
+    dense[tuple(value.indices.numpy().T)] = values
+    return dense
 
 
 def _onnxruntime(value: Any) -> np.ndarray:
@@ -219,57 +220,58 @@ def read(value: Any) -> np.ndarray:
     return READERS.get(interop.spec(value).format.partition(".")[0], _of)(value)
 
 
-def same(found: np.ndarray, wanted: np.ndarray, *, zeros: bool) -> bool:
-    """Compare all bits. Of NaN only that it is one; of zeros the sign only if told."""
-    if not wanted.size and found.size == wanted.size:
+def same(actual: np.ndarray, expected: np.ndarray, *, zeros: bool) -> bool:
+    """Compare all bits, but those of NaN, and the signs of zeros if `zeros` excuses them."""
+    if not expected.size and actual.size == expected.size:
         return True  # of what is empty, frames and lists forget dtype or lengths
-    if found.dtype == object:
-        if found.size != wanted.size:
+    if actual.dtype == object:
+        if actual.size != expected.size:
             return False
-        found = found.reshape(wanted.shape).astype(wanted.dtype)
-    wanted = wanted.astype(found.dtype) if wanted.dtype == object else wanted
-    if found.shape != wanted.shape or not preserves(wanted.dtype.name, found.dtype.name):
+        actual = actual.reshape(expected.shape).astype(expected.dtype)
+    expected = expected.astype(actual.dtype) if expected.dtype == object else expected
+    if actual.shape != expected.shape or not preserves(expected.dtype.name, actual.dtype.name):
         return False
     with np.errstate(all="ignore"):
-        expected = wanted.astype(found.dtype)
-    if found.dtype.kind == "c":
-        half = f"f{found.dtype.itemsize // 2}"
-        found, expected = (np.ascontiguousarray(x).view(half) for x in (found, expected))
-    if found.dtype.kind in "fV":
-        wide = [np.asarray(x, "f8") for x in (found, expected)]
+        cast = expected.astype(actual.dtype)
+    if actual.dtype.kind == "c":
+        half = f"f{actual.dtype.itemsize // 2}"
+        actual, cast = (np.ascontiguousarray(x).view(half) for x in (actual, cast))
+    if actual.dtype.kind in "fV":
+        wide = [np.asarray(x, "f8") for x in (actual, cast)]
         nan = [np.isnan(x) for x in wide]
         signs = zeros or np.array_equal(np.signbit(wide[0])[~nan[0]], np.signbit(wide[1])[~nan[0]])
         return np.array_equal(*nan) and np.array_equal(*(x[~nan[0]] for x in wide)) and signs
-    return np.array_equal(found, expected)
+    return np.array_equal(actual, cast)
 
 
 def check(rng: Random, source: str, target: str) -> str:
     """Convert one array from a format to another, and tell what has become of it."""
-    one = array(rng, source)
-    before = one.copy()
-    note(f"{source} → {target}: {one.dtype} {one.shape} {one.strides}\n{one!r}")
+    drawn = array(rng, source)
+    before = drawn.copy()
+    facts = drawn.dtype, drawn.shape, drawn.strides
+    note(f"{source} → {target}: {facts}\n{drawn!r}")
     zeros = any("." in name for name in (source, target))  # sparse arrays do not store them
     try:
-        value = interop.convert(one, to=source)
+        value = interop.convert(drawn, to=source)
     except InteropError:
         return "no value"
-    given = read(value).copy()
-    assert same(given, before, zeros=zeros), f"numpy → {source}: {given!r}"
+    numbers = read(value).copy()
+    assert same(numbers, before, zeros=zeros), f"numpy → {source}: {numbers!r}"
     copy = rng.choice((None, None, True, False))
     try:
         result = interop.convert(value, to=target, copy=copy)
     except InteropError:
         return "refused"
     finally:
-        assert one.tobytes() == before.tobytes()
-        assert repr(read(value)) == repr(given), "the source has changed"
-    found = read(result)
-    assert same(found, given, zeros=zeros), f"{given!r} became {found!r}"
-    shared = shares_memory(FACE._registry, value, result)
+        assert drawn.tobytes() == before.tobytes()
+        assert repr(read(value)) == repr(numbers), "the source has changed"
+    numbers_after = read(result)
+    assert same(numbers_after, numbers, zeros=zeros), f"{numbers!r} became {numbers_after!r}"
+    shared = shares_memory(interop.default._registry, value, result)
     if copy is True and interop.spec(result).format != "python":  # one True is all Trues
         assert not shared
         assert "readonly" not in interop.spec(result).traits
-    if copy is False and one.size and shared is not None and result is not value:
+    if copy is False and drawn.size and shared is not None and result is not value:
         assert shared
     return "right"
 
@@ -284,7 +286,7 @@ def calm() -> Any:
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_every_bit_arrives_or_an_error(framework: str) -> None:
-    """From every format of a framework to every format there is: exact or refused, sources as before."""
+    """Every conversion from a framework is exact or refused, and leaves its source as it was."""
     sources = [name for name in FORMATS if name.partition(".")[0] == framework]
     outcomes = []
 

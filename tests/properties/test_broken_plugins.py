@@ -1,4 +1,4 @@
-"""Plugins that are broken in every way, installed into a folder: each disables only itself."""
+"""Broken plugins of every kind, installed into a folder: each disables only itself."""
 
 from __future__ import annotations
 
@@ -17,34 +17,60 @@ from tests.strange import HEAVY
 
 #: What every plugin here begins with.
 HEAD = """
-from interop.plugin import hookimpl, Format, Conversion, Cost, DtypeNames
+from interop.plugin import *
 F32 = frozenset({"float32"})
-def formats(*declared):
-    globals()["interop_formats"] = named("interop_formats", declared)
-def conversions(*declared):
-    globals()["interop_conversions"] = named("interop_conversions", declared)
-def named(name, declared):
-    space = {"declared": declared, "hookimpl": hookimpl}
-    exec(f"@hookimpl\\ndef {name}():\\n    return declared", space)
-    return space[name]
-def view(**facts):
-    return Conversion("numpy", "bad", print, **facts)
+def declare(*declarations):
+    @hookimpl
+    def interop_declarations(): return declarations
+    globals()["interop_declarations"] = interop_declarations
+def view(**fields):
+    return Conversion("numpy", "bad", print, **fields)
+def csr(name="bad", components="numpy", **fields):
+    parts = Components("csr", components, {"values": "dtype"}, print, print, **fields)
+    return Format(name, dtypes=F32, components=parts, index_dtypes={"int32"})
 """
 
 #: What is wrong, and what is said of it.
 BROKEN = {
     "raises": ("raise ValueError('no luck')", "ValueError: no luck"),
     "exits": ("import sys; sys.exit(3)", "SystemExit: 3"),
+    "skips_like_a_test": ("import pytest; pytest.skip('here', allow_module_level=True)", "Skipped"),
     "is_no_python": ("def (", "SyntaxError"),
     "needs_what_is_missing": ("import no_such_module", "no_such_module"),
     "recurses": ("def f(): f()\nf()", "RecursionError"),
-    "hook_raises": ("@hookimpl\ndef interop_formats(): raise KeyError('x')", "KeyError"),
-    "hook_exits": ("@hookimpl\ndef interop_formats(): raise SystemExit", "SystemExit"),
-    "hook_returns_none": ("@hookimpl\ndef interop_formats(): return None", "NoneType"),
-    "hook_returns_a_number": ("@hookimpl\ndef interop_conversions(): return 7", "int"),
-    "hook_wants_more": ("@hookimpl\ndef interop_formats(other): return []", "other"),
+    "converts_at_import": (
+        "import interop\ninterop.convert([1], to='numpy')",
+        "'converts_at_import' of interop-converts_at_import 1 calls interop while it is being loaded",
+    ),
+    "lists_plugins_in_its_hook": (
+        """
+        @hookimpl
+        def interop_declarations():
+            import interop
+            return interop.Interop().plugins()
+        """,
+        "calls interop while it is being loaded; call it in the functions that convert",
+    ),
+    "hook_raises": ("@hookimpl\ndef interop_declarations(): raise KeyError('x')", "KeyError"),
+    "hook_exits": ("@hookimpl\ndef interop_declarations(): raise SystemExit", "SystemExit"),
+    "hook_returns_none": (
+        "@hookimpl\ndef interop_declarations(): return None",
+        "its hook returned None; return a list of declarations",
+    ),
+    "hook_returns_a_number": ("@hookimpl\ndef interop_declarations(): return 7", "returned 7"),
+    "hook_returns_a_declaration": (
+        "@hookimpl\ndef interop_declarations(): return Format('bad')",
+        "declared 'bad', which is not a declaration",
+    ),
+    "hook_wants_more": ("@hookimpl\ndef interop_declarations(other): return []", "other"),
+    "hook_is_another": ("@hookimpl\ndef interop_formats(): return []", "interop_formats"),
     "hook_ends_midway": (
-        "@hookimpl\ndef interop_formats():\n    yield Format('bad')\n    raise OSError('gone')",
+        """
+        @hookimpl
+        def interop_declarations():
+            yield Format('bad')
+            raise OSError('gone')
+        """,
         "OSError: gone",
     ),
     "attribute_raises": (
@@ -53,7 +79,7 @@ BROKEN = {
             @property
             def interop_impl(self): raise ZeroDivisionError
             def __call__(self): pass
-        formats(Format('bad', describe=Odd(), devices=None))
+        declare(Format('bad', describe=Odd(), devices=None))
         """,
         "devices=None",
     ),
@@ -61,75 +87,89 @@ BROKEN = {
         "class Odd:\n    def __ne__(self, other): raise ArithmeticError('odd')\nINTEROP_API = Odd()",
         "ArithmeticError",
     ),
-    "no_format": ("formats('bad')", "not a named Format"),
-    "dtypes_are_a_list": ("formats(Format('bad', dtypes=['float32']))", "dtypes=['float32']"),
-    "dtypes_are_none": ("formats(Format('bad', dtypes=None))", "dtypes=None"),
-    "dtypes_are_numbers": ("formats(Format('bad', dtypes=frozenset({4})))", "dtypes="),
-    "no_devices": ("formats(Format('bad', dtypes=F32, devices=()))", "no devices"),
-    "devices_are_text": ("formats(Format('bad', dtypes=F32, devices='cpu'))", "devices='cpu'"),
-    "types_are_types": ("formats(Format('bad', types=(int,)))", "types="),
-    "every_type": ("formats(Format('bad', types=('builtins:object',)))", "everything is"),
-    "speaks_a_list": ("formats(Format('bad', speaks=['dlpack']))", "speaks="),
-    "lacks_a_list": ("formats(Format('bad', lacks={'cpu': ['float32']}))", "lacks="),
-    "lacks_now_raises": (
-        "formats(Format('bad', unsupported_now=lambda: 1 / 0))",
+    "no_declaration": ("declare('bad')", "'bad', which is not a declaration"),
+    "dtypes_are_text": ("declare(Format('bad', dtypes='float32'))", "dtypes='float32'"),
+    "dtypes_are_none": ("declare(Format('bad', dtypes=None))", "dtypes=None"),
+    "dtypes_are_numbers": ("declare(Format('bad', dtypes=frozenset({4})))", "dtypes="),
+    "dtypes_cannot_be_hashed": ("declare(Format('bad', dtypes=[['float32']]))", "dtypes="),
+    "no_devices": ("declare(Format('bad', dtypes=F32, devices=()))", "no devices"),
+    "devices_are_text": ("declare(Format('bad', dtypes=F32, devices='cpu'))", "devices='cpu'"),
+    "types_are_types": ("declare(Format('bad', types=(int,)))", "types="),
+    "every_type": ("declare(Format('bad', types=('builtins:object',)))", "everything is"),
+    "exports_a_list": ("declare(Format('bad', exports=['dlpack']))", "exports="),
+    "supports_text": (
+        "declare(Format('bad', limits=Limits(unsupported={'cpu': 'float32'})))",
+        "limits.unsupported=",
+    ),
+    "state_raises": (
+        "declare(Format('bad', limits=Limits(unsupported_now=lambda: 1 / 0)))",
         "ZeroDivisionError",
     ),
-    "lacks_now_none": ("formats(Format('bad', unsupported_now=lambda: None))", "unsupported_now"),
-    "handling_is_nan": ("formats(Format('bad', handling=float('nan')))", "handling=nan"),
-    "variants_are_text": ("formats(Format('bad', variants={'grad': 'x'}))", "variants="),
-    "another_numpy": ("formats(Format('numpy', dtypes=F32))", "declared by"),
-    "no_conversion": ("conversions(Format('bad'))", "not a Conversion"),
-    "unknown_effect": ("conversions(view(effects=frozenset({'explode'})))", "effect 'explode'"),
-    "effects_are_none": ("conversions(view(effects=None))", "effects=None"),
-    "takes_are_none": ("conversions(view(takes=None))", "takes=None"),
-    "takes_are_a_list": ("conversions(view(takes=['grad']))", "takes=['grad']"),
-    "cost_is_a_number": ("conversions(view(cost=5))", "cost=5"),
-    "cost_is_nan": ("conversions(view(cost=Cost(float('nan'))))", "cost="),
-    "cost_is_negative": ("conversions(view(cost=Cost(-1.0)))", "cost="),
-    "no_speed": ("conversions(view(cost=Cost(1e-6, 0)))", "cost="),
-    "priority_is_text": ("conversions(view(priority='high'))", "priority='high'"),
-    "source_is_none": ("conversions(Conversion(None, 'bad', print))", "source=None"),
-    "casts_without_bytes": ("conversions(view(changes=frozenset({'dtype'})))", "changes=['dtype']"),
-    "fresh_without_bytes": ("conversions(view(shares=False))", "shares=False"),
-    "shortcut_is_text": ("conversions(view(shortcut='x'))", "shortcut='x'"),
+    "state_is_none": (
+        "declare(Format('bad', limits=Limits(unsupported_now=lambda: None)))",
+        "unsupported_now",
+    ),
+    "pack_seconds_are_nan": ("declare(csr(pack_seconds=float('nan')))", "pack_seconds=nan"),
+    "wrapper_seconds_are_nan": (
+        "declare(Format('bad', wrapper=Wrapper(print, float('nan'))))",
+        "wrapper.seconds=nan",
+    ),
+    "roles_are_a_list": (
+        "declare(Format('bad', components=Components('csr', 'numpy', ['values'], id, id)))",
+        "components.roles=",
+    ),
+    "variants_are_text": (
+        "declare(Format('bad', samples=Samples(variants={'grad': 'x'})))",
+        "samples.variants=",
+    ),
+    "another_numpy": ("declare(Format('numpy', dtypes=F32))", "declared by"),
+    "unknown_effect": ("declare(view(effects=frozenset({'explode'})))", "effect 'explode'"),
+    "derived_effect": ("declare(view(effects={'narrow'}))", "effect 'narrow', which follows from"),
+    "effects_are_none": ("declare(view(effects=None))", "effects=None"),
+    "takes_are_none": ("declare(view(takes=None))", "takes=None"),
+    "takes_are_text": ("declare(view(takes='grad'))", "takes='grad'"),
+    "cost_is_a_number": ("declare(view(cost=5))", "cost=5"),
+    "cost_is_nan": ("declare(view(cost=Cost(float('nan'))))", "cost."),
+    "cost_is_negative": ("declare(view(cost=Cost(-1.0)))", "cost."),
+    "no_speed": ("declare(view(cost=Cost(1e-6, 0)))", "cost="),
+    "priority_is_text": ("declare(view(priority='high'))", "priority='high'"),
+    "source_is_none": ("declare(Conversion(None, 'bad', print))", "source=None"),
+    "casts_without_bytes": ("declare(view(changes=frozenset({'dtype'})))", "changes=['dtype']"),
+    "fresh_without_bytes": ("declare(view(shares=False))", "shares=False"),
+    "fast_path_is_text": ("declare(view(fast_path='x'))", "fast_path='x'"),
     "numpys_own_copy": (
         """
-        import interop_plugins.numpy as own
-        conversions(next(iter(own.interop_conversions()))._replace(function=print))
+        import interop_plugins.numpy as numpy
+        conversions = (d for d in numpy.interop_declarations() if isinstance(d, Conversion))
+        declare(next(conversions)._replace(function=print))
         """,
         "declared by",
     ),
-    "shield_raises": ("@hookimpl\ndef interop_shields(): return [lambda f: 1 / 0]", "ZeroDivision"),
-    "family_is_text": ("@hookimpl\ndef interop_dtypes(): return ['bad']", "no declaration"),
+    "no_trace_raises": ("declare(NoTrace(lambda f: 1 / 0))", "ZeroDivision"),
+    "dtype_names_are_text": ("declare(DtypeNames('builtins:int', 'x'))", "name='x'"),
 }
 
 #: Declared without a flaw that could be seen: what they make of it stays with themselves.
 ODD = {
-    "components_of_nowhere": """
-        formats(Format('bad', layout='csr', components='nowhere', dtypes=F32, roles={'values': 'dtype'},
-                       unpack=print, pack=print, index_dtypes=frozenset({'int32'})))
-    """,
-    "components_of_itself": """
-        formats(Format('bad', layout='csr', components='bad', dtypes=F32, roles={'values': 'dtype'},
-                       unpack=print, pack=print, index_dtypes=frozenset({'int32'})))
-    """,
-    "components_in_a_circle": """
-        formats(*(Format(name, layout='csr', components=other, dtypes=F32, roles={'values': 'dtype'},
-                         unpack=print, pack=print, index_dtypes=frozenset({'int32'}))
-                  for name, other in (('bad', 'worse'), ('worse', 'bad'))))
-    """,
-    "target_of_nowhere": "conversions(Conversion('numpy', 'nowhere', print), view())",
+    "components_of_nowhere": "declare(csr(components='nowhere'))",
+    "components_of_itself": "declare(csr(components='bad'))",
+    "components_in_a_circle": "declare(csr('bad', 'worse'), csr('worse', 'bad'))",
+    "target_of_nowhere": "declare(Conversion('numpy', 'nowhere', print), view())",
     "traits_of_nowhere": """
-        formats(Format('bad', dtypes=F32, carries=frozenset({'entangled'})))
-        conversions(view(takes=frozenset({'entangled'}), adds=frozenset({'readonly', 'entangled'})))
+        declare(
+            Format('bad', dtypes=F32, carries={'entangled'}),
+            view(takes=['entangled'], adds={'readonly', 'entangled'}),
+        )
     """,
     "a_way_that_raises": """
         def fail(value): raise OSError('disk')
-        formats(Format('bad', dtypes=F32, types=('collections:deque',), describe=fail))
-        conversions(Conversion('numpy', 'bad', fail), Conversion('bad', 'scipy.csr', fail))
+        declare(
+            Format('bad', dtypes=F32, types=('collections:deque',), describe=fail),
+            Conversion('numpy', 'bad', fail),
+            Conversion('bad', 'scipy.csr', fail),
+        )
     """,
-    "numpys_type": "formats(Format('bad', types=('numpy:ndarray',), describe=lambda value: None))",
+    "numpys_type": "declare(Format('bad', types=('numpy:ndarray',), describe=lambda value: None))",
 }
 
 #: What must go on as ever beside them.
@@ -184,14 +224,14 @@ def run(folder: Path, program: str, blocked: str = "") -> subprocess.CompletedPr
 
 @pytest.fixture(scope="module")
 def states(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str]]:
-    """What becomes of all of the broken plugins, installed at once, and of the others."""
+    """The states of all broken plugins, installed at once, and of the others."""
     folder = tmp_path_factory.mktemp("broken")
     for name, (text, _) in BROKEN.items():
         install(folder, name, text)
-    install(folder, "zzz_good", "formats(Format('good', dtypes=F32))")
-    done = run(folder, PROGRAM)
-    assert done.returncode == 0, done.stderr[-3000:]
-    states: dict[str, tuple[str, str]] = json.loads(done.stdout)
+    install(folder, "zzz_good", "declare(Format('good', dtypes=F32))")
+    result = run(folder, PROGRAM)
+    assert result.returncode == 0, result.stderr[-3000:]
+    states: dict[str, tuple[str, str]] = json.loads(result.stdout)
     return states
 
 
@@ -199,14 +239,14 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str
 def test_a_broken_plugin_is_named_with_its_reason(
     states: dict[str, tuple[str, str]], name: str
 ) -> None:
-    """It has failed, and its state says why."""
+    """A broken plugin has failed, and its state says why."""
     state, reason = states[name]
     assert state == "failed"
     assert BROKEN[name][1] in reason
 
 
 def test_the_others_go_on(states: dict[str, tuple[str, str]]) -> None:
-    """Beside dozens of broken plugins the bundled ones and a good one work as ever."""
+    """Beside dozens of broken plugins, the bundled ones and a good one work as ever."""
     others = {name: state for name, (state, _) in states.items() if name not in BROKEN}
     assert set(others.values()) == {"loaded", "blocked"}
     assert {others[name] for name in ("numpy", "scipy", "protocols", "zzz_good")} == {"loaded"}
@@ -214,11 +254,11 @@ def test_the_others_go_on(states: dict[str, tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_declarations_stay_with_themselves(tmp_path: Path, name: str) -> None:
-    """What cannot be told from sound declarations is loaded, and harms no route of others."""
+    """Odd declarations that look sound are loaded, and harm no route of others."""
     install(tmp_path, "odd", ODD[name])
-    done = run(tmp_path, PROGRAM)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert '"odd": ["loaded", ""]' in done.stdout
+    result = run(tmp_path, PROGRAM)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert '"odd": ["loaded", ""]' in result.stdout
 
 
 HANGING = "import time\ntime.sleep(600)"
@@ -227,25 +267,25 @@ HANGING = "import time\ntime.sleep(600)"
 def test_a_plugin_that_hangs_at_import_can_be_left_out(tmp_path: Path) -> None:
     """Blocked by name, a plugin that would hang is not even imported."""
     install(tmp_path, "hanging", HANGING)
-    done = run(tmp_path, PROGRAM, blocked="hanging")
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert '"hanging": ["blocked"' in done.stdout
+    result = run(tmp_path, PROGRAM, blocked="hanging")
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert '"hanging": ["blocked"' in result.stdout
 
 
 @pytest.mark.skipif(os.name != "posix", reason="it sends the signal that a terminal sends")
 def test_a_plugin_that_hangs_at_import_is_named(tmp_path: Path) -> None:
-    """After a while a record says which plugin is being waited for, and how to leave it out."""
+    """After a while, a log record names the plugin that is being loaded, and how to leave it out."""
     install(tmp_path, "hanging", HANGING)
     program = """
         import logging, signal, threading
-        from interop import _plugins
         import interop
-        _plugins._PATIENCE = 0.2
-        class Told(logging.Handler):
+        from interop._registry import discovery
+        discovery._PATIENCE = 0.2
+        class Listener(logging.Handler):
             def emit(self, record):
                 print(record.getMessage(), flush=True)
                 signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        logging.getLogger("interop").addHandler(Told())
+        logging.getLogger("interop").addHandler(Listener())
         try:
             interop.plugins()
         except KeyboardInterrupt as interruption:
@@ -255,19 +295,19 @@ def test_a_plugin_that_hangs_at_import_is_named(tmp_path: Path) -> None:
         print({p.state for p in interop.plugins()})
         print(interop.convert([1], to="numpy"))
     """
-    done = run(tmp_path, program)
-    assert done.returncode == 0, done.stderr[-3000:]
-    record, notes, states, result = done.stdout.splitlines()
+    result = run(tmp_path, program)
+    assert result.returncode == 0, result.stderr[-3000:]
+    record, notes, states, numbers = result.stdout.splitlines()
     for text in (record, notes):
         assert "'hanging'" in text
         assert "INTEROP_DISABLE_PLUGINS=hanging" in text
     assert "failed" not in states
-    assert result == "[1]"
+    assert numbers == "[1]"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="it sends the signal that a terminal sends")
 def test_control_c_gets_out_of_a_plugin_that_hangs(tmp_path: Path) -> None:
-    """The signal of a terminal ends the waiting, and the traceback names the plugin."""
+    """Control-C ends the waiting, and the traceback names the plugin."""
     install(tmp_path, "hanging", "print('here', flush=True)\n" + HANGING)
     with subprocess.Popen(
         [sys.executable, "-c", "import interop; interop.convert([1], to='numpy')"],
@@ -281,6 +321,6 @@ def test_control_c_gets_out_of_a_plugin_that_hangs(tmp_path: Path) -> None:
         assert process.stdout.readline() == "here\n"
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        said = process.stderr.read()
-    assert "KeyboardInterrupt" in said
-    assert "plugin 'hanging' of interop-hanging 1 was still being loaded" in said
+        error = process.stderr.read()
+    assert "KeyboardInterrupt" in error
+    assert "plugin 'hanging' of interop-hanging 1 was still being loaded" in error

@@ -1,10 +1,19 @@
-"""Sixteen threads at once: registering, planning and converting, in a process that is watched."""
+"""Concurrency: sixteen threads register, plan and convert at once, and a process forks meanwhile."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 
-#: It is over by then, or every thread's stack is shown and the process ends.
+import pytest
+
+from tests.strange import HEAVY
+
+#: The plugins that these programs do without, so that a registration is soon worked in.
+OTHERS = ",".join({*HEAVY.split(",")} - {"scipy"})
+
+#: A program that hangs ends after a while, and shows the stack of every thread.
 HEAD = """
     import faulthandler, sys, threading
     faulthandler.dump_traceback_later(90, exit=True)
@@ -33,9 +42,9 @@ HEAD = """
 
 
 def test_nothing_is_lost_and_nothing_is_wrong(in_subprocess: Callable[..., str]) -> None:
-    """Every registration counts at once for its thread and for all at the end; results are right."""
+    """A registration counts at once in its own thread and soon in all, and every result is right."""
     program = """
-    face = interop.Interop()
+    instance = interop.Interop()
     f32 = frozenset({"float32", "float64", "int64"})
 
     def kind(name):
@@ -45,74 +54,75 @@ def test_nothing_is_lost_and_nothing_is_wrong(in_subprocess: Callable[..., str])
         module = sys.modules[__name__]
         for n in range(5):
             name = f"toy{number}x{n}"
-            made = kind(name)
-            setattr(module, name, made)
+            Toy = kind(name)
+            setattr(module, name, Toy)
             def describe(box, name=name):
                 return interop.make_spec(name, str(box.numbers.dtype), shape=box.numbers.shape)
-            face.register(
+            instance.register(
                 Format(name, types=(f"__main__:{name}",), describe=describe, dtypes=f32),
-                Conversion("numpy", name, made, takes=frozenset({"noncontiguous"}), name=f"to_{name}"),
+                Conversion("numpy", name, Toy, takes=frozenset({"noncontiguous"}), name=f"to_{name}"),
                 Conversion(name, "numpy", lambda box: box.numbers, name=f"from_{name}"),
             )
             a = np.arange(n + 3.0)
-            box = face.convert(a, to=name)
-            assert type(box) is made and box.numbers is a
-            assert face.convert(box, to="numpy") is a
-            route = face.plan(box, to="numpy", dtype="int64")
+            box = instance.convert(a, to=name)
+            assert type(box) is Toy and box.numbers is a
+            assert instance.convert(box, to="numpy") is a
+            route = instance.plan(box, to="numpy", dtype="int64")
             assert [s.label for s in route.steps][0] == f"from_{name}", route
-            assert face.converter("numpy", dtype="int64")(box).tolist() == list(range(n + 3))
-            csr = face.convert(a.reshape(1, -1), to="scipy.csr")
+            assert instance.converter("numpy", dtype="int64")(box).tolist() == list(range(n + 3))
+            csr = instance.convert(a.reshape(1, -1), to="scipy.csr")
             assert csr.toarray().tolist() == [a.tolist()]
-            assert len(face.plan(csr, to="scipy.csc").steps) > 0
+            assert len(instance.plan(csr, to="scipy.csc").steps) > 0
             try:
-                face.convert(a, to=name, copy=False, dtype="int64")
+                instance.convert(a, to=name, copy=False, dtype="int64")
                 raise SystemError("was not refused")
             except interop.errors.RefusedError:
                 pass
             with interop.policy(forbid="densify"):
                 try:
-                    face.convert(csr, to="numpy")
+                    instance.convert(csr, to="numpy")
                     raise SystemError("was not refused")
                 except interop.errors.RefusedError:
                     pass
             with interop.trace() as receipts:
-                face.convert(box, to="numpy", copy=True)
+                instance.convert(box, to="numpy", copy=True)
             assert len(receipts) == 1
 
     together(work)
-    names = {one.name for one in face.formats()}
-    wanted = {f"toy{number}x{n}" for number in range(16) for n in range(5)}
-    assert wanted <= names, wanted - names
-    labels = [one.conversion.label for one in face.conversions()]
-    assert {f"to_{name}" for name in wanted} | {f"from_{name}" for name in wanted} <= set(labels)
+    names = {declared.name for declared in instance.formats()}
+    expected = {f"toy{number}x{n}" for number in range(16) for n in range(5)}
+    assert expected <= names, expected - names
+    labels = [declared.conversion.label for declared in instance.conversions()]
+    assert {f"to_{name}" for name in expected} | {f"from_{name}" for name in expected} <= set(labels)
     print("done")
     """
-    assert in_subprocess(HEAD + program).strip() == "done"
+    printed = in_subprocess(HEAD + program, INTEROP_DISABLE_PLUGINS=OTHERS)
+    assert printed.strip() == "done"
 
 
-def test_a_better_conversion_is_taken_by_all_as_soon_as_it_is_there(
+def test_a_better_conversion_is_taken_as_soon_as_it_is_registered(
     in_subprocess: Callable[..., str],
 ) -> None:
-    """However many convert at that moment, no thread goes on with a route of before for good."""
+    """However many threads convert meanwhile, none keeps an old route once the registration is done."""
     program = """
     for attempt in range(40):
-        face = interop.Interop(plugins=False)
-        one = dict(types=("tests.toys:Box",), describe=describe, dtypes=frozenset({"float32"}))
+        instance = interop.Interop(plugins=False)
+        fields = dict(types=("tests.toys:Box",), describe=describe, dtypes=frozenset({"float32"}))
         slow = Conversion("a", "b", lambda box: Box("b", ["slow"]), cost=Cost(1e-3), name="slow")
         quick = Conversion("a", "b", lambda box: Box("b", ["quick"]), cost=Cost(1e-6), name="quick")
-        face.register(Format("a", **one), Format("b", **one), slow)
-        convert, there = face.converter("b"), threading.Event()
+        instance.register(Format("a", **fields), Format("b", **fields), slow)
+        convert, registered = instance.converter("b"), threading.Event()
 
         def work(number):
             if number == 0:
-                face.register(quick)
-                there.set()
-            while not there.is_set():
-                assert face.convert(Box("a", [1]), to="b").numbers in (["slow"], ["quick"])
-                assert face.plan(Box("a", [1]), to="b", copy=None).steps[0].label in ("slow", "quick")
-            assert face.convert(Box("a", [1]), to="b").numbers == ["quick"]
+                instance.register(quick)
+                registered.set()
+            while not registered.is_set():
+                assert instance.convert(Box("a", [1]), to="b").numbers in (["slow"], ["quick"])
+                assert instance.plan(Box("a", [1]), to="b", copy=None).steps[0].label in ("slow", "quick")
+            assert instance.convert(Box("a", [1]), to="b").numbers == ["quick"]
             assert convert(Box("a", [1])).numbers == ["quick"]
-            assert face.plan(Box("a", [1]), to="b").steps[0].label == "quick"
+            assert instance.plan(Box("a", [1]), to="b").steps[0].label == "quick"
 
         together(work)
     print("done")
@@ -121,16 +131,92 @@ def test_a_better_conversion_is_taken_by_all_as_soon_as_it_is_there(
 
 
 def test_the_first_use_may_be_by_many(in_subprocess: Callable[..., str]) -> None:
-    """Sixteen threads whose first call loads the plugins get them all, once."""
+    """If sixteen threads make the first call, the plugins are loaded once, and all threads see them."""
     program = """
-    seen = []
+    counts = []
 
     def work(number):
         assert interop.convert([number], to="numpy").tolist() == [number]
-        seen.append(len(interop.plugins()))
+        counts.append(len(interop.plugins()))
 
     together(work)
-    assert len(set(seen)) == 1 and seen[0] > 5, seen
+    assert len(set(counts)) == 1 and counts[0] > 5, counts
     print("done")
     """
     assert in_subprocess(HEAD + program).strip() == "done"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.xfail(
+    sys.version_info < (3, 12), reason="functools.cached_property has a lock", strict=False
+)
+def test_a_fork_may_come_at_any_moment(in_subprocess: Callable[..., str]) -> None:
+    """A child that is forked while other threads register, plan and convert is not stuck on their locks."""
+    program = """
+    import os, signal, warnings
+    warnings.simplefilter("ignore")  # of threads and forks, which are what is tested
+    instance, stop = interop.Interop(), threading.Event()
+    fields = dict(describe=describe, dtypes=frozenset({"float32"}))
+
+    def work(number):
+        n = 0
+        while not stop.is_set():
+            n += 1
+            if number % 4 == 0:
+                instance.register(Format(f"toy{number}x{n}", **fields))
+            instance.plan(np.arange(3.0), to="scipy.coo" if n % 2 else "numpy", dtype="float32")
+            instance.convert(np.arange(4.0).reshape(2, 2), to="scipy.csr")
+
+    def forks(number):
+        if number:
+            return work(number)
+        try:
+            for attempt in range(15):
+                child = os.fork()
+                if not child:
+                    signal.alarm(30)  # which ends a child that is stuck
+                    instance.register(Format("child", **fields))
+                    assert instance.convert([1.5], to="numpy").tolist() == [1.5]
+                    assert instance.convert(np.eye(2), to="scipy.csc").nnz == 2
+                    os._exit(0)
+                assert os.waitpid(child, 0)[1] == 0
+        finally:
+            stop.set()
+
+    together(forks, 5)
+    print("done")
+    """
+    printed = in_subprocess(HEAD + program, INTEROP_DISABLE_PLUGINS=OTHERS)
+    assert printed.strip() == "done"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_waits_for_plugins_that_are_being_loaded(in_subprocess: Callable[..., str]) -> None:
+    """A child that is forked while another thread loads the plugins has all of them."""
+    program = """
+    import os, signal, time, warnings
+    warnings.simplefilter("ignore")
+    from interop._registry import discovery
+    load_one, begun = discovery._load_one, threading.Event()
+
+    def slow(*arguments):
+        begun.set()
+        time.sleep(0.01)
+        return load_one(*arguments)
+
+    discovery._load_one = slow
+    thread = threading.Thread(target=interop.plugins)
+    thread.start()
+    begun.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        assert {p.state for p in interop.plugins()} <= {"loaded", "blocked"}
+        assert interop.convert([1.5], to="numpy").tolist() == [1.5]
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()
+    print("done")
+    """
+    printed = in_subprocess(HEAD + program, INTEROP_DISABLE_PLUGINS=OTHERS)
+    assert printed.strip() == "done"

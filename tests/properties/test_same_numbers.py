@@ -1,4 +1,4 @@
-"""The numbers of a result do not depend on what steps cost: only the time it takes does."""
+"""The numbers of a result do not depend on what steps cost, and so not on the route."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ DTYPES = (
 @cache
 def instances() -> tuple[Interop, ...]:
     """Return instances in which all steps on the host cost something else."""
-    keys = [one.key for one in Interop(costs={}).conversions()]
-    formats = [one.name for one in Interop(costs={}).formats()]
-    found = []
+    declared = Interop(costs={})
+    keys = [conversion.key for conversion in declared.conversions()]
+    formats = [format_.name for format_ in declared.formats()]
+    priced = []
     for seed in range(4):
         rng = Random(seed)
-        found.append(
+        priced.append(
             Interop(
                 costs={
                     key: Cost(1e-6 * rng.random(), 1e8 * 10 ** (3 * rng.random()))
@@ -39,7 +40,7 @@ def instances() -> tuple[Interop, ...]:
                 }
             )
         )
-    return tuple(found)
+    return tuple(priced)
 
 
 def dtype_of(name: str) -> np.dtype:
@@ -89,40 +90,38 @@ def as_bytes(value: Any) -> bytes:
     return value.tobytes()
 
 
-def results(value: Any, **words: Any) -> list[bytes]:
+def results(value: Any, **keywords: Any) -> list[bytes]:
     """Return the bits that each instance makes of a value."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [as_bytes(one.convert(value, **words)) for one in instances()]
+        return [as_bytes(instance.convert(value, **keywords)) for instance in instances()]
 
 
-def casts() -> Iterator[Any]:
+def pairs() -> Iterator[Any]:
     for source in DTYPES:
         for target in DTYPES:
             if source != target and (dtype_of(source).kind != "c" or dtype_of(target).kind == "c"):
                 yield pytest.param(source, target, id=f"{source}-{target}")
 
 
-@pytest.mark.parametrize(("source", "target"), list(casts()))
+@pytest.mark.parametrize(("source", "target"), list(pairs()))
 def test_a_cast_gives_the_same_numbers_whoever_casts(source: str, target: str) -> None:
-    """NaN, infinities, what is too large, and ties, in a row and apart, in either framework."""
+    """NaN, infinities, overflows and ties are cast alike by every route, in one block or strided."""
     array = sample(source)
-    for given in (array, np.stack([array, array], 1)[:, 0]):
-        for value in (given, interop.convert(given, "torch")):
-            found = {
-                bits for to in ("numpy", "torch") for bits in results(value, to=to, dtype=target)
-            }
-            assert len(found) == 1
+    for strided in (array, np.stack([array, array], 1)[:, 0]):
+        for value in (strided, interop.convert(strided, "torch")):
+            casts = (results(value, to=to, dtype=target) for to in ("numpy", "torch"))
+            assert len({bits for cast in casts for bits in cast}) == 1
 
 
 def test_a_cast_in_a_graph_gives_the_same_numbers() -> None:
-    """What torch would round twice or clip is as NumPy has it, and stays in the graph."""
+    """A cast that torch would round twice or clip gives NumPy's numbers, and stays in the graph."""
     for source, target in (("float64", "float16"), ("float32", "float8_e4m3fn")):
         tensor = interop.convert(sample(source), "torch").requires_grad_()
-        found = interop.convert(tensor, "torch", dtype=target)
-        assert found.requires_grad
+        cast = interop.convert(tensor, "torch", dtype=target)
+        assert cast.requires_grad
         plain = interop.convert(tensor.detach(), "numpy", dtype=target)
-        assert as_bytes(found) == as_bytes(plain)
+        assert as_bytes(cast) == as_bytes(plain)
         assert len(set(results(tensor, to="numpy", dtype=target))) == 1
 
 
@@ -146,7 +145,7 @@ def duplicates(dtype: torch.dtype, count: int) -> torch.Tensor:
 def test_duplicates_are_summed_in_the_order_they_are_stored_in(
     dtype: torch.dtype, count: int
 ) -> None:
-    """Every way to dense numbers or to another layout gives the sums that torch's to_dense gives."""
+    """Every route to dense numbers or another layout gives the sums that torch's to_dense gives."""
     value = duplicates(dtype, count)
     expected = as_bytes(value.to_dense())
     targets = ["numpy", "torch", "torch.sparse_csr", "torch.sparse_csc"]
@@ -157,7 +156,7 @@ def test_duplicates_are_summed_in_the_order_they_are_stored_in(
 
 
 def test_dequantized_numbers_are_torchs(calm: None) -> None:
-    """Whatever dequantizes gives what torch's own dequantize gives."""
+    """Every route that dequantizes gives what torch's own dequantize gives."""
     real = torch.rand(40, 30) * 3 - 1
     scales, zeros = torch.rand(40, dtype=torch.float64) / 50 + 0.01, torch.arange(40) - 20
     for value in (

@@ -50,8 +50,10 @@ _ACCELERATORS = frozenset(_DEVICES) - CPU
 _DLPACK_DEVICES = frozenset({"cuda", "rocm"})
 
 _TORCH_DTYPES = DLPACK_DTYPES - {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"}
-#: What NumPy itself casts at the speed of memory, or nearly so.
-_CASTABLE = INTEGERS | REALS | {"bool", "bfloat16"}
+#: What NumPy itself casts, and what it casts at the speed of memory, or nearly so.
+_REAL = INTEGERS | REALS | {"bool", "bfloat16"}
+_FAST = (_REAL | COMPLEX) - {"float16"}
+_LONG = frozenset({"longdouble", "clongdouble"})
 
 #: Between the host and a device.
 _BUS = Cost(1.5e-5, 1.2e10)
@@ -179,12 +181,17 @@ def _to_jax() -> Iterator[Conversion]:
     from_numpy = partial(Conversion, "numpy", "jax", adds=_IMMUTABLE)
     copy = partial(from_numpy, dense.from_numpy, takes=MEMORY_TRAITS, effects=COPY)
     yield copy(fast_path=dense.jax_fast_path, cost=Cost(4e-5, 1.2e10))
-    for name, dtypes in (("real", _CASTABLE), ("complex", COMPLEX)):
+    # As fast as a copy: to cast first, and to copy the result, would take its memory twice.
+    for name, dtypes, results, speed in (
+        ("real", _FAST | _LONG, _FAST - COMPLEX, 1.2e10),
+        ("complex", _FAST | _LONG, COMPLEX, 1.2e10),
+        ("half", _REAL, _REAL, 8e9),
+    ):
         yield copy(
             dtypes=dtypes,
-            result=Result(dtypes=dtypes),
+            result=Result(dtypes=results),
             changes=DTYPE,
-            cost=Cost(8e-5, 8e9),
+            cost=Cost(8e-5, speed),
             name=f"from_numpy_cast_{name}",
         )
     yield Conversion(

@@ -44,7 +44,7 @@ from .dlpack import (
     from_locked_narrow_dlpack,
     from_narrow_dlpack,
 )
-from .dtypes import HELD, NARROW_REALS, ONLY_ML_DTYPES, PLAIN, class_name, dtype_name
+from .dtypes import HELD, NARROW_REALS, ONLY_ML_DTYPES, PLAIN, class_name, requested_name
 from .samples import VARIANTS
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _formats() -> Iterable[Format]:
 
 
 def _dtype_names() -> Iterable[DtypeNames]:
-    return [DtypeNames("numpy:dtype", dtype_name), DtypeNames("builtins:type", class_name)]
+    return [DtypeNames("numpy:dtype", requested_name), DtypeNames("builtins:type", class_name)]
 
 
 def _views() -> Iterable[Conversion]:

@@ -12,7 +12,7 @@ from .dtypes import dtype_name
 if TYPE_CHECKING:
     from .dtypes import Array, DType, Scalar
 
-__all__ = ["describe", "memory"]
+__all__ = ["describe", "has_mask", "memory"]
 
 _SCALAR, _SWAPPED = frozenset({"scalar"}), frozenset({"byteswapped"})
 
@@ -62,11 +62,17 @@ def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) ->
         return describe(value)
     if isinstance(value, np.generic):
         return Spec("numpy", name, "cpu", value.shape, _SCALAR, value.nbytes)
-    masked = sys.modules.get("numpy.ma")
-    has_mask = masked and isinstance(value, masked.MaskedArray) and _mask(value) is not None
-    traits = traits | {"masked" if has_mask else "subclass"}
+    traits = traits | {"masked" if has_mask(value) else "subclass"}
     traits |= _memory_traits(value, value.flags.num)
     return Spec("numpy", name, "cpu", value.shape, traits, value.nbytes)
+
+
+def has_mask(value: Array) -> bool:
+    """Tell whether an array of a subclass has a mask: NumPy's own do, and astropy's ``Masked``."""
+    masked = sys.modules.get("numpy.ma")
+    if masked and isinstance(value, masked.MaskedArray):
+        return _mask(value) is not None
+    return hasattr(value, "mask") and hasattr(value, "unmasked")
 
 
 def _mask(value: Array) -> Array | None:

@@ -27,6 +27,7 @@ __all__ = [
     "class_name",
     "dtype_name",
     "dtype_named",
+    "requested_name",
 ]
 
 #: complex32 is left out: torch's would otherwise be expected as an ml_dtypes array, which NumPy
@@ -56,6 +57,24 @@ def dtype_name(dtype: DType) -> str:
         return str(dtype)
     # The bits that NumPy counts in "float128" are padding, so interop names it as C does.
     return _LONG_NUMBERS.get(dtype.num) or str(dtype.name)
+
+
+def requested_name(dtype: DType) -> str:
+    """Return the name of a dtype that a caller asks for.
+
+    Raises
+    ------
+    BadRequestError
+        It is in the other byte order, which no result is in.
+    """
+    name = dtype_name(dtype)
+    if not dtype.isnative and not dtype.names:
+        msg = (
+            f"dtype={dtype.str!r} is in the other byte order, and results are in the machine's; "
+            f"ask for {name!r}, and swap the result with NumPy."
+        )
+        raise BadRequestError(msg)
+    return name
 
 
 @cache

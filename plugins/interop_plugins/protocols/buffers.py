@@ -38,6 +38,10 @@ BUFFERS = (
     "array:array",
     "mmap:mmap",
     "_ctypes:Array",
+    "_ctypes:Structure",
+    "_ctypes:Union",
+    "_ctypes:_SimpleCData",
+    "pyarrow.lib:Buffer",
     "pickle:PickleBuffer",
 )
 

@@ -151,7 +151,8 @@ def _memory_traits(flags: int, arrays: tuple[Array, ...]) -> frozenset[str]:
         traits.add("unaligned")
     if not flags & _CONTIGUOUS:
         traits.add("noncontiguous")
-        steps = [s for a in arrays for n, s in zip(a.shape, a.strides, strict=True) if n > 1]
+        walked = [a for a in arrays if a.size]
+        steps = [s for a in walked for n, s in zip(a.shape, a.strides, strict=True) if n > 1]
         if min(steps, default=0) < 0:
             traits.add("negative_strides")
         if 0 in steps:

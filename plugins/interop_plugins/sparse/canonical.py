@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from operator import index
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
@@ -30,6 +31,7 @@ __all__ = [
     "is_always_canonical",
     "is_known_canonical",
     "rising",
+    "shape_of",
     "sorting_order",
 ]
 
@@ -44,6 +46,11 @@ class _Inspection(NamedTuple):
 
 #: The last check of each living value, by its id.
 _inspected: dict[int, _Inspection] = {}
+
+
+def shape_of(value: Sparse) -> tuple[int, ...]:
+    """Return the shape as Python's integers; the library leaves NumPy's in it, as in a sum's."""
+    return tuple(map(index, value.shape))
 
 
 def check_once(value: Sparse, arrays: tuple[Array, ...], check: Callable[[Sparse], bool]) -> bool:

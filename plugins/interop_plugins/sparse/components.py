@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from interop.plugin import Declined, Parts
 
-from .canonical import is_known_canonical
+from .canonical import is_known_canonical, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ def unpack_coo(value: Sparse) -> Parts:
         msg = "a sparse array of no axes has no coordinates to hand over; go through numpy"
         raise Declined(msg)
     rows = {f"indices_{axis}": row for axis, row in enumerate(value.coords)}
-    return Parts(value.shape, {"values": value.data, **rows}, facts_of(value))
+    return Parts(shape_of(value), {"values": value.data, **rows}, facts_of(value))
 
 
 def unpack_rows(value: Sparse) -> Parts:
@@ -48,7 +48,7 @@ def unpack_rows(value: Sparse) -> Parts:
         "indices": value.indices[:stored],
         "pointers": pointers,
     }
-    return Parts(tuple(value.shape), arrays, facts_of(value))
+    return Parts(shape_of(value), arrays, facts_of(value))
 
 
 def facts_of(value: Sparse) -> dict[str, Any]:
@@ -60,8 +60,11 @@ def pack_coo(parts: Parts) -> Sparse:
     """Return a COO array over given values; the coordinates are copied into one array."""
     import numpy as np
 
+    values = parts.arrays["values"]
     rows = [parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape))]
-    return coo_array(np.stack(rows), parts.arrays["values"], parts.shape, parts.facts)
+    # Of no axes there are no rows to tell how many elements are stored.
+    coords = np.stack(rows) if rows else np.zeros((0, len(values)), np.int64)
+    return coo_array(coords, values, parts.shape, parts.facts)
 
 
 def pack_rows(layout: str, parts: Parts) -> Sparse:

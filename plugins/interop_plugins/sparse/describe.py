@@ -12,6 +12,7 @@ from .canonical import (
     has_canonical_coordinates,
     has_canonical_rows,
     is_always_canonical,
+    shape_of,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def describe_coo(value: Sparse) -> Spec:
         "sparse.coo",
         _name(data.dtype),
         "cpu",
-        value.shape,
+        shape_of(value),
         _traits(value, (data, coords), canonical=canonical),
         data.nbytes + coords.nbytes,
         len(data),
@@ -70,7 +71,7 @@ def describe_gcxs(value: Sparse) -> Spec:
         f"sparse.gcxs.{layout}",
         _name(data.dtype),
         "cpu",
-        tuple(value.shape),
+        shape_of(value),
         _traits(value, (data, indices, pointers), canonical=canonical),
         data.nbytes + indices.nbytes + pointers.nbytes,
         len(data),
@@ -84,7 +85,7 @@ def describe_dok(value: Sparse) -> Spec:
     nbytes = stored * (value.dtype.itemsize + 8 * len(value.shape))
     traits = EMPTY if is_zero(value.fill_value) else FILL
     return Spec(
-        "sparse.dok", _name(value.dtype), "cpu", value.shape, traits, nbytes, stored, "int64"
+        "sparse.dok", _name(value.dtype), "cpu", shape_of(value), traits, nbytes, stored, "int64"
     )
 
 
@@ -114,7 +115,8 @@ def _traits(value: Sparse, arrays: tuple[Array, ...], *, canonical: bool) -> fro
 
 def _memory_traits(flags: int, arrays: tuple[Array, ...]) -> frozenset[str]:
     """Return the traits of memory that any of the component arrays has."""
-    steps = [s for a in arrays for n, s in zip(a.shape, a.strides, strict=True) if n > 1]
+    walked = [a for a in arrays if a.size]
+    steps = [s for a in walked for n, s in zip(a.shape, a.strides, strict=True) if n > 1]
     present = {
         "readonly": not flags & _WRITEABLE,
         "unaligned": not flags & _ALIGNED,

@@ -50,6 +50,9 @@ _ACCELERATORS = frozenset(_DEVICES) - CPU
 _DLPACK_DEVICES = frozenset({"cuda", "rocm"})
 
 _REAL = DLPACK_DTYPES - COMPLEX
+#: What NumPy casts at the speed of memory, or nearly so.
+_FAST = DLPACK_DTYPES - {"float16"}
+_LONG = frozenset({"longdouble", "clongdouble"})
 #: What lies on a device where TensorFlow says so; its int32 stays on the host.
 _MOVABLE = DLPACK_DTYPES - {"int32"}
 #: The dtypes that TensorFlow has a kernel for that copies on a device.
@@ -240,14 +243,19 @@ def _to_tensorflow() -> Iterator[Conversion]:
         effects=COPY,
         cost=Cost(4e-6, 1.5e10),
     )
-    for name, dtypes in (("real", _REAL), ("complex", COMPLEX)):
+    # As fast as a copy: to cast first, and to copy the result, would take its memory twice.
+    for name, dtypes, results, speed in (
+        ("real", _FAST | _LONG, _FAST - COMPLEX, 1.5e10),
+        ("complex", _FAST | _LONG, COMPLEX, 1.5e10),
+        ("half", _REAL, _REAL, 8e9),
+    ):
         yield from_numpy(
             dense.from_numpy,
             dtypes=dtypes,
-            result=Result(dtypes=dtypes),
+            result=Result(dtypes=results),
             changes=DTYPE,
             effects=COPY,
-            cost=Cost(5e-6, 8e9),
+            cost=Cost(5e-6, speed),
             name=f"from_numpy_cast_{name}",
         )
     yield from_numpy(

@@ -14,6 +14,7 @@ from .describe import (
     BUFFERED,
     DLPACK_DTYPES,
     IMMUTABLE,
+    NARROW,
     buffered_ids,
     describe,
     dlpack_ids,
@@ -224,6 +225,10 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> Tensor:
         target = target.newbyteorder("=")
     if value.dtype.kind == "c" and target.kind not in "cb":
         value = value.real
+    if value.dtype == target and target.name in NARROW - DLPACK_DTYPES:
+        import numpy as np
+
+        return put(np.asarray(value, order="C"))
     out = aligned(value.shape, target)
     _write(out, value)
     return put(out)
@@ -266,7 +271,10 @@ def aligned(shape: tuple[int, ...], dtype: NumpyDtype) -> NumpyArray:
 
 
 def put(array: NumpyArray) -> Tensor:
-    """Return a tensor over `aligned` memory that nobody else has."""
+    """Return a tensor over `aligned` memory that nobody else has.
+
+    Of a dtype that TensorFlow's DLPack does not know it is a copy of any memory in C order.
+    """
     import tensorflow as tf
 
     if not tf.executing_eagerly():
@@ -280,7 +288,7 @@ def put(array: NumpyArray) -> Tensor:
         with eagerly("/CPU:0"):
             return tf.bitcast(bits, tf.bfloat16)
     with eagerly("/CPU:0"):
-        return tf.constant(array)  # which copies; there is no other way in for the rest
+        return tf.constant(array)  # which always copies; there is no other way in for the rest
 
 
 @cache

@@ -18,7 +18,6 @@ from interop.plugin import (
     DEVICE,
     DTYPE,
     EMPTY,
-    INTEGERS,
     TRANSFER,
     Autodiff,
     Components,
@@ -35,6 +34,7 @@ from interop.plugin import (
 )
 
 from . import autodiff, dense, no_trace, problems, quantized, samples, sparse
+from .dense import CAST_REALS, CLIPPED, WHOLE
 from .describe import BIT_DTYPES, DTYPE_NAMES, describe, dtype_name, memory
 
 if TYPE_CHECKING:
@@ -65,11 +65,6 @@ _REAL = DTYPE_NAMES - _COMPLEX
 _NUMPY_DTYPES = DTYPE_NAMES - BIT_DTYPES - {"complex32"}
 #: What torch widens one element at a time.
 _SLOW = frozenset({"float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz"})
-#: Whole numbers, and the dtypes to which torch casts other real numbers as NumPy does. Those left
-#: out have no agreed place for infinities, NaN or zero, or for numbers that are too large.
-_WHOLE = INTEGERS | {"bool"}
-_CLIPPED = frozenset({"float8_e4m3fn", "float8_e8m0fnu"})
-_CAST_REALS = DTYPE_NAMES - _CLIPPED - _WHOLE | {"bool"}
 _DOUBLE = frozenset({"float64"})
 _NOT_ON_MPS = frozenset({"float64", "complex128"})
 #: torch computes with sparse tensors of these alone.
@@ -83,6 +78,8 @@ _BLOCKS = frozenset({"sparse_bsr", "sparse_bsc"})
 _SHAPED = frozenset({"hybrid", "batched", "uncoalesced"})
 _SPARSE_TRAITS = frozenset({"grad", "hybrid", "noncontiguous"})
 _MATRIX = frozenset({2})
+#: Compressed are the last two axes but for dense ones; torch has tensors of at most 64.
+_MATRICES = frozenset(range(2, 65))
 _INSTALL = "pip install torch"
 
 
@@ -163,6 +160,7 @@ def _sparse_format(layout: str) -> Format:
         layout,
         dtypes=DTYPE_NAMES,
         carries=_SPARSE_TRAITS | {"batched"},
+        ndims=_MATRICES,
         components=Components(
             layout=layout.removeprefix("sparse_"),
             format="torch",
@@ -202,6 +200,7 @@ def _conversions() -> Iterable[Conversion]:
         *_sparse_steps(),
         *_densifying(),
         *_layout_changes(),
+        *_changes_with_more_axes(),
         *_regroupings(),
         *_opaque(),
     ]
@@ -318,10 +317,10 @@ def _casts() -> Iterable[Conversion]:
     library casts.
     """
     for name, source, target, speed, cached in (
-        ("cast", _WHOLE, DTYPE_NAMES - _CLIPPED, 1.9e10, 1.2e11),
-        ("cast_real", _REAL - _WHOLE - _SLOW - _DOUBLE, _CAST_REALS, 1.9e10, 1.2e11),
-        ("cast_double", _DOUBLE, _CAST_REALS - {"float16"}, 1.9e10, 1.2e11),
-        ("cast_narrow", _SLOW, _CAST_REALS, 2e9, 5e9),
+        ("cast", WHOLE, DTYPE_NAMES - CLIPPED, 1.9e10, 1.2e11),
+        ("cast_real", _REAL - WHOLE - _SLOW - _DOUBLE, CAST_REALS, 1.9e10, 1.2e11),
+        ("cast_double", _DOUBLE, CAST_REALS - {"float16"}, 1.9e10, 1.2e11),
+        ("cast_narrow", _SLOW, CAST_REALS, 2e9, 5e9),
         ("cast_complex", _COMPLEX, _COMPLEX, 1.9e10, 1.2e11),
     ):
         cast = partial(_cast, dtypes=source, result=Result(dtypes=target), devices=CPU)
@@ -342,10 +341,45 @@ def _casts() -> Iterable[Conversion]:
             adds=_GAPS,
             cost=Cost(2e-6, speed, min(cached, 1e11)),
         )
+    yield from _casts_of_lazy()
     yield from _casts_as_numpy()
-    on_device = partial(_cast, devices=_ACCELERATORS, takes=_LAYOUT | _GRAD, cost=Cost(1e-5, 1e12))
+    on_device = partial(
+        _cast, devices=_ACCELERATORS, takes=_CARRIES, drops=_LAZY, cost=Cost(1e-5, 1e12)
+    )
     yield on_device("cast_there", dtypes=_REAL, result=Result(dtypes=DTYPE_NAMES))
     yield on_device("cast_complex_there", dtypes=_COMPLEX, result=Result(dtypes=_COMPLEX))
+
+
+def _casts_of_lazy() -> Iterable[Conversion]:
+    """Return the casts on the host that resolve conjugates and negatives on the way.
+
+    To resolve first would take memory for a second copy.
+    """
+    for name, trait, source, target in (
+        ("cast_conj", _CONJ, _COMPLEX, _COMPLEX),
+        ("cast_neg_complex", _NEG, _COMPLEX, _COMPLEX),
+        ("cast_neg", _NEG, _REAL - _DOUBLE, CAST_REALS),
+        ("cast_neg_double", _NEG, _DOUBLE, CAST_REALS - {"float16"}),
+    ):
+        cast = partial(
+            _cast,
+            dtypes=source,
+            result=Result(dtypes=target),
+            devices=CPU,
+            drops=_LAZY,
+            into=dense.fill,
+        )
+        yield cast(
+            name, takes=_BLOCK | _GRAD | _LAZY, requires=trait, cost=Cost(2e-6, 1.6e10, 1.2e11)
+        )
+        yield cast(
+            f"{name}_in_order",
+            dense.cast_in_order,
+            takes=_CARRIES,
+            requires=trait | _GAPS,
+            adds=_GAPS,
+            cost=Cost(2e-6, 1.6e10, 1e11),
+        )
 
 
 def _casts_as_numpy() -> Iterable[Conversion]:
@@ -358,9 +392,7 @@ def _casts_as_numpy() -> Iterable[Conversion]:
         requires=_GRAD,
         cost=Cost(3e-6, 2e9),
     )
-    yield cast(
-        "cast_as_numpy", dtypes=_NUMPY_DTYPES & _REAL - _WHOLE, result=Result(dtypes=_CLIPPED)
-    )
+    yield cast("cast_as_numpy", dtypes=_NUMPY_DTYPES & _REAL - WHOLE, result=Result(dtypes=CLIPPED))
     half = frozenset({"float16"})
     yield cast("cast_double_as_numpy", dtypes=_DOUBLE, result=Result(dtypes=half))
 
@@ -555,6 +587,29 @@ def _layout_changes() -> Iterable[Conversion]:
             result=Result(index_dtype="int64" if to_coo or not source else None),
             effects=COPY,
             shares=shares,
+            cost=Cost(2e-5, speed),
+        )
+
+
+def _changes_with_more_axes() -> Iterable[Conversion]:
+    """Return the changes of layout that leave batches, and dense axes, as they are."""
+    for source, target, trait, speed in (
+        ("sparse_coo", "sparse_csr", "hybrid", 0.55e9),
+        ("sparse_coo", "sparse_csc", "hybrid", 0.55e9),
+        ("sparse_csr", "sparse_csc", "hybrid", 0.85e9),
+        ("sparse_csr", "sparse_csc", "batched", 0.85e9),
+        ("sparse_csc", "sparse_csr", "hybrid", 0.85e9),
+        ("sparse_csc", "sparse_csr", "batched", 0.85e9),
+    ):
+        yield _between(
+            source,
+            target,
+            f"{trait}_{source}_to_{target}",
+            partial(sparse.to_layout, target),
+            dtypes=_SPARSE_MATH,
+            takes=_GAPS | {"hybrid"},
+            requires={trait},
+            effects=COPY,
             cost=Cost(2e-5, speed),
         )
 

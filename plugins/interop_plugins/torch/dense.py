@@ -16,9 +16,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, HandOffError, NotInstalledError
-from interop.plugin import CheckedProducer, Declined, MemoryAt, limit_threads
+from interop.plugin import (
+    COMPLEX,
+    INTEGERS,
+    TRAITS,
+    CheckedProducer,
+    Declined,
+    MemoryAt,
+    limit_threads,
+)
 
-from .describe import BIT_DTYPES, dtype_name
+from .describe import BIT_DTYPES, DTYPE_NAMES, describe, dtype_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,11 +37,15 @@ if TYPE_CHECKING:
     NumpyDtype = np.dtype[Any]
 
 __all__ = [
+    "CAST_REALS",
+    "CLIPPED",
+    "WHOLE",
     "bits_to_numpy",
     "bits_to_torch",
     "cast",
     "cast_as_numpy",
     "cast_in_order",
+    "check_writable",
     "clone",
     "copy_into_torch",
     "detach",
@@ -57,10 +69,20 @@ __all__ = [
     "upload",
     "view_as",
     "without_subclass",
+    "write",
 ]
 
 #: Elements from which on page faults cost more than a call of NumPy's.
 _LARGE = 2**16
+
+#: Whole numbers, and the dtypes to which torch casts other real numbers as NumPy does. Those left
+#: out have no agreed place for infinities, NaN or zero, or for numbers that are too large.
+WHOLE = INTEGERS | {"bool"}
+CLIPPED = frozenset({"float8_e4m3fn", "float8_e8m0fnu"})
+CAST_REALS = DTYPE_NAMES - CLIPPED - WHOLE | {"bool"}
+
+#: The traits of tensors into which torch can write.
+_WRITABLE = frozenset({"noncontiguous", "unaligned", "conj", "neg", "grad", "subclass"})
 
 _HALF = "ComplexHalf support is experimental"
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
@@ -166,12 +188,33 @@ def without_subclass(value: Tensor) -> Tensor:
 
 def resolve(value: Tensor) -> Tensor:
     """Return the tensor with its lazy conjugation and negation carried out."""
-    return refill(value) if _is_large(value) else value.resolve_conj().resolve_neg()
+    return refill(value) if _is_large(value) else _resolved(value)
 
 
 def resolve_in_order(value: Tensor) -> Tensor:
     """Return what `resolve` does, of a strided tensor, its elements in their order in memory."""
-    return refill_in_order(value) if _is_large(value) else value.resolve_conj().resolve_neg()
+    return refill_in_order(value) if _is_large(value) else _resolved(value)
+
+
+def _resolved(value: Tensor) -> Tensor:
+    import torch
+
+    if value.is_neg() and value.is_complex():
+        return _write(torch.empty_like(value), value)
+    return value.resolve_conj().resolve_neg()
+
+
+def _write(out: Tensor, value: Tensor) -> Tensor:
+    """Write numbers into a tensor, which joins their graph, and return it.
+
+    torch negates complex numbers by subtracting them from zero, which makes no negative zeros. Real
+    numbers it negates one sign at a time.
+    """
+    if not (out.is_complex() and (out.is_neg() or value.is_neg())):
+        return out.copy_(value)
+    out.real.copy_(value.real)
+    out.imag.copy_(value.imag if value.is_complex() else value.new_zeros(()))
+    return out
 
 
 def clone(value: Tensor) -> Tensor:
@@ -203,7 +246,10 @@ def _cast(value: Tensor, dtype: str, refilled: Callable[..., Tensor], order: str
         )
     elif _is_large(value):
         return refilled(value, dtype=dtype)
-    return value.to(target, copy=True, memory_format=getattr(torch, order))
+    memory_format = getattr(torch, order)
+    if value.is_neg() and target.is_complex:
+        return _write(torch.empty_like(value, dtype=target, memory_format=memory_format), value)
+    return value.to(target, copy=True, memory_format=memory_format)
 
 
 def cast_as_numpy(value: Tensor, *, dtype: str) -> Tensor:
@@ -212,16 +258,32 @@ def cast_as_numpy(value: Tensor, *, dtype: str) -> Tensor:
     The two disagree where a cast rounds twice, or has to find something for what does not fit. So
     that it does not matter which library casts, it is always NumPy; torch keeps the graph.
     """
+    result = cast(value, dtype=dtype)
+    _write_as_numpy(result, value.resolve_neg())
+    return result
+
+
+def _write_as_numpy(out: Tensor, value: Tensor) -> None:
+    """Write the numbers that NumPy makes of a tensor's into another tensor on the host."""
     import numpy as np
 
-    result = cast(value, dtype=dtype)
-    out, numbers = (
+    array, numbers = (
         (bits_to_numpy if tensor.dtype in _bit_dtypes() else tensor_to_numpy)(tensor.detach())
-        for tensor in (result, value)
+        for tensor in (out, value)
     )
     with np.errstate(all="ignore"):
-        np.copyto(out, numbers, casting="unsafe")
-    return result
+        if not np.can_cast(numbers.dtype, array.dtype, "unsafe"):  # from 8 bits to other 8 bits
+            numbers = numbers.astype("float32")
+        np.copyto(array, numbers, casting="unsafe")
+
+
+def _casts_as_numpy(source: str, target: str) -> bool:
+    """Tell whether torch makes the numbers of a dtype of another's that NumPy makes."""
+    if source == target or source in COMPLEX or source == "complex32":
+        return True
+    if source in WHOLE:
+        return target not in CLIPPED
+    return target in CAST_REALS and (source, target) != ("float64", "float16")
 
 
 @cache
@@ -281,7 +343,7 @@ def _over(array: Array, dtype: str) -> Tensor:
 
 def refill(value: Tensor, *, dtype: str | None = None) -> Tensor:
     """Return a C-ordered copy, cast on the way, part of the same graph, in memory of NumPy's."""
-    return fresh(value.shape, dtype or dtype_name(value.dtype))[1].copy_(value)
+    return _write(fresh(value.shape, dtype or dtype_name(value.dtype))[1], value)
 
 
 def refill_in_order(value: Tensor, *, dtype: str | None = None) -> Tensor:
@@ -290,9 +352,9 @@ def refill_in_order(value: Tensor, *, dtype: str | None = None) -> Tensor:
     from numpy.lib.stride_tricks import as_strided
 
     name = dtype or dtype_name(value.dtype)
-    # One element stands for all: NumPy looks at shape and strides alone.
-    like = as_strided(np.empty(1, numpy_dtype(name)), tuple(value.shape), value.stride())
-    return _over(np.empty_like(like, subok=False), name).copy_(value)
+    # One byte stands for all elements: NumPy looks at shape and strides alone.
+    like = as_strided(np.empty(1, "uint8"), tuple(value.shape), value.stride())
+    return _write(_over(np.empty_like(like, numpy_dtype(name), subok=False), name), value)
 
 
 def download(value: Tensor, *, device: str) -> Array:
@@ -351,6 +413,10 @@ def from_numpy(array: Array) -> Tensor:
         interface = dict(array.__array_interface__)
         interface["data"] = (interface["data"][0], False)
         array = np.asarray(MemoryAt(interface, array))
+    # Where two of C's types have one width, torch knows one of them, which NumPy prefers as well.
+    dtype = np.dtype(array.dtype.str)
+    if dtype.num != array.dtype.num:
+        array = array.view(dtype)
     if not _from_numpy:
         _from_numpy.append(torch.from_numpy)
     if min(array.strides, default=0) < 0:
@@ -430,7 +496,7 @@ def torch_fast_path(value: Array) -> Any:
             return _from_numpy[0](value)
         bits = _bits_for_torch.get(value.dtype)
         return NotImplemented if bits is None else _from_numpy[0](value.view(bits[0])).view(bits[1])
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, TypeError):  # numpy.ulonglong equals what torch knows
         return NotImplemented
 
 
@@ -506,14 +572,54 @@ def fill(out: Tensor, value: Tensor) -> None:
     Raises
     ------
     BadRequestError
-        `out` takes part in an autograd graph, which would not know of the write.
+        `out` cannot be written into.
+    """
+    check_writable(out)
+    write(out, value)
+
+
+def write(out: Tensor, value: Tensor) -> None:
+    """Write the numbers of `value` into `out`, which was checked before.
+
+    On the host they are those that NumPy makes where the dtypes differ.
     """
     import torch
 
-    if out.requires_grad:
-        msg = f"out= is a tensor of shape {tuple(out.shape)} that requires grad; give out.detach()."
+    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+        if value.is_complex() and not out.is_complex():
+            value = value.real
+        dtypes = dtype_name(value.dtype), dtype_name(out.dtype)
+        if not out.is_cpu or _casts_as_numpy(*dtypes):
+            _write(out, value)
+        elif out.is_neg():
+            out.copy_(cast_as_numpy(value, dtype=dtypes[1]))
+        else:
+            _write_as_numpy(out, value.resolve_neg())
+
+
+def check_writable(out: Tensor) -> None:
+    """Refuse a tensor into which torch cannot write, or must not.
+
+    Raises
+    ------
+    BadRequestError
+        `out` takes part in an autograd graph, which would not know of the write; or it is an
+        inference tensor outside of inference mode; or its elements share memory, or have none.
+    """
+    import torch
+
+    spec = describe(out)
+    traits = spec.traits
+    problem, advice = "", "give a tensor with memory of its own, such as a clone"
+    if "grad" in traits:
+        problem = "requires grad or carries a tangent"
+        advice = "give out.detach()"
+    elif not traits <= _WRITABLE:
+        trait = min(traits - _WRITABLE)
+        problem = f"cannot be written: {TRAITS.get(trait, trait)}"
+    elif not torch.is_inference_mode_enabled() and torch.is_inference(out):
+        problem = "was made in inference mode"
+        advice = "write into it in torch.inference_mode(), or give a clone"
+    if problem:
+        msg = f"out= is a tensor of shape {spec.shape} that {problem}; {advice}."
         raise BadRequestError(msg)
-    if value.is_complex() and not out.is_complex():
-        value = value.real
-    with torch.no_grad():
-        out.copy_(value)

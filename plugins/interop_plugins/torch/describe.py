@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from math import gcd
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -34,9 +36,11 @@ _GRAD = frozenset({"grad"})
 _CODES = {"quint8": "uint8", "qint8": "int8", "qint32": "int32"}
 
 # Filled on first use, so that describing a plain tensor is a few look-ups: torch's two plain types,
-# its layout of plain memory, and by dtype its name, the mask of its alignment, and whether complex.
+# its layout of plain memory, its module of forward-mode differentiation, and by dtype its name, the
+# mask of its alignment, and whether complex.
 _plain_types: set[type] = set()
 _plain_layouts: set[torch.layout] = set()
+_forward_ad: list[ModuleType] = []
 _dtypes: dict[torch.dtype, tuple[str, int, bool]] = {}
 _devices: dict[torch.device, str] = {}
 
@@ -73,7 +77,8 @@ def describe(value: Tensor) -> Spec:
         device = _devices[value.device]
     except (KeyError, RuntimeError):
         return _describe_rare(value)
-    traits = _GRAD if value.requires_grad else EMPTY
+    in_graph = value.requires_grad or (_forward_ad[0]._current_level >= 0 and _has_tangent(value))
+    traits = _GRAD if in_graph else EMPTY
     if (
         not address
         or address & mask
@@ -90,9 +95,7 @@ def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:
     traits = set()
     if not value.is_contiguous():
         traits.add("noncontiguous")
-        if 0 in value.stride() and any(
-            n > 1 and not step for n, step in zip(value.shape, value.stride(), strict=True)
-        ):
+        if _overlaps(value):
             traits.add("broadcast")
     if value.is_neg():
         traits.add("neg")
@@ -103,6 +106,28 @@ def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:
     if not address:
         return traits | _missing_memory(value)
     return traits
+
+
+def _overlaps(value: Tensor) -> bool:
+    """Tell whether several elements of a tensor share one place in memory, or might.
+
+    They do not where every stride leads out of what the smaller ones reach. Two axes can interlock
+    all the same (strides of 2 and 3). More axes that do are taken to overlap.
+    """
+    pairs = zip(value.stride(), value.shape, strict=True)
+    axes = sorted((step, length) for step, length in pairs if length > 1)
+    reach = 0
+    for place, (step, length) in enumerate(axes):
+        if step <= reach and not (place == 1 and _interlock(*axes[:2])):
+            return True
+        reach += (length - 1) * step
+    return False
+
+
+def _interlock(first: tuple[int, int], second: tuple[int, int]) -> bool:
+    """Tell whether two axes, each given by its stride and length, never meet in one place."""
+    common = gcd(first[0], second[0])
+    return not common or second[0] // common >= first[1] or first[0] // common >= second[1]
 
 
 def _missing_memory(value: Tensor) -> set[str]:
@@ -148,6 +173,7 @@ def _learn(torch: ModuleType, value: Tensor) -> None:
                 alignment = dtype.itemsize // (2 if dtype.is_complex else 1)
                 _dtypes[dtype] = (name, alignment - 1, dtype.is_complex)
         _plain_layouts.add(torch.strided)
+        _forward_ad.append(torch.autograd.forward_ad)
         _plain_types.update((torch.Tensor, torch.nn.Parameter))
     if type(value) in _plain_types:
         _device(value)
@@ -177,7 +203,40 @@ def _unreadable(torch: ModuleType, value: Tensor) -> frozenset[str]:
         return frozenset({"no_storage"})
     if type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
         return frozenset({"no_storage"})
+    if _answers_for_another(torch, value):
+        return frozenset({"no_storage"})
     return EMPTY if _has_address(torch, value) else frozenset({"traced"})
+
+
+def _answers_for_another(torch: ModuleType, value: Tensor) -> bool:
+    """Tell whether a tensor whose class answers for torch's functions holds another tensor.
+
+    The answers are then the other one's, and its own memory is a dummy. The class is not asked: its
+    code may do anything.
+    """
+    answer = getattr(type(value).__torch_function__, "__func__", None)
+    if answer is None or answer is torch.Tensor.__torch_function__.__func__:
+        return False
+    places = [name for kind in type(value).__mro__ for name in _slots(kind)]
+    held = [*vars(value).values(), *(getattr(value, name, None) for name in places)]
+    for part in held:
+        items = part if isinstance(part, (list, tuple)) else (part,)
+        if any(isinstance(item, torch.Tensor) and not _share(value, item) for item in items):
+            return True
+    return False
+
+
+def _slots(kind: type) -> Iterable[str]:
+    names = vars(kind).get("__slots__", ())
+    return (names,) if isinstance(names, str) else names
+
+
+def _share(value: Tensor, other: Tensor) -> bool:
+    """Tell whether two tensors are views of one memory."""
+    try:
+        return value.untyped_storage().data_ptr() == other.untyped_storage().data_ptr() != 0
+    except (RuntimeError, NotImplementedError):  # sparse tensors have several, wrappers none
+        return False
 
 
 def _is_a(value: Tensor, module: str, name: str) -> bool:
@@ -203,11 +262,23 @@ def _describe_unreadable(value: Tensor, traits: frozenset[str]) -> Spec:
         shape = tuple(n for n in value.shape if type(n) is int)
     except RuntimeError:
         shape = ()
-    return Spec("torch", dtype_name(value.dtype), _device(value), shape, traits | _grad(value))
+    traits |= _GRAD if value.requires_grad else EMPTY
+    return Spec("torch", dtype_name(value.dtype), _device(value), shape, traits)
 
 
 def _grad(value: Tensor) -> frozenset[str]:
-    return _GRAD if value.requires_grad else EMPTY
+    """Return the trait of a tensor that is differentiated, in reverse or in forward mode."""
+    return _GRAD if value.requires_grad or _has_tangent(value) else EMPTY
+
+
+def _has_tangent(value: Tensor) -> bool:
+    """Tell whether a tensor carries a tangent, which `Tensor.detach` drops."""
+    import torch
+    from torch.autograd.forward_ad import unpack_dual
+
+    if value.layout is not torch.strided or not (value.is_floating_point() or value.is_complex()):
+        return False
+    return unpack_dual(value).tangent is not None
 
 
 def _describe_layout(torch: ModuleType, value: Tensor, traits: frozenset[str]) -> Spec:
@@ -270,9 +341,14 @@ def components(value: Tensor) -> tuple[Tensor, ...]:
 
 def memory(value: Tensor) -> tuple[tuple[int, int], ...]:
     """Return the address and the length in bytes of every stretch of memory a tensor lies in."""
+    import torch
+
     if value.is_mkldnn:
         return ()
-    parts = components(value.detach())
+    with torch._C.DisableTorchFunctionSubclass():
+        if type(value) not in _plain_types and _unreadable(torch, value):
+            return ()
+        parts = components(value.detach())
     # Zeros that are not stored have elements and no address.
     return tuple(_extent(part) for part in parts if part.numel() and part.data_ptr())
 

@@ -20,7 +20,7 @@ def _numpy() -> Iterable[Problem]:
     import torch
 
     try:
-        torch.zeros(1).numpy()
+        torch.zeros(1, device="cpu").numpy()
     except RuntimeError as error:
         yield Problem(
             f"torch {torch.__version__} cannot hand memory to NumPy: {error}",

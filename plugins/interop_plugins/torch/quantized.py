@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop.plugin import Declined, Parts
 
-from .dense import fill, fresh, quietly
+from .dense import check_writable, fresh, quietly, write
 from .describe import dtype_name
 
 if TYPE_CHECKING:
@@ -174,8 +174,9 @@ def dequantize(value: Tensor) -> Tensor:
 def dequantize_into(out: Tensor, value: Tensor) -> None:
     """Write the real numbers into a tensor, some rows of them at a time."""
     _check_zero_points(value)
+    check_writable(out)
     if value.numel() < _PIECE or value.dtype not in _tools().blanks:
-        fill(out, value.dequantize())
+        write(out, value.dequantize())
         return
     parts = unpack(value)
     # Where the channels are along the rows, each row has a scale of its own.
@@ -186,7 +187,7 @@ def dequantize_into(out: Tensor, value: Tensor) -> None:
         arrays = {
             role: array[rows] if role in by_row else array for role, array in parts.arrays.items()
         }
-        fill(out[rows], pack(parts._replace(arrays=arrays)).dequantize())
+        write(out[rows], pack(parts._replace(arrays=arrays)).dequantize())
 
 
 def _check_zero_points(value: Tensor) -> None:

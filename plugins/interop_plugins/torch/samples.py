@@ -115,7 +115,12 @@ def uncoalesced(value: Tensor) -> Tensor:
     indices = torch.cat([indices, indices[:, :1]], 1)
     values = torch.cat([values, torch.zeros_like(values[:1])])
     return torch.sparse_coo_tensor(
-        indices, values, value.shape, is_coalesced=False, check_invariants=False
+        indices,
+        values,
+        value.shape,
+        device=values.device,
+        is_coalesced=False,
+        check_invariants=False,
     )
 
 

@@ -105,9 +105,20 @@ def pack_coo(parts: Parts) -> Tensor:
         indices = torch.empty(shape, dtype=torch.int64, device=values.device)
     for axis, row in enumerate(indices):
         row.copy_(parts.arrays[f"indices_{axis}"])
-    canonical = bool(parts.facts.get("canonical"))
+    return _coo(indices, values, parts.shape, is_coalesced=bool(parts.facts.get("canonical")))
+
+
+def _coo(indices: Tensor, values: Tensor, shape: tuple[int, ...], *, is_coalesced: bool) -> Tensor:
+    """Return a COO tensor over given components, on their device and not on torch's default."""
+    import torch
+
     return torch.sparse_coo_tensor(
-        indices, values, parts.shape, is_coalesced=canonical, check_invariants=False
+        indices,
+        values,
+        shape,
+        device=values.device,
+        is_coalesced=is_coalesced,
+        check_invariants=False,
     )
 
 
@@ -119,7 +130,8 @@ def pack_compressed(layout: str, parts: Parts) -> Tensor:
     if indices.dtype is not pointers.dtype:  # there is one object for each of torch's dtypes
         msg = f"torch wants indices of one dtype, not {indices.dtype} and {pointers.dtype}"
         raise Declined(msg)
-    return make(pointers, indices, arrays["values"], parts.shape)
+    values = arrays["values"]
+    return make(pointers, indices, values, parts.shape, device=values.device)
 
 
 def _learn_maker(layout: str) -> Callable[..., Tensor]:
@@ -155,8 +167,6 @@ def coalesce(value: Tensor) -> Tensor:
     On the host they are summed in the order in which they are stored, as torch does when it makes
     a tensor dense. Its own sort of few elements does not keep that order.
     """
-    import torch
-
     if not value.is_cpu or not value._nnz():
         return value.coalesce()
     indices, values = _summed(value)
@@ -164,9 +174,7 @@ def coalesce(value: Tensor) -> Tensor:
         result = value.coalesce()
         result._values().detach().copy_(values)
         return result
-    return torch.sparse_coo_tensor(
-        indices, values, value.shape, is_coalesced=True, check_invariants=False
-    )
+    return _coo(indices, values, value.shape, is_coalesced=True)
 
 
 def _summed(value: Tensor) -> tuple[Tensor, Tensor]:
@@ -174,7 +182,7 @@ def _summed(value: Tensor) -> tuple[Tensor, Tensor]:
     import torch
 
     values, indices = components(value.detach())
-    places = torch.zeros_like(indices[0])
+    places = indices.new_zeros(indices.shape[1])
     for length, row in zip(value.shape, indices, strict=False):
         places.mul_(length).add_(row)
     places, order = torch.sort(places, stable=True)
@@ -193,9 +201,7 @@ def compact(value: Tensor) -> Tensor:
     parts = [part.contiguous() for part in components(value)]
     if value.layout is torch.sparse_coo:
         values, indices = parts
-        return torch.sparse_coo_tensor(
-            indices, values, value.shape, is_coalesced=value.is_coalesced(), check_invariants=False
-        )
+        return _coo(indices, values, value.shape, is_coalesced=value.is_coalesced())
     layout = str(value.layout).removeprefix("torch.")
     return pack_compressed(layout, _compressed_parts(value, *parts))
 
@@ -237,13 +243,8 @@ def _with_indices_in_one_block(value: Tensor) -> Tensor:
 
     if value.layout is not torch.sparse_coo or value._indices().is_contiguous():
         return value
-    return torch.sparse_coo_tensor(
-        value.indices().contiguous(),
-        value.values(),
-        value.shape,
-        is_coalesced=True,
-        check_invariants=False,
-    )
+    indices = value.indices().contiguous()
+    return _coo(indices, value.values(), value.shape, is_coalesced=True)
 
 
 def _coo_to_csr(value: Tensor) -> Tensor:
@@ -269,9 +270,7 @@ def _to_coo(value: Tensor, *, by_columns: bool) -> Tensor:
     torch._convert_indices_from_csr_to_coo(
         pointers, indices, out_int32=False, transpose=by_columns, out=coordinates
     )
-    return torch.sparse_coo_tensor(
-        coordinates, values, value.shape, is_coalesced=not by_columns, check_invariants=False
-    )
+    return _coo(coordinates, values, value.shape, is_coalesced=not by_columns)
 
 
 def to_blocks(layout: str, value: Tensor) -> Tensor:

@@ -1,10 +1,12 @@
-"""Numbers of every dtype in every layout, and whether they have arrived."""
+"""What every plugin promises: numbers arrive, memory is taken once, and errors keep nothing."""
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 from collections.abc import Callable, Iterator, Set
 from typing import Any
+from weakref import ref
 
 import ml_dtypes
 import numpy as np
@@ -14,20 +16,31 @@ import interop
 from interop._model.dtype import preserves
 from interop.plugin import DTYPES
 
-__all__ = ["LAYOUTS", "LARGE_CASTS", "NAMES", "check_arrivals", "large", "peak_of", "same_numbers"]
+__all__ = [
+    "LARGE_CASTS",
+    "NAMES",
+    "check_arrivals",
+    "check_departures",
+    "is_kept",
+    "large",
+    "peak_of",
+]
 
 #: NumPy has no conversion from or to complex32, which only ml_dtypes know.
 NAMES = sorted(set(DTYPES) - {"complex32"})
 
-#: Pairs of dtypes between which NumPy casts.
+#: Pairs of dtypes between which NumPy casts at the speed of memory, the result being no less than
+#: half as large.
 LARGE_CASTS = [
-    (source, target)
-    for source in (
-        "bool uint8 int32 int64 uint64 float16 bfloat16 float32 float64 longdouble complex64 "
-        "complex128 clongdouble"
-    ).split()
-    for target in "bool int8 int32 float16 bfloat16 float32 complex64".split()
-    if source != target
+    *(("float64", name) for name in ("float32", "int32", "complex64")),
+    *(("int64", name) for name in ("float32", "int32", "complex64")),
+    *(("complex128", name) for name in ("complex64",)),
+    *(("complex64", name) for name in ("float32", "int32")),
+    *(("float32", name) for name in ("int32", "bfloat16", "complex64")),
+    *(("int32", name) for name in ("float32", "bfloat16", "complex64")),
+    *(("bfloat16", name) for name in ("float32", "int32", "complex64")),
+    *((name, "float32") for name in ("bool", "uint8", "int16")),
+    *((name, "complex64") for name in ("bool", "uint64", "longdouble")),
 ]
 
 #: Bits of what ml_dtypes store one to a byte.
@@ -76,11 +89,12 @@ def every_number(name: str) -> np.ndarray:
 
 def _widest(array: np.ndarray) -> np.ndarray:
     """Return an array in the widest dtype, as pairs of real and imaginary part."""
-    if array.dtype.name in DTYPES and array.dtype.isbuiltin not in {0, 1}:
-        array = array.astype("f4")
-    wide = array.astype(np.clongdouble)
-    if array.dtype.kind != "c":
-        wide.real = array.astype(np.longdouble)  # a cast to complex numbers drops the sign of zero
+    with np.errstate(invalid="ignore"):  # of a NaN that signals
+        if array.dtype.name in DTYPES and array.dtype.isbuiltin not in {0, 1}:
+            array = array.astype("f4")
+        wide = array.astype(np.clongdouble)
+        if array.dtype.kind != "c":
+            wide.real = array.astype(np.longdouble)  # a cast to complex drops the sign of zero
     return np.stack([wide.real, wide.imag], -1)
 
 
@@ -134,6 +148,34 @@ def check_arrivals(to: str, name: str, held: Set[str]) -> None:
                 assert same_numbers(instance.convert(result, "numpy"), native)
 
 
+def check_departures(make: Callable[[np.ndarray], Any], name: str) -> None:
+    """Convert every number of a dtype to other frameworks, and check what arrives.
+
+    Parameters
+    ----------
+    make : callable
+        It makes an array of the framework from one of NumPy's.
+    name : str
+        The dtype.
+    """
+    numbers = every_number(name)
+    for array in (numbers, numbers[len(numbers) // 2 :][:1].reshape(()), numbers[:0]):
+        value = make(array)
+        for to in ("numpy", "torch", "jax", "mlx", "tensorflow"):
+            held = next(
+                format_.format for format_ in interop.formats() if format_.name == to
+            ).dtypes
+            can_hold = any(preserves(name, dtype) for dtype in held)
+            for _ in range(3):
+                if not can_hold:
+                    with pytest.raises(interop.errors.RefusedError, match="narrow"):
+                        interop.convert(value, to=to)
+                    continue
+                result = interop.convert(value, to=to)
+                assert preserves(name, interop.spec(result).dtype)
+                assert same_numbers(np.asarray(interop.convert(result, "numpy")), array)
+
+
 def large(dtype: str) -> Iterator[np.ndarray]:
     """Yield arrays whose memory counts: in order, backwards, and by columns."""
     array = (np.arange(2**20, dtype="f4") % 2).astype(np.dtype(getattr(ml_dtypes, dtype, dtype)))
@@ -143,10 +185,37 @@ def large(dtype: str) -> Iterator[np.ndarray]:
 
 
 def peak_of(function: Callable[[], Any]) -> tuple[Any, int]:
-    """Return what a function gives, and the most bytes that NumPy's new arrays took meanwhile."""
+    """Return what a function gives, and the most bytes that NumPy's new arrays took meanwhile.
+
+    It is called once before: a first call plans, and may import.
+    """
+    function()
     tracemalloc.start()
     try:
         result = function()
         return result, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def is_kept(
+    make: Callable[[], Any],
+    fail: Callable[[Any], object],
+    error: type[Exception] | tuple[type[Exception], ...] = interop.errors.InteropError,
+) -> bool:
+    """Tell whether a value outlives the error that a call with it raises, if nobody collects."""
+    value = make()
+    alive = ref(value)
+    gc.collect()
+    gc.disable()
+    try:
+        try:
+            fail(value)
+        except error:
+            pass
+        else:
+            pytest.fail("nothing was raised")
+        del value
+        return alive() is not None
+    finally:
+        gc.enable()
