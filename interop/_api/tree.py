@@ -26,7 +26,7 @@ _EMPTIABLE = (*_MAPPINGS, OrderedDict, list, deque)
 
 
 class Tree:
-    """A tree of containers, opened; what is a leaf is not, although it could be."""
+    """A tree of containers, opened down to what `is_leaf` takes for a leaf."""
 
     def __init__(
         self, root: Value, is_leaf: Callable[[Value], bool], containers: Iterable[Container] = ()

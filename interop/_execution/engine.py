@@ -57,7 +57,7 @@ class Engine:
     def plan(self, spec: Spec, table: PlanTable, *, installed: bool = True) -> Plan:
         """Return the plan for the class of `spec`, found once.
 
-        If it is to be carried out, the target's framework must be installed.
+        With `installed`, a target whose framework is missing is refused first.
         """
         if installed:
             self._check_installed(table.request)

@@ -58,7 +58,7 @@ class PeakMeter:
 
 
 def _size_in(path: str, name: str) -> int | None:
-    """Return the bytes that a file of the system says of something, if it does."""
+    """Return a size from a line of one of Linux's status files, in bytes, if it is there."""
     try:
         with open(path, encoding="utf-8") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if name in line)

@@ -210,7 +210,7 @@ def trace(
 
 
 class Recorder:
-    """Notes what one conversion does, as far as a trace says that it is to be measured."""
+    """Notes what one conversion does, and measures what a trace asks for."""
 
     def __init__(self, trace: Trace, registry: Registry) -> None:
         self._registry = registry

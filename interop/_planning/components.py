@@ -195,8 +195,15 @@ class ComponentTransfer(NamedTuple):
             self.change.dtype in self.target.holds(self.change.device)
             and device_type(self.change.device) in self.target.devices
             and (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
-            and (not self.spec.code_dtype or self.change.dtype == self.spec.dtype)
+            and (self.change.dtype == self.spec.dtype or self._may_cast())
         )
+
+    def _may_cast(self) -> bool:
+        """Tell whether to cast the values, array by array, is to cast the numbers they stand for.
+
+        Codes are not those numbers, and what stands twice has to be summed before it is cast.
+        """
+        return not self.spec.code_dtype and "uncoalesced" not in self.spec.traits
 
     def component_spec(self, role: str) -> Spec:
         """Return the spec of the component arrays of one role."""

@@ -22,7 +22,7 @@ __all__ = ["ResolvedConversion"]
 class ResolvedConversion:
     """A declared conversion between two registered formats.
 
-    Its source may be any format that exports by the protocol from which it is declared to start.
+    `source` is the one that is declared, or a format that exports by the declared protocol.
     """
 
     def __init__(self, declared: Declared, source: Format, target: Format) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from itertools import count
 from typing import NamedTuple, Protocol
 
@@ -93,6 +92,11 @@ class Search:
         self._not_imported = world.graph.not_imported(candidates.names, requested)
         self._unrequested = world.graph.unrequested(candidates.names, requested)
         self._from_lazy = world.format(spec.format).lazy
+        # Worked out at the first need, by hand: functools.cached_property has a lock in Python
+        # 3.11, which a fork could leave taken.
+        self._bounds: LowerBound | None = None
+        #: The formats from which a route shares memory and visits only what was requested.
+        self._straight: frozenset[str] | None = None
         self._without: frozenset[object] = frozenset()
         self._relaxed = False
         self._order = count()
@@ -124,9 +128,8 @@ class Search:
                 self._defer_transfers(state)
         return None
 
-    @cached_property
-    def _bounds(self) -> LowerBound:
-        """What the rest of a route takes at least, of use to searches that take several steps."""
+    def _lower_bound(self) -> LowerBound:
+        """Return what the rest of a route takes at least; most searches of one step never ask."""
         spec, graph = self._start.spec, self._world.graph
         dtypes = {spec.dtype, *self._dtypes}
         width = min(map(itemsize, dtypes))
@@ -218,6 +221,8 @@ class Search:
         With `written`, the bytes that have to be written may be so by the step before.
         """
         name, writing = state.spec.format, self._must_write(state)
+        if self._bounds is None:
+            self._bounds = self._lower_bound()
         least = self._bounds.least(name, writing and not written)
         if least is None:
             return None
@@ -235,12 +240,9 @@ class Search:
         """
         if not copied or self._candidates.computes:
             return state.spec.format in self._candidates.shared
+        if self._straight is None:
+            self._straight = self._candidates.sharing(self._goals, self._unrequested)
         return not state.via_unrequested and state.spec.format in self._straight
-
-    @cached_property
-    def _straight(self) -> frozenset[str]:
-        """The formats from which a route shares memory and visits only what was requested."""
-        return self._candidates.sharing(self._goals, self._unrequested)
 
     def _must_write(self, state: SearchState) -> bool:
         """Tell whether the spec and the request have it that bytes are written from here on."""

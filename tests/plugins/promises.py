@@ -46,6 +46,11 @@ LARGE_CASTS = [
 #: Bits of what ml_dtypes store one to a byte.
 _BITS = {"float4_e2m1fn": 4, "float6_e2m3fn": 6, "float6_e3m2fn": 6}
 
+#: Integers of less than a byte, of which some bits are free.
+_SMALL_INTEGERS = {
+    name for name, facts in DTYPES.items() if facts.kind in "ui" and facts.digits < 7
+}
+
 LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "plain": lambda array: array,
     "every second": lambda array: np.repeat(array, 2)[::2],
@@ -100,7 +105,7 @@ def _widest(array: np.ndarray) -> np.ndarray:
 
 def same_numbers(array: np.ndarray, other: np.ndarray) -> bool:
     """Tell whether two arrays hold the same numbers: NaN is NaN, and -0.0 is not 0.0."""
-    if array.dtype == other.dtype:
+    if array.dtype == other.dtype and array.dtype.name not in _SMALL_INTEGERS:
         return (array.shape, array.tobytes()) == (other.shape, other.tobytes())
     wide, others = _widest(array), _widest(other)
     signed = ~np.isnan(wide)

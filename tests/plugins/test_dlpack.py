@@ -295,12 +295,7 @@ def offer_when_warm(target):
 
 @pytest.mark.parametrize(
     "target",
-    [
-        "numpy",
-        pytest.param(
-            "torch", marks=pytest.mark.xfail(reason="its fast path does not look at capsules")
-        ),
-    ],
+    ["numpy", "torch"],
 )
 def test_a_warm_conversion_checks_as_a_cold_one_does(target):
     """What a value of the type did before does not vouch for a later value's capsule."""

@@ -571,7 +571,6 @@ def with_duplicates(layout, numbers, dtype, length):
     return value
 
 
-@pytest.mark.xfail(reason="transfers by components cast the values before they are summed")
 @pytest.mark.parametrize("target", ["numpy", *(f"scipy.{name}" for name in LAYOUTS), "sparse.coo"])
 @pytest.mark.parametrize("layout", BY_COMPONENTS)
 @pytest.mark.parametrize(("numbers", "dtype", "to"), SUMMED)

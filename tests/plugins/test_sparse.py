@@ -495,7 +495,6 @@ def test_memory():
     assert memory(make("dok")) == ()
 
 
-@pytest.mark.xfail(reason="transfers by components cast the values before they are summed")
 @pytest.mark.parametrize("target", ["numpy", "sparse.coo", "sparse.gcxs.csr", "scipy.csr"])
 @pytest.mark.parametrize(("numbers", "dtype", "to"), SUMMED)
 @pytest.mark.parametrize("length", [10, 600])

@@ -278,7 +278,7 @@ def _has_tangent(value: Tensor) -> bool:
 
     if value.layout is not torch.strided or not (value.is_floating_point() or value.is_complex()):
         return False
-    return unpack_dual(value).tangent is not None
+    return unpack_dual(value).tangent is not None  # type: ignore[no-untyped-call]
 
 
 def _describe_layout(torch: ModuleType, value: Tensor, traits: frozenset[str]) -> Spec:
