@@ -33,7 +33,7 @@ def in_subprocess() -> Callable[[str], str]:
     """Run a program in a process of its own and return what it printed, failing if it died."""
 
     def run(program: str, **environment: str) -> str:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
             capture_output=True,
             text=True,
@@ -41,7 +41,9 @@ def in_subprocess() -> Callable[[str], str]:
             timeout=120,
             check=False,
         )
-        assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        assert process.returncode == 0, (
+            f"exit {process.returncode}\n{process.stdout}\n{process.stderr}"
+        )
+        return process.stdout
 
     return run

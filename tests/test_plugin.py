@@ -1,4 +1,4 @@
-"""The authors' interface: what may not change in it within one version, and how versions are told apart."""
+"""The authors' interface: what may not change within a version, and how versions are told apart."""
 
 from __future__ import annotations
 

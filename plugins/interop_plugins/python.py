@@ -175,7 +175,8 @@ def _unrounded(value: Nested, array: Array) -> Array:
         if isinstance(leaf, (int, np.integer)) and int(leaf) != number:
             msg = (
                 f"no dtype holds all numbers of this {type(value).__name__} exactly: as "
-                f"{array.dtype.name}, {_shortened(int(leaf))} would be rounded. Make it a float first."
+                f"{array.dtype.name}, {_shortened(int(leaf))} would be "
+                "rounded. Make it a float first."
             )
             raise BadRequestError(msg)
     return array

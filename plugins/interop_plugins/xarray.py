@@ -12,12 +12,14 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from interop.errors import UnknownValueError
+import interop
+from interop.errors import RefusedError, UnknownValueError
 from interop.plugin import (
     COMPLEX,
     COPY,
     DTYPE,
     DTYPES,
+    EMPTY,
     INTEGERS,
     MEMORY_TRAITS,
     REALS,
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["interop_declarations"]
 
 _MATERIALIZE = frozenset({"materialize"})
-_UNLOADED = frozenset({"unloaded"})
+_UNLOADED, _FILL_VALUE = frozenset({"unloaded"}), frozenset({"fill_value"})
 
 #: The dtypes that NumPy holds, and those that it holds without ml_dtypes.
 _NUMPY = frozenset(DTYPES) - {"complex32"}
@@ -57,10 +59,10 @@ _BUILTIN = INTEGERS | REALS | COMPLEX | {"bool", "longdouble", "clongdouble"}
 _WRAPPED = {
     "numpy": ("cpu", MEMORY_TRAITS),
     "cupy": ("cuda", MEMORY_TRAITS),
-    "dask": ("cpu", frozenset({"borrowed"})),
-    "sparse.coo": ("cpu", frozenset({"fill_value", "readonly", "immutable"})),
+    "dask": ("cpu", EMPTY),
+    "sparse.coo": ("cpu", _FILL_VALUE | {"readonly", "immutable"}),
 }
-_ANY_TRAIT = frozenset(TRAITS) | _UNLOADED | _WRAPPED["dask"][1] | _WRAPPED["sparse.coo"][1]
+_ANY_TRAIT = frozenset(TRAITS) | _UNLOADED | _FILL_VALUE
 
 
 def unwrap(value: Labelled) -> AnyArray | None:
@@ -148,23 +150,52 @@ def as_dataarray(variable: xr.Variable) -> xr.DataArray:
 
 
 def recast(value: LabelledT, *, dtype: str) -> LabelledT:
-    """Return a value under the same names around a copy of the array, cast as NumPy casts."""
-    import numpy as np
-    import xarray as xr
+    """Return a value under the same names around a copy of the array, cast as NumPy casts.
 
-    variable = _variable(value)
-    data = variable.data
-    is_numpy = isinstance(data, np.ndarray)
-    if not is_numpy or isinstance(variable, xr.IndexVariable):
-        content = "the labels of an index" if is_numpy else f"a {_type_name(data)}"
-        msg = f"it holds {content}; convert x.data, and give the result its names (xarray.Variable)"
-        raise Declined(msg)
+    An array that is computed when it is needed is copied and cast when it is computed.
+    """
+    import numpy as np
+
+    data = _variable(value).data
+    copy = _cast(data, dtype) if isinstance(data, np.ndarray) else _converted(data, dtype)
+    return _relabelled(value, copy)
+
+
+def _cast(data: Array, dtype: str) -> Array:
+    import numpy as np
+
     out = np.empty(data.shape, _numpy_dtype(dtype))
     with np.errstate(all="ignore"):
         if not {data.dtype.name, dtype} & _BUILTIN and data.dtype != out.dtype:
             data = data.astype("f4")  # some dtypes of ml_dtypes have no cast to some others
         out[...] = data.real if data.dtype.kind == "c" and out.dtype.kind not in "bc" else data
-    return value.copy(data=out)
+    return out
+
+
+def _converted(data: AnyArray, dtype: str) -> AnyArray:
+    """Return a copy of an array in its own format."""
+    spec = interop.spec(data)
+    try:
+        if dtype == spec.dtype:
+            return interop.convert(data, spec.format, copy=True)
+        return interop.convert(data, spec.format, dtype=dtype)
+    except RefusedError as refusal:
+        msg = f"it holds a {_type_name(data)}: {refusal}"
+        raise Declined(msg) from refusal
+
+
+def _relabelled(value: LabelledT, data: AnyArray) -> LabelledT:
+    """Return what holds an array under the names of a value."""
+    import xarray as xr
+
+    variable = _variable(value)
+    if not isinstance(variable, xr.IndexVariable):
+        return value.copy(data=data)
+    # The labels of an index never change, so what may be written to is an index no more.
+    plain = variable.to_base_variable().copy(data=data)
+    if isinstance(value, xr.Variable):
+        return plain
+    return xr.DataArray(plain, coords=value.coords, name=value.name)
 
 
 def _numpy_dtype(name: str) -> np.dtype[Any]:
@@ -220,7 +251,7 @@ def _conversions() -> Iterable[Conversion]:
 def _wrap_cast_and_load(name: str, wrap: Callable[[AnyArray], Labelled]) -> Iterable[Conversion]:
     for wrapped, (device, traits) in _WRAPPED.items():
         yield Conversion(wrapped, name, wrap, devices={device}, takes=traits, cost=Cost(1e-5))
-    cast = partial(Conversion, name, name, recast, takes=MEMORY_TRAITS, changes=DTYPE)
+    cast = partial(Conversion, name, name, recast, takes=MEMORY_TRAITS | _FILL_VALUE, changes=DTYPE)
     yield cast(effects=COPY, cost=Cost(3e-5, 8e9))
     yield cast(
         requires=_UNLOADED,

@@ -282,7 +282,7 @@ def test_the_same_framework_is_differentiated_by_itself() -> None:
     assert x.grad.item() == 12.0
 
 
-def test_callers_without_gradients_are_served() -> None:
+def test_callers_without_gradients_get_their_own_arrays() -> None:
     """A NumPy caller of a function with grad=True gets NumPy arrays."""
     first, _ = smooth(np.ones(2, "float32"), np.ones(2, "float32"))
     assert isinstance(first, np.ndarray)

@@ -15,7 +15,7 @@ from interop.errors import UnknownValueError
 
 
 def test_a_value_that_meets_the_request_is_returned_as_it_is() -> None:
-    """The very value comes back, on the first call, by the fast path, and from a converter."""
+    """The value itself comes back on the first call, by the fast path, and from a converter."""
     x = np.arange(3.0)
     convert = interop.converter("numpy")
     for _ in range(2):
@@ -105,7 +105,7 @@ def _readonly() -> np.ndarray:
 def test_misuse_is_refused_with_the_next_move(
     keywords: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """Every misuse raises an InteropError that is also the expected builtin, and names the next move."""
+    """Every misuse is an InteropError and the expected builtin, and names the next move."""
     x = np.arange(3.0)
     with pytest.raises(error, match=message) as info:
         interop.convert(x, **keywords)
@@ -115,7 +115,7 @@ def test_misuse_is_refused_with_the_next_move(
 
 
 def test_errors_have_a_clean_traceback(loaded: Interop) -> None:
-    """What the caches look up in vain does not stand in the user's traceback."""
+    """A failed look-up in a cache leaves no trace in the user's traceback."""
     for _ in range(2):
         with pytest.raises(TypeError) as info:
             loaded.convert(object(), to="numpy")

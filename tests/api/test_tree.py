@@ -212,7 +212,7 @@ def test_lazy_conjugates_are_not_tied_to_what_they_conjugate() -> None:
 
 
 def test_only_plain_arrays_are_tied() -> None:
-    """Sparse, quantized and labelled values over one memory may differ in more than it, and stay apart."""
+    """Sparse, quantized and labelled values are not tied, even if they share their memory."""
     data, coords = np.ones(2), np.array([[0, 1]])
     sparse_pair = [sparse.COO(coords, data, (3,), fill_value=fill) for fill in (0.0, 5.0)]
     dense = interop.convert_tree(sparse_pair, to="numpy", copy=True)
@@ -369,7 +369,7 @@ class Big:
 def test_memory_stays_at_source_and_result(
     consume: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No more than source and result are alive at once; with consume=True each source is freed in turn."""
+    """At most source and result are alive at once; with consume=True each source is freed in turn."""
     mine = interop.Interop()
     spec = interop.make_spec("big", "float64", shape=(1,))
     home = ModuleType("big_arrays")

@@ -157,7 +157,7 @@ def test_the_step_that_broke_its_promise_is_named(empty: Interop, lie: str, trac
 def test_results_are_compared_once_for_each_plan(
     empty: Interop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A plan whose results were as promised is trusted from then on, whatever first carried it out."""
+    """A plan whose first results were as promised is not compared again, with or without a trace."""
     empty.register(toy("a"), toy("b"), toy("c"), view("a", "b"), view("b", "c"))
     compared: list[str] = []
     verify = empty._engine._verify
@@ -231,7 +231,7 @@ def test_a_lazy_copy_is_no_copy_of_what_lies_in_memory(empty: Interop) -> None:
 
 
 def test_a_shape_that_was_not_known_is_not_compared(empty: Interop) -> None:
-    """A lazy value may have lengths that nobody knows before it is computed: any shape is as planned."""
+    """The unknown lengths of a lazy value are not compared with those of its result."""
 
     def spec(box: Box) -> Spec:
         computed = describe(box)

@@ -91,7 +91,7 @@ def test_it_is_called_as_it_is_declared(arguments: Any) -> None:
 
 @pytest.mark.parametrize("kind", [KeyError, TypeError, ValueError])
 def test_an_error_of_the_full_function_comes_alone(kind: type[Exception]) -> None:
-    """What was looked up in vain before does not stand in the traceback of an error."""
+    """A failed look-up leaves no trace in the traceback of an error."""
 
     def fails(x: Any, to: Any) -> Any:
         raise kind(x)
@@ -166,17 +166,17 @@ def _kept(instance: Interop, target: Any) -> dict[type, Any]:
 
 def test_a_kept_fast_path_is_asked_first(empty: Interop) -> None:
     """After the first conversion of a type, the plugin's fast path is asked first."""
-    asked: list[Box] = []
+    calls: list[Box] = []
 
     def fast_path(box: Box) -> Any:
-        asked.append(box)
+        calls.append(box)
         return NotImplemented if box.dtype == "float64" else Box("b", box.numbers)
 
     empty.register(toy("a"), toy("b"), view("a", "b", fast_path=fast_path))
     for dtype in ("float32", "float32", "float64"):
         box = Box("a", [1.0], dtype=dtype)
         assert empty.convert(box, to="b").numbers is box.numbers
-    assert len(asked) == 2
+    assert len(calls) == 2
 
 
 def test_the_first_fast_path_of_a_type_stays(empty: Interop) -> None:
@@ -362,16 +362,16 @@ def test_a_block_turns_fast_paths_off_in_its_own_task_alone(fast: Interop) -> No
     """While one task has a block open, another task of the same thread takes the fast path."""
     box = Box("a", [1.0])
 
-    async def inside(opened: asyncio.Event, done: asyncio.Event) -> Any:
+    async def inside(opened: asyncio.Event, converted: asyncio.Event) -> Any:
         with interop.policy(forbid="copy"):
             opened.set()
-            await done.wait()
+            await converted.wait()
             return fast.convert(box, to="b")
 
-    async def outside(opened: asyncio.Event, done: asyncio.Event) -> Any:
+    async def outside(opened: asyncio.Event, converted: asyncio.Event) -> Any:
         await opened.wait()
         result = fast.convert(box, to="b")
-        done.set()
+        converted.set()
         return result
 
     async def both() -> list[Any]:
@@ -384,7 +384,7 @@ def test_a_block_turns_fast_paths_off_in_its_own_task_alone(fast: Interop) -> No
 
 
 def test_what_is_converted_inside_a_block_is_kept_for_later(empty: Interop) -> None:
-    """A block that permits what the default does may open a fast path, which is in force after it."""
+    """A conversion under the default policy inside a trace opens a fast path for later calls."""
     empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda box: "fast"))
     box = Box("a", [1.0])
     with interop.trace():

@@ -15,9 +15,9 @@ def test_staged_transfers_move_every_byte(torch: Any, size: int) -> None:
 
     way = Staging(chunk=1024)
     numbers = np.arange(size, dtype="float32")
-    there = way.to_device(numbers)
-    assert there.device.type == "cuda"
-    assert np.array_equal(there.cpu().numpy().view("float32"), numbers)
+    staged = way.to_device(numbers)
+    assert staged.device.type == "cuda"
+    assert np.array_equal(staged.cpu().numpy().view("float32"), numbers)
     for _ in range(2):  # the buffers are used again
         back = way.to_host(torch.from_numpy(numbers).cuda())
         assert np.array_equal(back.view("float32"), numbers)

@@ -31,8 +31,10 @@ def host(dtype: str, shape: tuple[int, ...] = (5, 7)) -> np.ndarray[Any, Any]:
     return values.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
 
 
-def equal(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
-    return left.dtype == right.dtype and left.shape == right.shape and bool((left == right).all())
+def equal(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> bool:
+    """Tell whether two arrays have the same dtype, shape and values."""
+    alike = first.dtype == second.dtype and first.shape == second.shape
+    return alike and bool((first == second).all())
 
 
 def on_device(cupy: Any, dtype: str, shape: tuple[int, ...] = (5, 7)) -> Any:
@@ -156,16 +158,16 @@ def test_awkward_layouts_cross(cupy: Any, layout: str) -> None:
     array = interop.convert(value, to="cupy")
     assert array.flags.c_contiguous
     assert equal(array.get(), value)
-    held = LAYOUTS[layout](on_device(cupy, "float64"))
-    assert equal(interop.convert(held, to="numpy"), value)
+    strided = LAYOUTS[layout](on_device(cupy, "float64"))
+    assert equal(interop.convert(strided, to="numpy"), value)
 
 
 def test_backwards_crosses(cupy: Any) -> None:
     """An array walked backwards crosses either way."""
     value = host("float32")[::-1, ::-1]
     assert equal(interop.convert(value, to="cupy").get(), value)
-    held = on_device(cupy, "float32")[::-1, ::-1]
-    assert equal(interop.convert(held, to="numpy"), value)
+    array = on_device(cupy, "float32")[::-1, ::-1]
+    assert equal(interop.convert(array, to="numpy"), value)
 
 
 def test_source_may_change_after_the_transfer(cupy: Any, torch: Any) -> None:
@@ -261,17 +263,17 @@ def test_float8(cupy: Any, torch: Any, kind: str) -> None:
 
 
 def test_cuda_array_interface(cupy: Any) -> None:
-    """A stranger that has only __cuda_array_interface__ is shared, and kept alive."""
+    """A foreign value that has only __cuda_array_interface__ is shared, and kept alive."""
 
-    class Stranger:
+    class Foreign:
         def __init__(self) -> None:
-            self.held = cupy.arange(6.0).reshape(2, 3)
-            self.__cuda_array_interface__ = self.held.__cuda_array_interface__
+            self.array = cupy.arange(6.0).reshape(2, 3)
+            self.__cuda_array_interface__ = self.array.__cuda_array_interface__
 
-    stranger = Stranger()
-    array = interop.convert(stranger, to="cupy")
-    assert array.data.ptr == stranger.held.data.ptr
-    del stranger
+    value = Foreign()
+    array = interop.convert(value, to="cupy")
+    assert array.data.ptr == value.array.data.ptr
+    del value
     cupy.empty(6)  # would take the freed memory
     assert (array.get().ravel() == np.arange(6.0)).all()
 
@@ -296,7 +298,7 @@ def test_jax(cupy: Any) -> None:
     """A JAX array on the device is shared with CuPy, in a process of its own: it is C++ that waits."""
     if find_spec("jax") is None:
         pytest.skip("JAX is not installed here")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", JAX_PROGRAM],
         env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
         capture_output=True,
@@ -304,10 +306,10 @@ def test_jax(cupy: Any) -> None:
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    if done.stdout.strip() == "no device":
+    assert process.returncode == 0, process.stderr
+    if process.stdout.strip() == "no device":
         pytest.skip("this JAX has no CUDA device")
-    assert done.stdout.strip() == "shared"
+    assert process.stdout.strip() == "shared"
 
 
 class Hermit:
@@ -329,8 +331,8 @@ def fetch_hermit(value: Hermit, *, device: str) -> Any:
 
 def test_round_trips_are_refused(cupy: Any) -> None:
     """From device to host and back is refused unless allowed, and nothing has then happened."""
-    one = Interop()
-    one.register(
+    instance = Interop()
+    instance.register(
         Format(
             "hermit",
             (f"{__name__}:Hermit",),
@@ -351,9 +353,9 @@ def test_round_trips_are_refused(cupy: Any) -> None:
     )
     value = Hermit(cupy.ones(4, "float32"))
     with pytest.raises(interop.errors.RefusedError, match="host_round_trip"):
-        one.convert(value, to="cupy")
+        instance.convert(value, to="cupy")
     assert value.fetched == 0
-    array = one.convert(value, to="cupy", allow="host_round_trip")
+    array = instance.convert(value, to="cupy", allow="host_round_trip")
     assert (array.get() == 1).all()
 
 
@@ -370,8 +372,8 @@ def test_second_device(cupy: Any, torch: Any, second_device: str) -> None:
     expected = np.arange(12.0, dtype="float32").reshape(3, 4)
     assert (moved.get() == expected.T).all()
     assert (interop.convert(array, to="numpy") == expected).all()
-    there = interop.convert(expected, to="cupy", device=second_device)
-    assert there.device.id == 1
+    sent = interop.convert(expected, to="cupy", device=second_device)
+    assert sent.device.id == 1
     assert cupy.cuda.runtime.getDevice() == current
 
 
@@ -386,9 +388,9 @@ def test_quantized(cupy: Any, torch: Any, kind: str) -> None:
     """A quantized tensor shares its codes with CuPy, and both sides stand for the same numbers."""
     real = torch.linspace(-1, 1, 35, device="cuda").reshape(5, 7)
     tensor = torch.quantize_per_tensor(real, 0.1, 3, getattr(torch, kind))
-    held = interop.convert(tensor, to="quantized.cupy")
-    assert type(held.codes) is cupy.ndarray
-    assert held.codes.data.ptr == tensor.data_ptr()
+    quantized = interop.convert(tensor, to="quantized.cupy")
+    assert type(quantized.codes) is cupy.ndarray
+    assert quantized.codes.data.ptr == tensor.data_ptr()
     expected = tensor.dequantize().cpu().numpy()
-    assert np.allclose(interop.convert(held, to="numpy"), expected)
+    assert np.allclose(interop.convert(quantized, to="numpy"), expected)
     assert np.allclose(interop.convert(tensor, to="cupy").get(), expected)

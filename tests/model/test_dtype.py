@@ -58,7 +58,7 @@ def _every_value(name: str) -> np.ndarray:
 
 @pytest.mark.parametrize("source", SMALL)
 def test_preserves_exactly_when_every_value_survives(source: str) -> None:
-    """A cast counts as lossless exactly when every value but NaN comes back, signs of zero included."""
+    """A cast counts as lossless exactly if every value but NaN comes back, with its sign."""
     values = _every_value(source).astype("f8")
     for target in (t for t in NUMBERS if DTYPES[t].kind != "c"):
         with np.errstate(all="ignore"):

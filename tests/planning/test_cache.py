@@ -22,12 +22,12 @@ from tests.toys import Box, copy, toy, view
 
 def entries(instance: Interop) -> int:
     """Return how many entries the cache of an instance holds."""
-    kept = instance._cache
-    tables = {*kept._tables.values(), *kept.by_words.values()}
+    plan_cache = instance._cache
+    tables = {*plan_cache._tables.values(), *plan_cache.by_words.values()}
     return (
-        len(kept._tables)
-        + len(kept.by_words)
-        + sum(map(len, kept.fast_paths.values()))
+        len(plan_cache._tables)
+        + len(plan_cache.by_words)
+        + sum(map(len, plan_cache.fast_paths.values()))
         + sum(len(t.plans) + len(t.refusals) + len(t.component_routes) for t in tables)
         + sum(len(plan.fast_types) for table in tables for plan in table.plans.values())
     )
@@ -70,8 +70,8 @@ def test_every_change_of_the_registry_clears_everything(empty: Interop, change: 
         empty.convert(box, to="b")
     with pytest.raises(interop.errors.RefusedError):
         empty.convert(box, to="b", copy=True)
-    held = empty._cache.table(Request(("b",), "float32"))
-    assert held.plans
+    table = empty._cache.table(Request(("b",), "float32"))
+    assert table.plans
     assert entries(empty) > 5
     if change == "register":
         empty.register(toy("c"))
@@ -80,28 +80,28 @@ def test_every_change_of_the_registry_clears_everything(empty: Interop, change: 
     else:
         empty._registry.forget()
     assert entries(empty) == 0
-    assert held.plans == {}  # which the converter holds
+    assert table.plans == {}  # which the converter holds
 
 
 def test_nothing_is_kept_of_an_older_registry() -> None:
     """A plan that was found while another thread registered something is used and not kept."""
     registry = Registry()
-    kept = PlanCache(registry)
-    table = kept.table(Request(("b",)))
+    plan_cache = PlanCache(registry)
+    table = plan_cache.table(Request(("b",)))
     version = registry.version
     registry.add([toy("a")])
-    assert kept.keep(table.plans, "key", "plan", version) == "plan"
+    assert plan_cache.keep(table.plans, "key", "plan", version) == "plan"
     assert table.plans == {}
-    assert kept.keep(table.plans, "key", "plan", registry.version) == "plan"
+    assert plan_cache.keep(table.plans, "key", "plan", registry.version) == "plan"
     assert table.plans == {"key": "plan"}
 
 
 def test_the_first_entry_stays() -> None:
     """Of two threads that keep something under one key, both get what was kept first."""
-    kept = PlanCache(Registry())
+    plan_cache = PlanCache(Registry())
     table: dict[str, str] = {}
-    assert kept.keep(table, "key", "first") == "first"
-    assert kept.keep(table, "key", "second") == "first"
+    assert plan_cache.keep(table, "key", "first") == "first"
+    assert plan_cache.keep(table, "key", "second") == "first"
 
 
 # ---------------------------------------------------------------------- the bound
@@ -213,7 +213,7 @@ def test_threads_that_ask_for_the_same_route_search_once(
 
 
 def test_plans_are_kept_apart_by_the_state_of_the_process(empty: Interop) -> None:
-    """What `unsupported_now` answers is asked anew for each value, and old answers are remembered."""
+    """`unsupported_now` is asked for each value, and the plans for each answer are kept."""
     unsupported: frozenset[str] = frozenset()
     narrow = Limits(unsupported_now=lambda: unsupported)
     empty.register(toy("a"), toy("b", limits=narrow), view("a", "b"))
@@ -237,7 +237,7 @@ def test_formats_without_such_a_state_are_planned_by_their_spec_alone() -> None:
     """Only the formats of a request that have a state keep plans apart."""
     registry = Registry()
     registry.add([Format("a"), Format("b", limits=Limits(unsupported_now=frozenset))])
-    kept = PlanCache(registry)
+    plan_cache = PlanCache(registry)
     group = ("kind",)
-    assert kept.table(Request(("a",))).key(group) == group
-    assert kept.table(Request(("a", "b"))).key(group) == (*group, frozenset())
+    assert plan_cache.table(Request(("a",))).key(group) == group
+    assert plan_cache.table(Request(("a", "b"))).key(group) == (*group, frozenset())

@@ -49,14 +49,14 @@ def sparse(name: str, *, components: Mapping[str, Any] | None = None, **fields: 
     """Return the format of a toy sparse vector with NumPy components."""
     fields.setdefault("dtypes", {"float32", "float64"})
     fields.setdefault("index_dtypes", {"int32", "int64"})
-    made = Components(
+    default = Components(
         "toy", "numpy", ROLES, unpack, lambda parts: Pair(name, parts.shape, *parts.arrays.values())
     )
     return Format(
         name,
         types=(f"{__name__}:Pair",),
         describe=describe,
-        components=made._replace(**(components or {})),
+        components=default._replace(**(components or {})),
         **fields,
     )
 
@@ -163,7 +163,7 @@ def test_pointers_are_narrowed_only_where_they_fit(loaded: Interop) -> None:
 
 
 def test_roles_that_are_always_copied_are_effects(loaded: Interop) -> None:
-    """What unpacking or packing has to copy is a copy of the transfer, and the rest is shared."""
+    """A role that packing has to copy makes the transfer a copy, and the other roles stay shared."""
     loaded.register(
         sparse("one"),
         sparse("two", components={"pack_copies": {"values"}, "pack": _packed_anew}),
@@ -186,10 +186,10 @@ def _packed_anew(parts: Parts) -> Pair:
 
 def test_the_fast_path_of_components_is_that_of_their_arrays(loaded: Interop) -> None:
     """A plain composite value takes the fast path of its arrays; any other takes its route."""
-    asked: list[Pair] = []
+    calls: list[Pair] = []
 
     def fast_unpack(pair: Pair) -> Any:
-        asked.append(pair)
+        calls.append(pair)
         plain = pair.values.flags.writeable
         return unpack(pair) if plain and pair.kind == "one" else NotImplemented
 
@@ -197,8 +197,8 @@ def test_the_fast_path_of_components_is_that_of_their_arrays(loaded: Interop) ->
     x, locked = pair(), pair()
     locked.values.flags.writeable = False
     loaded.convert(x, to="two")
-    assert asked == []
+    assert calls == []
     for value in (x, locked):
         y = loaded.convert(value, to="two")
         assert (y.kind, y.values is value.values, y.indices is value.indices) == ("two", True, True)
-    assert asked == [x, locked]
+    assert calls == [x, locked]

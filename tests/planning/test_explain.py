@@ -1,4 +1,4 @@
-"""Explanations: warnings of needless round trips, and what is said of requests that no keyword permits."""
+"""Explanations: warnings of needless round trips, and refusals that no keyword would permit."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def test_without_a_keyword_to_blame_there_is_no_warning(empty: Interop) -> None:
 
 
 def test_fresh_memory_may_be_to_blame(instance: Interop) -> None:
-    """What can be shared on the device, and copied on the host alone, is to be copied there."""
+    """If only the host can copy, the warning says to leave copy=True out and copy on the device."""
     with pytest.warns(NeedlessCopyWarning, match="Leave copy=True out and copy there"):
         result = instance.convert(box(), to="b", copy=True, allow="host_round_trip")
     assert (result.kind, result.device) == ("b", "gpu:0")
 
 
 def test_another_device_is_never_needless(instance: Interop) -> None:
-    """Who asks for another device is not told that the data could have stayed where they are."""
+    """A request for another device is never called needless."""
     result = instance.convert(box(), to="a", device="gpu:1", allow="host_round_trip")
     assert result.device == "gpu:1"
 
@@ -112,7 +112,7 @@ def test_another_device_is_never_needless(instance: Interop) -> None:
 def test_a_route_with_a_warning_has_no_fast_path(
     empty: Interop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A route of which somebody is to be warned is carried out in full, so that the warning is given."""
+    """A route with a warning takes no fast path, so that the warning is given."""
     empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda value: Box("b", [])))
     monkeypatch.setattr(engine, "round_trip_warning", lambda *arguments: "beware")
     for _ in range(2):

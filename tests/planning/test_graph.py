@@ -34,7 +34,7 @@ def test_no_route_leads_through_a_framework_that_is_missing(empty: Interop) -> N
 def test_a_format_that_is_no_transit_is_the_last_resort(
     empty: Interop,
 ) -> None:
-    """Routes between other frameworks lead through it only if no other does; its own framework's always may."""
+    """Only its own framework's routes lead through it, unless there is no other route."""
     empty.register(toy("a"), toy("b"), toy("c"), toy("m", transit=False), toy("m.x"))
     empty.register(view("a", "m", cost=Cost(1e-9)), view("m", "b", cost=Cost(1e-9)))
     empty.register(view("m.x", "m"), view("m", "c"))
@@ -42,6 +42,6 @@ def test_a_format_that_is_no_transit_is_the_last_resort(
     assert labels(empty.plan(spec, to="b")) == ["a_to_m", "m_to_b"]
     empty.register(copy("a", "b"))
     assert labels(empty.plan(spec, to="b")) == ["copy_a_to_b"]
-    own = make_spec("m.x", "float32", shape=(3,))
-    assert labels(empty.plan(own, to="b")) == ["m.x_to_m", "m_to_b"]
+    within = make_spec("m.x", "float32", shape=(3,))
+    assert labels(empty.plan(within, to="b")) == ["m.x_to_m", "m_to_b"]
     assert labels(empty.plan(spec, to="m")) == ["a_to_m"]

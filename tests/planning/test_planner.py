@@ -254,7 +254,7 @@ def _brute_force(edges: list[Conversion]) -> tuple[str, ...] | None:
 
 
 def test_a_route_can_be_shown_at_every_size(loaded: Interop) -> None:
-    """A route that was chosen for a class of specs can be shown for each of its sizes, between every pair."""
+    """Between every pair of formats, the route of a class of sizes can be shown at each of its sizes."""
     formats = {declared.name: declared.format for declared in loaded.formats()}
     sizes = ((0, 0), (40, 50), (10**5, 10**8))
     routes = 0

@@ -142,25 +142,25 @@ def test_what_a_task_of_a_block_forbids_stays_in_the_block() -> None:
 
 
 def test_a_task_that_outlives_its_block_keeps_the_policy() -> None:
-    """A task that is started inside a block has its policy after the block has ended, and nobody else."""
+    """A task started inside a block keeps the policy after the block, and no other code has it."""
 
-    async def job(left: asyncio.Event) -> bool:
-        await left.wait()
+    async def job(block_left: asyncio.Event) -> bool:
+        await block_left.wait()
         return "narrow" in current_policy().permitted
 
     async def main() -> tuple[bool, bool]:
-        left = asyncio.Event()
+        block_left = asyncio.Event()
         with interop.policy(allow="narrow"):
-            task = asyncio.create_task(job(left))
+            task = asyncio.create_task(job(block_left))
             await asyncio.sleep(0)
-        left.set()
+        block_left.set()
         return await task, "narrow" in current_policy().permitted
 
     assert asyncio.run(main()) == (True, False)
 
 
 def test_no_block_opens_a_fast_path_that_it_alone_permits(narrowing: interop.Interop) -> None:
-    """What was converted inside a block, in this context or another, opens no fast path outside."""
+    """A conversion inside a block, in this context or another, opens no fast path outside."""
     box = Box("a", [1.0], dtype="float64")
 
     def inside() -> None:

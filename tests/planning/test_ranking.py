@@ -16,7 +16,7 @@ def rank(refused: int, sacrifice: tuple[float, bool, int, int], *effort: object)
 
 
 def test_a_rank_is_the_documented_order() -> None:
-    """Refusals, losses, copying, sharing, imports, reordering, time, steps and names, in this order."""
+    """Ranks compare refusals, losses, copying, sharing, imports, order, time, steps and names."""
     nothing = (0, False, 0, 0)
     ordered = [
         rank(0, nothing, 0, 1.0, 2, ("a", "b")),
@@ -42,7 +42,7 @@ def step(label: str, **fields: object) -> Step:
 
 
 def test_a_rank_grows_with_every_step() -> None:
-    """What a step costs is added to its field, and never taken away again."""
+    """Each step adds to the fields of a rank, and none takes anything away."""
     gaps = make_spec("a", "float32", shape=(3, 4), traits={"noncontiguous"})
     steps = [
         step("view"),
@@ -51,8 +51,8 @@ def test_a_rank_grows_with_every_step() -> None:
     ]
     for order in permutations(steps):
         extended = Rank()
-        for taken in order:
-            longer = extended.extended(taken, refused=taken.label == "view", imports=True)
+        for addition in order:
+            longer = extended.extended(addition, refused=addition.label == "view", imports=True)
             assert extended < longer
             assert extended.dominates(longer)
             assert not longer.dominates(extended)

@@ -22,12 +22,12 @@ ODD_BOOLEANS = [1, 0, np.True_, np.False_, 1.0, "yes", [], 2]
 def request(instance: Interop, to: Any, **keywords: Any) -> Request:
     """Return the request of a call under the default policy."""
     defaults = {"dtype": None, "device": None, "copy": None, "allow": (), "forbid": ()}
-    words: Any = {**defaults, **keywords}
-    return resolved(instance._registry, to, base=Policy(), **words)
+    options: Any = {**defaults, **keywords}
+    return resolved(instance._registry, to, base=Policy(), **options)
 
 
 def test_a_request_is_a_value(empty: Interop) -> None:
-    """What is asked for in the same words, or in others, is equal, hashable, and holds no answer."""
+    """Two spellings of one request are equal and hash alike, and a request holds no answer."""
     empty.register(toy("a"), toy("ring.x"), toy("ring.y"))
     first = request(empty, "ring", dtype="half", device="cpu:0", allow=["narrow"])
     again = request(
@@ -62,7 +62,7 @@ def test_only_a_request_for_formats_alone_is_the_default() -> None:
 @pytest.mark.parametrize("odd", ODD_BOOLEANS, ids=repr)
 @pytest.mark.parametrize("call", ["convert", "converter", "plan", "convert_tree"])
 def test_copy_is_none_true_or_false(call: str, odd: object) -> None:
-    """What is not one of the three very objects is refused, however it compares."""
+    """Anything but the objects None, True and False is refused, even what compares equal to them."""
     array = np.arange(3.0)
     arguments = () if call == "converter" else (array,)
     with pytest.raises(BadRequestError) as caught:
@@ -127,7 +127,7 @@ def test_effects_may_be_named_in_any_iterable(empty: Interop, form: str) -> None
 
 @pytest.mark.parametrize("form", FORMS)
 def test_effects_in_any_iterable_count_with_other_keywords(form: str) -> None:
-    """An iterator is not used up by what else is checked: copy=False, out= and the list of effects."""
+    """An iterator still counts in whole where copy=False, out= or a misspelt effect is checked."""
     make, array = FORMS[form], np.arange(3.0)
     with pytest.raises(BadRequestError, match="copy=False forbids 'copy', which allow= permits"):
         interop.convert(array, to="numpy", copy=False, allow=make("copy"))

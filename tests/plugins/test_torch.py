@@ -1605,6 +1605,17 @@ def test_tangents_are_detached_like_history(name: str, layout: str) -> None:
     assert "grad" not in interop.spec(tensor).traits
 
 
+def test_functions_of_other_frameworks_have_no_forward_mode() -> None:
+    """With `grad`, a tangent is refused: its derivative would come out as zero."""
+    twice = interop.accepts("jax", grad=True)(lambda x: x * 2)
+    tensor = torch.ones(3, requires_grad=True)
+    with forward_ad.dual_level():
+        with pytest.raises(RefusedError, match="forward mode"):
+            twice(dual(torch.ones(3)))
+        assert twice(tensor).requires_grad
+    assert interop.accepts("numpy")(lambda x: x * 2)(tensor).tolist() == [2, 2, 2]
+
+
 # ------------------------------------------------------------------ every dtype, every shape
 
 

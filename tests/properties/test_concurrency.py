@@ -41,7 +41,7 @@ HEAD = """
 
 
 def test_nothing_is_lost_and_nothing_is_wrong(in_subprocess: Callable[..., str]) -> None:
-    """A registration counts at once in its own thread and soon in all, and every result is right."""
+    """Every registration counts at once in its own thread, and at the end in all; results are right."""
     program = """
     instance = interop.Interop()
     f32 = frozenset({"float32", "float64", "int64"})
@@ -102,7 +102,7 @@ def test_nothing_is_lost_and_nothing_is_wrong(in_subprocess: Callable[..., str])
 def test_a_better_conversion_is_taken_as_soon_as_it_is_registered(
     in_subprocess: Callable[..., str],
 ) -> None:
-    """However many threads convert meanwhile, none keeps an old route once the registration is done."""
+    """Once a better conversion is registered, no thread takes the old route any more."""
     program = """
     for attempt in range(40):
         instance = interop.Interop(plugins=False)
@@ -147,7 +147,7 @@ def test_the_first_use_may_be_by_many(in_subprocess: Callable[..., str]) -> None
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_fork_may_come_at_any_moment(in_subprocess: Callable[..., str]) -> None:
-    """A child that is forked while other threads register, plan and convert is not stuck on their locks."""
+    """A child forked while other threads register, plan and convert is not stuck on their locks."""
     program = """
     import os, signal, warnings
     import scipy.sparse  # Python itself cannot finish an import that a fork breaks off

@@ -1,4 +1,4 @@
-"""Foreign memory: malformed capsules and lying interfaces are refused or right, and never end the process."""
+"""Foreign memory: malformed capsules and lying interfaces never end the process."""
 
 from __future__ import annotations
 

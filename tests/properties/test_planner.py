@@ -1,4 +1,4 @@
-"""The planner, held to a model that tries everything: its routes are permitted, the best, and always the same."""
+"""The planner, held to a model that tries every route: permitted, the best, always the same."""
 
 from __future__ import annotations
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from interop.errors import RefusedError
 
+from .describe import has_tangent
+
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
@@ -60,9 +62,21 @@ def attach(
     forward: Callable[[Sequence[Tensor]], tuple[list[Tensor], Pullback]],
     arrays: Sequence[Tensor],
 ) -> list[Tensor]:
-    """Return what a function makes of tensors, as one node of the autograd graph."""
+    """Return what a function makes of tensors, as one node of the autograd graph.
+
+    Raises
+    ------
+    RefusedError
+        A tensor carries a tangent, which the other framework would drop.
+    """
     import torch
 
+    if any(map(has_tangent, arrays)):
+        msg = (
+            "a function of another framework is not differentiated in forward mode; use reverse "
+            "mode (backward or torch.autograd.grad), or give it the tensor's detach()."
+        )
+        raise RefusedError(msg)
     if torch.is_grad_enabled() and any(array.requires_grad for array in arrays):
         apply: Callable[..., tuple[Tensor, ...]] = _node().apply
         return list(apply(forward, *arrays))

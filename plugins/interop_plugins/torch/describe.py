@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["BIT_DTYPES", "DTYPE_NAMES", "components", "describe", "dtype_name", "memory"]
+__all__ = [
+    "BIT_DTYPES",
+    "DTYPE_NAMES",
+    "components",
+    "describe",
+    "dtype_name",
+    "has_tangent",
+    "memory",
+]
 
 #: Reals of 8 and 16 bits that reach NumPy as ml_dtypes, by way of unsigned integers.
 BIT_DTYPES = frozenset(
@@ -77,7 +85,7 @@ def describe(value: Tensor) -> Spec:
         device = _devices[value.device]
     except (KeyError, RuntimeError):
         return _describe_rare(value)
-    in_graph = value.requires_grad or (_forward_ad[0]._current_level >= 0 and _has_tangent(value))
+    in_graph = value.requires_grad or (_forward_ad[0]._current_level >= 0 and has_tangent(value))
     traits = _GRAD if in_graph else EMPTY
     if (
         not address
@@ -268,10 +276,10 @@ def _describe_unreadable(value: Tensor, traits: frozenset[str]) -> Spec:
 
 def _grad(value: Tensor) -> frozenset[str]:
     """Return the trait of a tensor that is differentiated, in reverse or in forward mode."""
-    return _GRAD if value.requires_grad or _has_tangent(value) else EMPTY
+    return _GRAD if value.requires_grad or has_tangent(value) else EMPTY
 
 
-def _has_tangent(value: Tensor) -> bool:
+def has_tangent(value: Tensor) -> bool:
     """Tell whether a tensor carries a tangent, which `Tensor.detach` drops."""
     import torch
     from torch.autograd.forward_ad import unpack_dual

@@ -1,0 +1,34 @@
+"""Crowds: large instances to measure how planning scales."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import interop
+from benchmarks import crowd
+
+
+def test_the_cache_of_plans_does_not_grow_with_the_shapes(loaded: interop.Interop) -> None:
+    """After thousands of distinct shapes the cache holds one plan for each class of sizes."""
+    base = np.zeros(40_000, "float32")
+    counts = []
+    for most in (50, 200):
+        for rows in range(1, most):
+            for columns in (1, 7, 100, 200):
+                view = base[: rows * columns].reshape(rows, columns)
+                result = loaded.convert(view, to="numpy", dtype="float64")
+                assert result.shape == view.shape
+        counts.append(crowd.kept_routes(loaded))
+    # Sizes from 4 B to 39 kB are 8 powers of 4, and up to 159 kB they are 9.
+    assert counts == [8, 9]
+
+
+def test_a_crowd_is_as_large_as_requested() -> None:
+    """A crowd has so many formats and so many conversions from each, and can be planned over."""
+    instance = crowd.crowd(10)
+    assert len(instance.formats()) == 10
+    assert len(instance.conversions()) == 100
+    spec = interop.make_spec("f0", "float32", shape=(4,))
+    assert instance.plan(spec, to="f1").result.format == "f1"
+    crowd.forget(instance)
+    assert crowd.kept_routes(instance) == 0
