@@ -41,8 +41,9 @@ __all__ = [
     "wrap",
 ]
 
-#: NumPy's codes of the plain dtypes.
-_PLAIN_CODES = "?bBhHiIlLqQefd"
+#: NumPy's numbers of the plain dtypes: from bool to uint64, float32, float64 and float16. (The dtypes
+#: of ml_dtypes share NumPy's characters.)
+_PLAIN_NUMBERS = frozenset({*range(11), 11, 12, 23})
 
 
 # ---------------------------------------------------------------------- out of ONNX Runtime
@@ -144,7 +145,7 @@ def from_numpy(array: Array) -> OrtValue:
 def ort_fast_path(array: Array) -> Any:
     """Share a plain array with ONNX Runtime, or return `NotImplemented`."""
     dtype = array.dtype
-    plain = dtype.char in _PLAIN_CODES and dtype.isnative and array.flags.carray
+    plain = dtype.num in _PLAIN_NUMBERS and dtype.isnative and array.flags.carray
     return from_numpy(array) if plain else NotImplemented
 
 

@@ -94,8 +94,17 @@ def element_layout(type_: pa.DataType) -> ElementLayout:
     """Return what a type tells about the numbers in an array of that type."""
     number_type = number_types().get(type_.id)
     if number_type is None:
-        return _nested_layout(type_)
+        return _nested_layout(type_) if _is_hashable(type_) else ElementLayout(str(type_))
     return ElementLayout(*number_type, bits=number_type[0] == "bool")
+
+
+def _is_hashable(type_: pa.DataType) -> bool:
+    """Tell whether a type can be looked up: most extension types that are written in Python cannot."""
+    try:
+        hash(type_)
+    except TypeError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=256)

@@ -23,8 +23,9 @@ __all__ = [
     "tensor_to_numpy",
 ]
 
-#: NumPy's codes of the integers and reals that Arrow holds. Arrow would take bools for bytes.
-_CODES = "bBhHiIlLqQefd"
+#: NumPy's numbers of the integers and reals that Arrow holds: from int8 to uint64, float32, float64
+#: and float16. Arrow would take bools for bytes. (Those of ml_dtypes share NumPy's characters.)
+_TYPE_NUMBERS = frozenset({*range(1, 11), 11, 12, 23})
 #: The bits of NumPy's `flags.num` of one C-ordered, aligned block.
 _BLOCK = 0x0001 | 0x0100
 
@@ -69,7 +70,7 @@ def tensor_from_numpy(array: Array) -> pa.Tensor:
 def tensor_fast_path(array: Array) -> Any:
     """Share a plain array with a tensor, or return `NotImplemented`."""
     flags = array.flags.num
-    if array.dtype.char not in _CODES or not array.dtype.isnative or flags & _BLOCK != _BLOCK:
+    if array.dtype.num not in _TYPE_NUMBERS or not array.dtype.isnative or flags & _BLOCK != _BLOCK:
         return NotImplemented
     return tensor_from_numpy(array)
 

@@ -52,7 +52,7 @@ def _int4(dense: Tensor) -> TorchAOBaseTensor:
         msg = f"two codes share a byte, and rows of {columns} have one too many"
         raise Declined(msg)
     packed = (dense[:, ::2] > 0).to(torch.int8)
-    scale = torch.ones(1, rows, dtype=dense.dtype)
+    scale = torch.ones(1, rows, dtype=dense.dtype, device=dense.device)
     return Int4Tensor(packed, scale, torch.zeros_like(scale), [1, columns], dense.shape)
 
 
