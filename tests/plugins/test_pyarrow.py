@@ -686,7 +686,7 @@ def test_columns_of_several_types(make):
         interop.convert(wide, to="numpy")
     with pytest.raises(RefusedError, match="no columns; select at least one"):
         interop.convert(value.select([]), to="numpy")
-    with pytest.raises(RefusedError, match="no conversion leads there"):
+    with pytest.raises(RefusedError, match="no conversion from numpy leads to"):
         interop.convert(np.ones((2, 2)), to=interop.spec(value).format)
 
 

@@ -41,8 +41,8 @@ __all__ = [
     "wrap",
 ]
 
-#: NumPy's numbers of the plain dtypes: from bool to uint64, float32, float64 and float16. (The dtypes
-#: of ml_dtypes share NumPy's characters.)
+#: NumPy's numbers of the plain dtypes: from bool to uint64, float32, float64 and float16. (Those of
+#: ml_dtypes share NumPy's characters.)
 _PLAIN_NUMBERS = frozenset({*range(11), 11, 12, 23})
 
 

@@ -75,6 +75,7 @@ _WIRE = Cost(1.5e-5, 1.2e10)
 
 _LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 _BLOCKS = frozenset({"sparse_bsr", "sparse_bsc"})
+_LINES = frozenset({"sparse_csr", "sparse_csc"})
 _SHAPED = frozenset({"hybrid", "batched", "uncoalesced"})
 _SPARSE_TRAITS = frozenset({"grad", "hybrid", "noncontiguous"})
 _MATRIX = frozenset({2})
@@ -200,7 +201,6 @@ def _conversions() -> Iterable[Conversion]:
         *_sparse_steps(),
         *_densifying(),
         *_layout_changes(),
-        *_changes_with_more_axes(),
         *_regroupings(),
         *_opaque(),
     ]
@@ -574,42 +574,21 @@ def _layout_changes() -> Iterable[Conversion]:
         ("sparse_bsc", "sparse_coo", 2e9, True),
     ):
         to_coo = target == "sparse_coo"
+        # Between rows and columns, batches and dense axes stay as they are.
+        extra = _SHAPED - _UNCOALESCED if {source, target} == _LINES else EMPTY
         yield _between(
             source,
             target,
             f"{source or 'dense'}_to_{target}",
             partial(sparse.to_layout, target),
             dtypes=_SPARSE_MATH,
-            takes=_GRAD | (_GAPS if source else _LAYOUT),
-            ndims=None if to_coo and not source else _MATRIX,
+            takes=_GRAD | extra | (_GAPS if source else _LAYOUT),
+            ndims=None if extra or (to_coo and not source) else _MATRIX,
             # The order of columns and of blocks is not that of coordinates.
             adds=_UNCOALESCED if to_coo and source not in ("", "sparse_csr") else EMPTY,
             result=Result(index_dtype="int64" if to_coo or not source else None),
             effects=COPY,
             shares=shares,
-            cost=Cost(2e-5, speed),
-        )
-
-
-def _changes_with_more_axes() -> Iterable[Conversion]:
-    """Return the changes of layout that leave batches, and dense axes, as they are."""
-    for source, target, trait, speed in (
-        ("sparse_coo", "sparse_csr", "hybrid", 0.55e9),
-        ("sparse_coo", "sparse_csc", "hybrid", 0.55e9),
-        ("sparse_csr", "sparse_csc", "hybrid", 0.85e9),
-        ("sparse_csr", "sparse_csc", "batched", 0.85e9),
-        ("sparse_csc", "sparse_csr", "hybrid", 0.85e9),
-        ("sparse_csc", "sparse_csr", "batched", 0.85e9),
-    ):
-        yield _between(
-            source,
-            target,
-            f"{trait}_{source}_to_{target}",
-            partial(sparse.to_layout, target),
-            dtypes=_SPARSE_MATH,
-            takes=_GAPS | {"hybrid"},
-            requires={trait},
-            effects=COPY,
             cost=Cost(2e-5, speed),
         )
 

@@ -212,8 +212,10 @@ def _write(out: Tensor, value: Tensor) -> Tensor:
     """
     if not (out.is_complex() and (out.is_neg() or value.is_neg())):
         return out.copy_(value)
-    out.real.copy_(value.real)
-    out.imag.copy_(value.imag if value.is_complex() else value.new_zeros(()))
+    is_complex = value.is_complex()
+    # To negate an unsigned integer and to cast it do not commute.
+    out.real.copy_(value.real if is_complex else value.resolve_neg())
+    out.imag.copy_(value.imag if is_complex else value.new_zeros(()))
     return out
 
 
