@@ -36,7 +36,7 @@ from ._model.extension import (
     Problem,
     Problems,
 )
-from ._model.format import Components, Format, Limits, Parts, Samples, Wrapper, itself
+from ._model.format import Components, Format, Labels, Limits, Parts, Samples, Wrapper, itself
 from ._model.spec import MEMORY_TRAITS, TRAITS, Spec, make_spec
 from ._registry.hooks import API_VERSION, hookimpl, hookspec
 from ._toolkit.arrays import (
@@ -86,6 +86,7 @@ __all__ = [
     "Effect",
     "Export",
     "Format",
+    "Labels",
     "Limits",
     "MemoryAt",
     "NoTrace",

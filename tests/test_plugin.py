@@ -48,9 +48,10 @@ VERSION_1 = {
         "name types=() describe=None dtypes=frozenset() devices=('cpu',) carries=frozenset() "
         "exports={} memory=None requires='' install='' ndims=None fill=None fast_path=None "
         "target_types=None index_dtypes=frozenset() components=None wrapper=None limits=Limits() "
-        "samples=Samples() protocol=None has_labels=False lazy=False not_recoverable=frozenset() "
+        "samples=Samples() protocol=None labels=None lazy=False not_recoverable=frozenset() "
         "transit=True"
     ),
+    "Labels": "present give",
     "Limits": "unsupported={} unsupported_now=None refusal_hints={}",
     "NoTrace": "mark",
     "Parts": "shape arrays facts={}",
@@ -68,7 +69,7 @@ HOOKS_1 = {"interop_declarations"}
 NAMES_1 = (
     "API_VERSION COMPLEX COPY CPU DEVICE DTYPE DTYPES EFFECTS EMPTY INTEGERS MEMORY_TRAITS REALS "
     "TRAITS TRANSFER Autodiff Branch CheckedProducer Components Container Conversion Cost "
-    "Declaration Declined DtypeNames Effect Export Format Limits MemoryAt NoTrace Parts Problem "
+    "Declaration Declined DtypeNames Effect Export Format Labels Limits MemoryAt NoTrace Parts Problem "
     "Problems Result Samples Spec Wrapper checked_export export extents hookimpl hookspec itemsize "
     "itself limit_threads make_spec parallel_for preserves"
 )

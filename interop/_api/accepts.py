@@ -184,7 +184,10 @@ class _Call:
         target = _counterpart(self.registry, self.home, spec)
         if target == spec.format:
             return value
-        return self.interop.convert(value, target, device=self.home.device, **keywords)
+        if target is None:
+            return value
+        result = self.interop.convert(value, target, device=self.home.device, **keywords)
+        return self.registry.relabelled(result, self.arguments.leaves[next(iter(self.arrays))])
 
     def _rebuilt(self, outputs: Sequence[Value]) -> Value:
         """Return the function's result with its arrays replaced."""
@@ -201,11 +204,14 @@ def _home(registry: Registry, spec: Spec) -> _Home:
     return _Home(format_.framework, dense, spec.device)
 
 
-def _counterpart(registry: Registry, home: _Home, spec: Spec) -> str:
-    """Return the caller's format for a result: of the same layout if there is one."""
+def _counterpart(registry: Registry, home: _Home, spec: Spec) -> str | None:
+    """Return the caller's format for a result: of the same layout if there is one.
+
+    Otherwise it is the dense one, or another of the framework that has so many axes, if any.
+    """
+    formats = [f for f in registry.formats.values() if f.framework == home.framework]
     layout = registry.formats[spec.format].layout
-    if layout is not None:
-        for format_ in registry.formats.values():
-            if format_.framework == home.framework and format_.layout == layout:
-                return format_.name
-    return home.format
+    alike = (f.name for f in formats if layout is not None and f.layout == layout)
+    dense = [registry.formats[home.format], *(f for f in formats if f.is_dense)]
+    fitting = (f.name for f in dense if f.ndims is None or len(spec.shape) in f.ndims)
+    return next(alike, None) or next(fitting, None)

@@ -117,7 +117,8 @@ class Interop:
             its module (``np``). Of a sequence, the cheapest. The name of a framework that has
             only sparse formats means any of them.
         like : object, optional
-            A value whose format and device the result is to have, instead of `to`.
+            A value whose format and device the result is to have, instead of `to`, and whose
+            labels, where the shapes agree and `x` has none of its own.
         dtype : str or dtype, optional
             dtype of the result, by NumPy's or ml_dtypes' name or as a framework's dtype object.
             Asking for it is consent to the cast. By default the dtype of `x`, or the narrowest
@@ -165,7 +166,8 @@ class Interop:
             return self._fill(x, out, allow, forbid, stream)
         table = self._table(to, dtype, device, copy, allow, forbid, like)
         # A target alone, under the default policy, is what fast paths are kept for.
-        return self._run(x, table, stream, to if stream is None else None)
+        result = self._run(x, table, stream, to if stream is None else None)
+        return result if like is None else self._registry.relabelled(result, like)
 
     def converter(
         self,
@@ -195,8 +197,8 @@ class Interop:
         """
         table = self._table(to, dtype, device, copy, allow, forbid, like)
         if stream is not None or not _has_fast_paths(table, to):
-            return self._registry.untraced(partial(_converted, self, table, stream, None))
-        convert = partial(_converted, self, table, None, to)
+            return self._registry.untraced(partial(_converted, self, table, stream, None, like))
+        convert = partial(_converted, self, table, None, to, None)
         fast_paths = self._cache.fast_paths_to(to)
         return self._registry.untraced(with_fast_paths_to(convert, fast_paths, block))
 
@@ -313,8 +315,10 @@ class Interop:
             A decorator. The function it returns converts the arrays among its arguments, also
             those inside dicts, lists and tuples, and gives the arrays in the result back on the
             device and in the framework of the first array argument: a sparse result in its format
-            of the same layout, if there is one, every other as its dense array. Everything that is
-            not an array passes through, and so does the result of a call without arrays.
+            of the same layout, if there is one, every other as its dense array, under the labels of
+            that argument if the shape is the same. An array with a number of axes that the
+            framework has no format for is given back as it is. Everything that is not an array
+            passes through, and so does the result of a call without arrays.
 
         Raises
         ------
@@ -665,11 +669,18 @@ class Interop:
         return out
 
 
-def _converted(
-    owner: Interop, table: PlanTable, stream: int | None, to: TargetLike | None, x: Value, /
+def _converted(  # noqa: PLR0917 - all but the last are bound
+    owner: Interop,
+    table: PlanTable,
+    stream: int | None,
+    to: TargetLike | None,
+    like: object,
+    x: Value,
+    /,
 ) -> Value:
     """Convert under a request that was resolved before."""
-    return owner._run(x, table, stream, to)
+    result = owner._run(x, table, stream, to)
+    return result if like is None else owner._registry.relabelled(result, like)
 
 
 def _has_fast_paths(table: PlanTable, to: TargetLike | None) -> bool:

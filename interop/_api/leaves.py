@@ -132,7 +132,7 @@ def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value:
 def _is_plain_array(format_: Format) -> bool:
     """Tell whether the memory of a format's values is all there is to them."""
     own = format_.wrapper is None and not format_.protocol
-    return own and format_.is_dense and not format_.has_labels and not format_.lazy
+    return own and format_.is_dense and format_.labels is None and not format_.lazy
 
 
 @contextmanager

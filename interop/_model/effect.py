@@ -41,6 +41,9 @@ EFFECTS: dict[str, Effect] = {
         Effect("dequantize", True, True, "codes become the real numbers they stand for"),
         Effect("materialize", True, False, "a lazy value is computed"),
         Effect(
+            "drop_labels", True, True, "an index, names or attributes are left behind", derived=True
+        ),
+        Effect(
             "alias_immutable",
             True,
             False,

@@ -121,6 +121,23 @@ class Wrapper(NamedTuple):
     seconds: float = 2e-6
 
 
+class Labels(NamedTuple):
+    """What a format's values hold beside an array: an index, names, coordinates, attributes.
+
+    Parameters
+    ----------
+    present : callable
+        ``present(value) -> bool`` tells whether a value has labels other than those that the
+        framework gives to every array. Such a value has the trait ``labelled``.
+    give : callable
+        ``give(value, like) -> value`` returns a value of any format of the framework under those
+        labels of `like` that fit its shape, sharing its memory; or the value as it is.
+    """
+
+    present: Callable[[Value], bool]
+    give: Callable[[Value, Value], Value]
+
+
 class Limits(NamedTuple):
     """What a format cannot hold, and what to say of values that cannot leave it.
 
@@ -216,9 +233,9 @@ class Format(NamedTuple):
         How values are made to try conversions out.
     protocol : str or None
         For a protocol's own format: the attribute by which a foreign value is recognised.
-    has_labels : bool
-        Whether values hold more than an array (names, coordinates, an index), which no other
-        framework takes over: from one to another of its own a route does not leave the framework.
+    labels : Labels or None
+        What values hold more than an array, which no other framework takes over: from one to
+        another of its own a route does not leave the framework.
     lazy : bool
         Whether its values are computed in parts, when they are needed. They may be larger than
         memory. No step from one such format to another counts as a copy of what lies in memory.
@@ -252,7 +269,7 @@ class Format(NamedTuple):
     limits: Limits = Limits()
     samples: Samples = Samples()
     protocol: str | None = None
-    has_labels: bool = False
+    labels: Labels | None = None
     lazy: bool = False
     not_recoverable: Set[str] = frozenset()
     transit: bool = True

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from .dtype import itemsize
 
 __all__ = [
+    "LABELLED",
     "MEMORY_TRAITS",
     "TRAITS",
     "Spec",
@@ -31,6 +32,9 @@ MEMORY_TRAITS = frozenset(
     }
 )
 
+#: What values of formats with labels may have.
+LABELLED = frozenset({"labelled"})
+
 #: The standard traits and what each says. Plugins may use further ones; a conversion takes
 #: only the traits that it names, so one it has never heard of is refused, not lost.
 TRAITS: dict[str, str] = {
@@ -45,6 +49,7 @@ TRAITS: dict[str, str] = {
     "grad": "it is part of an autograd graph",
     "conj": "it is a lazy complex conjugate",
     "neg": "it is a lazy negation",
+    "labelled": "it has an index, names of axes or columns, coordinates or attributes",
     "masked": "some of its elements are masked or null",
     "uncoalesced": "it may hold one coordinate twice, or out of order",
     "subclass": "its type is a subclass of the format's array type",

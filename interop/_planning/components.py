@@ -249,12 +249,15 @@ class ComponentTransfer(NamedTuple):
         traits = shared_traits(self.spec.traits, self.carries)
         # Fresh memory may still be that of a library whose arrays never change.
         locked = LOCKED & self.carries & _last_traits(routes)
+        after = self.after()._replace(
+            traits=(traits if aliases else traits - MEMORY_TRAITS) | locked
+        )
         return Step(
             f"{self.source.name}_to_{self.target.name}".replace(".", "_"),
             provenance,
             self.spec,
-            self.after()._replace(traits=(traits if aliases else traits - MEMORY_TRAITS) | locked),
-            self._effects(routes, writes),
+            after,
+            self._effects(routes, after, writes),
             packing + sum(route.seconds for route in routes),
             packing + sum(step.latency for route in routes for step in route.steps),
             writes,
@@ -265,13 +268,13 @@ class ComponentTransfer(NamedTuple):
             self._fast_path(routes, find_fast_path),
         )
 
-    def _effects(self, routes: list[_RoleRoute], writes: bool) -> frozenset[str]:
+    def _effects(self, routes: list[_RoleRoute], after: Spec, writes: bool) -> frozenset[str]:
         """Return the effects of the arrays' routes, and those that the whole value has by them."""
         effects = {effect for route in routes for step in route.steps for effect in step.effects}
         effects.discard("narrow")  # each array was told its dtype; the caller may not have
         effects |= derived_effects(
             self.spec,
-            self.change.dtype,
+            after,
             self.target,
             consented=self.change.consented,
             aliases=False,  # what sharing comes to was derived array by array

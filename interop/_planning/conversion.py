@@ -10,7 +10,7 @@ from interop._model.display import counted_axes
 from interop._model.dtype import bit_carrier, itemsize
 from interop._model.effect import LOSING, WRITING
 from interop._model.format import Format
-from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._registry.declared import Declared
 
 from .derived import derived_effects, shared_traits
@@ -37,6 +37,12 @@ class ResolvedConversion:
         self.ndims = _intersection(conversion.ndims, target.ndims)
         self.requires = conversion.requires
         self.takes = conversion.takes | conversion.requires
+        self.drops = conversion.drops
+        # Conversions need not name labels: they stay within a framework and nowhere else.
+        if source.labels is not None:
+            self.takes |= LABELLED
+            if target.labels is None or target.framework != source.framework:
+                self.drops |= LABELLED
         self.effects = frozenset(conversion.effects)
         self.losses = len(conversion.effects & LOSING)
         self.is_sparse = not target.is_dense and not source.is_dense
@@ -112,7 +118,7 @@ class ResolvedConversion:
         conversion = self.conversion
         after = self._after(spec, dtype, carrier, device)
         derived = derived_effects(
-            spec, dtype, self.target, consented=targets.consented, aliases=self.aliases
+            spec, after, self.target, consented=targets.consented, aliases=self.aliases
         )
         keywords: dict[str, object] = {}
         if "dtype" in conversion.changes or self.bits:
@@ -170,7 +176,7 @@ class ResolvedConversion:
         )
 
     def _traits(self, spec: Spec) -> frozenset[str]:
-        traits = spec.traits - self.conversion.drops
+        traits = spec.traits - self.drops
         if not self.aliases:
             traits -= MEMORY_TRAITS
         else:

@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from interop._model.dtype import preserves
 from interop._model.format import Format
-from interop._model.spec import Spec
+from interop._model.spec import LABELLED, Spec
 
 __all__ = ["LOCKED", "derived_effects", "shared_traits"]
 
@@ -18,16 +18,18 @@ _FLAGS = LOCKED | {"pinned"}
 
 
 def derived_effects(
-    before: Spec, dtype: str | None, target: Format, *, consented: bool, aliases: bool
+    before: Spec, after: Spec, target: Format, *, consented: bool, aliases: bool
 ) -> frozenset[str]:
-    """Return the effects, which nobody declares, of a step from `before` to a dtype and a format.
+    """Return the effects, which nobody declares, of a step from one spec to another.
 
     `consented` says that the caller named the dtype, so that a cast to it is no loss; `aliases`
     that the result shares the value's memory.
     """
     effects: frozenset[str] = frozenset()
-    if dtype != before.dtype and not consented and not preserves(before.dtype, dtype):
+    if after.dtype != before.dtype and not consented and not preserves(before.dtype, after.dtype):
         effects |= {"narrow"}
+    if not LABELLED.isdisjoint(before.traits - after.traits):
+        effects |= {"drop_labels"}
     if aliases and LOCKED.isdisjoint(target.carries):
         if "immutable" in before.traits:
             effects |= {"alias_immutable"}

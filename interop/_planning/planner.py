@@ -112,7 +112,7 @@ class Planner:
         )
         source = self.format(spec.format)
         frameworks = {self.format(name).framework for name in goals}
-        if not source.has_labels or frameworks != {source.framework}:
+        if source.labels is None or frameworks != {source.framework}:
             return candidates
         names = frozenset(format_.name for format_ in self.formats(source.framework))
         return candidates._replace(names=names & (candidates.names | {spec.format}))

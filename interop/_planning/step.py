@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from interop._model.format import Format
-from interop._model.spec import Spec
+from interop._model.spec import LABELLED, Spec
 from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Provenance
 
@@ -73,12 +73,13 @@ class Step(NamedTuple):
 def unwrap_step(spec: Spec, format_: Format, provenance: Provenance) -> Step:
     """Return the step that unwraps a value of a wrapper's format."""
     assert format_.wrapper is not None
+    labelled = not LABELLED.isdisjoint(spec.traits)
     return Step(
         f"unwrap_{format_.name.replace('.', '_')}",
         provenance,
         spec,
-        spec._replace(format=spec.wrapped or "", wrapped=None),
-        effects=frozenset(),
+        spec._replace(format=spec.wrapped or "", traits=spec.traits - LABELLED, wrapped=None),
+        effects=frozenset({"drop_labels"} if labelled else ()),
         seconds=format_.wrapper.seconds,
         latency=format_.wrapper.seconds,
         writes=False,

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import partial
 
 from interop._model.extension import DtypeNames
-from interop._model.format import Format
-from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._model.format import Format, Labels
+from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value
 from interop.errors import PluginError, UnknownValueError
 
@@ -50,12 +50,13 @@ class Recognition:
         return describe(value)
 
     def _describer(self, format_: Format) -> Callable[[Value], Spec]:
+        describe = format_.describe
         if format_.wrapper is not None:
-            return partial(self._describe_wrapped, format_)
-        if format_.describe is None:
+            describe = partial(self._describe_wrapped, format_)
+        if describe is None:
             msg = f"values of format {format_.name!r} cannot be described; declare its describe."
             raise PluginError(msg)
-        return format_.describe
+        return describe if format_.labels is None else partial(_labelled, describe, format_.labels)
 
     def _describe_wrapped(self, format_: Format, value: Value) -> Spec:
         """Return the spec of a wrapper: that of the wrapped value, with the wrapper's name."""
@@ -139,9 +140,16 @@ class Recognition:
 
         Those of memory a composite has from its component arrays.
         """
-        traits = frozenset(format_.carries)
+        traits = frozenset(format_.carries) | (LABELLED if format_.labels else frozenset())
         components = self.formats.get(format_.component_format)
         return traits if components is None else traits | (components.carries & MEMORY_TRAITS)
+
+    def relabelled(self, value: Value, like: Value) -> Value:
+        """Return a value under the labels of another, if it is one that can have them."""
+        labels = self.format_of(like).labels
+        if labels is None or not labels.present(like):
+            return value
+        return value if self.describe(value).traits >= LABELLED else labels.give(value, like)
 
     def named_by_type(self, type_: type) -> tuple[str, ...]:
         """Return the formats that a type names in ``to=``: its framework's dense one, if any."""
@@ -169,6 +177,12 @@ class Recognition:
                 except TypeError:
                     continue
         return None
+
+
+def _labelled(describe: Callable[[Value], Spec], labels: Labels, value: Value) -> Spec:
+    """Return the spec of a value that may have labels."""
+    spec = describe(value)
+    return spec._replace(traits=spec.traits | LABELLED) if labels.present(value) else spec
 
 
 def imported(name: str) -> object:

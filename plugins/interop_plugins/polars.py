@@ -1,10 +1,10 @@
 """polars: Series and DataFrames.
 
-Names of columns are not part of an array: they are dropped when it leaves polars, and stay from
-polars to polars. A Series never changes. Its memory is shared, read-only, if it holds numbers in
-one chunk without nulls; truth values are bits in polars. An array of one aligned block becomes the
-memory of a Series. The columns of a DataFrame lie side by side only by chance, so they are always
-copied.
+Names are not part of an array: they are dropped when it leaves polars (the effect `drop_labels`),
+and stay from polars to polars. A Series never changes. Its memory is shared, read-only, if it holds
+numbers in one chunk without nulls; truth values are bits in polars. An array of one aligned block
+becomes the memory of a Series. The columns of a DataFrame lie side by side only by chance, so they
+are always copied.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from interop.plugin import (
     Declaration,
     Declined,
     Format,
+    Labels,
     Limits,
     Result,
     Spec,
@@ -309,6 +310,29 @@ def frame_memory(frame: pl.DataFrame) -> Extents:
     return tuple(extent for column in frame.iter_columns() for extent in memory(column))
 
 
+def has_labels(value: pl.Series | pl.DataFrame) -> bool:
+    """Tell whether there are names other than those that polars gives to every array."""
+    import polars as pl
+
+    if isinstance(value, pl.Series):
+        return value.name != ""
+    return value.columns != [f"column_{n}" for n in range(value.width)]
+
+
+def give_labels(
+    value: pl.Series | pl.DataFrame, like: pl.Series | pl.DataFrame
+) -> pl.Series | pl.DataFrame:
+    """Return a value under the names of another of its type and shape; any other as it is."""
+    import polars as pl
+
+    if value.shape == like.shape:
+        if isinstance(value, pl.Series) and isinstance(like, pl.Series):
+            return value.alias(like.name)
+        if isinstance(value, pl.DataFrame) and isinstance(like, pl.DataFrame):
+            return value.rename(dict(zip(value.columns, like.columns, strict=True)))
+    return value
+
+
 # ---------------------------------------------------------------------- declarations
 
 
@@ -325,7 +349,7 @@ def _formats() -> Iterable[Format]:
         carries=_IMMUTABLE | _MASKED | _SCATTERED | _MIXED | _NOT_NUMBERS,
         requires="polars",
         install="pip install polars",
-        has_labels=True,
+        labels=Labels(has_labels, give_labels),
         transit=False,
     )
     return [

@@ -1,7 +1,8 @@
 """xarray: Variables and DataArrays, which hold arrays of other frameworks under names.
 
 They are described as the array inside, whatever it is (NumPy's, dask's, CuPy's, sparse …), and
-unwrapped on the way to other frameworks, which drops names of axes, coordinates and attributes.
+unwrapped on the way to other frameworks, which drops names of axes, coordinates and attributes (the
+effect `drop_labels`).
 From xarray to xarray these stay. What xarray would read from a file on demand is loaded.
 """
 
@@ -29,6 +30,7 @@ from interop.plugin import (
     Declaration,
     Declined,
     Format,
+    Labels,
     Spec,
     Wrapper,
     hookimpl,
@@ -198,6 +200,23 @@ def _relabelled(value: LabelledT, data: AnyArray) -> LabelledT:
     return xr.DataArray(plain, coords=value.coords, name=value.name)
 
 
+def has_labels(value: Labelled) -> bool:
+    """Tell whether there are labels other than the names that xarray gives to every axis."""
+    import xarray as xr
+
+    named = value.dims != tuple(f"dim_{axis}" for axis in range(value.ndim))
+    if isinstance(value, xr.DataArray):
+        return named or bool(value.coords) or bool(value.attrs) or value.name is not None
+    return named or bool(value.attrs)
+
+
+def give_labels(value: LabelledT, like: LabelledT) -> LabelledT:
+    """Return a value under the labels of another of its type and shape; any other as it is."""
+    if _format_name(value) != _format_name(like) or value.shape != like.shape:
+        return value
+    return _relabelled(like, _variable(value).data)
+
+
 def _numpy_dtype(name: str) -> np.dtype[Any]:
     import numpy as np
 
@@ -233,7 +252,7 @@ def _formats() -> Iterable[Format]:
             carries=_ANY_TRAIT,
             requires="xarray",
             install="pip install xarray",
-            has_labels=True,
+            labels=Labels(has_labels, give_labels),
             transit=False,
         )
 
@@ -243,7 +262,8 @@ def _conversions() -> Iterable[Conversion]:
     variable, dataarray = "xarray.variable", "xarray.dataarray"
     across = partial(Conversion, devices=None, takes=_ANY_TRAIT, cost=Cost(3e-6))
     yield across(variable, dataarray, as_dataarray)
-    yield across(dataarray, variable, as_variable)
+    # Coordinates and the name stay behind.
+    yield across(dataarray, variable, as_variable, drops={"labelled"})
     yield from _wrap_cast_and_load(variable, to_variable)
     yield from _wrap_cast_and_load(dataarray, to_dataarray)
 

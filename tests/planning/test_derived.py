@@ -126,7 +126,7 @@ def test_the_rule_by_itself() -> None:
 
     def effects(trait: str, target: interop.Format, *, aliases: bool = True) -> frozenset[str]:
         before = spec._replace(traits=frozenset({trait}))
-        return derived_effects(before, "float64", target, consented=False, aliases=aliases)
+        return derived_effects(before, spec, target, consented=False, aliases=aliases)
 
     assert effects("readonly", plain) == {"share_readonly"}
     assert effects("immutable", plain) == {"alias_immutable"}
@@ -139,8 +139,9 @@ def test_the_rule_by_itself() -> None:
         ("int64", False, {"narrow"}),
         ("float64", False, set()),
     ):
-        derived = derived_effects(spec, dtype, plain, consented=consented, aliases=False)
-        assert derived == expected
+        cast = spec._replace(dtype=dtype)
+        assert derived_effects(spec, cast, plain, consented=consented, aliases=False) == expected
+    assert effects("labelled", plain, aliases=False) == {"drop_labels"}
 
 
 def test_traits_of_shared_memory() -> None:

@@ -27,6 +27,7 @@ DEFAULTS = {
     "materialize": True,
     "alias_immutable": True,
     "narrow": False,
+    "drop_labels": True,
     "drop_mask": False,
     "share_readonly": False,
     "host_round_trip": False,

@@ -13,7 +13,7 @@ import interop
 import interop.plugin
 from interop import Conversion, Cost, Format, Interop
 from interop.errors import RefusedError, UnknownValueError
-from interop.plugin import Wrapper
+from interop.plugin import Labels, Wrapper
 
 
 class Box(NamedTuple):
@@ -34,13 +34,17 @@ def recast(box: Box, *, dtype: str) -> Box:
     return Box(box.value.astype(dtype), box.label)
 
 
+def _labelled_as(box: Box, like: Box) -> Box:
+    return box._replace(label=like.label) if box.value.shape == like.value.shape else box
+
+
 def boxes(**fields: Any) -> list[Any]:
     common: dict[str, Any] = {
         "wrapper": Wrapper(lambda box: box.value),
         "dtypes": frozenset(interop.plugin.DTYPES),
         "devices": ("cpu", "cuda"),
         "carries": interop.plugin.MEMORY_TRAITS,
-        "has_labels": True,
+        "labels": Labels(lambda box: bool(box.label), _labelled_as),
         "transit": False,
     }
     traits = frozenset(interop.plugin.TRAITS)

@@ -51,7 +51,9 @@ def test_numpy_inside(kind, dtype, shape):
     copied[...] = 1
     assert array.tobytes() == before
     spec = interop.spec(value)
-    assert spec._replace(format="numpy", wrapped=None) == interop.spec(array)
+    plain = interop.spec(array)
+    assert spec.traits == plain.traits | ({"labelled"} if shape else set())
+    assert spec._replace(format="numpy", wrapped=None, traits=plain.traits) == plain
     assert spec.format == f"xarray.{kind.__name__.lower()}"
 
 
@@ -79,7 +81,7 @@ def test_a_sparse_array_inside(kind):
     result = interop.convert(value, to="scipy.coo", copy=False)
     assert isinstance(result, scipy.sparse.coo_array)
     assert np.shares_memory(result.data, array.data)
-    assert interop.plan(value, to="numpy").effects == {"densify"}
+    assert interop.plan(value, to="numpy").effects == {"densify", "drop_labels"}
     assert np.array_equal(interop.convert(value, to="numpy"), sample("float64"))
     with pytest.raises(RefusedError, match=r"pass allow=\{'densify'\}"):
         interop.convert(value, to="numpy", forbid="densify")
@@ -123,7 +125,9 @@ def test_a_jax_array_inside():
 def test_nulls_inside(data):
     """A nullable pandas array inside is refused like any other array with nulls."""
     value = xr.Variable("x", data)
-    with pytest.raises(RefusedError, match=r"pandas.array, masked.*(\n.*)*allow=\{'drop_mask'\}"):
+    with pytest.raises(
+        RefusedError, match=r"of pandas.array, labelled, masked.*(\n.*)*allow=\{'drop_mask'\}"
+    ):
         interop.convert(value, to="numpy")
     filled = interop.convert(value, to="numpy", allow="drop_mask")
     assert filled.dtype == ("int64" if data.dtype == "Int64" else "float64")
@@ -183,7 +187,7 @@ def test_files_are_loaded_when_needed(file, cache, kind):
         spec = interop.spec(value)
         assert (spec.dtype, spec.shape) == ("float64", (2, 3))
         assert "unloaded" in spec.traits
-        assert interop.plan(value, to="torch").effects == {"materialize"}
+        assert interop.plan(value, to="torch").effects == {"materialize", "drop_labels"}
         assert interop.convert(value, to=f"xarray.{kind}") is value
         with pytest.raises(RefusedError, match="materialize"):
             interop.convert(value, to="numpy", forbid="materialize")

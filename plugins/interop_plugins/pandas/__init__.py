@@ -1,7 +1,7 @@
 """pandas: Series, DataFrames, Indexes and the arrays inside them.
 
-Labels (indexes, names of columns) are not part of an array: they are dropped when it leaves pandas,
-and stay from Series to Series and from DataFrame to DataFrame.
+Labels (indexes, names, attributes) are not part of an array: they are dropped when it leaves pandas
+(the effect `drop_labels`), and stay from Series to Series and from DataFrame to DataFrame.
 
 Numbers that lie one after the other in NumPy's or Arrow's memory are shared, read-only: pandas
 shares memory between its own objects until one of them is written to. Columns of several dtypes
@@ -26,12 +26,13 @@ from interop.plugin import (
     Cost,
     Declaration,
     Format,
+    Labels,
     Limits,
     Result,
     hookimpl,
 )
 
-from . import arrays, describe, frames
+from . import arrays, describe, frames, labels
 from .describe import LAYOUT
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _formats() -> Iterable[Format]:
         requires="pandas",
         install="pip install pandas",
         limits=Limits(refusal_hints=_REFUSAL_HINTS),
-        has_labels=True,
+        labels=Labels(labels.present, labels.give),
         transit=False,
     )
     vector = partial(common, memory=arrays.memory, ndims={1})

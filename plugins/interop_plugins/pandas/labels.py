@@ -1,0 +1,48 @@
+"""What pandas' objects hold beside their numbers: indexes, names and attributes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    #: What may have labels; an extension array has none.
+    Labelled: TypeAlias = pd.Series | pd.DataFrame | pd.Index | pd.api.extensions.ExtensionArray
+
+__all__ = ["give", "present"]
+
+
+def present(value: Labelled) -> bool:
+    """Tell whether a value has labels other than those that pandas gives to every array."""
+    import pandas as pd
+
+    if isinstance(value, pd.DataFrame):
+        return not (_is_default(value.index) and _is_default(value.columns)) or bool(value.attrs)
+    if isinstance(value, pd.Series):
+        return not _is_default(value.index) or value.name is not None or bool(value.attrs)
+    return isinstance(value, pd.Index) and value.name is not None
+
+
+def _is_default(index: pd.Index) -> bool:
+    import pandas as pd
+
+    counts = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+    return counts and index.name is None
+
+
+def give(value: Labelled, like: Labelled) -> Labelled:
+    """Return a value under the labels of another of its type and shape; any other as it is."""
+    import pandas as pd
+
+    if type(value) is not type(like) or value.shape != like.shape:
+        return value
+    if isinstance(like, pd.Index):
+        return value.rename(like.name)
+    labelled = value.set_axis(like.index, axis=0)
+    if isinstance(like, pd.DataFrame):
+        labelled = labelled.set_axis(like.columns, axis=1)
+    else:
+        labelled.name = like.name
+    labelled.attrs = dict(like.attrs)
+    return labelled
