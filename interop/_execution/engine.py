@@ -81,9 +81,7 @@ class Engine:
             if route is None:
                 nearest = list(nearest_refused(self._planner, typical, request))
                 self._cache.keep(table.refusals, key, nearest, version)
-                error = explanation(self._planner, spec, request, nearest)
-                _log.debug("refused: %s", error)
-                raise error
+                raise _logged(explanation(self._planner, spec, request, nearest))
             steps = tuple(route[1])
             warning = round_trip_warning(self._planner, typical, request, steps)
             plan = self._cache.keep(table.plans, key, Plan(steps, warning), version)
@@ -231,6 +229,12 @@ class Engine:
                 target = self._registry.formats[step.after.format]
                 if target.is_dense and not target.lazy:
                     _check_memory(step, spec, needed)
+
+
+def _logged(error: RefusedError) -> RefusedError:
+    """Log an error, to be raised where no variable holds it: its traceback holds the frame."""
+    _log.debug("refused: %s", error)
+    return error
 
 
 def _names(steps: tuple[Step, ...]) -> str:

@@ -62,11 +62,12 @@ class Plan:
                 position += 1
         except (Declined, StepDeclined) as reason:
             raise StepDeclined(self.steps[position], value, reason) from reason
+        except (InteropError, MemoryError) as error:
+            error.add_note(f"raised in {_declared(self.steps[position])}")
+            raise
         except Exception as error:
-            attributed = _attributed(error, self.steps[position])
-            if attributed is error:
-                raise  # an exception that is its own cause would keep the value alive
-            raise attributed from error
+            # Not held by a variable, nor its own cause: either would keep the value alive.
+            raise _attributed(error, self.steps[position]) from error
         return value
 
     def _calls_on(self, stream: int | None) -> list[Value]:
@@ -76,13 +77,13 @@ class Plan:
         ]
 
 
+def _declared(step: Step) -> str:
+    return f"{step.label}, declared by {step.provenance}"
+
+
 def _attributed(error: Exception, step: Step) -> Exception:
     """Return the exception to raise when a step has raised `error`."""
-    declared = f"{step.label}, declared by {step.provenance}"
-    reason = f"{type(error).__name__}: {error}"
-    if isinstance(error, (InteropError, MemoryError)):
-        error.add_note(f"raised in {declared}")
-        return error
+    declared, reason = _declared(step), f"{type(error).__name__}: {error}"
     if isinstance(error, ImportError):
         module = error.name or "a module that it needs"
         return NotInstalledError(f"{declared}, could not import {module}; install it.")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import gc
+import weakref
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -11,6 +14,14 @@ import interop
 from interop import Conversion, Cost, Interop, Spec, make_spec
 from interop.plugin import Components
 from tests.toys import Box, copy, describe, toy, view
+
+#: Every error of interop's that a step may raise.
+ERRORS = [
+    getattr(interop.errors, name)
+    for name in interop.errors.__all__
+    if issubclass(getattr(interop.errors, name), interop.InteropError)
+    and name not in ("InteropError", "Declined")
+]
 
 
 def test_a_declined_step_is_left_out_and_the_rest_goes_on_from_there(empty: Interop) -> None:
@@ -101,6 +112,59 @@ def test_exceptions_keep_their_kind(
     empty.register(toy("a"), toy("b"), Conversion("a", "b", broken))
     with pytest.raises(expected):
         empty.convert(Box("a", [1.0]), to="b")
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Only what nothing refers to is freed."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    "raised", [*ERRORS, interop.errors.Declined, ValueError, BufferError, MemoryError, ImportError]
+)
+def test_no_value_is_kept_by_the_error_of_a_step(
+    empty: Interop, no_collector: None, raised: type[Exception]
+) -> None:
+    """Whatever a step raises, its value is freed with the error, and no collection is needed."""
+    reached = []
+
+    def broken(box: Box) -> Box:
+        reached.append(1)
+        raise raised("no")
+
+    empty.register(toy("a"), toy("b"), toy("c"))
+    empty.register(view("a", "b"), Conversion("b", "c", broken))
+    for count in (1, 2):
+        box = Box("a", [1.0])
+        alive = weakref.ref(box)
+        with suppress(interop.InteropError, MemoryError):
+            empty.convert(box, to="c")
+        del box
+        assert len(reached) == count
+        assert alive() is None
+
+
+@pytest.mark.parametrize("words", [{"dtype": "float16"}, {"copy": False}, {"device": "cuda"}], ids=str)
+def test_no_value_is_kept_by_its_refusal(
+    empty: Interop, no_collector: None, words: dict[str, Any]
+) -> None:
+    """The first value of a class that is refused is freed as the later ones are."""
+    empty.register(toy("a"), toy("b"), copy("a", "b"))
+    for call in (empty.convert, empty.plan, empty.converter("b", **words)):
+        box = Box("a", [1.0])
+        alive = weakref.ref(box)
+        keywords = {"to": "b", **words} if call in (empty.convert, empty.plan) else {}
+        with suppress(interop.InteropError):
+            call(box, **keywords)
+            pytest.fail("it was not refused")
+        del box
+        assert alive() is None
 
 
 def test_interrupts_pass_through(empty: Interop) -> None:

@@ -1680,6 +1680,26 @@ def test_every_c_type_of_numpys_reaches_torch(code: str, odd: str) -> None:
         interop.convert(np.arange(6).astype("uint64"), to="torch")
 
 
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("shape", [(1, 4), (4, 1), (0, 4), (4, 0), (2, 0, 3), (0,), (1,)], ids=str)
+@pytest.mark.parametrize("request_", [{}, {"copy": False}, {"forbid": "copy"}], ids=str)
+def test_strides_that_lead_nowhere_are_shared(
+    shape: tuple[int, ...], dtype: Any, request_: dict[str, Any]
+) -> None:
+    """Negative strides of axes of length 1 and of empty arrays need no copy, as is planned."""
+    whole = np.arange(np.prod(shape), dtype="f4").reshape(shape).astype(dtype)
+    for axes in itertools.product((1, -1), repeat=len(shape)):
+        if any(step < 0 and n > 1 and whole.size for n, step in zip(shape, axes, strict=True)):
+            continue
+        reversed_ = whole[tuple(slice(None, None, step) for step in axes)]
+        assert interop.plan(reversed_, to="torch", **request_).zero_copy
+        tensor = interop.convert(reversed_, to="torch", **request_)
+        assert tuple(tensor.shape) == shape
+        assert str(tensor.dtype) == f"torch.{whole.dtype.name}"
+        np.testing.assert_array_equal(reference(tensor), numbers(whole))
+        assert tensor.data_ptr() == address(whole) or not whole.size
+
+
 @pytest.mark.parametrize("value", [2**63, array.array("Q", [1, 2])], ids=str)
 def test_large_unsigned_integers_reach_torch(value: Any) -> None:
     """What NumPy makes numpy.ulonglong of is torch.uint64."""

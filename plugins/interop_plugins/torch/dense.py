@@ -432,7 +432,7 @@ def from_numpy(array: Array) -> Tensor:
 
 
 def _forwards(array: Array) -> Array:
-    """Return an array whose axes of at most one element have no negative strides.
+    """Return an array without the negative strides of axes of length 1 and of empty arrays.
 
     Such strides lead nowhere, but torch refuses them, and NumPy's `ascontiguousarray` keeps them
     (numpy/numpy#23349).
@@ -440,7 +440,7 @@ def _forwards(array: Array) -> Array:
     from numpy.lib.stride_tricks import as_strided
 
     steps = [
-        array.itemsize if length <= 1 else step
+        array.itemsize if length <= 1 or not array.size else step
         for length, step in zip(array.shape, array.strides, strict=True)
     ]
     return as_strided(array, strides=steps)
