@@ -7,14 +7,14 @@ exist if its framework is.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from interop._model.extension import DtypeNames
 from interop._model.format import Format, Labels
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value
-from interop.errors import PluginError, UnknownValueError
+from interop.errors import HandOffError, PluginError, UnknownValueError
 
 __all__ = ["Recognition", "imported"]
 
@@ -56,7 +56,26 @@ class Recognition:
         if describe is None:
             msg = f"values of format {format_.name!r} cannot be described; declare its describe."
             raise PluginError(msg)
+        if format_.protocol:
+            describe = partial(self._describe_foreign, format_)
         return describe if format_.labels is None else partial(_labelled, describe, format_.labels)
+
+    def _describe_foreign(self, format_: Format, value: Value) -> Spec:
+        """Return the spec of a value by a protocol, or by its next if it does not have that now.
+
+        A property may say so: of a value whose memory is on another device, for one.
+        """
+        assert format_.describe is not None
+        try:
+            return format_.describe(value)
+        except HandOffError as error:
+            is_missing = isinstance(error.__cause__, AttributeError)
+            if not is_missing or hasattr(value, format_.protocol):
+                raise
+            following = next(self._offered(value), None)
+            if following is None:
+                raise
+        return self._describe_foreign(following, value)
 
     def _describe_wrapped(self, format_: Format, value: Value) -> Spec:
         """Return the spec of a wrapper: that of the wrapped value, with the wrapper's name."""
@@ -94,10 +113,16 @@ class Recognition:
         try:
             return self.recognise(type(value))
         except UnknownValueError:
-            for format_ in self.formats.values():
-                if format_.protocol and hasattr(value, format_.protocol):
-                    return format_
+            for format_ in self._offered(value):
+                return format_
             raise
+
+    def _offered(self, value: object) -> Iterator[Format]:
+        """Yield the formats of the protocols that a value itself offers."""
+        foreign = [format_ for format_ in self.formats.values() if format_.protocol]
+        yield from (format_ for format_ in foreign if hasattr(value, format_.protocol))
+        if _has_buffer(value):
+            yield from (format_ for format_ in foreign if format_.protocol == "__buffer__")
 
     def recognise(self, type_: type) -> Format:
         """Return the format of which values of a type are, or of the first that shares it."""
@@ -183,6 +208,17 @@ def _labelled(describe: Callable[[Value], Spec], labels: Labels, value: Value) -
     """Return the spec of a value that may have labels."""
     spec = describe(value)
     return spec._replace(traits=spec.traits | LABELLED) if labels.present(value) else spec
+
+
+def _has_buffer(value: Value) -> bool:
+    """Tell whether a value has the buffer protocol, which its type shows from Python 3.12 on."""
+    try:
+        memoryview(value).release()
+    except TypeError:
+        return False
+    except (BufferError, RuntimeError, ValueError):  # it has, but not now
+        pass
+    return True
 
 
 def imported(name: str) -> object:

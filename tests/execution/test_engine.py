@@ -150,7 +150,9 @@ def test_no_value_is_kept_by_the_error_of_a_step(
         assert alive() is None
 
 
-@pytest.mark.parametrize("words", [{"dtype": "float16"}, {"copy": False}, {"device": "cuda"}], ids=str)
+@pytest.mark.parametrize(
+    "words", [{"dtype": "float16"}, {"copy": False}, {"device": "cuda"}], ids=str
+)
 def test_no_value_is_kept_by_its_refusal(
     empty: Interop, no_collector: None, words: dict[str, Any]
 ) -> None:

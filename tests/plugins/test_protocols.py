@@ -641,3 +641,38 @@ def test_protocols_of_an_instance(offer, target):
     other = Holder()
     with pytest.raises(UnknownValueError, match="offers no array protocol"):
         interop.convert(other, to=target)
+
+
+def missing(self):
+    raise AttributeError("only on the device")
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "python"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("__dlpack__", "__array__"),
+        ("__cuda_array_interface__", "__dlpack__"),
+        ("__cuda_array_interface__", "__array_interface__"),
+        ("__array_interface__", "__array__"),
+    ],
+)
+def test_of_several_protocols_the_next_serves(first, second, target):
+    """A protocol whose property raises AttributeError gives way to the next, call after call."""
+    if target == "torch":
+        pytest.importorskip("torch")
+    array = np.arange(6.0).reshape(2, 3)
+    kind = type(
+        "Picky",
+        (),
+        {
+            first: property(missing),
+            second: property(lambda self: getattr(array, second)),
+            "__dlpack_device__": lambda self: (1, 0),
+        },
+    )
+    for _ in range(3):
+        result = interop.convert(kind(), to=target)
+        assert np.array_equal(np.asarray(result), array)
+        if target == "numpy" and second != "__array__":
+            assert np.shares_memory(result, array)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import array
 import sys
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -39,6 +42,67 @@ def test_a_foreign_value_is_recognised_by_its_protocol(empty: Interop) -> None:
         interop.errors.UnknownValueError, match=r"builtins\.object.*register a Format"
     ):
         empty.spec(object())
+
+
+def test_a_protocol_that_a_value_does_not_have_now_gives_way_to_its_next(empty: Interop) -> None:
+    """A property that raises AttributeError offers nothing; any other refusal is the value's."""
+
+    class Picky:
+        error: Exception = AttributeError("only on the device")
+        has_second = True
+
+        @property
+        def __first__(self) -> int:
+            raise self.error
+
+        @property
+        def __second__(self) -> int:
+            if self.has_second:
+                return 2
+            raise AttributeError("not now")
+
+    def describing(name: str) -> Callable[[Any], interop.Spec]:
+        def describe(value: Any) -> interop.Spec:
+            try:
+                number = getattr(value, f"__{name}__")
+            except (AttributeError, ValueError) as error:
+                raise interop.errors.HandOffError(f"no {name}: {error}") from error
+            return interop.make_spec(name, "int64", shape=(number,))
+
+        return describe
+
+    for name in ("first", "second"):
+        empty.register(Format(name, protocol=f"__{name}__", describe=describing(name)))
+    value = Picky()
+    for _ in range(2):
+        assert empty.spec(value) == interop.make_spec("second", "int64", shape=(2,))
+    value.has_second = False
+    with pytest.raises(interop.errors.HandOffError, match="no first: only on the device"):
+        empty.spec(value)
+    value = Picky()
+    value.error = ValueError("closed")
+    with pytest.raises(interop.errors.HandOffError, match="no first: closed"):
+        empty.spec(value)
+
+
+def test_a_buffer_of_a_type_that_does_not_show_it_is_recognised_last(empty: Interop) -> None:
+    """On every version of Python what gives a buffer is one, unless it offers something else."""
+
+    class Offering(bytearray):
+        __proto__ = True
+
+    class Plain(bytearray):
+        pass
+
+    for name, protocol in (("buffer", "__buffer__"), ("proto", "__proto__")):
+        spec = interop.make_spec(name, "uint8", shape=(1,))
+        empty.register(Format(name, protocol=protocol, describe=lambda value, spec=spec: spec))
+    for value in (Plain(1), array.array("B", [1]), memoryview(b"1")):
+        assert empty.spec(value).format == "buffer"
+    if sys.version_info < (3, 12):
+        assert empty.spec(Offering(1)).format == "proto"
+    with pytest.raises(interop.errors.UnknownValueError):
+        empty.spec("1")
 
 
 def test_dtype_objects_are_named_by_their_framework(

@@ -30,7 +30,8 @@ _CODES = {
 }
 
 
-#: Before Python 3.12 a type does not show that it has the buffer protocol.
+#: Before Python 3.12 a type does not show that it has the buffer protocol. Those that are not named
+#: here are asked last, and each value anew.
 BUFFERS = (
     "builtins:bytes",
     "builtins:bytearray",
@@ -38,11 +39,6 @@ BUFFERS = (
     "array:array",
     "mmap:mmap",
     "_ctypes:Array",
-    "_ctypes:Structure",
-    "_ctypes:Union",
-    "_ctypes:_SimpleCData",
-    "pyarrow.lib:Buffer",
-    "pickle:PickleBuffer",
 )
 
 
