@@ -52,6 +52,7 @@ from ._toolkit.arrays import (
     MemoryAt,
     extent,
     extents,
+    overlaps,
 )
 from ._toolkit.dlpack import ADDRESSES, CheckedProducer, Export, checked_export, export
 from ._toolkit.threads import limit_threads, parallel_for
@@ -107,6 +108,7 @@ __all__ = [
     "itself",
     "limit_threads",
     "make_spec",
+    "overlaps",
     "parallel_for",
     "preserves",
 ]

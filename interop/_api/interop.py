@@ -16,8 +16,8 @@ from interop._execution.trace import shares_memory
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.extension import Declaration
-from interop._model.format import itself
-from interop._model.spec import Spec, spec_class
+from interop._model.format import Format, itself
+from interop._model.spec import TRAITS, UNWRITABLE, Spec, spec_class
 from interop._model.typing import EffectNames, TargetLike, Value, ValueFunction
 from interop._planning.cache import PlanCache, PlanTable
 from interop._planning.explain import refused_routes
@@ -47,6 +47,9 @@ _PATIENCE = 10.0
 
 #: The methods through which values enter.
 _ENTRANCES = ("convert", "convert_tree", "plan", "spec", "_run")
+
+#: What to give as ``out=`` in the place of a value that cannot be written into, by its trait.
+_OTHER_OUT = {"grad": "give it detached", "masked": "give the array of its numbers"}
 
 
 class Interop:
@@ -645,18 +648,7 @@ class Interop:
         allow, forbid = _reusable(allow), _reusable(forbid)
         spec, out_spec = self.spec(x), self.spec(out)
         target = self._registry.formats[out_spec.format]
-        if target.fill is None:
-            msg = f"{target.name} values cannot be written into; leave out out=."
-            raise BadRequestError(msg)
-        if spec.shape != out_spec.shape:
-            msg = (
-                f"out has shape {out_spec.shape}, the value {spec.shape}; give an out of that "
-                "shape."
-            )
-            raise BadRequestError(msg)
-        if out_spec.traits & {"readonly", "immutable"}:
-            msg = "out is read-only; give an array that can be written."
-            raise BadRequestError(msg)
+        _check_writable(target, out_spec, spec.shape)
         name, device = out_spec.format, out_spec.device
         request = self._table(name, out_spec.dtype, device, None, allow, forbid).request
         # What lies in the memory of `out` must all be read before any of it is written.
@@ -665,8 +657,27 @@ class Interop:
             dtype = None if spec.dtype in target.dtypes else out_spec.dtype
             copy = None if apart else True
             table = self._table(name, dtype, device, copy, allow, forbid)
+            assert target.fill is not None
             target.fill(out, self._run(x, table, stream))
         return out
+
+
+def _check_writable(format_: Format, spec: Spec, shape: tuple[int, ...]) -> None:
+    """Refuse an ``out=`` that cannot hold all numbers of a value, before anything is converted."""
+    if format_.fill is None:
+        msg = f"{format_.name} values cannot be written into; leave out out=."
+        raise BadRequestError(msg)
+    if spec.shape != shape:
+        msg = f"out has shape {spec.shape}, the value {shape}; give an out of that shape."
+        raise BadRequestError(msg)
+    if spec.traits & UNWRITABLE:
+        trait = min(spec.traits & UNWRITABLE)
+        move = _OTHER_OUT.get(trait, "give an array with memory of its own, such as a copy")
+        msg = f"out= of shape {shape} cannot be written into: {TRAITS[trait]}; {move}."
+        raise BadRequestError(msg)
+    if spec.dtype not in format_.dtypes:
+        msg = f"out= has the dtype {spec.dtype}, which is not one of numbers; give one that is."
+        raise BadRequestError(msg)
 
 
 def _converted(  # noqa: PLR0917 - all but the last are bound
@@ -690,7 +701,7 @@ def _has_fast_paths(table: PlanTable, to: TargetLike | None) -> bool:
 
 def _reusable(names: EffectNames) -> str | tuple[str, ...] | frozenset[str]:
     """Return names of effects that can be gone through more than once."""
-    return names if isinstance(names, (str, tuple, frozenset)) else frozenset(names)
+    return names if isinstance(names, (str, tuple, frozenset)) else frozenset(names or ())
 
 
 def _before_fork() -> None:

@@ -11,6 +11,7 @@ __all__ = [
     "LABELLED",
     "MEMORY_TRAITS",
     "TRAITS",
+    "UNWRITABLE",
     "Spec",
     "make_spec",
     "representative",
@@ -66,6 +67,23 @@ TRAITS: dict[str, str] = {
     "packed": "several of its codes share a byte",
     "biased": "a bias is added to what its codes stand for",
 }
+
+#: Traits of a value into which numbers cannot be written, or would not all be kept.
+UNWRITABLE = frozenset(
+    {
+        "readonly",
+        "immutable",
+        "broadcast",
+        "grad",
+        "masked",
+        "scalar",
+        "zero_tensor",
+        "meta",
+        "traced",
+        "nested",
+        "no_storage",
+    }
+)
 
 
 class Spec(NamedTuple):

@@ -17,5 +17,5 @@ ValueFunction: TypeAlias = Callable[[Value], Value]
 #: What ``to=`` takes: a format, an array type, a module, or several of these.
 TargetLike: TypeAlias = str | type | ModuleType | Iterable["str | type | ModuleType"]
 
-#: What ``allow=`` and ``forbid=`` take.
-EffectNames: TypeAlias = str | Iterable[str]
+#: What ``allow=`` and ``forbid=`` take; None names no effect.
+EffectNames: TypeAlias = str | Iterable[str] | None

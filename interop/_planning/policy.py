@@ -36,7 +36,7 @@ block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
 
 def effect_names(names: EffectNames, keyword: str) -> frozenset[str]:
     """Return `names` as a set of effects, refusing words that are not effects."""
-    effects = frozenset((names,)) if isinstance(names, str) else frozenset(names)
+    effects = frozenset((names,)) if isinstance(names, str) else frozenset(names or ())
     unknown = sorted(effects - EFFECTS.keys())
     if unknown:
         msg = f"{keyword}={unknown[0]!r} is not an effect; the effects are {', '.join(EFFECTS)}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ __all__ = [
     "MemoryAt",
     "extent",
     "extents",
+    "overlaps",
 ]
 
 #: No names at all: of traits, of effects, of dtypes.
@@ -101,3 +104,41 @@ def extents(arrays: Iterable[Any]) -> tuple[tuple[int, int], ...]:
         for array in arrays
         if array.size
     )
+
+
+@lru_cache(maxsize=1024)
+def overlaps(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int = 1) -> bool:
+    """Tell whether several elements of a strided array share memory, or might.
+
+    They do not where every stride leads out of what the smaller ones reach. Two axes can interlock
+    all the same (strides of 2 and 3 elements). More axes that do are taken to overlap.
+
+    Parameters
+    ----------
+    shape : tuple of int, in elements
+    strides : tuple of int, in the unit of `itemsize`
+    itemsize : int, in bytes or elements
+        What one element takes.
+
+    Returns
+    -------
+    bool
+        Whether the trait ``"broadcast"`` is due.
+    """
+    axes = sorted((abs(step), n) for n, step in zip(shape, strides, strict=True) if n != 1)
+    if axes and min(length for _, length in axes) == 0:
+        return False
+    reach = itemsize
+    for place, (step, length) in enumerate(axes):
+        if step < reach and not (place == 1 and _interlock(*axes[:2], itemsize)):
+            return True
+        reach += (length - 1) * step
+    return False
+
+
+def _interlock(first: tuple[int, int], second: tuple[int, int], itemsize: int) -> bool:
+    """Tell whether two axes, each given by its stride and length, never meet in one place."""
+    if first[0] % itemsize or second[0] % itemsize:
+        return False
+    common = gcd(first[0], second[0])
+    return not common or second[0] // common >= first[1] or first[0] // common >= second[1]

@@ -20,6 +20,8 @@ from weakref import WeakKeyDictionary
 from interop._model.typing import Value
 from interop.errors import HandOffError
 
+from .arrays import overlaps
+
 #: A PyCapsule, which has no type of its own in Python.
 Capsule: TypeAlias = Any
 
@@ -207,10 +209,8 @@ class Export(NamedTuple):
 
     @property
     def broadcast(self) -> bool:
-        """Whether a stride of zero repeats elements along some axis."""
-        if not self.strides or 0 not in self.strides or 0 in self.shape:
-            return False
-        return any(n > 1 and not s for n, s in zip(self.shape, self.strides, strict=True))
+        """Whether several elements share memory, or might."""
+        return not self.contiguous and overlaps(self.shape, self.strides or ())
 
 
 def export(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
@@ -11,7 +12,9 @@ import torch
 
 import interop
 from interop import Interop
-from interop.errors import UnknownValueError
+from interop._model.spec import TRAITS, UNWRITABLE
+from interop.errors import BadRequestError, UnknownValueError
+from tests.toys import Box, toy
 
 
 def test_a_value_that_meets_the_request_is_returned_as_it_is() -> None:
@@ -254,3 +257,32 @@ def test_out_may_overlap_the_value(side: int, wrap: Any) -> None:
     expected = pair.conj()
     interop.convert(wrap(pair).conj(), out=pair)
     np.testing.assert_array_equal(pair, expected)
+
+
+@pytest.mark.parametrize("trait", sorted(UNWRITABLE))
+def test_an_out_that_cannot_keep_all_numbers_is_refused_first(empty: Interop, trait: str) -> None:
+    """What no numbers can be written into is refused in one sentence, before a step is made."""
+    steps = []
+
+    def converted(box: Box) -> Box:
+        steps.append(box)
+        return Box("b", box.numbers)
+
+    empty.register(
+        toy("a"), toy("b", fill=lambda out, box: out.numbers.__setitem__(slice(None), box.numbers))
+    )
+    empty.register(interop.Conversion("a", "b", converted, effects={"copy"}))
+    out = Box("b", [1.0], traits={trait})
+    for unusable, reason in (
+        (out, TRAITS[trait]),
+        (Box("b", [1.0], dtype="datetime64"), "not one of numbers"),
+        (Box("b", [1.0, 2.0]), "give an out of that shape"),
+        (Box("a", [1.0]), "leave out out="),
+    ):
+        with pytest.raises(BadRequestError, match=re.escape(reason)) as caught:
+            empty.convert(Box("a", [3.0]), out=unusable)
+        assert "\n" not in str(caught.value)
+        assert unusable.numbers[0] == 1
+    assert not steps
+    fine = Box("b", [1.0], traits={"noncontiguous"})
+    assert empty.convert(Box("a", [3.0]), out=fine).numbers == [3]

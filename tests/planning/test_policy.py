@@ -223,3 +223,14 @@ class Once:
         assert self._names is not None, "it was gone through twice"
         names, self._names = self._names, None
         return iter(names)
+
+
+def test_none_names_no_effect() -> None:
+    """allow=None and forbid=None are what their absence is, in a call and around it."""
+    with interop.policy(allow=None, forbid=None) as inside:
+        assert inside == Policy()
+        for call in (interop.convert, interop.plan, interop.convert_tree):
+            call(1.5, to="numpy", allow=None, forbid=None)
+    assert interop.converter("numpy", allow=None, forbid=None)(1.5) == 1.5
+    assert interop.convert(1.5, out=np.zeros(()), allow=None, forbid=None) == 1.5
+    assert interop.accepts("numpy", allow=None, forbid=None)(sum)([1, 2]) == 3

@@ -14,7 +14,7 @@ import pytest
 import interop
 from interop.errors import BadRequestError, RefusedError
 from interop.plugin import DTYPES
-from interop_plugins.numpy.dense import as_bits, fill, from_bits
+from interop_plugins.numpy.dense import as_bits, from_bits
 from interop_plugins.numpy.describe import memory
 from interop_plugins.numpy.dtypes import NARROW_REALS, PLAIN, class_name
 
@@ -523,8 +523,6 @@ def test_out_read_only():
     out = readonly(np.zeros(3))
     with pytest.raises(BadRequestError, match=r"read-only.*give"):
         interop.convert(np.ones(3), out=out)
-    with pytest.raises(BadRequestError, match=r"read-only.*give a writable"):
-        fill(out, np.ones(3))
     assert out.tolist() == [0, 0, 0]
 
 
@@ -616,7 +614,7 @@ def test_the_mask_of_another_librarys_array_is_not_dropped():
     data = interop.convert(array, to="numpy", allow="drop_mask", copy=False)
     assert type(data) is np.ndarray
     assert data.ctypes.data == array.ctypes.data
-    with pytest.raises(BadRequestError, match="with a mask"):
+    with pytest.raises(BadRequestError, match="masked or null; give the array of its numbers"):
         interop.convert(np.zeros(2), out=array)
 
 
@@ -633,7 +631,7 @@ def test_out_must_be_of_numbers(dtype):
 def test_a_masked_out_is_refused():
     """What is written under a mask would not be seen."""
     out = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
-    with pytest.raises(BadRequestError, match="with a mask, which numbers do not change"):
+    with pytest.raises(BadRequestError, match="masked or null; give the array of its numbers"):
         interop.convert(np.zeros(3), out=out)
     assert out.data.tolist() == [1, 2, 3]
     assert interop.convert(np.zeros(3), out=out.data).tolist() == [0, 0, 0]
@@ -663,7 +661,7 @@ def test_an_out_that_overlaps_itself(shape, strides, overlaps):
     out = windows(shape, strides)
     numbers = np.arange(float(out.size)).reshape(shape)
     if overlaps:
-        with pytest.raises(BadRequestError, match="several elements at one place"):
+        with pytest.raises(BadRequestError, match="several elements share one place in memory"):
             interop.convert(numbers, out=out)
         assert not out.any()
     else:

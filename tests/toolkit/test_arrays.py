@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import itertools
 import weakref
 
 import numpy as np
+import pytest
 
-from interop.plugin import MemoryAt, extent, extents
+from interop.plugin import MemoryAt, extent, extents, overlaps
 
 
 def test_extents_are_addresses_and_lengths() -> None:
@@ -43,3 +46,19 @@ def test_memory_at_an_address_keeps_its_owner_alive() -> None:
     del array
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (3, 2), (1, 3), (0, 3)], ids=str)
+def test_overlaps_are_told_over_all_small_strides(shape: tuple[int, ...]) -> None:
+    """It is said of every overlap, and of nothing else if all axes are of whole elements."""
+    for itemsize in (1, 2):
+        for strides in itertools.product(range(-9, 10), repeat=len(shape)):
+            axes = (np.arange(n) * step for n, step in zip(shape, strides, strict=True))
+            starts = functools.reduce(np.add.outer, axes).ravel()
+            bytes_ = (starts[:, None] + np.arange(itemsize)).ravel()
+            expected = len(set(bytes_.tolist())) < bytes_.size
+            told = overlaps(shape, strides, itemsize)
+            exact = not any(
+                n > 1 and step % itemsize for n, step in zip(shape, strides, strict=True)
+            )
+            assert told == expected if exact else told >= expected, (strides, itemsize)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.errors import BadRequestError
-from interop.plugin import DTYPES
-
 from .copies import write, written
-from .describe import has_mask
-from .dtypes import dtype_name, dtype_named
+from .dtypes import dtype_named
 
 if TYPE_CHECKING:
     from .dtypes import Array, Scalar
@@ -82,56 +78,6 @@ def from_bits(value: Array, *, dtype: str) -> Array:
     return value.view(dtype_named(dtype))
 
 
-def fill(out: Array | Scalar, value: Array) -> None:
-    """Write the numbers of `value` into `out`.
-
-    Raises
-    ------
-    BadRequestError
-        `out` is read-only, has a mask, is not of numbers, or holds elements at one place.
-    """
-    import numpy as np
-
-    name = type(out).__name__
-    if isinstance(out, np.generic) or not out.flags.writeable:
-        msg = (
-            f"out= is a read-only {name} of shape {out.shape}; give a writable "
-            "numpy array, such as a copy of it."
-        )
-        raise BadRequestError(msg)
-    if type(out) is not np.ndarray and has_mask(out):
-        msg = f"out= is a {name} with a mask, which numbers do not change; give its data."
-        raise BadRequestError(msg)
-    if dtype_name(out.dtype) not in DTYPES:
-        msg = f"out= has the dtype {out.dtype}, which is not one of numbers; give one that is."
-        raise BadRequestError(msg)
-    if _overlaps_itself(out):
-        msg = (
-            f"out= of shape {out.shape} and strides {out.strides} has several elements at one "
-            "place, so that not all numbers would be kept; give an array of its own memory."
-        )
-        raise BadRequestError(msg)
+def fill(out: Array, value: Array) -> None:
+    """Write the numbers of `value` into `out`, which was checked before."""
     write(out, value)
-
-
-def _overlaps_itself(array: Array) -> bool:
-    """Tell whether two elements of an array share memory."""
-    import numpy as np
-
-    if not array.size:
-        return False
-    axes = [(abs(step), n) for n, step in zip(array.shape, array.strides, strict=True) if n > 1]
-    reach = array.itemsize
-    for step, length in sorted(axes):
-        if step < reach:
-            break
-        reach += (length - 1) * step
-    else:
-        return False
-    # The axes are entwined, which a view of nobody's making is not: look at each element.
-    places = sum(
-        (np.arange(length) * step).reshape(-1, *(1,) * axis)
-        for axis, (step, length) in enumerate(axes)
-    )
-    places = np.sort(places, axis=None)
-    return bool((np.diff(places) < array.itemsize).any())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Spec, extents
+from interop.plugin import EMPTY, Spec, extents, overlaps
 
 from .dtypes import dtype_name
 
@@ -95,7 +95,7 @@ def _memory_traits(value: Array | Scalar, flags: int) -> set[str]:
         steps = [s for n, s in zip(value.shape, value.strides, strict=True) if n > 1]
         if min(steps) < 0:
             traits.add("negative_strides")
-        if 0 in steps:
+        if overlaps(value.shape, value.strides, value.itemsize):
             traits.add("broadcast")
     return traits
 

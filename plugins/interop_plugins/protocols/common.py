@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from interop.errors import HandOffError
-from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS
+from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, overlaps
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -114,7 +114,7 @@ def layout_of(shape: tuple[int, ...], strides: tuple[int, ...] | None, size: int
     present = {
         "noncontiguous": not contiguous,
         "negative_strides": low < 0,
-        "broadcast": any(step == 0 for _, step in axes),
+        "broadcast": not contiguous and overlaps(shape, strides, size),
     }
     traits = frozenset(trait for trait, holds in present.items() if holds)
     return Layout(low, high, traits, gcd(*(step for _, step in axes)))

@@ -19,14 +19,13 @@ from interop.errors import BadRequestError, HandOffError, NotInstalledError
 from interop.plugin import (
     COMPLEX,
     INTEGERS,
-    TRAITS,
     CheckedProducer,
     Declined,
     MemoryAt,
     limit_threads,
 )
 
-from .describe import BIT_DTYPES, DTYPE_NAMES, describe, dtype_name
+from .describe import BIT_DTYPES, DTYPE_NAMES, dtype_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,9 +79,6 @@ _LARGE = 2**16
 WHOLE = INTEGERS | {"bool"}
 CLIPPED = frozenset({"float8_e4m3fn", "float8_e8m0fnu"})
 CAST_REALS = DTYPE_NAMES - CLIPPED - WHOLE | {"bool"}
-
-#: The traits of tensors into which torch can write.
-_WRITABLE = frozenset({"noncontiguous", "unaligned", "conj", "neg", "grad", "subclass"})
 
 _HALF = "ComplexHalf support is experimental"
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
@@ -603,28 +599,18 @@ def write(out: Tensor, value: Tensor) -> None:
 
 
 def check_writable(out: Tensor) -> None:
-    """Refuse a tensor into which torch cannot write, or must not.
+    """Refuse a tensor into which torch does not write at present.
 
     Raises
     ------
     BadRequestError
-        `out` takes part in an autograd graph, which would not know of the write; or it is an
-        inference tensor outside of inference mode; or its elements share memory, or have none.
+        `out` is an inference tensor, outside of inference mode.
     """
     import torch
 
-    spec = describe(out)
-    traits = spec.traits
-    problem, advice = "", "give a tensor with memory of its own, such as a clone"
-    if "grad" in traits:
-        problem = "requires grad or carries a tangent"
-        advice = "give out.detach()"
-    elif not traits <= _WRITABLE:
-        trait = min(traits - _WRITABLE)
-        problem = f"cannot be written: {TRAITS.get(trait, trait)}"
-    elif not torch.is_inference_mode_enabled() and torch.is_inference(out):
-        problem = "was made in inference mode"
-        advice = "write into it in torch.inference_mode(), or give a clone"
-    if problem:
-        msg = f"out= is a tensor of shape {spec.shape} that {problem}; {advice}."
+    if torch.is_inference(out) and not torch.is_inference_mode_enabled():
+        msg = (
+            f"out= is a tensor of shape {tuple(out.shape)} that was made in inference mode; write "
+            "into it in torch.inference_mode(), or give a clone."
+        )
         raise BadRequestError(msg)

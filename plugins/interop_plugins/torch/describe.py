@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from math import gcd
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Spec
+from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Spec, overlaps
 
 from .no_trace import mark_waiting
 
@@ -103,7 +102,7 @@ def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:
     traits = set()
     if not value.is_contiguous():
         traits.add("noncontiguous")
-        if _overlaps(value):
+        if overlaps(value.shape, value.stride()):
             traits.add("broadcast")
     if value.is_neg():
         traits.add("neg")
@@ -114,28 +113,6 @@ def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:
     if not address:
         return traits | _missing_memory(value)
     return traits
-
-
-def _overlaps(value: Tensor) -> bool:
-    """Tell whether several elements of a tensor share one place in memory, or might.
-
-    They do not where every stride leads out of what the smaller ones reach. Two axes can interlock
-    all the same (strides of 2 and 3). More axes that do are taken to overlap.
-    """
-    pairs = zip(value.stride(), value.shape, strict=True)
-    axes = sorted((step, length) for step, length in pairs if length > 1)
-    reach = 0
-    for place, (step, length) in enumerate(axes):
-        if step <= reach and not (place == 1 and _interlock(*axes[:2])):
-            return True
-        reach += (length - 1) * step
-    return False
-
-
-def _interlock(first: tuple[int, int], second: tuple[int, int]) -> bool:
-    """Tell whether two axes, each given by its stride and length, never meet in one place."""
-    common = gcd(first[0], second[0])
-    return not common or second[0] // common >= first[1] or first[0] // common >= second[1]
 
 
 def _missing_memory(value: Tensor) -> set[str]:
