@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 from interop.errors import BadRequestError
 
 __all__ = ["device_name", "device_type", "matches"]
 
 
-@cache
+@lru_cache(maxsize=256)
 def device_type(device: str) -> str:
     """Return the part of `device` before its index."""
     return device.partition(":")[0]

@@ -9,7 +9,7 @@ this table with both.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = [
@@ -88,7 +88,7 @@ CARRIERS = frozenset(_CARRIERS.values())
 _WIDENING = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
 
 
-@cache
+@lru_cache(maxsize=256)
 def itemsize(dtype: str | None) -> int:
     """Bytes of one element of `dtype`; 8 for a dtype that is not known."""
     facts = DTYPES.get(dtype or "")
@@ -106,7 +106,7 @@ def bit_carrier(dtype: str | None) -> str | None:
     return _CARRIERS.get(facts.bits)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def preserves(source: str | None, target: str | None) -> bool:
     """Tell whether every value of `source` is a value of `target`."""
     if source == target:

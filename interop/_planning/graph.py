@@ -20,6 +20,9 @@ __all__ = ["SLACK", "Graph"]
 #: How many hand-offs longer than the shortest a route may be.
 SLACK = 2
 
+#: Groups of formats and devices that are remembered, of as many as a program may ask for.
+_MOST = 512
+
 
 class Graph:
     """The registered conversions, by the formats they start from.
@@ -131,6 +134,9 @@ class Graph:
         key = (start, *goals, devices, everywhere, dense)
         candidates = self._candidates.get(key)
         if candidates is None:
+            if len(self._candidates) >= _MOST:
+                self._candidates.clear()
+                self._edges.clear()
             names, distance = self._near(start, tuple(goals), everywhere, dense)
             edges = self._edges_on(devices)
             writers = [

@@ -147,8 +147,6 @@ _NEWEST_FIRST = ("max_version", "copy", "dl_device", "stream")
 #: For each type whose ``__dlpack__`` does not take every keyword: the ones to leave out.
 _unknown: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
 
-_devices: dict[tuple[int, int], str] = {}
-
 
 class Export(NamedTuple):
     """What a producer offers through DLPack, read from its capsule.
@@ -494,7 +492,7 @@ def _read(capsule: Capsule, value: Value) -> tuple[Any, ...]:
     data = data + offset if data else offset
     if problem or not _can_be_memory(data, low, high):
         _refuse_memory(value, data, shape, strides, problem)
-    device = _devices.get((device_type, index)) or _device(device_type, index)
+    device = _device(device_type, index)
     fields = (name, shape, strides, device, bool(flags & _READ_ONLY), bool(flags & _COPIED))
     return (*fields, bool(address), data, 8 * itemsize, alignment, device_type, *layout)
 
@@ -594,11 +592,10 @@ def _refuse_memory(
     _refuse(value, problem, "report it to the producer")
 
 
+@lru_cache(maxsize=256)
 def _device(device_type: int, index: int) -> str:
     kind = _DEVICE_TYPES.get(device_type, f"device{device_type}")
-    name = "cpu" if device_type in _HOST else f"{kind}:{index}"
-    _devices[device_type, index] = name
-    return name
+    return "cpu" if device_type in _HOST else f"{kind}:{index}"
 
 
 def _narrow_dtype(value: Value, dtype: int, flags: int) -> tuple[str, int, int]:

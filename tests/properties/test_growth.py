@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import sys
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
+import scipy.sparse
+import torch
 
+import interop
+from interop._planning import cache, graph
 from tests.properties.effort import count
 
 HEAD = """
@@ -135,3 +143,66 @@ WORK = {
 def test_no_memory_is_kept(in_subprocess: Callable[..., str], name: str) -> None:
     """After a run-in, neither the memory of the process nor the number of objects grows."""
     in_subprocess(HEAD + WORK[name].format(times=count(20_000)).replace("\n    ", "\n"))
+
+
+def tables() -> dict[str, int]:
+    """Return the sizes of all tables of interop's and its plugins', of modules and of instances.
+
+    Caches with a bound of their own count for nothing.
+    """
+    sizes = {}
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in ("interop", "interop_plugins"):
+            for attribute, value in vars(module).items():
+                if hasattr(value, "cache_info"):
+                    info = value.cache_info()
+                    sizes[f"{value.__module__}.{attribute}"] = 0 if info.maxsize else info.currsize
+                elif isinstance(value, (dict, set, list)):
+                    sizes[f"{name}.{attribute}"] = len(value)
+    for owner in gc.get_objects():
+        if str(type(owner).__module__).startswith("interop.") and hasattr(owner, "__dict__"):
+            for attribute, value in vars(owner).items():
+                if isinstance(value, (dict, set, list)):
+                    place = f"{type(owner).__name__}.{attribute} of {id(owner)}"
+                    sizes[place] = len(value)
+    return sizes
+
+
+def odd_values(n: int) -> list[Any]:
+    """Return values of a dtype and a shape that no other number gives."""
+    return [
+        np.zeros(1, [(f"field{n}", "f4")]),
+        np.zeros(1, f"S{n + 1}"),
+        np.zeros((2, n + 1))[:, ::-1].T,
+        scipy.sparse.coo_array((n + 1, 3)),
+        torch.zeros(2, n + 1).t(),
+    ]
+
+
+def odd_requests(n: int) -> list[tuple[interop.Spec, dict[str, str]]]:
+    """Return specs and keywords of a dtype and a device that no other number gives."""
+    plain = interop.make_spec("torch", "float32", shape=(2,))
+    return [
+        (plain, {"dtype": f"int{n}"}),
+        (plain, {"device": f"cuda:{n}"}),
+        (plain._replace(dtype=f"float{n}"), {}),
+        (plain._replace(format="dlpack", device=f"device{n}:0"), {}),
+        (plain._replace(device=f"device{n}:0"), {"device": "cuda"}),
+    ]
+
+
+def test_no_table_grows_with_what_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many dtypes, devices and shapes are met, what is remembered of them is bounded."""
+    for module in (cache, graph):
+        monkeypatch.setattr(module, "_MOST", 100)
+    mine = interop.Interop()
+    mine.convert(np.zeros(1), to="torch")
+    before = tables()
+    for n in range(250):
+        for value in odd_values(n):
+            mine.spec(value)
+        for spec, words in odd_requests(n):
+            with contextlib.suppress(interop.InteropError):
+                mine.plan(spec, to="torch", **words)
+    grown = {name: size - before.get(name, 0) for name, size in tables().items()}
+    assert not {name: more for name, more in grown.items() if more > 200}

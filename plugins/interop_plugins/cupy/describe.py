@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Spec
+from interop.plugin import DTYPES, EMPTY, Spec
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -62,7 +62,9 @@ def dtype_name(dtype: DType) -> str:
 
 
 def _name_dtype(dtype: DType) -> str:
-    name = _dtype_names[dtype] = str(dtype) if dtype.names else str(dtype.name)
+    name = str(dtype) if dtype.names else str(dtype.name)
+    if name in DTYPES:  # of records there may be any number
+        _dtype_names[dtype] = name
     return name
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Spec, extents, overlaps
+from interop.plugin import DTYPES, EMPTY, Spec, extents, overlaps
 
 from .dtypes import dtype_name
 
@@ -20,7 +20,7 @@ _SCALAR, _SWAPPED = frozenset({"scalar"}), frozenset({"byteswapped"})
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
 _ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
 
-#: Filled on first use: numpy.ndarray, and the name and the traits of each dtype met.
+#: Filled on first use: numpy.ndarray, and the name and the traits of each dtype of numbers met.
 _plain_types: set[type] = set()
 _dtypes_met: dict[DType, tuple[str, frozenset[str]]] = {}
 
@@ -48,9 +48,10 @@ def describe(value: Array | Scalar) -> Spec:
 
 
 def _meet(dtype: DType) -> tuple[str, frozenset[str]]:
-    name_and_traits = dtype_name(dtype), EMPTY if dtype.isnative else _SWAPPED
-    _dtypes_met[dtype] = name_and_traits
-    return name_and_traits
+    name, traits = dtype_name(dtype), EMPTY if dtype.isnative else _SWAPPED
+    if name in DTYPES:  # of records, dates and texts there may be any number
+        _dtypes_met[dtype] = name, traits
+    return name, traits
 
 
 def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) -> Spec:
