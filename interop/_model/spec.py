@@ -136,7 +136,7 @@ class Spec(NamedTuple):
     @property
     def size(self) -> int:
         """Number of elements of the array, stored or not."""
-        return prod(self.shape)
+        return prod(map(int, self.shape))  # a length may be one of NumPy's integers
 
     def __str__(self) -> str:
         axes = "x".join(map(str, self.shape)) if self.shape else "scalar"
@@ -184,12 +184,12 @@ def spec_class(spec: Spec) -> tuple[object, ...]:
         spec.device,
         spec.traits,
         len(spec.shape),
-        spec.nbytes.bit_length() >> 1,
+        int(spec.nbytes).bit_length() >> 1,
         spec.index_dtype,
         spec.code_dtype,
         spec.carrier,
         spec.wrapped,
-        None if spec.nnz is None else (spec.nnz.bit_length() >> 1, spec.size.bit_length() >> 1),
+        None if spec.nnz is None else (_bucket(spec.nnz), _bucket(spec.size)),
     )
 
 
@@ -199,12 +199,17 @@ def representative(spec: Spec) -> Spec:
     Choosing by it, and not by the first value met, keeps the choice independent of history.
     """
     if spec.nnz is not None:
-        nnz, size = _middle(spec.nnz.bit_length() >> 1), _middle(spec.size.bit_length() >> 1)
+        nnz, size = _middle(_bucket(spec.nnz)), _middle(_bucket(spec.size))
         width = itemsize(spec.dtype) + len(spec.shape) * itemsize(spec.index_dtype)
         return spec._replace(shape=_shape(spec, size), nnz=nnz, nbytes=nnz * width)
-    nbytes = _middle(spec.nbytes.bit_length() >> 1)
+    nbytes = _middle(_bucket(spec.nbytes))
     size = nbytes // itemsize(spec.code_dtype or spec.element)
     return spec._replace(shape=_shape(spec, size), nbytes=nbytes)
+
+
+def _bucket(size: int) -> int:
+    """Return the power of 4 that a size lies beyond; the size may be one of NumPy's integers."""
+    return int(size).bit_length() >> 1
 
 
 def _middle(bucket: int) -> int:

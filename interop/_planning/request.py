@@ -103,10 +103,23 @@ def _targets(registry: Registry, to: Any) -> tuple[str, ...]:
     elif isinstance(to, type):
         names = registry.named_by_type(to)
     elif isinstance(to, ModuleType):
-        names = registry.named(to.__name__.partition(".")[0])
+        names = _of_module(registry, to)
     if not names:
         raise UnknownTargetError(_unknown_target(registry, to))
     return names
+
+
+def _of_module(registry: Registry, module: ModuleType) -> tuple[str, ...]:
+    """Return the formats that a module stands for, by its name or by the arrays that it makes.
+
+    A namespace of the array API standard may be another library's, wrapped.
+    """
+    name = module.__name__
+    if name not in registry.formats and hasattr(module, "__array_namespace_info__"):
+        names = registry.named_by_type(type(module.empty(0)))
+        if names:
+            return names
+    return registry.named(name.partition(".")[0])
 
 
 def _unknown_target(registry: Registry, to: Any) -> str:

@@ -70,7 +70,7 @@ class Recognition:
             return format_.describe(value)
         except HandOffError as error:
             is_missing = isinstance(error.__cause__, AttributeError)
-            if not is_missing or hasattr(value, format_.protocol):
+            if not is_missing or _offers(value, format_):
                 raise
             following = next(self._offered(value), None)
             if following is None:
@@ -104,9 +104,7 @@ class Recognition:
 
         Of a protocol every type that offers it is its own.
         """
-        if format_.protocol and hasattr(type_, format_.protocol):
-            return True
-        return any(imported(name) is type_ for name in format_.types)
+        return _offers(type_, format_) or any(imported(name) is type_ for name in format_.types)
 
     def format_of(self, value: object) -> Format:
         """Return the format of a value, by its type or else by a protocol that it offers itself."""
@@ -119,10 +117,10 @@ class Recognition:
 
     def _offered(self, value: object) -> Iterator[Format]:
         """Yield the formats of the protocols that a value itself offers."""
-        foreign = [format_ for format_ in self.formats.values() if format_.protocol]
-        yield from (format_ for format_ in foreign if hasattr(value, format_.protocol))
+        yield from (format_ for format_ in self.formats.values() if _offers(value, format_))
         if _has_buffer(value):
-            yield from (format_ for format_ in foreign if format_.protocol == "__buffer__")
+            formats = self.formats.values()
+            yield from (format_ for format_ in formats if format_.protocol == "__buffer__")
 
     def recognise(self, type_: type) -> Format:
         """Return the format of which values of a type are, or of the first that shares it."""
@@ -142,7 +140,7 @@ class Recognition:
             if issubclass(type_, base):  # abstract types, which do not stand in the MRO
                 return format_
         for format_ in self.formats.values():
-            if format_.protocol and hasattr(type_, format_.protocol):
+            if _offers(type_, format_):
                 return format_
         msg = (
             f"{type_.__module__}.{type_.__qualname__} is not an array type interop recognises, "
@@ -208,6 +206,11 @@ def _labelled(describe: Callable[[Value], Spec], labels: Labels, value: Value) -
     """Return the spec of a value that may have labels."""
     spec = describe(value)
     return spec._replace(traits=spec.traits | LABELLED) if labels.present(value) else spec
+
+
+def _offers(owner: object, format_: Format) -> bool:
+    """Tell whether a value or a type has the attribute of a protocol; None is as good as none."""
+    return bool(format_.protocol) and getattr(owner, format_.protocol, None) is not None
 
 
 def _has_buffer(value: Value) -> bool:

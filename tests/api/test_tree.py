@@ -418,3 +418,13 @@ def test_builtins_are_never_arrays() -> None:
     registry = interop.default._registry
     builtin = (1, 1.0, "a", b"a", bytearray(b"a"), memoryview(b"a"), range(3), None, [1], {1})
     assert [_leaves.array_spec(registry, value) for value in builtin] == [None] * len(builtin)
+
+
+def test_a_protocol_of_an_instance_counts_in_a_tree() -> None:
+    """What converts alone because of an attribute of its own converts inside a tree as well."""
+    array = np.arange(3.0)
+    holder = type("Holder", (), {})()
+    holder.__array_interface__ = array.__array_interface__
+    holder.owner = array
+    result = interop.convert_tree({"leaf": [holder]}, to="numpy")
+    assert np.shares_memory(result["leaf"][0], array)

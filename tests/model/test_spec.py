@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from interop import Spec, make_spec
@@ -40,6 +41,17 @@ def test_the_representative_is_of_the_same_kind(spec: Spec) -> None:
         representative(stand_in._replace(shape=spec.shape, nbytes=spec.nbytes, nnz=spec.nnz))
         == stand_in
     )
+
+
+def test_sizes_may_be_numpys_integers() -> None:
+    """A plugin that describes with NumPy's integers describes what Python's integers do."""
+    of_python = Spec("a", "float32", "cpu", (2**40, 2**40), frozenset(), 2**42, 2**40)
+    of_numpy = of_python._replace(
+        shape=tuple(map(np.int64, of_python.shape)), nbytes=np.int64(2**42), nnz=np.int64(2**40)
+    )
+    assert of_numpy.size == 2**80
+    assert spec_class(of_numpy) == spec_class(of_python)
+    assert representative(of_numpy) == representative(of_python)
 
 
 def test_classes_are_few() -> None:

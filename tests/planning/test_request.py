@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import interop
 from interop import Interop
 from interop._planning.policy import Policy
 from interop._planning.request import Request, resolved
-from interop.errors import BadRequestError, RefusedError
+from interop.errors import BadRequestError, RefusedError, UnknownTargetError
 from tests.toys import Box, copy, toy, view
 
 #: What only compares equal to True or False.
@@ -159,3 +161,15 @@ def test_targets_are_named_in_many_ways(empty: Interop) -> None:
         assert request(empty, to).formats == formats
     with pytest.raises(interop.errors.UnknownTargetError, match="does not name a registered"):
         request(empty, toys)  # its name is that of the package above it
+
+
+def test_a_namespace_of_the_array_standard_stands_for_its_arrays() -> None:
+    """A library's namespace that another has wrapped is a target, as the library's own module is."""
+    wrapped = ModuleType("compat.toys")
+    vars(wrapped).update(__array_namespace_info__=None, empty=torch.empty)
+    assert interop.plan([1.0], to=wrapped).result.format == "torch"
+    vars(wrapped).update(empty=np.empty)
+    assert Interop().plan([1.0], to=wrapped).result.format == "numpy"
+    vars(wrapped).update(empty=Once)
+    with pytest.raises(UnknownTargetError):
+        Interop().plan([1.0], to=wrapped)

@@ -1766,3 +1766,19 @@ def test_hybrid_and_batched_tensors_change_their_layout(
     assert torch.equal(result.detach().to_dense(), numbers)
     with pytest.raises(RefusedError):
         interop.convert(tensor, to=f"torch.sparse_{target}", copy=False)
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+@pytest.mark.parametrize("source", ["torch", "torch.sparse_coo", "numpy", "sparse.coo"])
+def test_arrays_of_more_axes_become_batches(source: str, layout: str) -> None:
+    """The last two axes are compressed, if every matrix stores as much; otherwise it is refused."""
+    batches = torch.stack([torch.stack([MATRIX, MATRIX.roll(1, 0)]), torch.stack([MATRIX] * 2)])
+    target = f"torch.sparse_{layout}"
+    result = interop.convert(interop.convert(batches, to=source), to=target)
+    assert interop.spec(result).format == target
+    assert "batched" in interop.spec(result).traits
+    assert torch.equal(result.to_dense(), batches)
+    batches[0, 0, 0, 0] += MATRIX[0, 0] == 0
+    batches[0, 0, 0, 1:] = 0
+    with pytest.raises(RefusedError, match="same number of specified elements per batch"):
+        interop.convert(interop.convert(batches, to=source), to=target)

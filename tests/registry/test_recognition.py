@@ -85,6 +85,23 @@ def test_a_protocol_that_a_value_does_not_have_now_gives_way_to_its_next(empty: 
         empty.spec(value)
 
 
+def test_a_protocol_that_is_none_is_none(empty: Interop) -> None:
+    """What answers None for an attribute, as a class does to opt out, does not offer a protocol."""
+
+    class OptedOut(Box):
+        __proto__ = None
+
+    class Namespace:
+        def __getattr__(self, name: str) -> None:
+            return None
+
+    empty.register(Format("proto", protocol="__proto__", describe=lambda value: 1 / 0))
+    for value in (OptedOut("a", []), Namespace()):
+        with pytest.raises(interop.errors.UnknownValueError):
+            empty.spec(value)
+        assert empty.convert_tree([value], to="proto") == [value]
+
+
 def test_a_buffer_of_a_type_that_does_not_show_it_is_recognised_last(empty: Interop) -> None:
     """On every version of Python what gives a buffer is one, unless it offers something else."""
 

@@ -201,6 +201,7 @@ def _conversions() -> Iterable[Conversion]:
         *_sparse_steps(),
         *_densifying(),
         *_layout_changes(),
+        *_batches_of_dense(),
         *_regroupings(),
         *_opaque(),
     ]
@@ -590,6 +591,24 @@ def _layout_changes() -> Iterable[Conversion]:
             effects=COPY,
             shares=shares,
             cost=Cost(2e-5, speed),
+        )
+
+
+def _batches_of_dense() -> Iterable[Conversion]:
+    """Return the steps from dense tensors, of which every axis but the last two is of batches."""
+    for target in ("sparse_csr", "sparse_csc"):
+        yield _between(
+            "",
+            target,
+            f"dense_to_batched_{target}",
+            partial(sparse.to_batches, target),
+            dtypes=_SPARSE_MATH,
+            takes=_LAYOUT,  # torch makes such batches in a graph, but does not differentiate them
+            ndims=_MATRICES - _MATRIX,
+            adds={"batched"},
+            result=Result(index_dtype="int64"),
+            effects=COPY,
+            cost=Cost(2e-5, 1e9),
         )
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "pack_compressed",
     "pack_coo",
     "regroup",
+    "to_batches",
     "to_blocks",
     "to_layout",
     "unpack_compressed",
@@ -232,6 +233,15 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
         if pair in (("sparse_csr", "sparse_coo"), ("sparse_csc", "sparse_coo")):
             return _to_coo(value, by_columns=pair[0] == "sparse_csc")
     return _with_indices_in_one_block(value).to_sparse(layout=getattr(torch, layout))
+
+
+def to_batches(layout: str, value: Tensor) -> Tensor:
+    """Return a dense tensor as a batch of compressed matrices, outside its graph."""
+    try:
+        return to_layout(layout, value)
+    except RuntimeError as reason:
+        # It has batches only of matrices that store as many elements as each other.
+        raise Declined(str(reason).partition("\n")[0].rstrip(".")) from reason
 
 
 def _with_indices_in_one_block(value: Tensor) -> Tensor:
