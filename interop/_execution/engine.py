@@ -197,7 +197,11 @@ class Engine:
         unknown = self._registry.formats[planned.format].not_recoverable
         as_planned = (
             actual.format == planned.format
-            and (actual.dtype == planned.element or "dtype" in unknown)
+            and (
+                actual.dtype == planned.element
+                or "dtype" in unknown
+                or "unknown_dtype" in actual.traits
+            )
             and (actual.shape == spec.shape or "shape" in unknown or "unknown_shape" in spec.traits)
             and matches(actual.device, planned.device)
         )

@@ -63,6 +63,7 @@ TRAITS: dict[str, str] = {
     "traced": "it stands for a value inside a trace or a transform",
     "nested": "its rows differ in length",
     "unknown_shape": "some of its lengths, given as zero, are not known before it is computed",
+    "unknown_dtype": "it has no columns, and so nothing that has the dtype it is given",
     "no_storage": "its memory is not where its type says (a wrapper subclass)",
     "packed": "several of its codes share a byte",
     "biased": "a bias is added to what its codes stand for",

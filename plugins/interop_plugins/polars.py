@@ -51,6 +51,10 @@ _READONLY, _NONCONTIGUOUS = frozenset({"readonly"}), frozenset({"noncontiguous"}
 _IMMUTABLE, _MASKED = frozenset({"immutable"}), frozenset({"masked"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _MIXED = frozenset({"mixed"})
+#: The trait of a DataFrame without columns: numbers that are not there have no dtype.
+_UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
+
+_CARRIED = _IMMUTABLE | _MASKED | _SCATTERED | _MIXED | _NOT_NUMBERS
 
 _BOOL = frozenset({"bool"})
 #: The dtypes whose memory NumPy and polars can share.
@@ -149,6 +153,8 @@ def describe_frame(frame: pl.DataFrame | pl.LazyFrame) -> Spec:
 def _inspect_frame(frame: pl.DataFrame) -> tuple[str, frozenset[str]]:
     """Return the common dtype of the columns, and their traits."""
     dtypes = {str(dtype) for dtype in frame.dtypes}
+    if not dtypes:
+        return "float64", _IMMUTABLE | _UNKNOWN_DTYPE
     if not dtypes <= _NAMES.keys():
         return _other_columns(frame), _NOT_NUMBERS | _IMMUTABLE
     nulls = any(column.null_count() for column in frame.iter_columns())
@@ -171,7 +177,7 @@ def _common_dtype(names: frozenset[str]) -> str:
     import numpy as np
 
     if len(names) < 2:
-        return next(iter(names), "float64")
+        return next(iter(names))
     common: str = np.result_type(*map(np.dtype, names)).name
     return common if all(preserves(name, common) for name in names) else ""
 
@@ -346,7 +352,7 @@ def _formats() -> Iterable[Format]:
     """Return the formats of Series and DataFrames."""
     common = partial(
         Format,
-        carries=_IMMUTABLE | _MASKED | _SCATTERED | _MIXED | _NOT_NUMBERS,
+        carries=_CARRIED,
         requires="polars",
         install="pip install polars",
         labels=Labels(has_labels, give_labels),
@@ -368,6 +374,7 @@ def _formats() -> Iterable[Format]:
             types=("polars:DataFrame", "polars:LazyFrame"),
             target_types=("polars:DataFrame",),
             describe=describe_frame,
+            carries=_CARRIED | _UNKNOWN_DTYPE,
             dtypes=_DTYPES | _LONG,
             limits=Limits(unsupported={"cpu": _LONG}, refusal_hints=_REFUSAL_HINTS),
             memory=frame_memory,
@@ -419,7 +426,8 @@ def _frames_to_numpy() -> Iterable[Conversion]:
         Conversion,
         "polars.dataframe",
         "numpy",
-        takes=_IMMUTABLE,
+        takes=_IMMUTABLE | _UNKNOWN_DTYPE,
+        drops=_UNKNOWN_DTYPE,
         adds=_NONCONTIGUOUS,
         cost=_COLUMNS,
     )
@@ -471,6 +479,7 @@ def _casts() -> Iterable[Conversion]:
         "polars.dataframe",
         "polars.dataframe",
         recast_frame,
+        takes=_IMMUTABLE | _UNKNOWN_DTYPE,
         result=Result(dtypes=_DTYPES),
         cost=_COLUMNS,
     )

@@ -316,6 +316,22 @@ def test_a_shape_that_was_not_known_is_not_compared(empty: Interop) -> None:
     assert not route.aliases
 
 
+def test_a_dtype_that_nothing_has_is_not_compared(empty: Interop) -> None:
+    """A result without columns may be given another dtype than was planned, no other result may."""
+
+    def spec(box: Box) -> Spec:
+        plain = describe(box)
+        if box.kind == "a":
+            return plain
+        return plain._replace(dtype="float64", traits=frozenset(() if plain.size else {trait}))
+
+    trait = "unknown_dtype"
+    empty.register(toy("a")._replace(describe=spec), toy("b", carries={trait}), view("a", "b"))
+    with pytest.raises(interop.errors.ConversionError, match="promised b float32"):
+        empty.convert(Box("a", [1.0]), to="b")
+    assert empty.convert(Box("a", []), to="b").kind == "b"
+
+
 def test_describe_is_what_spec_returns(empty: Interop) -> None:
     """`spec` returns what the format's own `describe` does."""
     empty.register(toy("a"))

@@ -318,10 +318,24 @@ def test_nulls_beside_columns_without_a_common_dtype():
     assert np.array_equal(result, [[2.0**60, 0.5], [np.nan, 1.5]], equal_nan=True)
 
 
-def test_frames_without_columns_or_rows():
-    """Empty DataFrames keep their shape."""
-    for frame in (pd.DataFrame(index=range(3)), pd.DataFrame({"a": [], "b": []}, dtype="f4")):
-        assert interop.convert(frame, to="numpy").shape == frame.shape
+@pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 2)])
+def test_frames_without_columns_or_rows(shape):
+    """Empty DataFrames keep their shape, both ways; without columns they have any dtype."""
+    frame = interop.convert(np.ones(shape, "f4"), to="pandas.dataframe")
+    assert frame.shape == shape
+    dtype = "float32" if shape[1] else "float64"
+    for to in ("numpy", "pandas.dataframe", "torch"):
+        for keywords in ({}, {"copy": True}, {"dtype": "int16"}, {"dtype": "int16", "copy": True}):
+            route = interop.plan(frame, to=to, **keywords)
+            spec = interop.spec(interop.convert(frame, to=to, **keywords))
+            assert (route.result.dtype, spec.shape) == (keywords.get("dtype", dtype), shape)
+            assert spec.dtype == route.result.dtype or "unknown_dtype" in spec.traits
+
+
+def test_a_frame_without_columns_keeps_its_index():
+    """The labels of rows stay where there is nothing else."""
+    frame = pd.DataFrame(index=list("abc"))
+    assert list(interop.convert(frame, to="pandas.dataframe", dtype="int8").index) == list("abc")
 
 
 def test_columns_of_one_name():

@@ -262,12 +262,18 @@ def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
     assert interop.convert(frame, to="polars.dataframe") is frame
 
 
-def test_frames_without_columns_or_rows():
-    """Empty DataFrames keep their shape, both ways."""
-    for shape in ((3, 0), (0, 2)):
-        frame = interop.convert(np.ones(shape), to="polars.dataframe")
-        assert frame.shape == shape
-        assert interop.convert(frame, to="numpy").shape == shape
+@pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 2)])
+def test_frames_without_columns_or_rows(shape):
+    """Empty DataFrames keep their shape, both ways; without columns they have any dtype."""
+    frame = interop.convert(np.ones(shape, "f4"), to="polars.dataframe")
+    assert frame.shape == shape
+    dtype = "float32" if shape[1] else "float64"
+    for to in ("numpy", "polars.dataframe", "torch"):
+        for keywords in ({}, {"dtype": "int16"}, {"dtype": "int16", "copy": True}):
+            route = interop.plan(frame, to=to, **keywords)
+            spec = interop.spec(interop.convert(frame, to=to, **keywords))
+            assert (route.result.dtype, spec.shape) == (keywords.get("dtype", dtype), shape)
+            assert spec.dtype == route.result.dtype or "unknown_dtype" in spec.traits
 
 
 OTHERS = {

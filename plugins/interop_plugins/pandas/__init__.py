@@ -33,7 +33,7 @@ from interop.plugin import (
 )
 
 from . import arrays, describe, frames, labels
-from .describe import LAYOUT
+from .describe import LAYOUT, UNKNOWN_DTYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +57,7 @@ _DTYPES = _NUMBERS | _LONG
 
 #: The traits of NumPy's memory that pandas can compute with.
 _COMPUTABLE = MEMORY_TRAITS - {"byteswapped", "unaligned", "pinned"}
+_CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _MIXED | _SCATTERED | _NOT_NUMBERS
 
 #: The cost of numbers that are written once. It is the same for every dtype, so that no route out
 #: of pandas starts with a cast within pandas.
@@ -85,7 +86,7 @@ def _formats() -> Iterable[Format]:
     common = partial(
         Format,
         dtypes=_DTYPES,
-        carries=_COMPUTABLE | LAYOUT | _MASKED | _MIXED | _SCATTERED | _NOT_NUMBERS,
+        carries=_CARRIED,
         requires="pandas",
         install="pip install pandas",
         limits=Limits(refusal_hints=_REFUSAL_HINTS),
@@ -99,6 +100,7 @@ def _formats() -> Iterable[Format]:
             "pandas.dataframe",
             types=("pandas:DataFrame",),
             describe=describe.describe_frame,
+            carries=_CARRIED | UNKNOWN_DTYPE,
             memory=frames.frame_memory,
             ndims={2},
         ),
@@ -158,8 +160,9 @@ def _to_numpy(
     write = partial(make, adds=_NONCONTIGUOUS if name == "dataframe" else EMPTY, cost=_GATHER)
     yield write(
         gather,
+        takes=UNKNOWN_DTYPE,
         requires=_SCATTERED,
-        drops=_SCATTERED,
+        drops=_SCATTERED | UNKNOWN_DTYPE,
         changes=DTYPE,
         result=Result(dtypes=_DTYPES),
         effects=COPY,
@@ -209,7 +212,7 @@ def _from_numpy() -> Iterable[Conversion]:
 
 def _copies_and_casts() -> Iterable[Conversion]:
     """Return the copies and casts, which keep the labels."""
-    copied = (MEMORY_TRAITS - {"byteswapped"}) | _MASKED | _SCATTERED | _MIXED
+    copied = (MEMORY_TRAITS - {"byteswapped"}) | _MASKED | _SCATTERED | _MIXED | UNKNOWN_DTYPE
     for copy, cast, name in (
         (arrays.copy_series, arrays.cast_series, "series"),
         (frames.copy_frame, frames.cast_frame, "dataframe"),
@@ -229,7 +232,7 @@ def _copies_and_casts() -> Iterable[Conversion]:
             make_cast = partial(
                 make,
                 cast,
-                takes=LAYOUT,
+                takes=LAYOUT | UNKNOWN_DTYPE,
                 changes=DTYPE,
                 result=Result(dtypes=_NUMBERS),
                 cost=_COLUMNS if is_frame else _GATHER,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LAYOUT",
+    "UNKNOWN_DTYPE",
     "column_arrays",
     "describe",
     "describe_frame",
@@ -42,6 +43,9 @@ __all__ = [
 LAYOUT = frozenset(
     {"noncontiguous", "negative_strides", "broadcast", "unaligned", "byteswapped", "readonly"}
 )
+
+#: The trait of a DataFrame without columns: numbers that are not there have no dtype.
+UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 
 _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
@@ -246,6 +250,8 @@ def inspect_frame(frame: pd.DataFrame) -> Facts:
         name = number_name(block.dtype)
         return Facts(name, layout(block)) if name else _not_numbers(frame)
     names = [number_name(dtype) for dtype in frame.dtypes]
+    if not names:
+        return Facts("float64", _SCATTERED | UNKNOWN_DTYPE)
     if not all(names):
         return _not_numbers(frame)
     name, mixed = _common_dtype(frozenset(names))
@@ -281,7 +287,7 @@ def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
     import numpy as np
 
     if len(names) < 2:
-        return next(iter(names), "float64"), EMPTY
+        return next(iter(names)), EMPTY
     common = np.result_type(*map(np.dtype, names))
     common_name = number_name(common)
     if all(preserves(name, common_name) for name in names):
