@@ -176,7 +176,7 @@ def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:
     dtype = request.dtype or spec.dtype
     if dtype is not None and dtype in target.limits.refusal_hints:
         return target.limits.refusal_hints[dtype]
-    dtypes = target.holds(request.device or target.devices[0])
+    dtypes = planner.holds(spec, target, request.device or target.devices[0])
     names = ", ".join(sorted(dtypes, key=list(DTYPES).index)) if dtypes else "none"
     return f"{name} does not hold {dtype}; ask for one of these with dtype=: {names}."
 

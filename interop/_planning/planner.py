@@ -59,10 +59,18 @@ class Planner:
             dtype = request.dtype or _default_dtype(spec, target, device)
             unchanged = name == spec.format and dtype == spec.dtype
             fits = name == spec.format or target.ndims is None or len(spec.shape) in target.ndims
-            holds = fits and (unchanged or dtype in target.holds(device))
+            holds = fits and (unchanged or dtype in self.holds(spec, target, device))
             if holds and device_type(device) in target.devices:
                 goals[name] = Goal(dtype, device, self._carries(spec, target))
         return goals
+
+    def holds(self, spec: Spec, target: Format, device: str) -> Set[str]:
+        """Return the dtypes a result may have; a wrapper that stays one keeps what it wraps."""
+        dtypes = target.holds(device)
+        if target.wrapper is None or not spec.wrapped:
+            return dtypes
+        stays = self.format(spec.format).framework == target.framework
+        return dtypes & self.format(spec.wrapped).dtypes if stays else dtypes
 
     def _carries(self, spec: Spec, target: Format) -> frozenset[str]:
         """Return the traits that a result may have; a wrapper has those of what it wraps."""

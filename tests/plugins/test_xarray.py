@@ -271,19 +271,77 @@ def test_casts_within_xarray_are_numpys():
     assert interop.convert(number, to=xr.Variable, dtype="float64").data.tolist() == [1]
 
 
+INSIDE = {
+    "jax": lambda: jnp.arange(6, dtype="int32").reshape(2, 3),
+    "dask": lambda: da.arange(6, chunks=2, dtype="int32").reshape(2, 3),
+    "sparse.coo": lambda: sparse.COO(np.arange(6, dtype="int32").reshape(2, 3)),
+}
+
+
+@pytest.mark.parametrize("keywords", [{"copy": True}, {"dtype": "float16"}])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("framework", INSIDE)
+def test_any_array_is_copied_and_cast_within_xarray(framework, kind, keywords):
+    """The array inside is copied or cast in its own framework, and keeps its labels around it."""
+    array = INSIDE[framework]()
+    value = xr.DataArray(array, coords={"x": [5, 6]}, dims=("x", "y"), attrs={"unit": "m"})
+    value = value if kind is xr.DataArray else value.variable
+    route = interop.plan(value, to=kind, **keywords)
+    with interop.trace() as receipts:
+        result = interop.convert(value, to=kind, **keywords)
+    assert (type(result), type(result.data)) == (kind, type(array))
+    assert (result.dims, result.attrs) == (("x", "y"), {"unit": "m"})
+    assert kind is xr.Variable or result.x.values.tolist() == [5, 6]
+    assert route.result.wrapped == interop.spec(result).wrapped == framework
+    assert route.effects == {"copy"}
+    # A dask array tells no memory before it is computed.
+    assert receipts[-1].aliased is (None if framework == "dask" else False)
+    numbers = interop.convert(result, to="numpy")
+    assert numbers.dtype == route.result.dtype == keywords.get("dtype", "int32")
+    assert numbers.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_dask_array_stays_lazy_within_xarray():
+    """A copy and a cast compute nothing, and what a copy computes to is nobody else's memory."""
+    source, computed = sample("float64"), []
+
+    def counted(block: np.ndarray) -> np.ndarray:
+        computed.append(block.shape)
+        return block
+
+    array = da.from_array(source, chunks=(1, 3)).map_blocks(counted, meta=np.empty((0, 0)))
+    value = xr.DataArray(array, dims=("x", "y"))
+    cast = interop.convert(value, to=xr.DataArray, dtype="int8")
+    copied = interop.convert(value, to=xr.Variable, copy=True)
+    assert (computed, cast.dtype) == ([], np.int8)
+    assert cast.data.compute().tolist() == source.astype("int8").tolist()
+    assert not np.shares_memory(copied.data.blocks[0].compute(), source)
+
+
+@pytest.mark.parametrize("keywords", [{"copy": True}, {"dtype": "float32"}])
+def test_labels_that_are_copied_become_a_plain_variable(keywords):
+    """The labels of an index never change, so a copy of them, which may, is an index no more."""
+    labels = xr.DataArray([4, 2], coords={"x": [4, 2]}, dims="x").x
+    for value, kind in ((labels, xr.DataArray), (labels.variable, xr.Variable)):
+        result = interop.convert(value, to=kind, **keywords)
+        assert not isinstance(getattr(result, "variable", result), xr.IndexVariable)
+        assert (result.dims, result.values.tolist()) == (("x",), [4, 2])
+        assert not np.shares_memory(result.values, value.values)
+        result[0] = 7
+        assert (result.values.tolist(), value.values.tolist()) == ([7, 2], [4, 2])
+
+
 @pytest.mark.parametrize(
-    "value",
-    [
-        xr.Variable("x", jnp.ones(3)),
-        xr.Variable(("x", "y"), da.ones((2, 2))),
-        xr.DataArray([1, 2], coords={"x": [1, 2]}, dims="x").x,
-    ],
+    ("framework", "dtype"), [("sparse.coo", "bfloat16"), ("jax", "longdouble"), ("dask", "int128")]
 )
-def test_only_numpy_arrays_are_copied_within_xarray(value):
-    """The refusal of a copy of any other array says what to write instead."""
-    with pytest.raises(RefusedError, match=r"convert x\.data"):
-        interop.convert(value, to=type(value), copy=True)
-    assert interop.convert(value, to="numpy", copy=True).flags.writeable
+def test_a_dtype_that_the_array_inside_cannot_have_is_refused(framework, dtype):
+    """What stays in xarray has a dtype of its own framework, which the plan knows, too."""
+    value = xr.Variable(("x", "y"), INSIDE[framework]())
+    for call in (interop.plan, interop.convert):
+        with pytest.raises(RefusedError, match=f"does not hold {dtype}|is not a dtype"):
+            call(value, to=xr.Variable, dtype=dtype)
+    if dtype != "int128":  # outside of it any array will do
+        assert interop.convert(value, to="numpy", dtype=dtype).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_receipts_know_the_memory():

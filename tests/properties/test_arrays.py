@@ -182,9 +182,15 @@ def _tensorflow(value: Any) -> np.ndarray:
 
 def _onnxruntime(value: Any) -> np.ndarray:
     shape, dtype = value.shape(), dtype_of(interop.spec(value).dtype or "")
-    nbytes = int(np.prod(shape, initial=1)) * dtype.itemsize
-    bits = ctypes.string_at(value.data_ptr(), nbytes) if nbytes else b""
-    return np.frombuffer(bits, dtype).reshape(shape)
+    nbytes = value.tensor_size_in_bytes()
+    bits = np.frombuffer(ctypes.string_at(value.data_ptr(), nbytes) if nbytes else b"", "u1")
+    size = int(np.prod(shape, initial=1))
+    if nbytes < size:  # several to a byte, the first in its lowest bits
+        width = 4 if dtype.name.endswith(("int4", "e2m1fn")) else 2
+        parts = np.stack([bits >> shift << 8 - width for shift in range(0, 8, width)], axis=1)
+        signed = parts.view("i1") if dtype.name.startswith("int") else parts
+        bits = (signed >> 8 - width).reshape(-1)[:size].view("u1")
+    return bits.view(dtype).reshape(shape)
 
 
 def _dask(value: Any) -> np.ndarray:
@@ -206,7 +212,7 @@ READERS: dict[str, Callable[[Any], np.ndarray]] = {
     "tensorflow": _tensorflow,
     "polars": lambda value: np.asarray(value.to_numpy()),
     "pandas": lambda value: np.asarray(value.to_numpy()),
-    "xarray": lambda value: np.asarray(value.values),
+    "xarray": lambda value: read(value.data),
     "dask": _dask,
     "onnxruntime": _onnxruntime,
     "python": lambda value: np.array(value, object),

@@ -41,9 +41,9 @@ __all__ = [
     "wrap",
 ]
 
-#: NumPy's numbers of the plain dtypes: from bool to uint64, float32, float64 and float16. (Those of
-#: ml_dtypes share NumPy's characters.)
-_PLAIN_NUMBERS = frozenset({*range(11), 11, 12, 23})
+#: NumPy's numbers of the plain dtypes: from bool to uint64, float32, float64 and float16. (The
+#: dtypes of ml_dtypes share NumPy's characters.)
+_PLAIN_NUMBERS = frozenset({*range(13), 23})
 
 
 # ---------------------------------------------------------------------- out of ONNX Runtime

@@ -99,7 +99,7 @@ def element_layout(type_: pa.DataType) -> ElementLayout:
 
 
 def _is_hashable(type_: pa.DataType) -> bool:
-    """Tell whether a type can be looked up; most extension types written in Python cannot."""
+    """Tell whether a type can be looked up: most extension types written in Python cannot."""
     try:
         hash(type_)
     except TypeError:
