@@ -440,7 +440,30 @@ def test_not_written_into():
 
 # ------------------------------------------------------------------ what is not numbers
 
+
+class Metres(pa.ExtensionType):
+    """Numbers of a unit: another type than that of the numbers, and not hashable."""
+
+    __hash__ = None
+
+    def __init__(self) -> None:
+        super().__init__(pa.int64(), "test.metres")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> Metres:
+        return cls()
+
+
+def metres() -> pa.ExtensionArray:
+    return pa.ExtensionArray.from_storage(Metres(), pa.array([1, 2]))
+
+
 NOT_NUMBERS = {
+    "extension": metres,
+    "extension<test.metres": lambda: pa.FixedSizeListArray.from_arrays(metres(), 2),
     "string": lambda: pa.array(["a", "b"]),
     "string_view": lambda: pa.array(["a"], pa.string_view()),
     "binary": lambda: pa.array([b"a"]),

@@ -898,6 +898,20 @@ def test_duplicates_are_summed(target):
     assert same(plain(result), expected)
 
 
+@pytest.mark.parametrize("values", [[], [2.5], [2.5, 1.0]])
+def test_a_sparse_tensor_without_axes(values):
+    """A SparseTensor of no axes is the sum of its elements, and a copy of it has them all."""
+    value = tf.SparseTensor(np.zeros((len(values), 0), "i8"), np.array(values, "f4"), [])
+    assert interop.spec(value).shape == ()
+    for target in ("numpy", "tensorflow", "torch"):
+        result = interop.convert(value, to=target)
+        assert (tuple(result.shape), float(result)) == ((), sum(values))
+        assert interop.spec(result).dtype == "float32"
+    copied = interop.convert(value, to="tensorflow.sparse", copy=True)
+    assert (copied.shape, copied.values.numpy().tolist()) == ((), values)
+    assert copied.indices.shape == (len(values), 0)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "bfloat16", "float32", "int8", "uint64", "complex64"])
 def test_sums_are_tensorflows(dtype):
     """Duplicates give, bit for bit, what TensorFlow's own scatter gives."""

@@ -155,23 +155,24 @@ def _on_host(tensor: Tensor) -> bool:
 def pack(parts: Parts) -> SparseTensor:
     """Return a SparseTensor over given values; the coordinates are copied into one tensor."""
     columns = [parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape))]
-    return sparse_tensor(_stack(columns), parts.arrays["values"], parts.shape)
+    values = parts.arrays["values"]
+    return sparse_tensor(_stack(columns, values.shape[0]), values, parts.shape)
 
 
-def _stack(columns: list[Tensor]) -> Tensor:
+def _stack(columns: list[Tensor], stored: int) -> Tensor:
     import tensorflow as tf
 
     if all(_on_host(column) for column in columns):
-        return _from_columns([view(column) for column in columns])
+        return _from_columns([view(column) for column in columns], stored)
     with eagerly(columns[0].backing_device):
         return tf.stack(columns, axis=1)
 
 
-def _from_columns(columns: Sequence[NumpyArray]) -> Tensor:
+def _from_columns(columns: Sequence[NumpyArray], stored: int) -> Tensor:
     """Return coordinates in the order in which TensorFlow has them, from a column for each axis."""
     import numpy as np
 
-    coords = dense.aligned((len(columns[0]), len(columns)), np.dtype(np.int64))
+    coords = dense.aligned((stored, len(columns)), np.dtype(np.int64))
     for axis, column in enumerate(columns):
         coords[:, axis] = column
     return dense.put(coords)
@@ -227,10 +228,15 @@ def _zeros(shape: tuple[int, ...], values: Tensor) -> NumpyArray:
 
 
 def _scatter(out: NumpyArray, value: SparseTensor) -> NumpyArray:
+    import numpy as np
+
     coords = view(value.indices)
     places = tuple(coords[:, axis] for axis in range(coords.shape[1]))
     distinct = "uncoalesced" not in describe_sparse(value).traits
-    return _add(out, places, view(value.values), distinct=distinct)
+    if not places:  # without axes there is one place, in which all elements lie
+        places = (np.zeros(len(coords), np.intp),)
+    _add(np.atleast_1d(out), places, view(value.values), distinct=distinct)
+    return out
 
 
 def _add(
@@ -264,7 +270,8 @@ def from_array(value: NumpyArray) -> SparseTensor:
     import numpy as np
 
     places = np.nonzero(value != 0)
-    return sparse_tensor(_from_columns(places), dense.from_numpy(value[places]), value.shape)
+    values = dense.from_numpy(value[places])
+    return sparse_tensor(_from_columns(places, len(places[0])), values, value.shape)
 
 
 def from_tensor(value: Tensor) -> SparseTensor:
