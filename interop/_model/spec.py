@@ -52,6 +52,8 @@ TRAITS: dict[str, str] = {
     "neg": "it is a lazy negation",
     "labelled": "it has an index, names of axes or columns, coordinates or attributes",
     "masked": "some of its elements are masked or null",
+    "mixed": "its columns have several dtypes, and its own does not hold the numbers of each",
+    "weak": "its numbers have no dtype of their own, and fit in 32 bits",
     "uncoalesced": "it may hold one coordinate twice, or out of order",
     "subclass": "its type is a subclass of the format's array type",
     "scalar": "it is a scalar object rather than an array",

@@ -13,6 +13,9 @@ __all__ = ["LOCKED", "derived_effects", "shared_traits"]
 #: The traits of memory that must not be written to.
 LOCKED = frozenset({"readonly", "immutable"})
 
+#: The dtypes in which numbers without one of their own may arrive, by the dtypes they are given.
+_WEAKER = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
+
 #: The flags of memory that only some targets can carry.
 _FLAGS = LOCKED | {"pinned"}
 
@@ -26,7 +29,7 @@ def derived_effects(
     that the result shares the value's memory.
     """
     effects: frozenset[str] = frozenset()
-    if after.dtype != before.dtype and not consented and not preserves(before.dtype, after.dtype):
+    if not consented and _narrows(before, after):
         effects |= {"narrow"}
     if not LABELLED.isdisjoint(before.traits - after.traits):
         effects |= {"drop_labels"}
@@ -36,6 +39,15 @@ def derived_effects(
         elif "readonly" in before.traits:
             effects |= {"share_readonly"}
     return effects
+
+
+def _narrows(before: Spec, after: Spec) -> bool:
+    """Tell whether a step may lose numbers."""
+    if "mixed" in before.traits - after.traits:
+        return True
+    if "weak" in before.traits and after.dtype == _WEAKER.get(before.dtype or ""):
+        return False
+    return after.dtype != before.dtype and not preserves(before.dtype, after.dtype)
 
 
 def shared_traits(

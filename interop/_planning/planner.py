@@ -61,7 +61,7 @@ class Planner:
             fits = name == spec.format or target.ndims is None or len(spec.shape) in target.ndims
             holds = fits and (unchanged or dtype in self.holds(spec, target, device))
             if holds and device_type(device) in target.devices:
-                goals[name] = Goal(dtype, device, self._carries(spec, target))
+                goals[name] = Goal(dtype, device, self._carries(spec, target, request))
         return goals
 
     def holds(self, spec: Spec, target: Format, device: str) -> Set[str]:
@@ -72,10 +72,13 @@ class Planner:
         stays = self.format(spec.format).framework == target.framework
         return dtypes & self.format(spec.wrapped).dtypes if stays else dtypes
 
-    def _carries(self, spec: Spec, target: Format) -> frozenset[str]:
+    def _carries(self, spec: Spec, target: Format, request: Request) -> frozenset[str]:
         """Return the traits that a result may have; a wrapper has those of what it wraps."""
         carries = self._registry.carries(target)
-        return carries | spec.traits if target.wrapper is not None and spec.wrapped else carries
+        if target.wrapper is not None and spec.wrapped:
+            carries |= spec.traits
+        # A dtype that is asked for is that of every column.
+        return carries - {"mixed"} if request.dtype else carries
 
     def route(
         self,

@@ -54,12 +54,14 @@ _MIXED = frozenset({"mixed"})
 #: The trait of a DataFrame without columns: numbers that are not there have no dtype.
 _UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 
-_CARRIED = _IMMUTABLE | _MASKED | _SCATTERED | _MIXED | _NOT_NUMBERS
+_CARRIED = _IMMUTABLE | _MASKED | _SCATTERED | _NOT_NUMBERS
 
 _BOOL = frozenset({"bool"})
 #: The dtypes whose memory NumPy and polars can share.
 _SHARED = INTEGERS | REALS
 _DTYPES = _SHARED | _BOOL
+#: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
+_SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
 
 #: NumPy's names of the dtypes of numbers, by polars' names.
 _NAMES = {"Boolean": "bool"} | {
@@ -73,18 +75,10 @@ _GATHER = Cost(2e-5, 8e9)
 #: Between the costs of a few long columns and of many short ones, each of which polars has to make.
 _COLUMNS = Cost(3e-5, 2e9)
 
-#: A dtype with room for the numbers of columns that have no common dtype. It only tells what a
-#: cast would lose: no array of it is made.
-_WIDEST = "longdouble"
-_LONG = frozenset({_WIDEST})
-
 _REFUSAL_HINTS = {
     "not_numbers": "these are not numbers; choose columns that are "
     "(x.select('a', 'b'), x.select(polars.selectors.numeric())), or turn them into numbers in "
     "polars first (x.cast(...), x.to_physical(), x.list.to_array(...)).",
-    "mixed": "its columns have several dtypes, and their common dtype in NumPy does not hold the "
-    "numbers of each (Int64 and Float64 is the usual pair); choose columns of one dtype "
-    "(x.select('a', 'b')), or ask for the dtype of the result with dtype=.",
 }
 
 
@@ -158,9 +152,8 @@ def _inspect_frame(frame: pl.DataFrame) -> tuple[str, frozenset[str]]:
     if not dtypes <= _NAMES.keys():
         return _other_columns(frame), _NOT_NUMBERS | _IMMUTABLE
     nulls = any(column.null_count() for column in frame.iter_columns())
-    name = _common_dtype(frozenset(_NAMES[dtype] for dtype in dtypes))
-    traits = _IMMUTABLE | (_MASKED if nulls else EMPTY)
-    return name or _WIDEST, traits if name else traits | _MIXED
+    name, mixed = _common_dtype(frozenset(_NAMES[dtype] for dtype in dtypes))
+    return name, _IMMUTABLE | mixed | (_MASKED if nulls else EMPTY)
 
 
 def _other_columns(frame: pl.DataFrame) -> str:
@@ -172,14 +165,19 @@ def _other_columns(frame: pl.DataFrame) -> str:
     return ", ".join(f"{dtype} (column {column!r})" for dtype, column in columns.items())
 
 
-def _common_dtype(names: frozenset[str]) -> str:
-    """Return the common dtype in NumPy; "" if it cannot hold the numbers of each."""
+def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
+    """Return the common dtype in NumPy, and ``mixed`` if it cannot hold the numbers of each.
+
+    Then there is a trait for the dtype of each, so that a refusal names them.
+    """
     import numpy as np
 
     if len(names) < 2:
-        return next(iter(names))
+        return next(iter(names)), EMPTY
     common: str = np.result_type(*map(np.dtype, names)).name
-    return common if all(preserves(name, common) for name in names) else ""
+    if all(preserves(name, common) for name in names):
+        return common, EMPTY
+    return common, _MIXED | {f"{name} columns" for name in names}
 
 
 # ---------------------------------------------------------------------- out of polars
@@ -374,9 +372,9 @@ def _formats() -> Iterable[Format]:
             types=("polars:DataFrame", "polars:LazyFrame"),
             target_types=("polars:DataFrame",),
             describe=describe_frame,
-            carries=_CARRIED | _UNKNOWN_DTYPE,
-            dtypes=_DTYPES | _LONG,
-            limits=Limits(unsupported={"cpu": _LONG}, refusal_hints=_REFUSAL_HINTS),
+            carries=_CARRIED | _SEVERAL | _UNKNOWN_DTYPE,
+            dtypes=_DTYPES,
+            limits=Limits(refusal_hints=_REFUSAL_HINTS),
             memory=frame_memory,
             ndims={2},
         ),
@@ -433,7 +431,8 @@ def _frames_to_numpy() -> Iterable[Conversion]:
     )
     cast = partial(make, gather_frame, changes=DTYPE, result=Result(dtypes=_DTYPES))
     yield cast(effects=COPY, name="gather_dataframe")
-    yield cast(requires=_MIXED, drops=_MIXED, dtypes=_LONG, effects=COPY, name="gather_mixed")
+    mixed = partial(cast, takes=_IMMUTABLE | _SEVERAL)
+    yield mixed(requires=_MIXED, drops=_SEVERAL, effects=COPY, name="gather_mixed")
     yield make(
         fill_frame_nulls,
         requires=_MASKED,
@@ -441,10 +440,9 @@ def _frames_to_numpy() -> Iterable[Conversion]:
         effects=COPY | {"drop_mask"},
         name="fill_dataframe_nulls",
     )
-    yield cast(
+    yield mixed(
         requires=_MIXED | _MASKED,
-        drops=_MIXED | _MASKED,
-        dtypes=_LONG,
+        drops=_SEVERAL | _MASKED,
         effects=COPY | {"drop_mask"},
         name="fill_mixed_nulls",
     )
@@ -484,4 +482,4 @@ def _casts() -> Iterable[Conversion]:
         cost=_COLUMNS,
     )
     yield frame()
-    yield frame(requires=_MIXED, drops=_MIXED, dtypes=_LONG)
+    yield frame(takes=_IMMUTABLE | _SEVERAL, requires=_MIXED, drops=_SEVERAL)

@@ -144,6 +144,23 @@ def test_the_rule_by_itself() -> None:
     assert effects("labelled", plain, aliases=False) == {"drop_labels"}
 
 
+def test_numbers_that_a_dtype_does_not_tell() -> None:
+    """To leave several dtypes for one narrows; numbers without a dtype may arrive in 32 bits."""
+    plain = toy("a")
+
+    def effects(trait: str, after: interop.Spec, *, consented: bool = False) -> frozenset[str]:
+        before = spec._replace(traits=frozenset({trait}))
+        return derived_effects(before, after, plain, consented=consented, aliases=False)
+
+    spec = make_spec("a", "float64", shape=(3,))
+    assert effects("mixed", spec) == {"narrow"}
+    assert effects("mixed", spec, consented=True) == frozenset()
+    assert effects("mixed", spec._replace(traits=frozenset({"mixed"}))) == frozenset()
+    assert effects("weak", spec._replace(dtype="float32")) == frozenset()
+    for dtype in ("float16", "int32", "int64"):
+        assert effects("weak", spec._replace(dtype=dtype)) == {"narrow"}
+
+
 def test_traits_of_shared_memory() -> None:
     """Flags go where the target cannot carry them, and memory that never changes is flagged."""
     traits = frozenset({"immutable", "pinned", "grad"})

@@ -290,13 +290,20 @@ def test_columns_of_several_dtypes_if_one_holds_all(dtypes, common):
 
 @pytest.mark.parametrize("dtypes", LOSING)
 def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
-    """Where NumPy's common dtype would lose numbers, the caller has to name a dtype."""
+    """Where NumPy's common dtype would lose numbers, the caller has to permit it or name a dtype."""
     frame = pd.DataFrame({name: numbers(name) for name in sorted(dtypes)})
-    for keywords in ({}, {"copy": True}, {"allow": "narrow"}):
-        with pytest.raises(RefusedError, match=r"several dtypes.*with dtype=\.$"):
-            interop.convert(frame, to="numpy", **keywords)
-    with pytest.raises(RefusedError, match=r"narrow"):
-        interop.convert(frame, to="torch")
+    common = np.result_type(*dtypes)
+    for to, keywords in (("numpy", {}), ("numpy", {"copy": True}), ("torch", {})):
+        with pytest.raises(RefusedError) as caught:
+            interop.convert(frame, to=to, **keywords)
+        assert caught.value.effects == {"narrow"}
+        assert all(f"{name} columns" in str(caught.value) for name in dtypes)
+        assert f"pass allow={{'narrow'}} or dtype='{common}'" in str(caught.value)
+        result = interop.convert(frame, to=to, allow="narrow", **keywords)
+        assert np.array_equal(np.asarray(result), frame.to_numpy())
+        assert interop.spec(result).dtype == common
+    cast = interop.convert(frame, to="pandas.dataframe", dtype=common)
+    assert set(cast.dtypes) == {common}
     for dtype in ("complex128", "float32", "int16"):
         result = interop.convert(frame, to="numpy", dtype=dtype)
         assert (result.dtype, result.flags.writeable) == (dtype, True)
@@ -310,10 +317,13 @@ def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
 def test_nulls_beside_columns_without_a_common_dtype():
     """Two reasons to refuse need two permissions."""
     frame = pd.DataFrame({"a": pd.array([2**60 + 1, None], dtype="Int64"), "b": [0.5, 1.5]})
-    with pytest.raises(RefusedError, match="several dtypes"):
-        interop.convert(frame, to="numpy", allow="drop_mask")
-    with pytest.raises(RefusedError, match="drop_mask"):
-        interop.convert(frame, to="numpy", dtype="float64")
+    for keywords in ({"allow": "drop_mask"}, {"allow": "narrow"}, {"dtype": "float64"}):
+        with pytest.raises(RefusedError) as caught:
+            interop.convert(frame, to="numpy", **keywords)
+        missing = {"drop_mask": "narrow"}.get(keywords.get("allow", ""), "drop_mask")
+        assert caught.value.effects == {missing}
+    both = interop.convert(frame, to="numpy", allow={"drop_mask", "narrow"})
+    assert np.array_equal(both, [[2.0**60, 0.5], [np.nan, 1.5]], equal_nan=True)
     result = interop.convert(frame, to="numpy", dtype="float64", allow="drop_mask")
     assert np.array_equal(result, [[2.0**60, 0.5], [np.nan, 1.5]], equal_nan=True)
 

@@ -244,11 +244,17 @@ def test_columns_of_several_dtypes_if_one_holds_all(dtypes, common):
 
 @pytest.mark.parametrize("dtypes", [{"int64", "float64"}, {"int64", "uint64"}])
 def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
-    """Where NumPy's common dtype would lose numbers, the caller has to name a dtype."""
+    """Where NumPy's common dtype would lose numbers, the caller has to permit it or name a dtype."""
     frame = pl.DataFrame({name: numbers(name) for name in sorted(dtypes)})
-    for keywords in ({}, {"copy": True}, {"allow": "narrow"}):
-        with pytest.raises(RefusedError, match=r"several dtypes.*with dtype=\.$"):
-            interop.convert(frame, to="numpy", **keywords)
+    for to, keywords in (("numpy", {}), ("numpy", {"copy": True}), ("torch", {})):
+        with pytest.raises(RefusedError) as caught:
+            interop.convert(frame, to=to, **keywords)
+        assert caught.value.effects == {"narrow"}
+        assert all(f"{name} columns" in str(caught.value) for name in dtypes)
+        result = interop.convert(frame, to=to, allow="narrow", **keywords)
+        assert np.array_equal(np.asarray(result), frame.to_numpy())
+        assert interop.spec(result).dtype == "float64"
+    assert set(interop.convert(frame, "polars.dataframe", dtype="float64").dtypes) == {pl.Float64}
     for dtype in ("float64", "float32", "int16"):
         result = interop.convert(frame, to="numpy", dtype=dtype)
         for column, name in zip(result.T, sorted(dtypes), strict=True):

@@ -54,10 +54,12 @@ _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _NUMBERS = INTEGERS | REALS | COMPLEX | {"bool"}
 _LONG = frozenset({"longdouble", "clongdouble"})
 _DTYPES = _NUMBERS | _LONG
+#: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
+_SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
 
 #: The traits of NumPy's memory that pandas can compute with.
 _COMPUTABLE = MEMORY_TRAITS - {"byteswapped", "unaligned", "pinned"}
-_CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _MIXED | _SCATTERED | _NOT_NUMBERS
+_CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _NOT_NUMBERS
 
 #: The cost of numbers that are written once. It is the same for every dtype, so that no route out
 #: of pandas starts with a cast within pandas.
@@ -69,9 +71,6 @@ _REFUSAL_HINTS = {
     "not_numbers": "these are not numbers; choose columns that are "
     "(x[['a', 'b']], x.select_dtypes('number')), or turn them into numbers in pandas first "
     "(x.cat.codes, x.sparse.to_dense(), pandas.to_numeric(x), x.astype(...)).",
-    "mixed": "its columns have several dtypes, and their common dtype in NumPy does not hold the "
-    "numbers of each (int64 and float64 is the usual pair); choose columns of one dtype "
-    "(x[['a', 'b']]), or ask for the dtype of the result with dtype=.",
 }
 
 
@@ -100,7 +99,7 @@ def _formats() -> Iterable[Format]:
             "pandas.dataframe",
             types=("pandas:DataFrame",),
             describe=describe.describe_frame,
-            carries=_CARRIED | UNKNOWN_DTYPE,
+            carries=_CARRIED | _SEVERAL | UNKNOWN_DTYPE,
             memory=frames.frame_memory,
             ndims={2},
         ),
@@ -179,22 +178,24 @@ def _to_numpy(
 
 
 def _mixed_columns_to_numpy() -> Iterable[Conversion]:
-    """Return the conversions of columns without a common dtype, for a dtype that is asked for."""
+    """Return the conversions of columns whose common dtype does not hold the numbers of each."""
     make = partial(
         Conversion,
         "pandas.dataframe",
         "numpy",
         frames.gather_frame,
+        takes=_SEVERAL,
         changes=DTYPE,
         result=Result(dtypes=_NUMBERS),
         adds=_NONCONTIGUOUS,
         cost=_GATHER,
     )
     mixed = _MIXED | _SCATTERED
-    yield make(requires=mixed, drops=mixed, effects=COPY, name="gather_mixed_columns")
+    drops = _SEVERAL | _SCATTERED
+    yield make(requires=mixed, drops=drops, effects=COPY, name="gather_mixed_columns")
     yield make(
         requires=mixed | _MASKED,
-        drops=mixed | _MASKED,
+        drops=drops | _MASKED,
         effects=COPY | {"drop_mask"},
         name="fill_mixed_columns_nulls",
     )
@@ -212,7 +213,7 @@ def _from_numpy() -> Iterable[Conversion]:
 
 def _copies_and_casts() -> Iterable[Conversion]:
     """Return the copies and casts, which keep the labels."""
-    copied = (MEMORY_TRAITS - {"byteswapped"}) | _MASKED | _SCATTERED | _MIXED | UNKNOWN_DTYPE
+    copied = (MEMORY_TRAITS - {"byteswapped"}) | _MASKED | _SCATTERED | _SEVERAL | UNKNOWN_DTYPE
     for copy, cast, name in (
         (arrays.copy_series, arrays.cast_series, "series"),
         (frames.copy_frame, frames.cast_frame, "dataframe"),
@@ -240,5 +241,5 @@ def _copies_and_casts() -> Iterable[Conversion]:
             yield make_cast()
             yield make_cast(requires=_SCATTERED, drops=_SCATTERED)
             if is_frame:
-                mixed = _MIXED | _SCATTERED
-                yield make_cast(requires=mixed, drops=mixed)
+                mixed = make_cast(requires=_MIXED | _SCATTERED, drops=_SEVERAL | _SCATTERED)
+                yield mixed._replace(takes=_SEVERAL)

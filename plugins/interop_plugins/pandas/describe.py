@@ -60,10 +60,6 @@ _LONG_NAMES = {13: "longdouble", 16: "clongdouble"}
 #: NumPy's names of the dtypes that Arrow names differently.
 _ARROW_NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
-#: A dtype with room for the numbers of columns that have no common dtype. It only tells what a
-#: cast would lose: no array of it is made.
-_WIDEST = {"f": "longdouble", "c": "clongdouble"}
-
 #: The names of the dtypes seen so far; "" for those that do not hold numbers.
 _names: dict[Dtype, str] = {}
 
@@ -283,13 +279,15 @@ def _not_numbers(frame: pd.DataFrame) -> Facts:
 
 
 def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
-    """Return the common dtype in NumPy, and ``mixed`` if it cannot hold the numbers of each."""
+    """Return the common dtype in NumPy, and ``mixed`` if it cannot hold the numbers of each.
+
+    Then there is a trait for the dtype of each, so that a refusal names them.
+    """
     import numpy as np
 
     if len(names) < 2:
         return next(iter(names)), EMPTY
-    common = np.result_type(*map(np.dtype, names))
-    common_name = number_name(common)
-    if all(preserves(name, common_name) for name in names):
-        return common_name, EMPTY
-    return _WIDEST["c" if common.kind == "c" else "f"], _MIXED
+    common = number_name(np.result_type(*map(np.dtype, names)))
+    if all(preserves(name, common) for name in names):
+        return common, EMPTY
+    return common, _MIXED | {f"{name} columns" for name in names}
