@@ -13,7 +13,7 @@
     ├─ ConversionError        (RuntimeError) a step failed for a reason of its own
     ├─ Declined               (RuntimeError) raised *by* a conversion that cannot convert a value
     └─ PluginError            (RuntimeError) a plugin's declarations are unusable
-       └─ ConflictError       (RuntimeError) two distributions declare the same conversion
+       └─ ConflictError       (RuntimeError) two distributions claim the same place
 
 Every leaf is also the builtin exception that a user would expect. A message says what was asked
 and what stood in the way, and ends with the next move.
@@ -134,4 +134,4 @@ class PluginError(InteropError, RuntimeError):
 
 
 class ConflictError(PluginError):
-    """Two distributions declare the same conversion with the same priority."""
+    """Two distributions declare different things in one place with the same priority."""

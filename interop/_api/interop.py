@@ -475,7 +475,8 @@ class Interop:
         PluginError
             A declaration is malformed.
         ConflictError
-            A distribution has declared something else in the same place.
+            A distribution has declared something else in the same place, and the declaration has no
+            larger `priority`.
         """
         registry = self._loaded()
         with self._lock:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from interop._model.extension import Problem
 from interop._registry.declared import DeclaredFormat, Provenance
+from interop._registry.discovery import problem_of_blocking
 from interop._registry.installed import importable
 from interop._version import __version__
 
@@ -117,7 +118,8 @@ class Diagnosis(NamedTuple):
     driver : Driver
     findings : tuple of Finding
     notes : tuple of str
-        The warnings that frameworks raised when they were imported.
+        What plugins override on purpose, and the warnings that frameworks raised when they were
+        imported.
     """
 
     machine: dict[str, str]
@@ -168,7 +170,7 @@ def diagnose(
     installed = packages_distributions()
     frameworks: list[Framework] = []
     findings = [*_plugin_findings(interop)]
-    notes: list[str] = []
+    notes = [*_overrides(interop)]
     for origin, modules in modules_of.items():
         probed = probed_of.get(origin, Probed({}, {}, {}))
         of_plugin = [
@@ -278,13 +280,23 @@ def _version(distribution: str) -> str:
 
 def _plugin_findings(interop: Interop) -> Iterator[Finding]:
     for plugin in interop.plugins():
-        if plugin.state == "failed":
+        if plugin.reason and plugin.state != "blocked":
             fix = (
                 f"pip install --upgrade {plugin.distribution}, or set "
                 f"INTEROP_DISABLE_PLUGINS={plugin.name}"
             )
-            problem = f"the plugin {plugin.name!r} is not loaded: {plugin.reason}"
+            part = "is not loaded" if plugin.state == "failed" else "is left out in part"
+            problem = f"the plugin {plugin.name!r} {part}: {plugin.reason}"
             yield Finding(plugin.distribution, problem, fix)
+    if problem := problem_of_blocking(interop.plugins()):
+        yield Finding("INTEROP_DISABLE_PLUGINS", problem, "correct the name, or leave it out")
+
+
+def _overrides(interop: Interop) -> Iterator[str]:
+    """Yield what plugins have declared in the place of others, on purpose."""
+    for plugin in interop.plugins():
+        for place in plugin.overrides:
+            yield f"{plugin.name}: {plugin.distribution} overrides {place}"
 
 
 def _findings(

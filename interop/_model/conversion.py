@@ -89,7 +89,8 @@ class Conversion(NamedTuple):
     stream : bool
         Whether the function wants the consumer's stream.
     priority : int, without unit
-        Which of two like declarations counts: the larger.
+        Which of two like declarations counts: the larger. Whoever overrides a conversion of another
+        distribution, or a route that is there without this one, has to state a larger one.
     fast_path : callable or None
         ``fast_path(value)`` does, for the plainest values and the default request, what the
         planned route would do, and answers `NotImplemented` for all others. It has to be right

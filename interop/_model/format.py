@@ -247,6 +247,9 @@ class Format(NamedTuple):
         Whether a route between two other frameworks may lead through it although there are routes
         that do not. False for a framework that always copies what it is given, or compiles for
         every new shape: it is no help to others, and costs the planner time.
+    priority : int, without unit
+        Which of two distributions is heard that declare a format of this name, of one of its types
+        or of this framework: the one with the larger. Whoever overrides another has to state it.
     """
 
     name: str
@@ -273,6 +276,7 @@ class Format(NamedTuple):
     lazy: bool = False
     not_recoverable: Set[str] = frozenset()
     transit: bool = True
+    priority: int = 0
 
     @property
     def framework(self) -> str:
@@ -298,6 +302,15 @@ class Format(NamedTuple):
     def is_dense(self) -> bool:
         """Whether it stores every element as it is, with no indices and no codes."""
         return self.components is None and not self.index_dtypes
+
+    def timed(self, seconds: float) -> Format:
+        """Return it with values that take some time to be packed, or to be unwrapped."""
+        changes: dict[str, Any] = {}
+        if self.components is not None:
+            changes["components"] = self.components._replace(pack_seconds=seconds)
+        if self.wrapper is not None:
+            changes["wrapper"] = self.wrapper._replace(seconds=seconds)
+        return self._replace(**changes) if changes else self
 
     def holds(self, device: str) -> Set[str]:
         """Return the dtypes it can hold on a device."""

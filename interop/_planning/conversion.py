@@ -141,6 +141,7 @@ class ResolvedConversion:
             # One that was written for a protocol does not know this format's traits.
             conversion.fast_path if conversion.source == self.source.name else None,
             conversion.into,
+            conversion.priority,
         )
 
     def _after(self, spec: Spec, dtype: str | None, carrier: str | None, device: str) -> Spec:

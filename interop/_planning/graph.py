@@ -8,6 +8,7 @@ from itertools import product
 
 from interop._model.format import Format
 from interop._model.spec import Spec
+from interop._registry.declared import HERE, OWN
 from interop._registry.registry import Registry
 
 from .bound import Candidates, Edges, distances, grouped
@@ -200,6 +201,12 @@ class Graph:
             for format_ in formats
             if format_.requires and format_.requires not in sys.modules
         )
+
+    def familiar(self, requested: Iterable[str]) -> frozenset[str]:
+        """Return the distributions whose steps no route between some formats has to avoid."""
+        origins = self._registry.provenance
+        owners = (origins[name].distribution for name in requested)
+        return frozenset({OWN, HERE.distribution, *owners})
 
     def unrequested(self, names: Iterable[str], requested: Iterable[str]) -> frozenset[str]:
         """Return those of some formats whose framework nobody requested."""

@@ -1,9 +1,9 @@
 """Ranking: the order of preference between routes, written here and nowhere else.
 
-Feasible under the policy, then fewest lost properties, then no bytes copied before any copied, then
-some memory shared before none, then fewest imports that nobody requested, then fewest steps that
-write elements in another order than they lie in, then the shorter estimated time, then fewer steps,
-then the names.
+Feasible under the policy, then fewest steps of bystanders, then fewest lost properties, then no
+bytes copied before any copied, then some memory shared before none, then fewest imports that nobody
+requested, then fewest steps that write elements in another order than they lie in, then the shorter
+estimated time, then fewer steps, then the names.
 """
 
 from __future__ import annotations
@@ -28,16 +28,25 @@ _SHARED_BY_DETOUR = 2
 class Sacrifice(NamedTuple):
     """What a route gives up, the first field first."""
 
+    # Steps declared by distributions that nobody requested: that one is installed changes no route.
+    bystanders: float = 0
     properties: float = 0  # of the value, that are lost
     copied: bool = False
     breaks_sharing: int = 0  # 0: some memory is shared with the value, 1: none, 2: by a detour
     imports: int = 0  # of frameworks that nobody requested
 
     def plus(
-        self, properties: int = 0, *, copied: bool = False, breaks: bool = False, imports: int = 0
+        self,
+        properties: int = 0,
+        *,
+        copied: bool = False,
+        breaks: bool = False,
+        imports: int = 0,
+        bystanders: int = 0,
     ) -> Sacrifice:
         """Return what is given up when a step, or the rest of a route, gives up some more."""
         return Sacrifice(
+            self.bystanders + bystanders,
             self.properties + properties,
             self.copied or copied,
             max(self.breaks_sharing, breaks),
@@ -67,7 +76,7 @@ class Rank(NamedTuple):
     sacrifice: Sacrifice = Sacrifice()
     effort: Effort = Effort()
 
-    def extended(self, step: Step, refused: int, imports: bool) -> Rank:
+    def extended(self, step: Step, refused: int, imports: bool, *, bystander: bool = False) -> Rank:
         """Return the rank of the route with one more step."""
         reorders, seconds, steps, names = self.effort
         return Rank(
@@ -77,6 +86,7 @@ class Rank(NamedTuple):
                 copied=step.writes,
                 breaks=not step.aliases,
                 imports=imports,
+                bystanders=bystander,
             ),
             Effort(
                 reorders + _reorders(step),
@@ -103,6 +113,7 @@ class Rank(NamedTuple):
         """
         return (
             self.refused <= other.refused
+            and self.sacrifice.bystanders <= other.sacrifice.bystanders
             and self.sacrifice.properties <= other.sacrifice.properties
             and self.sacrifice.imports <= other.sacrifice.imports
             and self.effort <= other.effort

@@ -91,6 +91,7 @@ class Search:
         requested = (spec.format, spec.wrapped or spec.format, *goals)
         self._not_imported = world.graph.not_imported(candidates.names, requested)
         self._unrequested = world.graph.unrequested(candidates.names, requested)
+        self._familiar = world.graph.familiar(requested)
         self._from_lazy = world.format(spec.format).lazy
         # Worked out at the first need, by hand: functools.cached_property has a lock in Python
         # 3.11, which a fork could leave taken.
@@ -289,7 +290,9 @@ class Search:
                 after = after._replace(refused=True)
             if not refused or self._relaxed:
                 imports = after.spec.format in self._not_imported
-                yield after, advanced_step, rank.extended(advanced_step, refused, imports)
+                bystander = step.priority <= 0 and step.provenance[1] not in self._familiar
+                extended = rank.extended(advanced_step, refused, imports, bystander=bystander)
+                yield after, advanced_step, extended
 
     def _is_snapshot(self, step: Step) -> bool:
         """Tell whether a step reads its value at once, and not whenever its result is computed."""

@@ -52,6 +52,8 @@ class Step(NamedTuple):
         As of `Conversion`.
     into : callable or None
         ``into(out, value)`` writes the result into `out`.
+    priority : int, without unit
+        As of `Conversion`.
     """
 
     label: str
@@ -68,6 +70,7 @@ class Step(NamedTuple):
     origin: object = None
     fast_path: ValueFunction | None = None
     into: Callable[[Any, Any], None] | None = None
+    priority: int = 0
 
 
 def unwrap_step(spec: Spec, format_: Format, provenance: Provenance) -> Step:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from interop._model.conversion import Conversion
 from interop._model.format import Format
 
-__all__ = ["HERE", "Declared", "DeclaredFormat", "Provenance"]
+__all__ = ["HERE", "OWN", "Declared", "DeclaredFormat", "Provenance"]
 
 
 class Provenance(NamedTuple):
@@ -27,6 +27,9 @@ class Provenance(NamedTuple):
     def __str__(self) -> str:
         return f"{self.distribution} {self.version}".strip()
 
+
+#: The distribution that interop and the bundled plugins are installed by.
+OWN = "array-interop"
 
 #: Provenance of what is registered by a call rather than by a plugin.
 HERE = Provenance("run time", "run time", "")

@@ -2,7 +2,7 @@
 
 Plugins are the entry points of the group ``interop``. Each is loaded, registered with pluggy and
 asked for its declarations on its own, so that a broken one disables only itself. Its hook runs
-here, once, and never again.
+here, once, and never again. Once all have answered, disputes between distributions are settled.
 """
 
 from __future__ import annotations
@@ -25,13 +25,17 @@ from interop._model.format import Format
 from interop.errors import PluginError
 
 from . import hooks
-from .declared import Provenance
+from .claims import Claim, Dispute, overriding, settled
+from .declared import OWN, Provenance
 from .registry import Registry
+from .validation import validated
 
-__all__ = ["GROUP", "Plugin", "check_not_loading", "enlist", "load", "problems"]
+__all__ = [
+    "GROUP", "Plugin", "check_not_loading", "enlist", "load", "problem_of_blocking",
+    "problems",
+]  # fmt: skip
 
 GROUP = "interop"
-_OWN = "array-interop"
 
 #: Seconds after which it is said which plugin is being waited for.
 _PATIENCE = 10.0
@@ -53,9 +57,11 @@ class Plugin(NamedTuple):
     state : str
         ``"loaded"``, ``"failed"`` or ``"blocked"``.
     reason : str
-        Why it is not loaded; "" if it is.
+        Why it, or something that it has declared, is left out; "" if nothing is.
     formats, conversions : int
         How many it has declared.
+    overrides : tuple of str
+        What it has declared with a `priority`, in the place of what others do.
     """
 
     name: str
@@ -65,6 +71,7 @@ class Plugin(NamedTuple):
     reason: str = ""
     formats: int = 0
     conversions: int = 0
+    overrides: tuple[str, ...] = ()
 
 
 def load(registry: Registry) -> tuple[Plugin, ...]:
@@ -77,19 +84,88 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
     if not entries:
         msg = (
             "no plugin is installed, not even interop's own: the metadata of the distribution "
-            f"{_OWN!r} is missing; install it (pip install -e . in a checkout; with PyInstaller, "
-            f"--copy-metadata {_OWN})."
+            f"{OWN!r} is missing; install it (pip install -e . in a checkout; with PyInstaller, "
+            f"--copy-metadata {OWN})."
         )
         raise PluginError(msg)
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hooks)
-    blocked = {name.strip() for name in os.environ.get("INTEROP_DISABLE_PLUGINS", "").split(",")}
-    states = []
+    blocked = _blocked()
+    failures: dict[Provenance, Plugin] = {}
+    claims: list[Claim] = []
     with _impatience():
         for entry, origin in entries:
             _current.origin = origin
-            states.append(_load_one(entry, origin, manager, registry, blocked))
-    return tuple(states)
+            if blocked & {entry.name, origin.distribution}:
+                reason = "named in INTEROP_DISABLE_PLUGINS"
+                failures[origin] = Plugin(*origin, "blocked", reason)
+                continue
+            try:
+                declared = _declared(entry.load(), manager, origin)
+                claims += [Claim(validated(item, origin), origin) for item in declared]
+            except KeyboardInterrupt:
+                raise
+            # Whatever else a plugin's module raises disables that module alone: SystemExit, and
+            # what test runners derive from BaseException to skip a module.
+            except BaseException as error:  # noqa: BLE001
+                manager.unregister(name=_name(origin))
+                failures[origin] = _failed(origin, error)
+    heard, disputes = settled(claims)
+    plugins = [
+        failures.get(origin) or _registered(origin, heard, disputes, registry)
+        for _, origin in entries
+    ]
+    if problem := problem_of_blocking(plugins):
+        _log.warning("%s", problem)
+    return tuple(plugins)
+
+
+def _blocked() -> set[str]:
+    names = os.environ.get("INTEROP_DISABLE_PLUGINS", "").split(",")
+    return {name.strip() for name in names} - {""}
+
+
+def problem_of_blocking(plugins: Iterable[Plugin]) -> str:
+    """Say which names in INTEROP_DISABLE_PLUGINS are those of no plugin; "" if none is."""
+    installed = {name for plugin in plugins for name in (plugin.name, plugin.distribution)}
+    unknown = sorted(_blocked() - installed)
+    if not unknown:
+        return ""
+    from difflib import get_close_matches
+
+    similar = get_close_matches(unknown[0], installed, 1)
+    hint = (
+        f"; did you mean {similar[0]!r}?" if similar else "; see interop.plugins() for the names."
+    )
+    return (
+        f"INTEROP_DISABLE_PLUGINS names {', '.join(map(repr, unknown))}, which is neither an "
+        f"installed plugin nor a distribution with one; {hint}"
+    )
+
+
+def _failed(origin: Provenance, error: BaseException) -> Plugin:
+    reason = f"{type(error).__name__}: {error}"
+    # A log record and not a warning: under ``-W error`` that would disable the others too.
+    _log.warning("plugin %r of %s is disabled (%s)", origin.plugin, origin, reason)
+    return Plugin(*origin, "failed", reason)
+
+
+def _registered(
+    origin: Provenance, heard: list[Claim], disputes: list[Dispute], registry: Registry
+) -> Plugin:
+    """Register what is heard of a plugin's declarations, and return what becomes of the plugin."""
+    claims = [claim for claim in heard if claim.origin == origin]
+    try:
+        registry.enter([claim.declaration for claim in claims], origin)
+    except PluginError as error:
+        return _failed(origin, error)
+    reasons = [str(dispute) for dispute in disputes if dispute.left_out.origin == origin]
+    for reason in reasons:
+        _log.warning("plugin %r of %s is left out in part: %s", origin.plugin, origin, reason)
+    overrides = () if origin.distribution == OWN else tuple(overriding(claims))
+    kinds = [type(claim.declaration) for claim in claims]
+    counts = kinds.count(Format), kinds.count(Conversion)
+    return Plugin(*origin, "loaded", " ".join(reasons), *counts, overrides)
 
 
 def check_not_loading() -> None:
@@ -134,7 +210,7 @@ def _impatience() -> Iterator[None]:
 
 def _order(pair: tuple[EntryPoint, Provenance]) -> tuple[bool, str, str]:
     entry, origin = pair
-    return origin.distribution != _OWN, origin.distribution, entry.name
+    return origin.distribution != OWN, origin.distribution, entry.name
 
 
 def _provenances(entries: Iterable[EntryPoint]) -> Iterator[tuple[EntryPoint, Provenance]]:
@@ -154,44 +230,24 @@ def _provenances(entries: Iterable[EntryPoint]) -> Iterator[tuple[EntryPoint, Pr
         yield entry, Provenance(entry.name, *release(entry.dist))
 
 
-def _load_one(
-    entry: EntryPoint,
-    origin: Provenance,
-    manager: pluggy.PluginManager,
-    registry: Registry,
-    blocked: set[str],
-) -> Plugin:
-    if entry.name in blocked or origin.distribution in blocked:
-        return Plugin(*origin, "blocked", "named in INTEROP_DISABLE_PLUGINS")
-    try:
-        counts = _declare(entry.load(), manager, registry, origin)
-    except KeyboardInterrupt:
-        raise
-    # Whatever else a plugin's module raises disables that module alone: SystemExit, and what test
-    # runners derive from BaseException to skip a module.
-    except BaseException as error:  # noqa: BLE001
-        manager.unregister(name=_name(origin))
-        reason = f"{type(error).__name__}: {error}"
-        # A log record and not a warning: under ``-W error`` that would disable the others too.
-        _log.warning("plugin %r of %s is disabled (%s)", origin.plugin, origin, reason)
-        return Plugin(*origin, "failed", reason)
-    return Plugin(*origin, "loaded", "", *counts)
-
-
 def enlist(module: ModuleType, origin: Provenance, registry: Registry) -> tuple[int, int]:
     """Register what a module declares; return how many formats and conversions that is."""
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hooks)
-    return _declare(module, manager, registry, origin)
+    declarations = _declared(module, manager, origin)
+    registry.add(declarations, origin)
+    kinds = [type(declaration) for declaration in declarations]
+    return kinds.count(Format), kinds.count(Conversion)
 
 
 def _name(origin: Provenance) -> str:
     return f"{origin.distribution}:{origin.plugin}"
 
 
-def _declare(
-    module: ModuleType, manager: pluggy.PluginManager, registry: Registry, origin: Provenance
-) -> tuple[int, int]:
+def _declared(
+    module: ModuleType, manager: pluggy.PluginManager, origin: Provenance
+) -> list[Declaration]:
+    """Return what a module declares."""
     _check_version(module)
     manager.register(module, name=_name(origin))
     manager.check_pending()
@@ -199,13 +255,14 @@ def _declare(
     for declaration in declarations:
         if isinstance(declaration, NoTrace):
             declaration.mark(lambda: None)  # if it cannot do this, it must not be let near more
-    registry.add(declarations, origin)
-    kinds = [type(declaration) for declaration in declarations]
-    return kinds.count(Format), kinds.count(Conversion)
+    return declarations
 
 
 def _check_version(module: ModuleType) -> None:
     written_for = getattr(module, "INTEROP_API", hooks.API_VERSION)
+    if not isinstance(written_for, int):
+        msg = f"INTEROP_API must be a number, such as {hooks.API_VERSION}, got {written_for!r}."
+        raise PluginError(msg)
     if written_for != hooks.API_VERSION:
         msg = (
             f"it was written for version {written_for!r} of interop.plugin, but this is version "

@@ -14,9 +14,14 @@ from interop._model.extension import DtypeNames
 from interop._model.format import Format, Labels
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value
-from interop.errors import HandOffError, PluginError, UnknownValueError
+from interop.errors import HandOffError, InteropError, PluginError, UnknownValueError
+
+from .declared import Provenance
 
 __all__ = ["Recognition", "imported"]
+
+#: What describes the values of a type, and the formats that it may answer with.
+_Describer = tuple[Callable[[Value], Spec], frozenset[str]]
 
 #: Types that are remembered; a program that makes classes as it goes starts over.
 _MOST_TYPES = 4096
@@ -29,7 +34,9 @@ class Recognition:
         self.formats: dict[str, Format] = {}
         self.dtype_names: list[DtypeNames] = []
         self._recognised: dict[type, Format] = {}
-        self._describers: dict[type, Callable[[Value], Spec]] = {}
+        #: Who declared each format.
+        self.provenance: dict[str, Provenance] = {}
+        self._describers: dict[type, _Describer] = {}
 
     def forget_types(self) -> None:
         """Forget which types were recognised, because a format was registered."""
@@ -39,15 +46,49 @@ class Recognition:
     def describe(self, value: object) -> Spec:
         """Return the spec of `value`."""
         describers = self._describers
-        describe = describers.get(type(value))
-        if describe is None:
+        describer = describers.get(type(value))
+        if describer is None:
             format_ = self.format_of(value)
-            describe = self._describer(format_)
+            describer = self._describer(format_), self._siblings(format_)
             if self._recognised.get(type(value)) is format_:
                 if len(describers) >= _MOST_TYPES:
                     describers.clear()
-                describers[type(value)] = describe
-        return describe(value)
+                describers[type(value)] = describer
+        describe, siblings = describer
+        try:
+            spec = describe(value)
+            if spec.format in siblings:
+                return spec
+        except InteropError:
+            raise
+        # This is where what a foreign description raises becomes interop's.
+        except Exception as error:
+            format_ = self.format_of(value)
+            if format_.protocol:  # it is the value that has raised it
+                raise
+            raise self._misdescribed(value, f"raised {type(error).__name__}: {error}") from error
+        raise self._misdescribed(value, f"answered with the format {spec.format!r}, not its own")
+
+    def _misdescribed(self, value: object, problem: str) -> PluginError:
+        """Return the error that says whose description of a value is wrong."""
+        name = self.format_of(value).name
+        origin = self.provenance[name]
+        return PluginError(
+            f"describe of format {name!r}, declared by {origin}, {problem}, for a "
+            f"{type(value).__qualname__}; report it to {origin.distribution}."
+        )
+
+    def _siblings(self, format_: Format) -> frozenset[str]:
+        """Return the formats as which a value of a format may be described.
+
+        They are those of its plugin; and of a value with a protocol, those of every protocol.
+        """
+        origin = self.provenance[format_.name]
+        return frozenset(
+            name
+            for name, other in self.provenance.items()
+            if other == origin or (format_.protocol and self.formats[name].protocol)
+        )
 
     def _describer(self, format_: Format) -> Callable[[Value], Spec]:
         describe = format_.describe

@@ -1,7 +1,7 @@
 """What is registered: declarations of every kind, and who made them.
 
 Declaring an equal value again is harmless. Another value in the same place is a conflict, settled
-by the larger `priority` of the two conversions, or else refused with the names of both.
+by the larger `priority` of the two, or else refused with the names of both.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from interop._model.extension import Autodiff, Container, Declaration, DtypeName
 from interop._model.format import Format
 from interop.errors import ConflictError
 
+from .claims import Claim, settled
 from .declared import HERE, Declared, Provenance
 from .recognition import Recognition
 from .validation import validated
@@ -41,7 +42,7 @@ class Registry(Recognition):
         """Forget all declarations."""
         self.formats = {}
         self.dtype_names = []
-        self.provenance: dict[str, Provenance] = {}
+        self.provenance = {}
         self.containers: list[Container] = []
         self.autodiffs: list[Autodiff] = []
         self.no_trace: list[NoTrace] = []
@@ -90,18 +91,49 @@ class Registry(Recognition):
 
     def _timed(self, format_: Format) -> Format:
         cost = self._costs.get(format_.name)
-        return format_ if cost is None else _with_seconds(format_, cost.latency)
+        return format_ if cost is None else format_.timed(cost.latency)
 
     def add(self, declarations: Iterable[Declaration], provenance: Provenance = HERE) -> None:
-        """Register declarations, all or none of them."""
-        sound: list[Any] = [validated(declaration, provenance) for declaration in declarations]
+        """Register declarations beside those of others, all or none of them.
+
+        What others have declared in one place with them yields to a larger priority, and to nothing
+        else.
+        """
+        newcomers = [Claim(validated(item, provenance), provenance) for item in declarations]
+        standing = self._claims()
+        heard, disputes = settled([*standing, *newcomers])
+        if disputes:
+            raise ConflictError(str(disputes[0]))
+        before = {id(claim) for claim in standing}
+        news = [claim for claim in heard if claim.origin == provenance and id(claim) not in before]
+        if before - {id(claim) for claim in heard}:  # some yield
+            self._yield_to([claim for claim in heard if claim not in news])
+        self.enter([claim.declaration for claim in news], provenance)
+
+    def _claims(self) -> list[Claim]:
+        """Return the formats and the conversions that are registered, with who declared them."""
+        claims = [Claim(format_, self.provenance[name]) for name, format_ in self.formats.items()]
+        return claims + [Claim(*declared[:2]) for declared in self._conversions.values()]
+
+    def _yield_to(self, claims: list[Claim]) -> None:
+        """Keep what is left of the formats and conversions of others."""
+        origins = [(claim.format, claim.origin) for claim in claims if claim.format]
+        self.provenance = {format_.name: origin for format_, origin in origins}
+        self.formats = {format_.name: format_ for format_, _ in origins}
+        declared = (
+            Declared(claim.conversion, claim.origin) for claim in claims if claim.conversion
+        )
+        self._conversions = {_place(item.conversion): item for item in declared}
+
+    def enter(self, sound: list[Declaration], provenance: Provenance) -> None:
+        """Register valid declarations that are in no dispute with those of others."""
         formats = _of(Format, sound)
         for format_ in formats:
             self._check_conflict(format_, provenance)
         places = self._places(_of(Conversion, sound), provenance)
         # New tables take the places of the old ones, through which other threads may be going.
         names = [format_.name for format_ in formats]
-        self.provenance = {**self.provenance, **dict.fromkeys(names, provenance)}
+        self.provenance = {**dict.fromkeys(names, provenance), **self.provenance}
         self.formats = {**self.formats, **dict(zip(names, map(self._timed, formats), strict=True))}
         self._conversions = {**self._conversions, **places}
         self.dtype_names = _extended(self.dtype_names, _of(DtypeNames, sound))
@@ -113,7 +145,7 @@ class Registry(Recognition):
     def _check_conflict(self, format_: Format, provenance: Provenance) -> None:
         """Refuse a format that is registered already, and otherwise declared."""
         other = self.formats.get(format_.name)
-        if other is None or _with_seconds(other, 0.0) == _with_seconds(format_, 0.0):
+        if other is None or other.timed(0.0) == format_.timed(0.0):
             return
         msg = (
             f"format {format_.name!r} is declared by {self.provenance[format_.name]} and, "
@@ -145,15 +177,6 @@ def _of(kind: type[_Item], declarations: Iterable[Any]) -> list[_Item]:
 
 def _extended(table: list[_Item], items: Iterable[_Item]) -> list[_Item]:
     return [*table, *(item for item in items if item not in table)]
-
-
-def _with_seconds(format_: Format, seconds: float) -> Format:
-    """Return a format whose values take some time to be packed, or to be unwrapped."""
-    if format_.components is not None:
-        format_ = format_._replace(components=format_.components._replace(pack_seconds=seconds))
-    if format_.wrapper is not None:
-        format_ = format_._replace(wrapper=format_.wrapper._replace(seconds=seconds))
-    return format_
 
 
 def _place(conversion: Conversion) -> tuple[object, ...]:

@@ -169,3 +169,42 @@ def test_signals_without_a_name_are_numbered() -> None:
     assert how_it_ended(-11, "") == "the process died of SIGSEGV"
     assert how_it_ended(-99, "") == "the process died of signal 99"
     assert how_it_ended(1, "a\nlast line\n") == "the process exited with status 1: last line"
+
+
+def test_who_overrides_whom_is_noted(diagnose_odd: DiagnoseOdd, tmp_path: Path) -> None:
+    """A stated priority is a note, and what is left out in a dispute a finding that names both."""
+    text = """
+from interop.plugin import *
+def sevens(value):
+    return value
+@hookimpl
+def interop_declarations():
+    priority = {priority}
+    return [Conversion("odd", "numpy", sevens, effects={{"copy"}}, priority=priority)]
+"""
+    for name, priority in (("loud", 1), ("sly", 0)):
+        metadata = tmp_path / f"{name}-1.0.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[interop]\n{name} = {name}_plugin\n")
+        (tmp_path / f"{name}_plugin.py").write_text(text.format(priority=priority))
+    result = diagnose_odd()
+    place = "the conversion odd → numpy (sevens), with priority 1"
+    assert result.notes == (f"loud: loud overrides {place}",)
+    (finding,) = result.findings
+    assert finding.about == "sly"
+    assert "the plugin 'sly' is left out in part: the conversion odd → numpy is" in finding.problem
+    assert "declared by interop-odd 2.0 (to_python) and, differently, by sly 1.0" in finding.problem
+    assert "INTEROP_DISABLE_PLUGINS=sly" in finding.fix
+
+
+def test_a_misspelt_name_of_a_plugin_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that blocks nothing is reported, with the one that was meant."""
+    monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", "nunpy, numpy")
+    *_, finding = diagnosis._plugin_findings(Interop(costs={}))
+    problem = finding.problem
+    assert finding.about == "INTEROP_DISABLE_PLUGINS"
+    assert problem.startswith("INTEROP_DISABLE_PLUGINS names 'nunpy', which is neither")
+    assert problem.endswith("did you mean 'numpy'?")
+    monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", " numpy , array-interop,")
+    assert list(diagnosis._plugin_findings(Interop(costs={}))) == []

@@ -231,7 +231,7 @@ def test_a_rival_from_elsewhere_takes_the_fast_path_away(empty: Interop) -> None
     """With conversions of two distributions between two formats, every value is planned."""
     declarations = [toy("a"), toy("b"), view("a", "b", fast_path=lambda box: "fast")]
     empty._registry.add(declarations, provenance=Provenance("p", "other", "1"))
-    empty.register(copy("a", "b"))
+    empty.register(copy("a", "b", dtypes={"float32"}, priority=1))
     box = Box("a", [1.0])
     empty.convert(box, to="b")
     assert isinstance(empty.convert(box, to="b"), Box)

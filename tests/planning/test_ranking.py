@@ -12,7 +12,7 @@ from interop._registry.declared import HERE
 
 def rank(refused: int, sacrifice: tuple[float, bool, int, int], *effort: object) -> Rank:
     """Return a rank from plain numbers."""
-    return Rank(refused, Sacrifice(*sacrifice), Effort(*effort))  # type: ignore[arg-type]
+    return Rank(refused, Sacrifice(0, *sacrifice), Effort(*effort))  # type: ignore[arg-type]
 
 
 def test_a_rank_is_the_documented_order() -> None:
@@ -58,7 +58,7 @@ def test_a_rank_grows_with_every_step() -> None:
             assert not longer.dominates(extended)
             extended = longer
         assert extended.refused == 1
-        assert extended.sacrifice == Sacrifice(1, True, 1, 3)
+        assert extended.sacrifice == Sacrifice(0, 1, True, 1, 3)
         assert (extended.effort.reorders, extended.effort.steps) == (1, 3)
         assert extended.effort.names == tuple(chosen.label for chosen in order)
 

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 import interop
-from interop import DtypeNames, Format, Interop
+from interop import DtypeNames, Format, Interop, Spec
 from interop._registry import recognition
+from interop._registry.declared import Provenance
+from interop.errors import PluginError, UnknownValueError
 from tests.toys import Box, copy, toy
 
 
@@ -152,3 +154,50 @@ def test_types_that_are_remembered_are_bounded(
         assert empty.spec(kind("a", [1.0])).format == "a"
         assert len(empty._registry._describers) <= 3
         assert len(empty._registry._recognised) <= 3
+
+
+def _failing(error: BaseException) -> Callable[[object], Spec]:
+    def describe(value: object) -> Spec:
+        raise error
+
+    return describe
+
+
+@pytest.mark.parametrize(
+    ("describe", "problem"),
+    [
+        (_failing(KeyError("float32")), "raised KeyError: 'float32'"),
+        (lambda box: None, "raised AttributeError: 'NoneType' object"),
+        (lambda box: interop.make_spec("theirs", "int64"), "the format 'theirs', not its own"),
+        (lambda box: interop.make_spec("nowhere", "int64"), "the format 'nowhere', not its own"),
+    ],
+)
+def test_a_wrong_description_names_whose_it_is(
+    empty: Interop, describe: Callable[[object], Spec], problem: str
+) -> None:
+    """Whatever goes wrong in `describe` is an error that names the format and the distribution."""
+    format_ = toy("odd")._replace(describe=describe)
+    empty._registry.add([format_], Provenance("odd", "interop-odd", "1"))
+    empty.register(toy("theirs", types=()))
+    for _ in range(2):
+        with pytest.raises(PluginError) as caught:
+            empty.convert(Box("odd", [1.0]), to="theirs")
+        assert "describe of format 'odd', declared by interop-odd 1" in str(caught.value)
+        assert problem in str(caught.value)
+        assert str(caught.value).endswith("for a Box; report it to interop-odd.")
+
+
+def test_what_a_description_says_on_purpose_passes(empty: Interop) -> None:
+    """An error of interop's own that `describe` raises, and an interruption, stay as they are."""
+    for error in (UnknownValueError("a box of boxes"), KeyboardInterrupt()):
+        instance = Interop(plugins=False)
+        instance.register(toy("odd")._replace(describe=_failing(error)))
+        with pytest.raises(type(error)) as caught:
+            instance.spec(Box("odd", [1.0]))
+        assert caught.value is error
+
+
+def test_a_description_may_answer_with_any_format_of_its_plugin(empty: Interop) -> None:
+    """Formats of one plugin that share a type share the function that tells them apart."""
+    empty._registry.add([toy("one"), toy("two")], Provenance("odd", "interop-odd", "1"))
+    assert empty.spec(Box("two", [1.0])).format == "two"
