@@ -208,7 +208,7 @@ class Engine:
         if not as_planned:
             msg = (
                 f"{step.label} promised {planned.format} {planned.element} {spec.shape} on "
-                f"{planned.device} and gave {actual}; report it to {step.provenance.distribution}."
+                f"{planned.device} and gave {actual}; {step.provenance.remedy}"
             )
             raise ConversionError(msg, step.label, step.provenance.distribution)
 

@@ -92,8 +92,8 @@ def _attributed(error: Exception, step: Step) -> Exception:
             f"{declared}, was refused the memory ({reason}); pass copy=True to copy it."
         )
     return ConversionError(
-        f"{declared}, failed on a {step.before.format} value with {reason}; report it there, or "
-        "block that plugin with INTEROP_DISABLE_PLUGINS.",
+        f"{declared}, failed on a {step.before.format} value with {reason}; "
+        f"{step.provenance.remedy}",
         step.label,
         step.provenance.distribution,
     )

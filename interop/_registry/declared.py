@@ -27,6 +27,16 @@ class Provenance(NamedTuple):
     def __str__(self) -> str:
         return f"{self.distribution} {self.version}".strip()
 
+    @property
+    def remedy(self) -> str:
+        """What to do about a declaration that is wrong."""
+        if self == HERE:
+            return "correct what was registered at run time."
+        return (
+            f"report it to {self.distribution}, or leave that plugin out with "
+            f"INTEROP_DISABLE_PLUGINS={self.plugin}."
+        )
+
 
 #: The distribution that interop and the bundled plugins are installed by.
 OWN = "array-interop"

@@ -75,7 +75,7 @@ class Recognition:
         origin = self.provenance[name]
         return PluginError(
             f"describe of format {name!r}, declared by {origin}, {problem}, for a "
-            f"{type(value).__qualname__}; report it to {origin.distribution}."
+            f"{type(value).__qualname__}; {origin.remedy}"
         )
 
     def _siblings(self, format_: Format) -> frozenset[str]:

@@ -184,7 +184,7 @@ def test_a_wrong_description_names_whose_it_is(
             empty.convert(Box("odd", [1.0]), to="theirs")
         assert "describe of format 'odd', declared by interop-odd 1" in str(caught.value)
         assert problem in str(caught.value)
-        assert str(caught.value).endswith("for a Box; report it to interop-odd.")
+        assert "for a Box; report it to interop-odd, or leave that plugin out" in str(caught.value)
 
 
 def test_what_a_description_says_on_purpose_passes(empty: Interop) -> None:
@@ -195,6 +195,13 @@ def test_what_a_description_says_on_purpose_passes(empty: Interop) -> None:
         with pytest.raises(type(error)) as caught:
             instance.spec(Box("odd", [1.0]))
         assert caught.value is error
+
+
+def test_at_run_time_nobody_else_is_to_blame(empty: Interop) -> None:
+    """What the program itself has registered is for it to correct."""
+    empty.register(toy("odd")._replace(describe=_failing(KeyError("x"))))
+    with pytest.raises(PluginError, match=r"; correct what was registered at run time\.$"):
+        empty.spec(Box("odd", [1.0]))
 
 
 def test_a_description_may_answer_with_any_format_of_its_plugin(empty: Interop) -> None:
