@@ -10,6 +10,7 @@
     ├─ HandOffError           (BufferError)  a producer's memory cannot be handed over
     ├─ DensifyMemoryError     (MemoryError)  the dense result does not fit in memory
     ├─ NotInstalledError      (ImportError)  a framework that is needed is not installed
+    ├─ DeviceError            (RuntimeError) a device that is asked for is not on this machine
     ├─ ConversionError        (RuntimeError) a step failed for a reason of its own
     ├─ Declined               (RuntimeError) raised *by* a conversion that cannot convert a value
     └─ PluginError            (RuntimeError) a plugin's declarations are unusable
@@ -30,6 +31,7 @@ __all__ = [
     "ConversionError",
     "Declined",
     "DensifyMemoryError",
+    "DeviceError",
     "HandOffError",
     "InteropError",
     "NeedlessCopyWarning",
@@ -99,6 +101,10 @@ class NotInstalledError(InteropError, ImportError):
         """Say in the message where in a tree the value stands."""
         super().locate(where)
         self.msg = self.args[0]  # which an ImportError prints
+
+
+class DeviceError(InteropError, RuntimeError):
+    """A device that is asked for is not on this machine, or its framework cannot use it."""
 
 
 class ConversionError(InteropError, RuntimeError):

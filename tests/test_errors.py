@@ -16,6 +16,7 @@ BUILTINS = {
     "HandOffError": BufferError,
     "DensifyMemoryError": MemoryError,
     "NotInstalledError": ImportError,
+    "DeviceError": RuntimeError,
     "ConversionError": RuntimeError,
     "Declined": RuntimeError,
     "PluginError": RuntimeError,

@@ -47,8 +47,8 @@ VERSION_1 = {
     "Format": (
         "name types=() describe=None dtypes=frozenset() devices=('cpu',) carries=frozenset() "
         "exports={} memory=None requires='' install='' ndims=None fill=None fast_path=None "
-        "target_types=None index_dtypes=frozenset() components=None wrapper=None limits=Limits() "
-        "samples=Samples() protocol=None labels=None lazy=False not_recoverable=frozenset() "
+        "target_types=None aliases=() index_dtypes=frozenset() components=None wrapper=None "
+        "limits=Limits() samples=Samples() protocol=None labels=None lazy=False not_recoverable=frozenset() "
         "transit=True"
     ),
     "Labels": "present give",

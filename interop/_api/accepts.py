@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from inspect import iscoroutinefunction, isgeneratorfunction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from inspect import get_annotations, iscoroutinefunction, isgeneratorfunction, signature
+from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
 
 from interop._model.extension import Autodiff, Pullback
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._registry.registry import Registry
-from interop.errors import BadRequestError
+from interop.errors import BadRequestError, InteropError
 
-from .leaves import array_spec, located
-from .tree import Tree
+from .leaves import array_spec
+from .tree import Tree, check_optree, joined
 
 if TYPE_CHECKING:
     from .interop import Interop
 
-__all__ = ["accepting"]
+__all__ = ["accepting", "annotated_target"]
 
 
 class _Home(NamedTuple):
@@ -40,6 +41,7 @@ def accepting(
     grad: bool,
 ) -> Callable[..., Value]:
     """Return `function` with its arguments converted to `to`, and its results back."""
+    check_optree()
     if iscoroutinefunction(function) or isgeneratorfunction(function):
         msg = f"{function.__qualname__} gives its results later; convert them where they come up."
         raise BadRequestError(msg)
@@ -55,6 +57,49 @@ def accepting(
         return call.differentiated() if grad else call.plain()
 
     return accepted
+
+
+def annotated_target(registry: Registry, function: Callable[..., Value]) -> str:
+    """Return the format that the annotations of a function name."""
+    try:
+        annotations = get_annotations(function, eval_str=True)
+    except NameError:  # imported for type checkers alone
+        annotations = {}
+    types = [get_origin(kind) or kind for kind in annotations.values() if kind is not None]
+    targets = {name for kind in types for name in registry.named(kind)}
+    if len(targets) != 1:
+        msg = (
+            f"the annotations of {function.__qualname__} name no array type, or more than one; "
+            "write @interop.accepts(to), with the format that it is written for."
+        )
+        raise BadRequestError(msg)
+    return targets.pop()
+
+
+@contextmanager
+def _located(function: Callable[..., Value], path: tuple[Any, ...]) -> Iterator[None]:
+    """Let an error say which parameter it is about."""
+    try:
+        yield
+    except InteropError as error:
+        error.locate(joined(_named(function, *path)))
+        raise
+
+
+def _named(
+    function: Callable[..., Value], kind: int, key: Any, *rest: object
+) -> tuple[object, ...]:
+    """Return the path to an argument, from the name of its parameter."""
+    if kind == 1:
+        return (key, *rest)
+    try:
+        parameters = signature(function).parameters.values()
+    except ValueError:  # a function of C
+        return (kind, key, *rest)
+    names = [p.name for p in parameters if p.kind <= p.VAR_POSITIONAL]
+    fixed = sum(p.kind < p.VAR_POSITIONAL for p in parameters)
+    inner = rest if key < fixed else (key - fixed, *rest)
+    return ([*names, "arguments"][min(key, fixed)], *inner)
 
 
 def _is_container(registry: Registry, value: Value) -> bool:
@@ -151,7 +196,7 @@ class _Call:
         if spec.format == self.home.format:
             return True
         if "grad" in spec.traits:
-            with located(self.arguments.paths[n]):
+            with _located(self.function, self.arguments.paths[n]):
                 msg = (
                     f"{spec} has a history that grad=True would lose, because it is not of the "
                     f"first array's format, {self.home.format}; convert it first, or detach it."
@@ -165,7 +210,7 @@ class _Call:
         for n, array in zip(places, arrays, strict=True):
             leaves[n] = array
         for n in self.arrays:
-            with located(self.arguments.paths[n]):
+            with _located(self.function, self.arguments.paths[n]):
                 leaves[n] = self.interop.convert(leaves[n], self.to, **self.keywords)
         return leaves
 

@@ -23,8 +23,8 @@ from interop._planning.cache import PlanCache, PlanTable
 from interop._planning.explain import refused_routes
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
-from interop._planning.policy import block, current_policy
-from interop._planning.request import check_copy, resolved
+from interop._planning.policy import block, current_policy, reusable
+from interop._planning.request import check_copy, check_stream, resolved
 from interop._planning.route import Route
 from interop._planning.step import Step
 from interop._registry.declared import Declared, DeclaredFormat
@@ -167,6 +167,8 @@ class Interop:
                 msg = "out= decides the format, dtype and device, and is written; pass it alone."
                 raise BadRequestError(msg)
             return self._fill(x, out, allow, forbid, stream)
+        if stream is not None:
+            check_stream(stream)
         table = self._table(to, dtype, device, copy, allow, forbid, like)
         # A target alone, under the default policy, is what fast paths are kept for.
         result = self._run(x, table, stream, to if stream is None else None)
@@ -199,6 +201,8 @@ class Interop:
             ``converter(x)`` returns what ``convert(x, ...)`` would.
         """
         table = self._table(to, dtype, device, copy, allow, forbid, like)
+        if stream is not None:
+            check_stream(stream)
         if stream is not None or not _has_fast_paths(table, to):
             return self._registry.untraced(partial(_converted, self, table, stream, None, like))
         convert = partial(_converted, self, table, None, to, None)
@@ -304,8 +308,9 @@ class Interop:
 
         Parameters
         ----------
-        to : str
-            The format that the function is written for.
+        to : str, type or module
+            The format that the function is written for. Without parentheses, as ``@accepts``, it
+            is that of the array types among the function's annotations.
         dtype, device, copy, allow, forbid
             As for `convert`, for every array among the arguments.
         grad : bool, default False
@@ -325,9 +330,13 @@ class Interop:
 
         Raises
         ------
+        UnknownTargetError, BadRequestError
+            As for `convert`.
         BadRequestError
             The function is a coroutine or a generator; or, when it is called with `grad`, no
             plugin differentiates functions of its framework.
+        NotInstalledError
+            ``optree`` is missing.
 
         Notes
         -----
@@ -345,8 +354,11 @@ class Interop:
         >>> centred(torch.tensor([1.0, 3.0]))
         tensor([-1.,  1.])
         """
-        from .accepts import accepting
+        from .accepts import accepting, annotated_target
 
+        if callable(to) and not isinstance(to, type):  # the decorator stands without parentheses
+            return accepting(self, to, annotated_target(self._loaded(), to), {}, grad=False)
+        self._table(to, dtype, device, copy, allow, forbid)  # so that mistakes show here
         # Without the defaults, so that fast paths can be taken.
         keywords = {
             name: value
@@ -570,7 +582,7 @@ class Interop:
         if like is not None:
             to, device = self._like(to, like, device)
         check_copy(copy)
-        allow, forbid = _reusable(allow), _reusable(forbid)
+        allow, forbid = reusable(allow, "allow"), reusable(forbid, "forbid")
         innermost = block.get()
         key = (to, dtype, device, copy, allow, forbid, innermost and innermost.policy)
         try:
@@ -646,7 +658,7 @@ class Interop:
         stream: int | None,
     ) -> Value:
         """Write `x` into `out`, which decides format, dtype and device."""
-        allow, forbid = _reusable(allow), _reusable(forbid)
+        allow, forbid = reusable(allow, "allow"), reusable(forbid, "forbid")
         spec, out_spec = self.spec(x), self.spec(out)
         target = self._registry.formats[out_spec.format]
         _check_writable(target, out_spec, spec.shape)
@@ -698,11 +710,6 @@ def _converted(  # noqa: PLR0917 - all but the last are bound
 def _has_fast_paths(table: PlanTable, to: TargetLike | None) -> bool:
     """Tell whether a request may take fast paths, by the target as the caller has named it."""
     return table.request.is_default and isinstance(to, (str, type, ModuleType))
-
-
-def _reusable(names: EffectNames) -> str | tuple[str, ...] | frozenset[str]:
-    """Return names of effects that can be gone through more than once."""
-    return names if isinstance(names, (str, tuple, frozenset)) else frozenset(names or ())
 
 
 def _before_fork() -> None:

@@ -17,9 +17,10 @@ from typing import Any
 
 from interop._model.extension import Branch, Container
 from interop._model.typing import Value, ValueFunction
+from interop._registry.installed import importable
 from interop.errors import BadRequestError, NotInstalledError
 
-__all__ = ["Tree", "joined"]
+__all__ = ["Tree", "check_optree", "joined"]
 
 _MAPPINGS = (dict, defaultdict)
 _EMPTIABLE = (*_MAPPINGS, OrderedDict, list, deque)
@@ -81,12 +82,16 @@ def joined(path: tuple[Any, ...]) -> str:
     return "/".join(map(str, path)) or "the root"
 
 
-def _flattener() -> Callable[[Value], Branch | None]:
-    try:
-        import optree
-    except ImportError as error:
+def check_optree() -> None:
+    """Refuse to open trees without optree."""
+    if not importable("optree"):
         msg = "trees need optree, which is not installed: pip install 'array-interop[tree]'"
-        raise NotInstalledError(msg, name="optree") from error
+        raise NotInstalledError(msg, name="optree")
+
+
+def _flattener() -> Callable[[Value], Branch | None]:
+    check_optree()
+    import optree
 
     def flatten(value: Value) -> Branch | None:
         paths, children, structure = optree.tree_flatten_with_path(

@@ -6,7 +6,10 @@ from functools import lru_cache
 
 from interop.errors import BadRequestError
 
-__all__ = ["device_name", "device_type", "matches"]
+__all__ = ["NICKNAMES", "device_name", "device_type", "matches"]
+
+#: Words that people say for a device type.
+NICKNAMES = {"gpu": "cuda"}
 
 
 @lru_cache(maxsize=256)

@@ -8,19 +8,23 @@ this table with both.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = [
     "CARRIERS",
+    "COMMON",
     "DTYPES",
+    "SPELLINGS",
     "Dtype",
     "bit_carrier",
     "itemsize",
     "narrowed",
     "preserves",
     "promoted",
+    "spelled",
 ]
 
 
@@ -80,12 +84,44 @@ DTYPES: dict[str, Dtype] = {
     "clongdouble": Dtype("c", 256, 64, -16445, 16383),
 }
 
+#: The dtypes of everyday use.
+COMMON = (
+    *("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16"),
+    *("float32", "float64", "complex64", "complex128"),
+)
+
+#: Common spellings of dtypes that are not their names. Where two libraries mean different dtypes by
+#: one, as by "f8", it is NumPy's.
+SPELLINGS = {
+    "bool_": "bool",
+    "int": "int64",
+    "float": "float64",
+    "complex": "complex128",
+    "half": "float16",
+    "single": "float32",
+    "double": "float64",
+    "bf16": "bfloat16",
+    **{f"fp{n}": f"float{n}" for n in (16, 32, 64)},
+    **{f"f{n}": f"float{n}" for n in (32, 64)},
+    **{f"{name[0]}{n}": f"{name}{n}" for name in ("int", "uint") for n in (16, 32, 64)},
+    **{f"{name[0]}{n}": f"{name}{8 * n}" for name in ("int", "uint") for n in (1, 2, 4, 8)},
+    **{f"f{n}": f"float{8 * n}" for n in (2, 4, 8)},
+    **{f"c{n}": f"complex{8 * n}" for n in (8, 16)},
+}
+
 _CARRIERS = {8: "uint8", 16: "uint16"}
 
 #: What may carry the bits of another dtype.
 CARRIERS = frozenset(_CARRIERS.values())
 
 _WIDENING = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
+
+
+def spelled(word: str) -> str:
+    """Return the name of a dtype that may be spelled otherwise; any other word as it is."""
+    # NumPy writes the machine's byte order before its codes.
+    code = word.lstrip("=|<" if sys.byteorder == "little" else "=|>")
+    return SPELLINGS.get(code, word)
 
 
 @lru_cache(maxsize=256)

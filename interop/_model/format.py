@@ -221,6 +221,9 @@ class Format(NamedTuple):
         finished it is :func:`itself`, which is then not even called.
     target_types : tuple of str or None
         The types that name this format in ``to=``: those its results really have. None: `types`.
+    aliases : tuple of str
+        What else one may write in ``to=``: nicknames of the framework (``"np"``), and objects of
+        it that stand for this format, as ``"module:attribute"`` (those that name a layout).
     index_dtypes : set of str
         The index dtypes a sparse format can hold, the narrowest being preferred.
     components : Components or None
@@ -266,6 +269,7 @@ class Format(NamedTuple):
     fill: Callable[[Value, Value], None] | None = None
     fast_path: ValueFunction | None = None
     target_types: tuple[str, ...] | None = None
+    aliases: tuple[str, ...] = ()
     index_dtypes: Set[str] = frozenset()
     components: Components | None = None
     wrapper: Wrapper | None = None

@@ -12,6 +12,7 @@ from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
 from interop.errors import RefusedError
 
+from .naming import unknown_dtype
 from .planner import Planner
 from .request import Request
 from .step import Step
@@ -129,7 +130,7 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
             "in its own framework first."
         )
     if request.dtype and request.dtype not in DTYPES:
-        return f"{request.dtype!r} is not a dtype; the dtypes are {', '.join(DTYPES)}."
+        return f"{request.dtype!r} is not a dtype; {unknown_dtype(request.dtype)}"
     if not planner.goals(spec, request):
         return _impossible_goal(planner, spec, request)
     return _missing_conversion(planner, spec, request)

@@ -7,12 +7,24 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from interop._model.dialect import keyword
 from interop._model.effect import EFFECTS
+from interop._model.suggestion import listed, suggestion
 from interop._model.typing import EffectNames
 from interop.errors import BadRequestError
 
-__all__ = ["Block", "Policy", "adjusted", "block", "current_policy", "effect_names", "policy"]
+__all__ = [
+    "Block",
+    "Policy",
+    "adjusted",
+    "block",
+    "current_policy",
+    "effect_names",
+    "policy",
+    "reusable",
+]
 
+_EFFECTS = f"the effects are {listed(EFFECTS)}."
 _ALLOWED = frozenset(name for name, effect in EFFECTS.items() if effect.allowed)
 
 
@@ -34,12 +46,25 @@ class Block(NamedTuple):
 block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
 
 
-def effect_names(names: EffectNames, keyword: str) -> frozenset[str]:
+def reusable(names: EffectNames, name: str) -> str | tuple[str, ...] | frozenset[str]:
+    """Return names of effects that can be gone through more than once."""
+    if isinstance(names, (str, tuple, frozenset)):
+        return names
+    try:
+        return frozenset(names or ())
+    except TypeError:
+        msg = f"{keyword(name, names)} does not name effects; {_EFFECTS}"
+        raise BadRequestError(msg) from None
+
+
+def effect_names(names: EffectNames, name: str) -> frozenset[str]:
     """Return `names` as a set of effects, refusing words that are not effects."""
-    effects = frozenset((names,)) if isinstance(names, str) else frozenset(names or ())
-    unknown = sorted(effects - EFFECTS.keys())
+    names = reusable(names, name)
+    effects = frozenset((names,) if isinstance(names, str) else names)
+    unknown = sorted(effects - EFFECTS.keys(), key=str)
     if unknown:
-        msg = f"{keyword}={unknown[0]!r} is not an effect; the effects are {', '.join(EFFECTS)}."
+        move = suggestion(unknown[0], EFFECTS.keys(), _EFFECTS)
+        msg = f"{keyword(name, unknown[0])} is not an effect; {move}"
         raise BadRequestError(msg)
     return effects
 

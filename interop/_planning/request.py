@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import ModuleType
 from typing import Any, NamedTuple
 
-from interop._model.device import device_name
 from interop._model.effect import COPYING
 from interop._registry.registry import Registry
-from interop.errors import BadRequestError, UnknownTargetError
+from interop.errors import BadRequestError
 
+from .naming import named_device, named_dtype, named_formats
 from .policy import Policy, adjusted
 
-__all__ = ["Request", "check_copy", "resolved"]
-
-#: Common spellings of dtypes that are not their names.
-_SPELLINGS = {"bool_": "bool", "half": "float16", "float": "float64", "double": "float64"}
+__all__ = ["Request", "check_copy", "check_stream", "resolved"]
 
 
 class Request(NamedTuple):
@@ -66,6 +62,14 @@ def check_copy(copy: object) -> None:
         raise BadRequestError(msg)
 
 
+def check_stream(stream: object) -> None:
+    """Refuse what is neither the number of a stream's handle nor a framework's object."""
+    kind = type(stream)
+    if kind is not int and kind.__module__ == "builtins":
+        msg = f"stream={stream!r} is not a stream; pass its handle, a number, or its object."
+        raise BadRequestError(msg)
+
+
 def resolved(
     registry: Registry,
     to: Any,
@@ -85,62 +89,9 @@ def resolved(
         )
         raise BadRequestError(msg)
     return Request(
-        _targets(registry, to),
-        None if dtype is None else _dtype(registry, dtype),
-        None if device is None else device_name(device),
+        named_formats(registry, to),
+        None if dtype is None else named_dtype(registry, dtype),
+        None if device is None else named_device(registry, device),
         copy,
         adjusted(base, allow, forbid),
     )
-
-
-def _targets(registry: Registry, to: Any) -> tuple[str, ...]:
-    """Return the formats that ``to=`` accepts."""
-    if isinstance(to, (list, tuple, set, frozenset)) and to:
-        return tuple(dict.fromkeys(name for target in to for name in _targets(registry, target)))
-    names: tuple[str, ...] = ()
-    if isinstance(to, str):
-        names = registry.named(to)
-    elif isinstance(to, type):
-        names = registry.named_by_type(to)
-    elif isinstance(to, ModuleType):
-        names = _of_module(registry, to)
-    if not names:
-        raise UnknownTargetError(_unknown_target(registry, to))
-    return names
-
-
-def _of_module(registry: Registry, module: ModuleType) -> tuple[str, ...]:
-    """Return the formats that a module stands for, by its name or by the arrays that it makes.
-
-    A namespace of the array API standard may be another library's, wrapped.
-    """
-    name = module.__name__
-    if name not in registry.formats and hasattr(module, "__array_namespace_info__"):
-        names = registry.named_by_type(type(module.empty(0)))
-        if names:
-            return names
-    return registry.named(name.partition(".")[0])
-
-
-def _unknown_target(registry: Registry, to: Any) -> str:
-    from difflib import get_close_matches
-
-    if to is None:
-        return "no target was given; pass to= or like=."
-    names = sorted({*registry.formats, *(name.partition(".")[0] for name in registry.formats)})
-    close = get_close_matches(str(to), names, 1)
-    move = f"did you mean {close[0]!r}?" if close else f"the formats are {', '.join(names)}."
-    return f"to={to!r} does not name a registered format; {move}"
-
-
-def _dtype(registry: Registry, dtype: Any) -> str:
-    if isinstance(dtype, str):
-        return _SPELLINGS.get(dtype, dtype)
-    name = registry.dtype_name(dtype)
-    if name is None:
-        msg = (
-            f"dtype={dtype!r} is not a dtype of a framework that interop recognises; name it as a "
-            "string."
-        )
-        raise BadRequestError(msg)
-    return name

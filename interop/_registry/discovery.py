@@ -22,6 +22,7 @@ import pluggy
 from interop._model.conversion import Conversion
 from interop._model.extension import Declaration, NoTrace, Problem, Problems
 from interop._model.format import Format
+from interop._model.suggestion import suggestion
 from interop.errors import PluginError
 
 from . import hooks
@@ -36,6 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 GROUP = "interop"
+_BLOCKING = "INTEROP_DISABLE_PLUGINS"
 
 #: Seconds after which it is said which plugin is being waited for.
 _PATIENCE = 10.0
@@ -97,7 +99,7 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
         for entry, origin in entries:
             _current.origin = origin
             if blocked & {entry.name, origin.distribution}:
-                reason = "named in INTEROP_DISABLE_PLUGINS"
+                reason = f"disabled by {_BLOCKING}"
                 failures[origin] = Plugin(*origin, "blocked", reason)
                 continue
             try:
@@ -115,13 +117,15 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
         failures.get(origin) or _registered(origin, heard, disputes, registry)
         for _, origin in entries
     ]
+    disabled = [plugin for plugin in plugins if plugin.state in {"blocked", "failed"}]
+    registry.unavailable = {p.name: f"its plugin is not loaded ({p.reason})." for p in disabled}
     if problem := problem_of_blocking(plugins):
         _log.warning("%s", problem)
     return tuple(plugins)
 
 
 def _blocked() -> set[str]:
-    names = os.environ.get("INTEROP_DISABLE_PLUGINS", "").split(",")
+    names = os.environ.get(_BLOCKING, "").split(",")
     return {name.strip() for name in names} - {""}
 
 
@@ -131,15 +135,10 @@ def problem_of_blocking(plugins: Iterable[Plugin]) -> str:
     unknown = sorted(_blocked() - installed)
     if not unknown:
         return ""
-    from difflib import get_close_matches
-
-    similar = get_close_matches(unknown[0], installed, 1)
-    hint = (
-        f"; did you mean {similar[0]!r}?" if similar else "; see interop.plugins() for the names."
-    )
+    hint = suggestion(unknown[0], installed, "'interop plugins' lists them.")
     return (
-        f"INTEROP_DISABLE_PLUGINS names {', '.join(map(repr, unknown))}, which is neither an "
-        f"installed plugin nor a distribution with one; {hint}"
+        f"{_BLOCKING} names {', '.join(map(repr, unknown))}, which is neither an installed plugin "
+        f"nor a distribution with one; {hint}"
     )
 
 
@@ -191,7 +190,7 @@ def _impatience() -> Iterator[None]:
         origin = loading["origin"]
         return (
             f"plugin {origin.plugin!r} of {origin} was still being loaded; to leave it out set "
-            f"INTEROP_DISABLE_PLUGINS={origin.plugin}"
+            f"{_BLOCKING}={origin.plugin}"
         )
 
     timer = threading.Timer(_PATIENCE, lambda: _log.warning("%s", text()))

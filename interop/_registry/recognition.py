@@ -7,8 +7,9 @@ exist if its framework is.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from functools import partial
+from types import ModuleType, NoneType
 
 from interop._model.extension import DtypeNames
 from interop._model.format import Format, Labels
@@ -25,6 +26,19 @@ _Describer = tuple[Callable[[Value], Spec], frozenset[str]]
 
 #: Types that are remembered; a program that makes classes as it goes starts over.
 _MOST_TYPES = 4096
+
+#: What to do about values of a type that is not recognised. The last goes for all others.
+_MOVES: dict[type, str] = {
+    NoneType: ": there is nothing to convert.",
+    type: "; pass a value of the class, not the class itself.",
+    ModuleType: "; pass an array, and the module as to=.",
+    str: "; text has no numbers, so pass an array of some.",
+    Mapping: "; interop.convert_tree converts the arrays in it.",
+    Iterator: "; make a list of it first.",
+    Set: "; it has no order, so make a list of it first.",
+    object: ", and it offers no array protocol; register a Format for it, or give it __dlpack__ "
+    "or __array__.",
+}
 
 
 class Recognition:
@@ -152,7 +166,8 @@ class Recognition:
         try:
             return self.recognise(type(value))
         except UnknownValueError:
-            for format_ in self._offered(value):
+            # What a class offers is its values', not its own.
+            for format_ in () if isinstance(value, type) else self._offered(value):
                 return format_
             raise
 
@@ -183,11 +198,9 @@ class Recognition:
         for format_ in self.formats.values():
             if _offers(type_, format_):
                 return format_
-        msg = (
-            f"{type_.__module__}.{type_.__qualname__} is not an array type interop recognises, "
-            "and it offers no array protocol; register a Format for it, or give it __dlpack__ or "
-            "__array__."
-        )
+        name = type_.__qualname__ if type_.__module__ == "builtins" else _full_name(type_)
+        move = next(move for base, move in _MOVES.items() if issubclass(type_, base))
+        msg = f"{name} is not an array type interop recognises{move}"
         raise UnknownValueError(msg)
 
     def _imported_types(self) -> dict[type, Format]:
@@ -215,21 +228,35 @@ class Recognition:
             return value
         return value if self.describe(value).traits >= LABELLED else labels.give(value, like)
 
-    def named_by_type(self, type_: type) -> tuple[str, ...]:
-        """Return the formats that a type names in ``to=``: its framework's dense one, if any."""
-        names = [
-            format_.name
-            for format_ in self.formats.values()
-            if any(imported(name) is type_ for name in format_.naming_types)
-        ]
-        dense = [name for name in names if "." not in name]
-        return tuple(dense or names)
+    def named(self, target: object) -> tuple[str, ...]:
+        """Return the formats that a name, a type, a module or another object stands for.
 
-    def named(self, name: str) -> tuple[str, ...]:
-        """Return the formats that a name stands for: itself, or all whose names begin with it."""
-        if name in self.formats:
-            return (name,)
-        return tuple(other for other in self.formats if other.startswith(f"{name}."))
+        A name stands for its format or for all formats of its framework, which may have a nickname;
+        a module for its framework; a type for its framework's dense format, if there is one.
+        """
+        if isinstance(target, ModuleType):
+            target = self._module_name(target)
+        if not isinstance(target, str):
+            names = [format_.name for format_ in self.formats.values() if _names(format_, target)]
+            dense = [name for name in names if "." not in name]
+            return tuple(dense or names)
+        head, dot, layout = target.partition(".")
+        formats = self.formats.values()
+        name = next((f.framework for f in formats if head in f.aliases), head) + dot + layout
+        names = (name,) if name in self.formats else ()
+        return names or tuple(other for other in self.formats if other.startswith(f"{name}."))
+
+    def _module_name(self, module: ModuleType) -> str:
+        """Return the name that a module stands for: that of the arrays it makes, or its own.
+
+        A namespace of the array API standard may be another library's, wrapped.
+        """
+        name = module.__name__
+        if name not in self.formats and hasattr(module, "__array_namespace_info__"):
+            formats = self.named(type(module.empty(0)))
+            if formats:
+                return formats[0]
+        return name.partition(".")[0]
 
     def dtype_name(self, dtype: object) -> str | None:
         """Return the name of a framework's dtype object, or None if no framework knows it."""
@@ -263,6 +290,16 @@ def _has_buffer(value: Value) -> bool:
     except (BufferError, RuntimeError, ValueError):  # it has, but not now
         pass
     return True
+
+
+def _full_name(type_: type) -> str:
+    return f"{type_.__module__}.{type_.__qualname__}"
+
+
+def _names(format_: Format, target: object) -> bool:
+    """Tell whether an object is one of those that name a format."""
+    names = (*format_.naming_types, *format_.aliases)
+    return any(":" in name and imported(name) is target for name in names)
 
 
 def imported(name: str) -> object:

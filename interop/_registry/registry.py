@@ -46,6 +46,8 @@ class Registry(Recognition):
         self.containers: list[Container] = []
         self.autodiffs: list[Autodiff] = []
         self.no_trace: list[NoTrace] = []
+        #: Why there is nothing of the plugins that are not loaded, by their names.
+        self.unavailable: dict[str, str] = {}
         self._conversions: dict[tuple[object, ...], Declared] = {}
         self._changed()
 

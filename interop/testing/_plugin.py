@@ -8,7 +8,7 @@ from typing import Any
 
 from interop._model.format import Format
 from interop._registry.installed import importable
-from interop.errors import NotInstalledError, RefusedError
+from interop.errors import DeviceError, NotInstalledError, RefusedError
 
 from ._notes import Notes
 from ._process import Say, Worker, WorkerEnded
@@ -132,7 +132,7 @@ def _problems_without(bench: Bench, format_: Format) -> Iterable[str]:
         yield f"format {name} requires {module} and does not say which command installs it"
     try:
         bench.interop.convert([1.0], name)
-    except (NotInstalledError, RefusedError):
+    except (DeviceError, NotInstalledError, RefusedError):
         pass
     except Exception as error:  # noqa: BLE001 - whatever is raised instead is the finding
         yield f"converting to {name} raises {type(error).__name__}: {error}"

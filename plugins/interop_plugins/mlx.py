@@ -107,6 +107,7 @@ def _format() -> Format:
     return Format(
         "mlx",
         types=("mlx.core:array",),
+        aliases=("mx",),
         describe=describe,
         dtypes=_DTYPES,
         limits=Limits(unsupported_now=unsupported_now, refusal_hints=_HINTS),

@@ -371,6 +371,7 @@ def _formats() -> Iterable[Format]:
             # A LazyFrame is recognised so that the refusal gives the reason.
             types=("polars:DataFrame", "polars:LazyFrame"),
             target_types=("polars:DataFrame",),
+            aliases=("pl",),
             describe=describe_frame,
             carries=_CARRIED | _SEVERAL | _UNKNOWN_DTYPE,
             dtypes=_DTYPES,

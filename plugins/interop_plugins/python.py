@@ -1,4 +1,4 @@
-"""Python itself: numbers, and nested lists and tuples of them."""
+"""Python itself: numbers, ranges, and nested lists and tuples of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numbers
 import sys
 from collections.abc import Iterable
 from itertools import chain
+from types import NoneType
 from typing import TYPE_CHECKING
 
 from interop.errors import BadRequestError, UnknownValueError
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = NDArray[Any]
     Number: TypeAlias = bool | int | float | complex
-    #: A number, or lists and tuples of numbers to any depth.
-    Nested: TypeAlias = Number | list["Nested"] | tuple["Nested", ...]
+    #: A number, or lists, tuples and ranges of numbers to any depth.
+    Nested: TypeAlias = Number | list["Nested"] | tuple["Nested", ...] | range
 
 __all__ = ["interop_declarations"]
 
@@ -44,6 +45,8 @@ _NUMBERS: dict[type, tuple[str, int]] = {
     float: ("float64", 8),
     complex: ("complex128", 16),
 }
+
+_SEQUENCES = (list, tuple, range)
 
 #: More than any array has; a list that contains itself ends here.
 _MAX_AXES = 64
@@ -91,6 +94,8 @@ def _array(value: Nested) -> Array:
             "pad its rows to one length, or convert each separately."
         )
         raise BadRequestError(msg) from error
+    if array.dtype.kind in "OSU":
+        _check_numbers(value, array.ndim)
     return array if _is_exact(array) else _unrounded(value, array)
 
 
@@ -99,7 +104,9 @@ def _check_leaves(value: Nested) -> None:
     import numpy as np
 
     leaf, depth = _first_leaf(value)
-    if leaf is not None and not isinstance(leaf, (numbers.Number, str, bytes, np.generic)):
+    if leaf is not None and not isinstance(
+        leaf, (numbers.Number, str, bytes, NoneType, np.generic)
+    ):
         kind = type(leaf)
         msg = (
             f"a {type(value).__name__} of {kind.__module__}.{kind.__qualname__} is not one array; "
@@ -115,10 +122,24 @@ def _check_leaves(value: Nested) -> None:
         raise BadRequestError(msg)
 
 
+def _check_numbers(value: Nested, depth: int) -> None:
+    """Refuse lists with elements that are not numbers, such as text."""
+    import numpy as np
+
+    for leaf in _leaves(value, depth):
+        if not isinstance(leaf, (numbers.Number, np.number, np.bool)):
+            kind = type(leaf).__qualname__
+            msg = (
+                f"a {type(value).__name__} that holds {leaf!r:.40}, of type {kind}, is not an "
+                "array of numbers; leave it out, or put a number in its place."
+            )
+            raise UnknownValueError(msg)
+
+
 def _first_leaf(value: Nested) -> tuple[object, int]:
     """Return the first element that is not a list or tuple, or None, and how deep it lies."""
     for depth in range(_MAX_AXES + 1):
-        if not isinstance(value, (list, tuple)):
+        if not isinstance(value, _SEQUENCES):
             return value, depth
         if not value:
             return None, depth
@@ -223,12 +244,14 @@ def _formats() -> Iterable[Format]:
         Format(
             "python",
             types=tuple(
-                f"builtins:{name}" for name in ("bool", "int", "float", "complex", "list", "tuple")
+                f"builtins:{name}"
+                for name in ("bool", "int", "float", "complex", "list", "tuple", "range")
             ),
             describe=describe,
             dtypes=_DTYPES,
             # One array may come out as a number, as a list, or as a list of lists.
             target_types=(),
+            aliases=("list",),
             not_recoverable=frozenset({"dtype", "shape"}),
         )
     ]

@@ -245,6 +245,7 @@ def _formats() -> Iterable[Format]:
             f"xarray.{name.lower()}",
             types=types,
             target_types=(f"xarray:{name}",),
+            aliases=("xr",),
             describe=describe,
             wrapper=Wrapper(unwrap, seconds=4e-7),
             dtypes=_NUMPY,

@@ -134,7 +134,7 @@ def test_keywords_are_those_of_convert() -> None:
     typed = interop.accepts("torch", dtype="float16")(lambda x: x.dtype)
     assert typed(np.ones(2)) is torch.float16
     strict = interop.accepts("torch", copy=False)(lambda x, y: x)
-    with pytest.raises(RefusedError, match=r"^0/1: "):
+    with pytest.raises(RefusedError, match=r"^y: "):
         strict(np.ones(2), np.ones(2)[::-1])
 
 
@@ -269,7 +269,7 @@ def test_a_history_that_would_be_lost_is_refused() -> None:
     """A sparse tensor with history beside a dense first argument is refused with its place."""
     weight = torch.eye(2).to_sparse_coo().requires_grad_()
     product = interop.accepts("jax", grad=True)(lambda x, w: x @ w)
-    with pytest.raises(BadRequestError, match=r"^0/1: .*history that grad=True would lose"):
+    with pytest.raises(BadRequestError, match=r"^w: .*history that grad=True would lose"):
         product(torch.ones(2, requires_grad=True), weight)
 
 
@@ -287,3 +287,81 @@ def test_callers_without_gradients_get_their_own_arrays() -> None:
     first, _ = smooth(np.ones(2, "float32"), np.ones(2, "float32"))
     assert isinstance(first, np.ndarray)
     assert first == pytest.approx(np.sin(1), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "where"),
+    [
+        (lambda f, x: f(x), "first"),
+        (lambda f, x: f(1, [2, {"w": x}]), "second/1/w"),
+        (lambda f, x: f(1, 2, 3, x), "others/1"),
+        (lambda f, x: f(1, 2, weight=x), "weight"),
+        (lambda f, x: f(1, 2, more=[x]), "more/0"),
+    ],
+)
+def test_an_error_names_the_parameter(call: Any, where: str) -> None:
+    """An argument that is refused is named as the function names it, wherever it stands."""
+
+    @interop.accepts("numpy")
+    def f(first: Any, second: Any = 0, *others: Any, weight: Any = 0, **more: Any) -> None:
+        raise AssertionError
+
+    masked = np.ma.array([1.0], mask=[True])
+    with pytest.raises(RefusedError, match=f"^{where}: cannot convert") as caught:
+        call(interop.accepts("torch")(f.__wrapped__), masked)  # type: ignore[attr-defined]
+    assert caught.value.where == where
+
+
+def test_a_function_without_a_signature_is_accepted() -> None:
+    """A function of C, whose parameters have no names, says where the argument stands."""
+    assert interop.accepts("numpy")(max)(3.0, 4.0) == 4.0
+    with pytest.raises(RefusedError, match=r"^0/1: "):
+        interop.accepts("torch")(max)(1, np.ma.array([1.0], mask=[True]))
+
+
+@interop.accepts
+def halved(x: np.ndarray, times: int = 1) -> np.ndarray:
+    """Return half of an array."""
+    assert type(x) is np.ndarray
+    return x / 2**times
+
+
+def test_without_parentheses_the_annotations_name_the_format() -> None:
+    """A bare @accepts takes the format of the array type that the function is annotated with."""
+    result = halved(torch.tensor([2.0, 4.0]), times=1)
+    assert isinstance(result, torch.Tensor)
+    assert result.tolist() == [1.0, 2.0]
+
+
+def test_without_parentheses_and_annotations_it_is_refused_at_once() -> None:
+    """A bare @accepts over a function that names no array type, or two, is refused as it stands."""
+
+    def two(x: np.ndarray, y: torch.Tensor) -> None: ...
+
+    def hidden(x: NotImported) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+    for function in (lambda x: x, two, hidden):
+        with pytest.raises(BadRequestError, match=r"write @interop\.accepts\(to\)"):
+            interop.accepts(function)
+
+
+def test_mistakes_show_where_the_function_is_decorated(in_subprocess: Any) -> None:
+    """A target, dtype or effect that does not exist, or a missing optree, is refused at once."""
+    for keywords, match in (
+        ({"to": "nump"}, "did you mean 'numpy'"),
+        ({"to": "numpy", "dtype": "flaot32"}, "did you mean 'float32'"),
+        ({"to": "numpy", "allow": "copi"}, "did you mean 'copy'"),
+        ({"to": "numpy", "copy": 1}, "copy must be"),
+    ):
+        with pytest.raises(interop.InteropError, match=match):
+            interop.accepts(keywords.pop("to"), **keywords)
+    program = """
+        import sys
+        sys.modules["optree"] = None
+        import interop
+        try:
+            interop.accepts("numpy")(abs)
+        except interop.errors.NotInstalledError as error:
+            print(error)
+    """
+    assert "pip install 'array-interop[tree]'" in in_subprocess(program)

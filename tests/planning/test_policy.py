@@ -191,10 +191,10 @@ def test_a_block_ends_when_it_is_left_by_an_exception() -> None:
 @pytest.mark.parametrize("keyword", ["allow", "forbid"])
 def test_a_word_that_is_not_an_effect_is_refused_with_the_list(keyword: str) -> None:
     """A misspelt effect is an error that lists the effects, in a call and in a block."""
-    message = f"{keyword}='copies' is not an effect.*copy, transfer"
+    message = f"{keyword}='everything' is not an effect.*copy, transfer"
     with pytest.raises(BadRequestError, match=message):
-        adjusted(Policy(), **{"allow": (), "forbid": (), keyword: "copies"})
-    with pytest.raises(BadRequestError, match=message), interop.policy(**{keyword: ["copies"]}):
+        adjusted(Policy(), **{"allow": (), "forbid": (), keyword: "everything"})
+    with pytest.raises(BadRequestError, match=message), interop.policy(**{keyword: ["everything"]}):
         pass
     assert block.get() is None
 

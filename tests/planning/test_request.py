@@ -86,6 +86,30 @@ def test_what_was_refused_for_copy_changes_no_later_call(odd: object) -> None:
             instance.convert(array, to="numpy", dtype="float32", copy=False)
 
 
+@pytest.mark.parametrize("call", ["convert", "converter", "plan", "convert_tree", "accepts"])
+@pytest.mark.parametrize("odd", [True, 3, "all", ["copy", "all"]], ids=str)
+def test_what_names_no_effects_is_refused_with_the_effects(call: str, odd: Any) -> None:
+    """Whatever does not name effects is a bad request in every call, whose message names them."""
+    arguments = () if call in {"converter", "accepts"} else (np.arange(3.0),)
+    for name in ("allow", "forbid"):
+        with pytest.raises(BadRequestError, match=rf"^{name}=.*; the effects are detach, copy, "):
+            getattr(interop, call)(*arguments, "numpy", **{name: odd})
+    with pytest.raises(BadRequestError, match="did you mean 'drop_mask'"):
+        interop.plan(np.arange(3.0), to="numpy", allow="dropmask")
+
+
+@pytest.mark.parametrize("odd", ["x", 1.5, True, b"1"], ids=repr)
+def test_what_is_no_stream_is_refused(odd: Any) -> None:
+    """A stream is a number or a framework's object, also where no step of the route takes one."""
+    for call in (
+        lambda: interop.convert(np.ones(1), to="torch", stream=odd),
+        lambda: interop.converter("torch", stream=odd),
+    ):
+        with pytest.raises(BadRequestError, match="is not a stream"):
+            call()
+    assert interop.convert(np.ones(1), to="numpy", stream=0).tolist() == [1.0]
+
+
 class Once:
     """An iterable that may be gone through once."""
 

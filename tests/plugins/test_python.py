@@ -98,7 +98,7 @@ def test_ragged(value):
         interop.convert(value, to="numpy")
 
 
-@pytest.mark.parametrize("leaf", [np.ones(2), {}, object(), range(3), memoryview(b"a")])
+@pytest.mark.parametrize("leaf", [np.ones(2), {}, object(), memoryview(b"a")])
 def test_lists_of_arrays(leaf):
     """A list of arrays, or of what is no number, is not one array."""
     for value in ([leaf], (leaf, leaf), [[leaf]]):
@@ -120,11 +120,34 @@ def test_elements_that_refuse():
         interop.convert([1.0, Unwilling(2)], to="numpy")
 
 
-@pytest.mark.parametrize("value", [["a"], ["a", 1], [b"a"], [Decimal(1)], [Decimal(1), 2**64]])
-def test_what_is_not_numbers(value):
-    """Strings and objects are refused."""
+@pytest.mark.parametrize("value", [[Decimal(1)], [Decimal(1), 2**64]])
+def test_numbers_that_no_dtype_holds(value):
+    """Numbers of a kind that arrays do not have are refused."""
     with pytest.raises(RefusedError, match=r"not a dtype of numbers.*first\."):
         interop.convert(value, to="numpy")
+
+
+@pytest.mark.parametrize("value", [["a"], (1, "a"), [b"a"], [1, None], [None, 1], [[1], ["a"]]])
+def test_what_is_not_numbers(value):
+    """Lists with text or None among the numbers are refused, and the first such element is named."""
+    with pytest.raises(UnknownValueError) as caught:
+        interop.convert(value, to="numpy")
+    leaf, kind = next((repr(x), type(x).__name__) for x in _flat(value) if not isinstance(x, int))
+    assert f"that holds {leaf}, of type {kind}, is not an array of numbers" in str(caught.value)
+
+
+def _flat(value):
+    return [x for item in value for x in (_flat(item) if isinstance(item, list) else [item])]
+
+
+def test_ranges_are_sequences_of_numbers():
+    """A range, alone or among lists, converts as the list of its numbers does."""
+    for value, same in ((range(1, 9, 3), [1, 4, 7]), ([range(2), (2, 3)], [[0, 1], [2, 3]])):
+        result = interop.convert(value, to="numpy")
+        assert result.dtype == np.int64
+        assert result.tolist() == same
+        assert interop.spec(value) == interop.spec(same)
+    assert interop.convert(range(0), to="numpy").shape == (0,)
 
 
 WHOLE = (0, 1, -1, 2**24 + 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1)

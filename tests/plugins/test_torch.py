@@ -1066,7 +1066,7 @@ def test_torchs_default_device_is_not_taken_for_the_values(target: str) -> None:
 @pytest.mark.parametrize("value", [np.zeros(2), torch.zeros(2)], ids=["numpy", "torch"])
 def test_a_device_that_is_not_there_is_named(value: Any) -> None:
     """Asking for CUDA where there is none names the device and the next move."""
-    with pytest.raises(ImportError, match=r"no cuda device.*device='cpu'") as info:
+    with pytest.raises(RuntimeError, match=r"no cuda device.*device='cpu'") as info:
         interop.convert(value, to="torch", device="cuda")
     assert isinstance(info.value, interop.InteropError)
 

@@ -40,9 +40,7 @@ def test_a_foreign_value_is_recognised_by_its_protocol(empty: Interop) -> None:
         )
     )
     assert empty.spec(Foreign()).format == "proto"
-    with pytest.raises(
-        interop.errors.UnknownValueError, match=r"builtins\.object.*register a Format"
-    ):
+    with pytest.raises(interop.errors.UnknownValueError, match=r"^object .*register a Format"):
         empty.spec(object())
 
 
@@ -98,10 +96,11 @@ def test_a_protocol_that_is_none_is_none(empty: Interop) -> None:
             return None
 
     empty.register(Format("proto", protocol="__proto__", describe=lambda value: 1 / 0))
+    empty.register(Format("target"))
     for value in (OptedOut("a", []), Namespace()):
         with pytest.raises(interop.errors.UnknownValueError):
             empty.spec(value)
-        assert empty.convert_tree([value], to="proto") == [value]
+        assert empty.convert_tree([value], to="target") == [value]
 
 
 def test_a_buffer_of_a_type_that_does_not_show_it_is_recognised_last(empty: Interop) -> None:

@@ -63,8 +63,14 @@ def test_a_derived_effect_is_refused_with_the_reason(empty: Interop, effect: str
 
 
 def test_the_derived_effects() -> None:
-    """They are the four that no plugin can know by itself."""
-    assert {"narrow", "alias_immutable", "share_readonly", "host_round_trip"} == DERIVED
+    """They are the five that no plugin can know by itself."""
+    assert {
+        "narrow",
+        "drop_labels",
+        "alias_immutable",
+        "share_readonly",
+        "host_round_trip",
+    } == DERIVED
 
 
 def keys(items: Any) -> Any:

@@ -105,6 +105,7 @@ def _formats() -> Iterable[Format]:
         Format(
             "cupy",
             types=("cupy:ndarray",),
+            aliases=("cp",),
             describe=describe,
             dtypes=_DTYPES,
             devices=_DEVICES,

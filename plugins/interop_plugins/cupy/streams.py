@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from interop.errors import BadRequestError, NotInstalledError
+from interop.errors import BadRequestError, DeviceError
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -43,7 +43,7 @@ def device_named(name: str) -> Device:
             f"CuPy finds no device that it can use on this machine ({error}); install the "
             "device's driver, or ask for a format of the host, such as 'numpy'."
         )
-        raise NotInstalledError(msg) from error
+        raise DeviceError(msg) from error
     if number >= count:
         msg = f"CuPy finds {count} device(s), and {name} is not one of them; name one that is."
         raise BadRequestError(msg)

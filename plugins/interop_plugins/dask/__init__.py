@@ -105,6 +105,7 @@ def _formats() -> Iterable[Format]:
         yield Format(
             _name(chunks),
             types=("dask.array.core:Array", "dask.array:Array"),
+            aliases=("da",),
             describe=describe.describe,
             dtypes=dtypes,
             devices=tuple(_devices(chunks)),

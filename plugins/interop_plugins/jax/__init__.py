@@ -97,6 +97,7 @@ def _formats() -> Iterator[Format]:
         "jax",
         types=("jaxlib._jax:ArrayImpl", "jax:Array", "jax._src.core:Tracer"),
         target_types=("jax:Array",),
+        aliases=("jnp",),
         describe=describe.describe,
         dtypes=describe.DTYPES,
         devices=_DEVICES,

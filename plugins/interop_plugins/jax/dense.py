@@ -7,7 +7,7 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from interop.errors import NotInstalledError
+from interop.errors import DeviceError
 from interop.plugin import CheckedProducer, Declined, MemoryAt, parallel_for
 
 from .describe import DLPACK_DTYPES, IMMUTABLE, NARROW, PACKED, is_compact, place, unsupported_now
@@ -316,10 +316,10 @@ def _device(name: str) -> Device:
     raise _not_found(name)
 
 
-def _not_found(device: str) -> NotInstalledError:
+def _not_found(device: str) -> DeviceError:
     kind = device.partition(":")[0]
     msg = f"JAX finds no device {device}; install its support for {kind}, or name another device."
-    return NotInstalledError(msg, name="jax")
+    return DeviceError(msg)
 
 
 def from_dlpack(value: object) -> Array:

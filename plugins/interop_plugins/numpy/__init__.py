@@ -74,6 +74,7 @@ def _formats() -> Iterable[Format]:
             # The scalars of bytes are Python's bytes as well, which show a buffer.
             types=("numpy:ndarray", "numpy:generic", "numpy:bytes_"),
             target_types=("numpy:ndarray",),
+            aliases=("np",),
             describe=describe,
             dtypes=HELD,
             carries=_MEMORY,

@@ -64,6 +64,7 @@ def _formats() -> Iterable[Format]:
             "onnxruntime",
             types=(f"{_MODULE}:OrtValue", f"{_NATIVE}:OrtValue", f"{_MODULE}:SparseTensor"),
             target_types=(f"{_MODULE}:OrtValue",),
+            aliases=("ort",),
             describe=describe.describe,
             dtypes=DTYPES,
             devices=("cpu", "cuda"),

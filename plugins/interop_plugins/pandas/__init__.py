@@ -94,7 +94,9 @@ def _formats() -> Iterable[Format]:
     )
     vector = partial(common, memory=arrays.memory, ndims={1})
     return [
-        vector("pandas.series", types=("pandas:Series",), describe=describe.describe),
+        vector(
+            "pandas.series", types=("pandas:Series",), aliases=("pd",), describe=describe.describe
+        ),
         common(
             "pandas.dataframe",
             types=("pandas:DataFrame",),

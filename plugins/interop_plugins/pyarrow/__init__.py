@@ -91,6 +91,7 @@ def _array_formats() -> Iterable[Format]:
         "pyarrow",
         types=(*_NUMBER_ARRAYS, "pyarrow:Array"),
         target_types=("pyarrow:Array",),
+        aliases=("pa",),
         describe=describe.describe,
         carries=_MEMORY | _MASKED,
         memory=describe.memory,

@@ -115,6 +115,7 @@ def _formats() -> Iterator[Format]:
             "keras.src.backend.common.keras_tensor:KerasTensor",
         ),
         target_types=("tensorflow:Tensor", "tensorflow.python.framework.ops:EagerTensor"),
+        aliases=("tf",),
         describe=describe.describe,
         carries=_IMMUTABLE | _ODD,
         memory=dense.memory,

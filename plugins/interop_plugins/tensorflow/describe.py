@@ -10,7 +10,7 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from interop.errors import NotInstalledError
+from interop.errors import DeviceError
 from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Declined, Spec
 from interop.plugin import DTYPES as STANDARD_DTYPES
 
@@ -237,7 +237,7 @@ def logical_device(device: str) -> str:
             f"TensorFlow finds no device {device}; install its support for {platform}, or name "
             "another device."
         )
-        raise NotInstalledError(msg, name="tensorflow")
+        raise DeviceError(msg)
     return f"/{kind}:{index or 0}"
 
 

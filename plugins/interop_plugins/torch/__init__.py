@@ -103,6 +103,8 @@ def _formats() -> Iterable[Format]:
         Format(
             "torch",
             types=("torch:Tensor", "torch.nn.parameter:Parameter"),
+            target_types=("torch:Tensor",),
+            aliases=("pytorch", "torch:strided"),
             describe=describe,
             dtypes=DTYPE_NAMES,
             devices=_DEVICES,
@@ -181,6 +183,7 @@ def _format(name: str, **fields: Any) -> Format:
     return Format(
         f"torch.{name}",
         types=("torch:Tensor",),
+        aliases=(f"torch:{name}",),  # the object that names the layout
         describe=describe,
         devices=_DEVICES,
         requires="torch",

@@ -15,7 +15,7 @@ from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from interop.errors import BadRequestError, HandOffError, NotInstalledError
+from interop.errors import BadRequestError, DeviceError, HandOffError
 from interop.plugin import (
     COMPLEX,
     INTEGERS,
@@ -318,7 +318,7 @@ def _check_present(torch: ModuleType, device: str) -> None:
             f"torch finds no {kind} device that it can use on this machine; install the device's "
             "driver and a build of torch for it, or ask for device='cpu'."
         )
-        raise NotInstalledError(msg, name="torch")
+        raise DeviceError(msg)
 
 
 def fresh(shape: Sequence[int], dtype: str, *, zero: bool = False) -> tuple[Array, Tensor]:

@@ -1,0 +1,57 @@
+"""Suggestions: the name that was meant by one that does not exist, or the names that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+__all__ = ["listed", "suggestion"]
+
+#: How many names a message lists, and how many it suggests.
+_MOST, _FEW = 12, 3
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a message lists them, a dozen at most.
+
+    Examples
+    --------
+    >>> listed("abcdefghijklmn")
+    'a, b, c, d, e, f, g, h, i, j, k, l and 2 more'
+    """
+    names = list(names)
+    rest = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + rest
+
+
+def suggestion(word: object, names: Mapping[str, str] | Iterable[str], otherwise: str) -> str:
+    """Return what to say of a word that is not among some names.
+
+    Parameters
+    ----------
+    word : object
+    names : iterable of str, or mapping of str to str
+        The names, or the name for each of its spellings.
+    otherwise : str
+        What to say if the word resembles none of them.
+    """
+    names = names if isinstance(names, Mapping) else {name: name for name in names}
+    meant = dict.fromkeys(names[name] for name in _resembling(str(word).casefold(), names))
+    return f"did you mean {' or '.join(map(repr, meant))}?" if meant else otherwise
+
+
+def _resembling(word: str, names: Iterable[str]) -> list[str]:
+    """Return the names that a word is, or is a part of, or else the one that is spelt most like it.
+
+    Those of a few letters are all alike.
+    """
+    from difflib import get_close_matches
+
+    spellings = {name.casefold(): name for name in names}
+    parts = [name for name in names if word in name.casefold().split(".")[1:]]
+    if word in spellings or parts:
+        return [spellings[word]] if word in spellings else parts[:_FEW]
+    head = word.partition(".")[0]
+    begins = f"{head}." if head in spellings else ""
+    long = [name for name in spellings if len(name) > _FEW and name.startswith(begins)]
+    close = get_close_matches(word, long, 1) or ([head] if begins else [])
+    return [spellings[name] for name in close]

@@ -1,0 +1,169 @@
+"""Naming: what callers write for formats, dtypes and devices, and what is said of other words."""
+
+from __future__ import annotations
+
+import math
+import re
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import interop
+from interop._model.dtype import SPELLINGS
+from interop.errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
+
+ARRAY = np.arange(4.0).reshape(2, 2)
+
+#: For what stands in to=, what the message says to write.
+TARGETS: list[tuple[object, str]] = [
+    ("gpu", "'gpu' is a device: to='F', device='cuda'."),
+    ("cuda", "'cuda' is a device: to='F', device='cuda'."),
+    ("cuda:1", "'cuda:1' is a device: to='F', device='cuda:1'."),
+    (torch.device("cuda:0"), " is a device: to='F', device='cuda:0'."),
+    (np.float32, "float32 is a dtype: dtype='float32'."),
+    (np.dtype("int8"), "dtype('int8') is a dtype: dtype='int8'."),
+    (torch.float32, "torch.float32 is a dtype: dtype='float32'."),
+    ("float32", "'float32' is a dtype: dtype='float32'."),
+    ("np.float32", "'np.float32' is a dtype: dtype='float32'."),
+    ("bf16", "'bf16' is a dtype: dtype='bfloat16'."),
+    (float, "float is a dtype: dtype='float64'."),
+    (np.ones(2), "pass like=x for the format and the device of an array x."),
+    (torch.ones(300), "pass like=x for the format and the device of an array x."),
+    (torch.nn.Parameter, "the nearest is to='torch'."),
+    (list, "the nearest is to='python'."),
+    ("Numpy", "did you mean 'numpy'?"),
+    ("nump", "did you mean 'numpy'?"),
+    ("numpy.ndarray", "did you mean 'numpy'?"),
+    ("np.ndarray", "did you mean 'numpy'?"),
+    ("torch.Tensor", "did you mean 'torch'?"),
+    ("torch.sparse_cs", "did you mean 'torch.sparse_cs"),
+    ("dataframe", "did you mean 'pandas.dataframe' or 'polars.dataframe'?"),
+    ("paddle", "the frameworks are "),
+    ("dict", "the frameworks are "),
+    (dict, "the frameworks are "),
+    (types, "the frameworks are "),
+    ([], "the frameworks are "),
+    (3, "the frameworks are "),
+    ("", "the frameworks are "),
+    ("array", "did you mean 'pandas.array'?"),
+    (None, "pass to= or like=."),
+]
+
+
+@pytest.mark.parametrize(("to", "move"), TARGETS, ids=lambda value: str(value)[:20])
+def test_what_is_no_target_is_answered(to: Any, move: str) -> None:
+    """Whatever else stands in to=, the error says what to write; it names a dozen things at most."""
+    for call in (lambda: interop.convert(ARRAY, to=to), lambda: interop.converter(to)):
+        with pytest.raises(UnknownTargetError) as caught:
+            call()
+        message = str(caught.value)
+        # Of the frameworks on a device, one that is in use.
+        assert move in re.sub(r"to='\w+', device", "to='F', device", message)
+        assert message.count(",") <= 13
+        assert len(message) < 260
+
+
+@pytest.mark.parametrize(
+    ("to", "format_"),
+    [
+        ("np", "numpy"),
+        ("tf", "tensorflow"),
+        ("pytorch", "torch"),
+        ("list", "python"),
+        ("np.", None),
+        ("tf.sparse", "tensorflow.sparse"),
+        (torch.sparse_csr, "torch.sparse_csr"),
+        (torch.sparse_coo, "torch.sparse_coo"),
+        (torch.strided, "torch"),
+        (np.linalg, "numpy"),
+    ],
+    ids=str,
+)
+def test_nicknames_and_layouts_name_formats(to: Any, format_: str | None) -> None:
+    """Nicknames of frameworks, their modules and their layout objects are taken for formats."""
+    if format_ is None:
+        with pytest.raises(UnknownTargetError):
+            interop.plan(ARRAY, to=to)
+    else:
+        assert interop.plan(ARRAY, to=to).result.format == format_
+        assert interop.plan(ARRAY, to=[to]).result.format == format_
+
+
+@pytest.mark.parametrize("spelling", [*SPELLINGS, "torch.float16", "np.int8", "=f4", "|b1"])
+def test_common_spellings_of_dtypes_are_taken(spelling: str) -> None:
+    """What NumPy takes for a dtype means what it means there; others mean what their name says."""
+    word = spelling.rpartition(".")[2]
+    if spelling == "|b1":
+        with pytest.raises(BadRequestError):
+            interop.plan(ARRAY, to="numpy", dtype=spelling)
+        return
+    dtype = interop.plan(ARRAY, to="numpy", dtype=spelling).result.dtype
+    try:
+        assert dtype == np.dtype(word).name
+    except TypeError:
+        bits = int("".join(filter(str.isdecimal, word)) or 0)
+        assert {"f": "float", "b": "bfloat", "i": "int", "u": "uint"}[word[0]] in str(dtype)
+        assert str(dtype).endswith(str(bits))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "move"),
+    [
+        ("flaot32", "did you mean 'float32'?"),
+        ("Float32", "did you mean 'float32'?"),
+        ("BF16", "did you mean 'bfloat16'?"),
+        ("float33", "did you mean 'float32'?"),
+        ("fp8", "the dtypes are bool, uint8,"),
+        ("zzz.float32", "did you mean 'float32'?"),
+        ("str", "the dtypes are bool, uint8,"),
+        (3, "name it as a string, such as 'float32'."),
+    ],
+)
+def test_a_misspelt_dtype_is_refused_at_once(dtype: object, move: str) -> None:
+    """A dtype that does not exist is refused before there is a value, with a guess if there is one."""
+    for call in (interop.converter, interop.accepts):
+        with pytest.raises(BadRequestError) as caught:
+            call("numpy", dtype=dtype)
+        assert move in str(caught.value)
+        assert str(caught.value).count(",") <= 13
+
+
+def test_a_misspelt_device_is_refused_at_once() -> None:
+    """A device on which no format lives is refused before there is a value, with a guess."""
+    for device, move in (("gpu", "'cuda'"), ("cdua", "'cuda'"), ("toaster:1", "the devices are")):
+        with pytest.raises(BadRequestError, match=move):
+            interop.converter("torch", device=device)
+
+
+@pytest.mark.parametrize(
+    ("value", "move"),
+    [
+        (None, "nothing to convert"),
+        ("abc", "text"),
+        ({"a": ARRAY}, "interop.convert_tree"),
+        ({1, 2}, "make a list"),
+        (iter([1]), "make a list"),
+        (math, "pass an array"),
+        (np.ndarray, "not the class itself"),
+        (torch.nn.Linear(1, 1), "register a Format"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_array_is_answered(value: object, move: str) -> None:
+    """A value that is no array is refused with what to do about a value of its kind."""
+    for call in (lambda: interop.convert(value, to="torch"), lambda: interop.spec(value)):
+        with pytest.raises(UnknownValueError, match=move):
+            call()
+
+
+def test_the_frameworks_in_use_are_named_first(empty: interop.Interop) -> None:
+    """Where nothing resembles a word, the message names frameworks: imported ones before others."""
+    empty.register(
+        *(interop.Format(f"f{n}", requires="no_such_module") for n in range(20)),
+        interop.Format("used", requires="math"),
+    )
+    with pytest.raises(InteropError, match=r"the frameworks are used, f0, .*, f10 and 9 more\."):
+        empty.plan(ARRAY, to="zzz")
