@@ -255,7 +255,7 @@ class Caller:
 
     def _problem_of_traits(self, trial: Trial, actual: Spec, step: Step) -> str:
         promised = step.after.traits
-        extra = sorted(actual.traits - promised - _LOCKED)
+        extra = sorted(actual.traits - promised - _LOCKED - {"weak"})  # which the numbers show
         # A value may turn out plainer in memory than promised, but not in what it is.
         lost = sorted(promised - actual.traits - MEMORY_TRAITS - self._harmless(step))
         if extra:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from interop.errors import BadRequestError, UnknownValueError
 from interop.plugin import (
     COPY,
+    DTYPE,
     DTYPES,
     EMPTY,
     MEMORY_TRAITS,
@@ -20,6 +21,7 @@ from interop.plugin import (
     Cost,
     Declaration,
     Format,
+    Result,
     Spec,
     hookimpl,
 )
@@ -42,11 +44,19 @@ _DTYPES = frozenset(DTYPES) - {"longdouble", "clongdouble"}
 
 _NUMBERS: dict[type, tuple[str, int]] = {
     bool: ("bool", 1),
+    int: ("int64", 8),
     float: ("float64", 8),
     complex: ("complex128", 16),
 }
 
 _SEQUENCES = (list, tuple, range)
+
+
+#: The trait of numbers that may arrive in 32 bits where a framework has no more.
+_WEAK = frozenset({"weak"})
+_HALVES = frozenset({"int32", "float32", "complex64"})
+#: The least and the largest number that float32 holds with all its digits.
+_LEAST, _MOST = 2.0**-126, (2 - 2.0**-23) * 2.0**127
 
 #: More than any array has; a list that contains itself ends here.
 _MAX_AXES = 64
@@ -69,12 +79,34 @@ def describe(value: Nested) -> Spec:
         The rows differ in length, no dtype holds every number exactly, or some are masked.
     """
     name_and_size = _NUMBERS.get(type(value))
-    if name_and_size is not None:
-        return Spec("python", name_and_size[0], "cpu", (), EMPTY, name_and_size[1])
-    if type(value) is int and -(2**63) <= value < 2**63:
-        return Spec("python", "int64", "cpu", (), EMPTY, 8)
+    if name_and_size is not None and (type(value) is not int or -(2**63) <= value < 2**63):
+        traits = _WEAK if _is_weak(value) else EMPTY
+        return Spec("python", name_and_size[0], "cpu", (), traits, name_and_size[1])
     array = _array(value)
-    return Spec("python", str(array.dtype.name), "cpu", array.shape, EMPTY, array.nbytes)
+    traits = _WEAK if _are_weak(value, array) else EMPTY
+    return Spec("python", str(array.dtype.name), "cpu", array.shape, traits, array.nbytes)
+
+
+def _is_weak(number: Number) -> bool:
+    """Tell whether int32, float32 or complex64 holds a number, but for its last digits."""
+    if isinstance(number, complex):
+        return _is_weak(number.real) and _is_weak(number.imag)
+    if isinstance(number, int):
+        return -(2**31) <= number < 2**31 and type(number) is int
+    return not number or not math.isfinite(number) or _LEAST <= abs(number) <= _MOST
+
+
+def _are_weak(value: Nested, array: Array) -> bool:
+    """Tell whether nested lists hold Python's own numbers only, which fit in 32 bits."""
+    import numpy as np
+
+    if array.dtype.kind not in "ifc" or not _types(value, array.ndim) <= _NUMBERS.keys():
+        return False
+    if array.dtype.kind == "i":
+        return _is_weak(int(array.min())) and _is_weak(int(array.max()))
+    sizes = abs(array.ravel().view("f8"))
+    ordinary = sizes[(sizes > 0) & np.isfinite(sizes)]
+    return bool(((ordinary >= _LEAST) & (ordinary <= _MOST)).all())
 
 
 def _array(value: Nested) -> Array:
@@ -227,6 +259,13 @@ def to_numpy(value: Nested) -> Array:
     return _array(value)
 
 
+def to_32_bits(value: Nested, *, dtype: str) -> Array:
+    """Return a number or nested lists as an array of 32 bits, or 64 for complex numbers."""
+    array = _array(value)
+    real = array.dtype.kind == "c" and dtype != "complex64"
+    return (array.real if real else array).astype(dtype)
+
+
 def from_numpy(value: Array) -> Nested:
     """Return a 0-d array as a number, others as nested lists."""
     result: Nested = value.tolist()
@@ -249,6 +288,7 @@ def _formats() -> Iterable[Format]:
             ),
             describe=describe,
             dtypes=_DTYPES,
+            carries=_WEAK,
             # One array may come out as a number, as a list, or as a list of lists.
             target_types=(),
             aliases=("list",),
@@ -260,7 +300,26 @@ def _formats() -> Iterable[Format]:
 def _conversions() -> Iterable[Conversion]:
     # Every element is an object of its own in Python, hence the speed.
     return [
-        Conversion("python", "numpy", to_numpy, effects=COPY, cost=Cost(1e-6, 2e8)),
+        Conversion(
+            "python",
+            "numpy",
+            to_numpy,
+            takes=_WEAK,
+            drops=_WEAK,
+            effects=COPY,
+            cost=Cost(1e-6, 2e8),
+        ),
+        Conversion(
+            "python",
+            "numpy",
+            to_32_bits,
+            requires=_WEAK,
+            drops=_WEAK,
+            changes=DTYPE,
+            result=Result(dtypes=_HALVES),
+            effects=COPY,
+            cost=Cost(1e-6, 2e8),
+        ),
         Conversion(
             "numpy",
             "python",

@@ -851,3 +851,40 @@ def test_numbers_below_the_normal_ones_survive_being_made_dense(
     array[1] *= ml_dtypes.finfo(dtype).smallest_subnormal
     value = interop.convert(array, source)
     assert np.asarray(interop.convert(value, to)).tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize(
+    ("value", "narrow", "wide"),
+    [
+        (3, "int32", "int64"),
+        (-(2**31), "int32", "int64"),
+        (1 / 3, "float32", "float64"),
+        (-0.0, "float32", "float64"),
+        (2j, "complex64", "complex128"),
+        ([[1, 2], [3, 4]], "int32", "int64"),
+        ((1, 0.1, float("inf")), "float32", "float64"),
+        ([0.1j, float("nan")], "complex64", "complex128"),
+        ([], "float32", "float64"),
+    ],
+)
+def test_numbers_without_a_dtype_become_jaxs_own(value, narrow, wide, x64):
+    """Python's numbers become 32 bits where JAX has no more, and 64 where it has."""
+    with jax.enable_x64(x64):
+        result = interop.convert(value, to="jax")
+        assert str(result.dtype) == (wide if x64 else narrow)
+        assert np.array_equal(result, jnp.asarray(value), equal_nan=True)
+        assert interop.plan(value, to="jax").effects == {"copy"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [2**31, -(2**31) - 1, [1, 2**40], 1e39, [1.0, 1e-39], 1e300j, np.float64(0.5), [np.int64(1)]],
+)
+def test_numbers_that_32_bits_do_not_hold_are_not_narrowed(value):
+    """A number beyond 32 bits, or one of NumPy's, which has a dtype, needs a permission."""
+    with jax.enable_x64(False):
+        with pytest.raises(RefusedError) as caught:
+            interop.convert(value, to="jax")
+        assert caught.value.effects == {"narrow"}
+        assert interop.convert(value, to="jax", allow="narrow").dtype.itemsize in {4, 8}
