@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from interop._model.dialect import on_command_line
 from interop._model.display import table as plain_table
 from interop.errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
 
@@ -51,12 +52,15 @@ def reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameters
     @wraps(command)
     def run(*args: _Parameters.args, **options: _Parameters.kwargs) -> None:
         as_json = bool(options.get("as_json"))
+        token = on_command_line.set(True)
         try:
             command(*args, **options)
         except _USAGE_ERRORS as error:
             misused(str(error), as_json=as_json)
         except InteropError as error:
             fail(str(error), as_json=as_json)
+        finally:
+            on_command_line.reset(token)
 
     return run
 

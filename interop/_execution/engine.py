@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from interop._model.device import matches
+from interop._model.dialect import keyword
 from interop._model.display import readable
 from interop._model.dtype import itemsize
 from interop._model.spec import Spec, representative, spec_class
@@ -254,7 +255,8 @@ def _check_memory(step: Step, spec: Spec, needed: int) -> None:
     subject, kind = ("the result of", "lazy") if lazy else ("the dense form of", "sparse")
     msg = (
         f"{subject} {spec} takes {readable(needed)}, but only {readable(available)} of memory is "
-        f"available; ask for a {kind} format or a narrower dtype=, or convert it in parts."
+        f"available; ask for a {kind} format or a narrower {keyword('dtype')}, or convert "
+        "it in parts."
     )
     raise DensifyMemoryError(msg)
 

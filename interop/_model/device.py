@@ -6,6 +6,8 @@ from functools import lru_cache
 
 from interop.errors import BadRequestError
 
+from .dialect import keyword
+
 __all__ = ["NICKNAMES", "device_name", "device_type", "matches"]
 
 #: Words that people say for a device type.
@@ -36,7 +38,7 @@ def device_name(device: object) -> str:
     if kind == "cpu" and int(index or 0):
         msg = (
             f"device={name!r} is a part of the host, which is one device here; ask for "
-            "device='cpu', and let the framework move the result to that part."
+            f"{keyword('device', 'cpu')}, and let the framework move the result to that part."
         )
         raise BadRequestError(msg)
     return "cpu" if kind == "cpu" else name

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
-__all__ = ["keyword", "on_command_line"]
+__all__ = ["keyword", "keywords", "on_command_line"]
 
 #: Whether the caller has typed a command.
 on_command_line: ContextVar[bool] = ContextVar("interop_on_command_line", default=False)
 
 
-def keyword(name: str, value: object) -> str:
-    """Return a keyword and its value as the caller writes them.
+def keyword(name: str, value: object = None) -> str:
+    """Return a keyword, perhaps with its value, as the caller writes it.
 
     Examples
     --------
@@ -22,6 +22,8 @@ def keyword(name: str, value: object) -> str:
     ('--allow detach --allow narrow', '--no-copy')
     >>> on_command_line.reset(token)
     """
+    if value is None:
+        return f"--{name}" if on_command_line.get() else f"{name}="
     values = sorted(value) if isinstance(value, (set, frozenset)) else [value]
     if not on_command_line.get():
         text = ", ".join(map(repr, values))
@@ -31,3 +33,15 @@ def keyword(name: str, value: object) -> str:
     if isinstance(value, bool):
         return f"--{name}" if value else f"--no-{name}"
     return " ".join(f"--{name} {item}" for item in values)
+
+
+def keywords(**values: object) -> str:
+    """Return several keywords as the caller writes them.
+
+    Examples
+    --------
+    >>> keywords(dtype="int8", copy=True)
+    "dtype='int8', copy=True"
+    """
+    separator = " " if on_command_line.get() else ", "
+    return separator.join(keyword(name, value) for name, value in values.items())

@@ -25,6 +25,7 @@ from .cache import PlanCache
 from .derived import LOCKED, derived_effects, shared_traits
 from .graph import Graph
 from .plan import Plan
+from .policy import Policy
 from .ranking import Rank
 from .request import Request
 from .step import Step, Targets
@@ -124,7 +125,8 @@ class ComponentTransfers:
         spec, change = transfer.component_spec(role), transfer.change
         component = transfer.packing.format
         dtype = transfer.component_dtype(role)
-        inner = Request((component,), dtype, change.device, change.copy, request.policy)
+        policy = Policy(request.policy.permitted)  # each array is told its dtype
+        inner = Request((component,), dtype, change.device, change.copy, policy)
         table = self._cache.table(inner)
         routes = table.component_routes
         # A route that writes nothing is the one for every size.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from interop._model.device import device_type
+from interop._model.dialect import keyword
 from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES
 from interop._model.effect import COPYING, EFFECTS
@@ -88,16 +89,22 @@ def refused_routes(planner: Planner, spec: Spec, request: Request) -> str:
 
 
 def _keyword(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
-    """Name the keyword that would permit a route."""
-    texts = []
+    """Name the keywords that would permit a route, and those that forbid it."""
+    moves = []
     if request.copy is False and effects & COPYING:
-        texts.append("leave out copy=False")
-    others = sorted(effects - COPYING if request.copy is False else effects)
-    if others:
-        texts.append(f"pass allow={{{', '.join(map(repr, others))}}}")
-    if others == ["narrow"] and steps:
-        texts[-1] += f" or dtype={steps[-1].after.dtype!r}"
-    return " and ".join(texts)
+        moves.append(f"leave out {keyword('copy', False)}")
+        effects -= COPYING - request.forbid
+    moves += [
+        f"leave out {keyword('forbid', effect)}" for effect in sorted(effects & request.forbid)
+    ]
+    # Without that word they are allowed, or those that dtype= is consent to.
+    consented = {"narrow"} if request.dtype else set()
+    effects -= {e for e in request.forbid if EFFECTS[e].allowed or e in consented}
+    if effects:
+        moves.append(f"pass {keyword('allow', effects)}")
+    if effects == {"narrow"} and steps and not request.dtype:
+        moves[-1] += f" or {keyword('dtype', steps[-1].after.dtype)}"
+    return " and ".join(moves)
 
 
 def explanation(
@@ -179,7 +186,7 @@ def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:
         return target.limits.refusal_hints[dtype]
     dtypes = planner.holds(spec, target, request.device or target.devices[0])
     names = ", ".join(sorted(dtypes, key=list(DTYPES).index)) if dtypes else "none"
-    return f"{name} does not hold {dtype}; ask for one of these with dtype=: {names}."
+    return f"{name} does not hold {dtype}; ask for one of these with {keyword('dtype')}: {names}."
 
 
 def _other_axes(planner: Planner, spec: Spec, target: Format) -> str:
@@ -211,14 +218,14 @@ def round_trip_warning(
     """
     if not any("host_round_trip" in step.effects for step in steps):
         return ""
-    for keyword, verb, relaxed in _relaxed(request):
+    for word, verb, relaxed in _relaxed(request):
         route = planner.route(spec, relaxed)
         if route is not None and not _reaches_host(route[1]):
             result = route[1][-1].after if route[1] else spec
             return (
                 f"{spec.format} {spec.dtype} on {spec.device} goes to {request} through the "
-                f"host's memory and back; without {keyword} it would not, and come out as "
-                f"{result.format} {result.dtype} on {result.device}. Leave {keyword} out and "
+                f"host's memory and back; without {word} it would not, and come out as "
+                f"{result.format} {result.dtype} on {result.device}. Leave {word} out and "
                 f"{verb} there, or silence this with warnings.filterwarnings."
             )
     return ""
@@ -227,9 +234,9 @@ def round_trip_warning(
 def _relaxed(request: Request) -> Iterator[tuple[str, str, Request]]:
     """Yield the request with one keyword left out, and what to do in its place."""
     if request.dtype is not None:
-        yield f"dtype={request.dtype!r}", "cast", request._replace(dtype=None)
+        yield keyword("dtype", request.dtype), "cast", request._replace(dtype=None)
     if request.copy is not None:
-        yield f"copy={request.copy}", "copy", request._replace(copy=None)
+        yield keyword("copy", request.copy), "copy", request._replace(copy=None)
 
 
 def _reaches_host(steps: Iterable[Step]) -> bool:

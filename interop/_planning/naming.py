@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from interop._model.device import NICKNAMES, device_name, device_type
-from interop._model.dialect import keyword
+from interop._model.dialect import keyword, keywords
 from interop._model.dtype import COMMON, DTYPES, SPELLINGS, spelled
 from interop._model.format import Format
 from interop._model.suggestion import listed, suggestion
@@ -27,10 +27,10 @@ def named_formats(registry: Registry, to: Any) -> tuple[str, ...]:
     if to is None:
         msg = "no target was given; pass to= or like=."
         raise UnknownTargetError(msg)
-    # The format of a protocol is what foreign values have; nothing is converted to it.
-    names = tuple(name for name in registry.named(to) if not registry.formats[name].protocol)
+    names = registry.named(to)
     if not names:
-        msg = f"to={_label(to)} does not name a registered format; {_meant(registry, to)}"
+        label = keyword("to", to) if isinstance(to, str) else f"to={_label(to)}"
+        msg = f"{label} does not name a registered format; {_meant(registry, to)}"
         raise UnknownTargetError(msg)
     return names
 
@@ -41,7 +41,7 @@ def named_dtype(registry: Registry, dtype: object) -> str:
     if name is None:
         words = isinstance(dtype, str)
         move = unknown_dtype(dtype) if words else "name it as a string, such as 'float32'."
-        msg = f"dtype={dtype!r} is not a dtype that interop recognises; {move}"
+        msg = f"{keyword('dtype', dtype)} is not a dtype that interop recognises; {move}"
         raise BadRequestError(msg)
     return name
 
@@ -60,7 +60,7 @@ def named_device(registry: Registry, device: object) -> str:
     if device_type(name) not in devices:
         names = {**NICKNAMES, **dict(zip(devices, devices, strict=True))}
         move = suggestion(device_type(name), names, f"the devices are {listed(devices)}.")
-        msg = f"device={device!r} is not a device of any registered format; {move}"
+        msg = f"{keyword('device', device)} is not a device of any registered format; {move}"
         raise BadRequestError(msg)
     return name
 
@@ -103,9 +103,9 @@ def _meant(registry: Registry, to: Any) -> str:
     kind, *index = word.split(":")
     device = NICKNAMES.get(kind, kind)
     if device in _devices(registry):
-        target = keyword("to", _in_order(registry, device)[0].name)
-        place = keyword("device", ":".join((device, *index)))
-        return f"{_label(to)} is a device: {target}, {place}."
+        target = _in_order(registry, device)[0].name
+        words = keywords(to=target, device=":".join((device, *index)))
+        return f"{_label(to)} is a device: {words}."
     dtype = _dtype(registry, to)
     if dtype is not None:
         return f"{_label(to)} is a dtype: {keyword('dtype', dtype)}."

@@ -204,7 +204,7 @@ def _targets(request: Request, goals: dict[str, Goal]) -> Targets:
     dtypes = dict.fromkeys(goal.dtype for goal in goals.values() if goal.dtype)
     # The host is where frameworks meet, so a way through it is worth a look.
     devices = dict.fromkeys([*(goal.device for goal in goals.values()), "cpu"])
-    return Targets(tuple(dtypes), tuple(devices), request.dtype is not None)
+    return Targets(tuple(dtypes), tuple(devices), request.consents)
 
 
 def _default_dtype(spec: Spec, target: Format, device: str) -> str | None:

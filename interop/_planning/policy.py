@@ -29,9 +29,18 @@ _ALLOWED = frozenset(name for name, effect in EFFECTS.items() if effect.allowed)
 
 
 class Policy(NamedTuple):
-    """The effects a conversion may have."""
+    """The effects a conversion may have.
+
+    Parameters
+    ----------
+    permitted : frozenset of str
+    forbidden : frozenset of str
+        Those that callers have forbidden by name. A dtype that is asked for is consent to narrowing
+        only if that is not among them.
+    """
 
     permitted: frozenset[str] = _ALLOWED
+    forbidden: frozenset[str] = frozenset()
 
 
 class Block(NamedTuple):
@@ -75,11 +84,11 @@ def adjusted(base: Policy, allow: EffectNames, forbid: EffectNames) -> Policy:
     contradictory = sorted(allowed & forbidden)
     if contradictory:
         msg = (
-            f"{contradictory[0]!r} is both allowed and forbidden; name it in one of allow= and "
-            "forbid=."
+            f"{contradictory[0]!r} is both allowed and forbidden; name it in one of "
+            f"{keyword('allow')} and {keyword('forbid')}."
         )
         raise BadRequestError(msg)
-    return Policy((base.permitted | allowed) - forbidden)
+    return Policy((base.permitted | allowed) - forbidden, (base.forbidden - allowed) | forbidden)
 
 
 def current_policy() -> Policy:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from interop._model.dialect import keyword
 from interop._model.effect import COPYING
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError
 
 from .naming import named_device, named_dtype, named_formats
-from .policy import Policy, adjusted
+from .policy import Policy, adjusted, effect_names
 
 __all__ = ["Request", "check_copy", "check_stream", "resolved"]
 
@@ -27,7 +28,9 @@ class Request(NamedTuple):
     copy : bool or None
         As in the array API standard.
     policy : Policy
-        The effects permitted by the block and the keywords around the call.
+        The effects permitted by the blocks around the call and by its keywords.
+    forbid : frozenset of str
+        The effects that the call itself forbids.
     """
 
     formats: tuple[str, ...]
@@ -35,12 +38,18 @@ class Request(NamedTuple):
     device: str | None = None
     copy: bool | None = None
     policy: Policy = Policy()
+    forbid: frozenset[str] = frozenset()
 
     @property
     def permitted(self) -> frozenset[str]:
         """The effects that a route may have."""
         permitted = self.policy.permitted
         return permitted - COPYING if self.copy is False else permitted
+
+    @property
+    def consents(self) -> bool:
+        """Whether the caller named the dtype, so that a cast to it is no loss."""
+        return self.dtype is not None and "narrow" not in self.policy.forbidden
 
     @property
     def is_default(self) -> bool:
@@ -85,7 +94,8 @@ def resolved(
     contradictory = COPYING & frozenset((allow,) if isinstance(allow, str) else allow)
     if copy is False and contradictory:
         msg = (
-            f"copy=False forbids {min(contradictory)!r}, which allow= permits; pass one of the two."
+            f"{keyword('copy', False)} forbids {min(contradictory)!r}, which {keyword('allow')} "
+            "permits; pass one of the two."
         )
         raise BadRequestError(msg)
     return Request(
@@ -94,4 +104,5 @@ def resolved(
         None if device is None else named_device(registry, device),
         copy,
         adjusted(base, allow, forbid),
+        effect_names(forbid, "forbid"),
     )

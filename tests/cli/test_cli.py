@@ -213,7 +213,7 @@ def test_a_refused_plan_says_what_would_permit_it(run: Run) -> None:
     assert result.exit_code == 1
     document = json.loads(result.stdout)
     assert document["effects"] == ["transfer"]
-    assert "leave out copy=False" in document["error"]
+    assert "leave out --no-copy" in document["error"]
     assert document["error"] in result.stderr
 
 

@@ -48,7 +48,6 @@ TARGETS: list[tuple[object, str]] = [
     ([], "the frameworks are "),
     (3, "the frameworks are "),
     ("", "the frameworks are "),
-    ("array", "did you mean 'pandas.array'?"),
     (None, "pass to= or like=."),
 ]
 

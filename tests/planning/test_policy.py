@@ -15,6 +15,7 @@ import interop
 from interop._model.effect import EFFECTS
 from interop._planning.policy import Policy, adjusted, block, current_policy
 from interop.errors import BadRequestError, RefusedError
+from interop.plugin import make_spec
 from tests.toys import Box, copy, toy, view
 
 #: What is allowed unless the caller says otherwise.
@@ -234,3 +235,89 @@ def test_none_names_no_effect() -> None:
     assert interop.converter("numpy", allow=None, forbid=None)(1.5) == 1.5
     assert interop.convert(1.5, out=np.zeros(()), allow=None, forbid=None) == 1.5
     assert interop.accepts("numpy", allow=None, forbid=None)(sum)([1, 2]) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ({"forbid": "detach"}, "leave out forbid='detach'."),
+        ({"forbid": ["detach", "copy"]}, "leave out forbid='detach'."),
+        ({"forbid": "detach", "copy": False}, "leave out forbid='detach'."),
+        ({"forbid": "narrow", "dtype": "bfloat16"}, "leave out forbid='narrow'."),
+        (
+            {"forbid": ("copy", "detach"), "dtype": "float64"},
+            "'copy' and leave out forbid='detach'.",
+        ),
+        (
+            {"forbid": "narrow", "to": "ring"},
+            "and pass allow={'narrow'} or dtype='bfloat16'.",
+        ),
+        (
+            {"copy": False, "forbid": "copy", "dtype": "float64"},
+            "copy=False and leave out forbid='copy'.",
+        ),
+        ({"block": "detach"}, "pass allow={'detach'}."),
+        ({"block": "narrow", "dtype": "bfloat16"}, "pass allow={'narrow'}."),
+    ],
+    ids=str,
+)
+def test_advice_never_contradicts_the_call(empty: interop.Interop, words: Any, advice: str) -> None:
+    """What the call forbids is to be left out; following the advice, the call succeeds."""
+    empty.register(toy("a"), toy("grad", carries={"grad"}), toy("ring", dtypes={"bfloat16"}))
+    plain = {"takes": {"grad"}, "name": "detach", "requires": {"grad"}, "drops": {"grad"}}
+    empty.register(view("a", "a", effects={"detach"}, **plain), copy("a", "a", changes={"dtype"}))
+    empty.register(view("a", "ring"))
+    traits = {"grad"} if "detach" in str(words) else set()
+    words = {"to": "a", **words}
+    block = words.pop("block", ())
+    value = make_spec("a", "float32", shape=(2,), traits=traits)
+    with interop.policy(forbid=block):
+        with pytest.raises(RefusedError) as caught:
+            empty.plan(value, **words)
+        assert str(caught.value).endswith(advice)
+        for effect in caught.value.effects:
+            if effect in words.get("forbid", ()):
+                words["forbid"] = set(_names(words["forbid"])) - {effect}
+            if f"allow={{'{effect}'}}" in advice:
+                words["allow"] = effect
+        if "copy=False" in advice:
+            del words["copy"]
+        assert empty.plan(value, **words).result.format == words["to"]
+
+
+def _names(words: Any) -> tuple[str, ...]:
+    return (words,) if isinstance(words, str) else tuple(words)
+
+
+def test_an_explicit_prohibition_wins_over_dtype() -> None:
+    """With forbid="narrow", in the call or a block, dtype= casts only where no value can be lost."""
+    wide, narrow = np.array([1 + 2j]), np.arange(3, dtype="int8")
+    calls: list[Any] = [
+        lambda x, **words: interop.convert(x, "numpy", forbid="narrow", **words),
+        lambda x, **words: interop.converter("torch", forbid=["narrow"], **words)(x),
+        lambda x, **words: interop.convert_tree([x], "jax", forbid="narrow", **words)[0],
+    ]
+    for _ in range(2):  # cold and warm
+        for call in calls:
+            assert "int16" in str(call(narrow, dtype="int16").dtype)
+            with pytest.raises(RefusedError, match="leave out forbid='narrow'"):
+                call(wide, dtype="complex64")
+        with interop.policy(forbid="narrow"):
+            with pytest.raises(RefusedError, match=r"pass allow=\{'narrow'\}"):
+                interop.convert(wide, "numpy", dtype="complex64")
+            allowed = interop.convert(wide, "numpy", dtype="complex64", allow="narrow")
+        assert allowed.dtype == "complex64"
+        assert interop.convert(wide, "numpy", dtype="complex64").dtype == "complex64"
+
+
+def test_a_sparse_cast_is_forbidden_by_name_as_a_dense_one_is() -> None:
+    """The values of a sparse array are not narrowed against forbid=; its indices may be."""
+    import scipy.sparse
+
+    matrix = scipy.sparse.csr_array(np.eye(3))
+    with pytest.raises(RefusedError, match="leave out forbid='narrow'"):
+        interop.convert(matrix, to="torch.sparse_csr", dtype="float32", forbid="narrow")
+    assert (
+        interop.convert(matrix, to="torch.sparse_csr", forbid="narrow").values().tolist()
+        == [1.0] * 3
+    )

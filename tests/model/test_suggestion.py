@@ -1,0 +1,42 @@
+"""Suggestions: names that were meant, and lists of a dozen names at most."""
+
+from __future__ import annotations
+
+import pytest
+
+from interop._model.suggestion import listed, suggestion
+
+NAMES = ("numpy", "torch", "torch.sparse_csr", "scipy.csr", "cupy.csr", "jax.bcoo")
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("numpi", "did you mean 'numpy'?"),
+        ("NumPy", "did you mean 'numpy'?"),
+        ("csr", "did you mean 'scipy.csr' or 'cupy.csr'?"),
+        ("torch.sparse_crs", "did you mean 'torch.sparse_csr'?"),
+        ("torch.Tensor", "did you mean 'torch'?"),
+        ("numpy.csr", "did you mean 'numpy'?"),
+        ("nothing like it", "none"),
+        ("", "none"),
+    ],
+)
+def test_a_word_is_answered_with_what_was_meant(word: str, meant: str) -> None:
+    """Case, parts of names, layouts of one framework and typing errors are seen through."""
+    assert suggestion(word, NAMES, "none") == meant
+
+
+def test_spellings_lead_to_names() -> None:
+    """Of a mapping the name is suggested, not the spelling; short spellings are not guessed at."""
+    spellings = {"float32": "float32", "single": "float32", "f8": "float64"}
+    assert suggestion("singel", spellings, "none") == "did you mean 'float32'?"
+    assert suggestion("F8", spellings, "none") == "did you mean 'float64'?"
+    assert suggestion("f9", spellings, "none") == "none"
+
+
+def test_a_list_has_a_dozen_names_at_most() -> None:
+    """A longer list says how many more there are."""
+    assert listed("abc") == "a, b, c"
+    assert listed("abcdefghijkl").count(",") == 11
+    assert listed("abcdefghijklmno").endswith("k, l and 3 more")
