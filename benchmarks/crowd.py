@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from interop import Conversion, Cost, Format, Interop, Spec, make_spec
+from interop import Conversion, Cost, Format, Interop, Spec
+from interop.plugin import make_spec
 
 __all__ = ["COUNTS", "EACH", "bundled", "bundled_spec", "crowd", "forget", "kept_routes"]
 

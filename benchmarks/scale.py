@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import interop
-from interop import Interop, Spec, make_spec
+from interop import Interop, Spec
+from interop.plugin import make_spec
 
 from .crowd import COUNTS, EACH, bundled, bundled_spec, crowd, forget, kept_routes
 from .table import Listing, Ratio, duration

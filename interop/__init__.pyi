@@ -16,7 +16,6 @@ from ._model.format import Format as Format
 from ._model.format import Parts as Parts
 from ._model.spec import TRAITS as TRAITS
 from ._model.spec import Spec as Spec
-from ._model.spec import make_spec as make_spec
 from ._planning.policy import policy as policy
 from ._planning.route import Route as Route
 from ._version import __version__ as __version__
@@ -30,6 +29,7 @@ conversion = default.conversion
 conversions = default.conversions
 convert_tree = default.convert_tree
 formats = default.formats
+make_spec = default.make_spec
 plan = default.plan
 plugins = default.plugins
 register = default.register

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interop import Conversion, Cost, Format, Route, Spec, make_spec
+from interop import Conversion, Cost, Format, Route, Spec
+from interop.plugin import make_spec
 
 DTYPES = frozenset({"float32", "float64", "int64", "bfloat16", "uint16"})
 

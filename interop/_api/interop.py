@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,10 +17,11 @@ from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.extension import Declaration
 from interop._model.format import Format, itself
-from interop._model.spec import TRAITS, UNWRITABLE, Spec, spec_class
+from interop._model.spec import TRAITS, UNWRITABLE, Spec, make_spec, spec_class
 from interop._model.typing import EffectNames, TargetLike, Value, ValueFunction
 from interop._planning.cache import PlanCache, PlanTable
 from interop._planning.explain import refused_routes
+from interop._planning.naming import check_format, named_device, named_dtype
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
 from interop._planning.policy import block, current_policy, reusable
@@ -30,7 +31,7 @@ from interop._planning.step import Step
 from interop._registry.declared import Declared, DeclaredFormat
 from interop._registry.installed import framework_state, importable
 from interop._registry.registry import Registry
-from interop.errors import BadRequestError, UnknownValueError
+from interop.errors import BadRequestError
 
 if TYPE_CHECKING:
     from interop._registry.discovery import Plugin
@@ -409,12 +410,7 @@ class Interop:
         """
         table = self._table(to, dtype, device, copy, allow, forbid, like)
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
-        if spec.format not in self._registry.formats:
-            msg = (
-                f"no loaded plugin declares the format {spec.format!r}; interop.plugins() shows "
-                "which failed and why, interop.formats() what there is."
-            )
-            raise UnknownValueError(msg)
+        check_format(self._registry, spec.format)
         request = table.request
         return Route(
             spec,
@@ -443,6 +439,46 @@ class Interop:
         if not self._plugins:
             self._loaded()
         return self._registry.describe(x)
+
+    def make_spec(
+        self,
+        format: str,  # noqa: A002 - the field's name
+        dtype: object,
+        *,
+        device: object = "cpu",
+        shape: tuple[int, ...] = (),
+        traits: Set[str] = frozenset(),
+    ) -> Spec:
+        """Return the spec of a dense array that need not exist, to plan from.
+
+        Parameters
+        ----------
+        format : str
+        dtype : str or dtype
+        device : str, default "cpu"
+        shape : tuple of int, in elements
+        traits : set of str
+            Words of `TRAITS`, or of a plugin's.
+
+        Returns
+        -------
+        Spec
+            With `nbytes` worked out from dtype and shape.
+
+        Raises
+        ------
+        UnknownValueError, BadRequestError
+            No such format is registered, or a word names no dtype or device.
+
+        Examples
+        --------
+        >>> Interop().make_spec("torch", "bf16", device="cuda:0", shape=(4096, 4096)).nbytes
+        33554432
+        """
+        registry = self._loaded()
+        check_format(registry, format)
+        dtype, device = named_dtype(registry, dtype), named_device(registry, device)
+        return make_spec(format, dtype, device=device, shape=shape, traits=frozenset(traits))
 
     # ------------------------------------------------------------------ what is registered
 

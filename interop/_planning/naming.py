@@ -14,7 +14,7 @@ from interop._registry.installed import framework_state
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError, UnknownTargetError, UnknownValueError
 
-__all__ = ["named_device", "named_dtype", "named_formats", "unknown_dtype"]
+__all__ = ["check_format", "named_device", "named_dtype", "named_formats", "unknown_dtype"]
 
 #: The longest repr that a message quotes.
 _SHORT = 40
@@ -44,6 +44,15 @@ def named_dtype(registry: Registry, dtype: object) -> str:
         msg = f"{keyword('dtype', dtype)} is not a dtype that interop recognises; {move}"
         raise BadRequestError(msg)
     return name
+
+
+def check_format(registry: Registry, name: str) -> None:
+    """Refuse to speak of values of a format that is not registered."""
+    if name not in registry.formats:
+        layouts = registry.named(name)
+        move = f"name one of {listed(layouts)}." if layouts else _nearest(registry, name, name)
+        msg = f"no plugin that is loaded declares the format {name!r}; {move}"
+        raise UnknownValueError(msg)
 
 
 def unknown_dtype(dtype: object) -> str:
@@ -111,11 +120,14 @@ def _meant(registry: Registry, to: Any) -> str:
         return f"{_label(to)} is a dtype: {keyword('dtype', dtype)}."
     if not isinstance(to, type) and _is_array(registry, to):
         return "pass like=x for the format and the device of an array x."
-    return registry.unavailable.get(word.partition(".")[0]) or _nearest(registry, to, word)
+    return _nearest(registry, to, word)
 
 
 def _nearest(registry: Registry, to: object, word: str) -> str:
     """Return the format that a type or a word resembles, or else the frameworks that there are."""
+    reason = registry.unavailable.get(word.partition(".")[0])
+    if reason:
+        return reason
     if isinstance(to, type):
         try:
             name = registry.recognise(to).name

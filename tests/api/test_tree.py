@@ -22,6 +22,7 @@ import sparse
 import torch
 
 import interop
+import interop.plugin
 from interop._api import leaves as _leaves
 from interop.errors import (
     BadRequestError,
@@ -371,7 +372,7 @@ def test_memory_stays_at_source_and_result(
 ) -> None:
     """At most source and result are alive at once; with consume=True each source is freed in turn."""
     mine = interop.Interop()
-    spec = interop.make_spec("big", "float64", shape=(1,))
+    spec = interop.plugin.make_spec("big", "float64", shape=(1,))
     home = ModuleType("big_arrays")
     home.Big = Big
     monkeypatch.setitem(sys.modules, "big_arrays", home)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import interop
+import interop.plugin
 from benchmarks import crowd
 
 
@@ -28,7 +29,7 @@ def test_a_crowd_is_as_large_as_requested() -> None:
     instance = crowd.crowd(10)
     assert len(instance.formats()) == 10
     assert len(instance.conversions()) == 100
-    spec = interop.make_spec("f0", "float32", shape=(4,))
+    spec = interop.plugin.make_spec("f0", "float32", shape=(4,))
     assert instance.plan(spec, to="f1").result.format == "f1"
     crowd.forget(instance)
     assert crowd.kept_routes(instance) == 0

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import interop
-from interop import Conversion, Cost, Interop, make_spec
+from interop import Conversion, Cost, Interop
 from interop._calibration.sample import NoSample, Recipe, _varied, sample
 from interop._execution.trace import shares_memory
+from interop.plugin import make_spec
 from tests.toys import Box, toy
 
 

@@ -9,9 +9,10 @@ import pytest
 import scipy.sparse
 
 import interop
-from interop import Interop, make_spec
+from interop import Interop
 from interop._cli.notation import Description, read, read_spec
 from interop.errors import BadRequestError, UnknownValueError
+from interop.plugin import make_spec
 from tests.toys import toy
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import interop
-from interop import Conversion, Cost, Interop, Spec, make_spec
-from interop.plugin import Components
+from interop import Conversion, Cost, Interop, Spec
+from interop.plugin import Components, make_spec
 from tests.toys import Box, copy, describe, toy, view
 
 #: Every error of interop's that a step may raise.

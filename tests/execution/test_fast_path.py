@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import interop
+import interop.plugin
 from interop import Format, Interop
 from interop._execution.fast_path import with_fast_paths, with_fast_paths_to
 from interop._planning.policy import block
@@ -262,7 +263,7 @@ def test_only_a_plain_request_takes_fast_paths(empty: Interop) -> None:
 
 def test_a_format_whose_values_are_all_finished_needs_no_call(empty: Interop) -> None:
     """`itself` is kept as nothing to call, and the value is returned as it is."""
-    described = interop.make_spec("mine", "float32", shape=(2,))
+    described = interop.plugin.make_spec("mine", "float32", shape=(2,))
     empty.register(
         Format(
             "mine",

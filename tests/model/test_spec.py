@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from interop import Spec, make_spec
+from interop import Spec
 from interop._model.spec import representative, spec_class
+from interop.plugin import make_spec
 
 
 def test_a_spec_is_frozen_hashable_and_readable() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import interop
-from interop import Cost, Interop, make_spec
-from interop.plugin import Result
+from interop import Cost, Interop
+from interop.plugin import Result, make_spec
 from tests.toys import copy, labels, toy, view
 
 GAPS = frozenset({"noncontiguous"})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import interop
-from interop import Interop, make_spec
+from interop import Interop
 from interop._planning.derived import derived_effects, shared_traits
 from interop.errors import RefusedError
-from interop.plugin import Limits
+from interop.plugin import Limits, make_spec
 from tests.toys import copy, labels, toy, view
 
 

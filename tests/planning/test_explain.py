@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from interop import Interop, make_spec
+from interop import Interop
 from interop._execution import engine
 from interop.errors import NeedlessCopyWarning, RefusedError
+from interop.plugin import make_spec
 from tests.toys import Box, copy, labels, toy, view
 
 BOTH = frozenset({"gpu", "cpu"})

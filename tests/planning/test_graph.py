@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 import interop
-from interop import Cost, Interop, make_spec
+from interop import Cost, Interop
+from interop.plugin import make_spec
 from tests.toys import Box, copy, labels, toy, view
 
 

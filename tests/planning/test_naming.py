@@ -166,3 +166,22 @@ def test_the_frameworks_in_use_are_named_first(empty: interop.Interop) -> None:
     )
     with pytest.raises(InteropError, match=r"the frameworks are used, f0, .*, f10 and 9 more\."):
         empty.plan(ARRAY, to="zzz")
+
+
+@pytest.mark.parametrize(
+    ("words", "move"),
+    [
+        (("trch", "float33"), "the format 'trch'; did you mean 'torch'?"),
+        (("torch", "float33"), "did you mean 'float32'?"),
+        (("scipy", "float32"), "name one of scipy."),
+        (("torch", "float32", "gpu"), "did you mean 'cuda'?"),
+    ],
+)
+def test_a_spec_of_nothing_that_exists_is_refused_at_once(words: Any, move: str) -> None:
+    """make_spec refuses a misspelt format, dtype or device, and says what was meant."""
+    format_, dtype, *device = words
+    with pytest.raises(InteropError) as caught:
+        interop.make_spec(format_, dtype, **({"device": device[0]} if device else {}))
+    assert move in str(caught.value)
+    spec = interop.make_spec("torch", "bf16", device="cuda:0", shape=(4, 8), traits={"readonly"})
+    assert spec == interop.Spec("torch", "bfloat16", "cuda:0", (4, 8), frozenset({"readonly"}), 64)

@@ -7,9 +7,10 @@ import itertools
 import pytest
 
 import interop
-from interop import Conversion, Cost, Interop, make_spec
+from interop import Conversion, Cost, Interop
 from interop._planning.ranking import EACH
 from interop._planning.request import Request
+from interop.plugin import make_spec
 from tests.toys import copy, labels, toy, view
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from interop import make_spec
 from interop._planning.ranking import WORST, Effort, Rank, Sacrifice
 from interop._planning.step import Step
 from interop._registry.declared import HERE
+from interop.plugin import make_spec
 
 
 def rank(refused: int, sacrifice: tuple[float, bool, int, int], *effort: object) -> Rank:

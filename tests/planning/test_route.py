@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from interop import Interop, Route, make_spec
+from interop import Interop, Route
+from interop.plugin import make_spec
 from tests.toys import copy, toy, view
 
 

@@ -171,7 +171,7 @@ def test_a_wrapper_of_nothing_yet(loaded: Interop) -> None:
     """A wrapper that wraps nothing yet is described by its own `describe`."""
 
     def describe(box: Box) -> interop.Spec:
-        return interop.make_spec("boxes.box", "float64", shape=(3,), traits={"absent"})
+        return interop.plugin.make_spec("boxes.box", "float64", shape=(3,), traits={"absent"})
 
     loaded.register(*boxes(describe=describe))
     loaded.register(

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import interop
-from interop import Conversion, Cost, Format, Interop, Route, Spec, make_spec
-from interop.plugin import Result
+from interop import Conversion, Cost, Format, Interop, Route, Spec
+from interop.plugin import Result, make_spec
 from interop_plugins.cupy.describe import memory
 from interop_plugins.cupy.sparse import unpack_coo
 from interop_plugins.cupy.streams import handle_of

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from random import Random
 from typing import Any, NamedTuple
 
-from interop import Conversion, Cost, Format, Interop, Spec, make_spec
-from interop.plugin import Limits, Result
+from interop import Conversion, Cost, Format, Interop, Spec
+from interop.plugin import Limits, Result, make_spec
 
 COPYING = {"copy", "transfer", "densify", "dequantize"}
 LOSING = {"detach", "densify", "dequantize", "narrow", "drop_mask"}

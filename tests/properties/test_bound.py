@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from interop import Format, Interop, Spec, make_spec
+from interop import Format, Interop, Spec
 from interop._model.dtype import itemsize
 from interop._model.spec import representative
 from interop._planning.ranking import Rank
 from interop._planning.search import Search, SearchState
+from interop.plugin import make_spec
 from tests.properties.effort import SEED, count
 
 

@@ -19,6 +19,7 @@ HEAD = """
     sys.setswitchinterval(1e-5)
     import numpy as np
     import interop
+    import interop.plugin
     from interop import Conversion, Cost, Format
     from tests.toys import Box, describe
 
@@ -56,7 +57,7 @@ def test_nothing_is_lost_and_nothing_is_wrong(in_subprocess: Callable[..., str])
             Toy = kind(name)
             setattr(module, name, Toy)
             def describe(box, name=name):
-                return interop.make_spec(name, str(box.numbers.dtype), shape=box.numbers.shape)
+                return interop.plugin.make_spec(name, str(box.numbers.dtype), shape=box.numbers.shape)
             instance.register(
                 Format(name, types=(f"__main__:{name}",), describe=describe, dtypes=f32),
                 Conversion("numpy", name, Toy, takes=frozenset({"noncontiguous"}), name=f"to_{name}"),

@@ -21,6 +21,7 @@ HEAD = """
     import gc, tracemalloc
     import numpy as np
     import interop
+    import interop.plugin
 
     def resident():
         gc.collect()
@@ -132,7 +133,7 @@ WORK = {
             for n in range(times):
                 own = interop.Interop(plugins=False)
                 own.register(interop.Format("a", dtypes=frozenset({{"float32"}})))
-                own.plan(interop.make_spec("a", "float32", shape=(3,)), to="a")
+                own.plan(interop.plugin.make_spec("a", "float32", shape=(3,)), to="a")
         check(work, {times} // 100)
     """,
 }

@@ -10,8 +10,9 @@ from typing import Any
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from interop import Conversion, Cost, Format, make_spec
+from interop import Conversion, Cost, Format
 from interop.errors import RefusedError
+from interop.plugin import make_spec
 from tests.properties.effort import SEED, cases, count
 from tests.properties.reference import Reference, World, moves_of, world
 

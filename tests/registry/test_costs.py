@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import interop
-from interop import Conversion, Cost, Interop, make_spec
+from interop import Conversion, Cost, Interop
 from interop._model.cost import CACHED
 from interop._registry import costs as stored_costs
+from interop.plugin import make_spec
 from tests.toys import Box, toy
 
 KEY = "array-interop: numpy → numpy: copy"

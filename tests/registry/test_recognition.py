@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import interop
+import interop.plugin
 from interop import DtypeNames, Format, Interop, Spec
 from interop._registry import recognition
 from interop._registry.declared import Provenance
@@ -36,7 +37,9 @@ def test_a_foreign_value_is_recognised_by_its_protocol(empty: Interop) -> None:
 
     empty.register(
         Format(
-            "proto", protocol="__proto__", describe=lambda v: interop.make_spec("proto", "int64")
+            "proto",
+            protocol="__proto__",
+            describe=lambda v: interop.plugin.make_spec("proto", "int64"),
         )
     )
     assert empty.spec(Foreign()).format == "proto"
@@ -134,7 +137,7 @@ def test_dtype_objects_are_named_by_their_framework(
     home = ModuleType("toy_dtypes")
     home.Kind = Kind  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "toy_dtypes", home)
-    spec = interop.make_spec("a", "float32", shape=(2,))
+    spec = interop.plugin.make_spec("a", "float32", shape=(2,))
     empty.register(toy("a"), copy("a", "a", changes=frozenset({"dtype"})))
     empty.register(DtypeNames("toy_dtypes:Kind", lambda dtype: dtype.name))
     assert empty.plan(spec, to="a", dtype=Kind()).result.dtype == "float64"
