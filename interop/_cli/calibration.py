@@ -16,12 +16,16 @@ from interop._calibration.measure import calibrate as measure
 from interop._registry import costs as _costs
 from interop._version import __version__
 
-from .output import JSON, bar, fail, line, reports_errors, show_json
+from .output import JSON, bar, fail, line, quiet, reports_errors, show_json
 
 __all__ = ["calibrate"]
 
-_FILE = typer.Option("--file", help="Where to store it instead of the user's cache.")
-_SECONDS = typer.Option("--seconds", min=1, help="About how long to measure at most.")
+_FILE = typer.Option(
+    "--file", metavar="FILE", help="Where to store it instead of the user's cache."
+)
+_SECONDS = typer.Option(
+    "--seconds", metavar="SECONDS", min=1, help="About how long to measure at most."
+)
 
 
 @reports_errors
@@ -30,9 +34,10 @@ def calibrate(
     as_json: Annotated[bool, JSON] = False,
     seconds: Annotated[float, _SECONDS] = 50,
 ) -> None:
-    """Measure what each conversion costs on this machine, and store it for later processes.
+    """Measure what conversions cost on this machine.
 
-    The stored costs decide which of several routes a conversion takes, never what comes out.
+    The costs are stored for later processes. They decide which of several routes a
+    conversion takes, never what comes out.
     """
     path = (
         file
@@ -40,7 +45,7 @@ def calibrate(
         or fail("INTEROP_CALIBRATION says not to use a file; unset it, or pass --file.")
     )
     _check_writable(path)
-    with bar("calibrating", hidden=as_json) as progress:
+    with bar("calibrating", hidden=as_json) as progress, quiet():
         calibration = measure(Interop(costs={}), progress, budget=seconds)
     if not calibration.costs:
         fail("nothing could be measured; see 'interop plugins' for what is loaded.")

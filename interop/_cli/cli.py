@@ -26,6 +26,9 @@ def main() -> None:
     except ImportError as error:
         print(_MISSING.format(name=error.name, install=_INSTALL), file=sys.stderr)
         raise SystemExit(2) from None
+    from .output import claim_standard_streams
+
+    claim_standard_streams()
     app(prog_name="interop")
 
 
@@ -36,27 +39,24 @@ def _app() -> Typer:
     import rich  # noqa: F401
     import typer
 
+    from .about import about
     from .calibration import calibrate
     from .doctor import check, doctor
     from .graph import graph
     from .listings import conversions, formats, plugins
-    from .plan import plan
+    from .plan import PlanCommand, plan
 
     app = typer.Typer(
-        add_completion=False,
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        help="Convert arrays between frameworks by the cheapest correct route.",
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_about)
-    for command in (doctor, plan, formats, conversions, plugins, graph, check, calibrate):
+    app.callback()(about)
+    app.command(cls=PlanCommand)(plan)
+    for command in (doctor, formats, conversions, plugins, graph, check, calibrate):
         app.command()(command)
     return app
-
-
-def _about() -> None:
-    """Convert arrays between frameworks by the cheapest correct route."""
 
 
 if __name__ == "__main__":

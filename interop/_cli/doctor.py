@@ -12,16 +12,31 @@ from interop._api.default import default
 from interop._model.display import duration
 
 from .diagnosis import Diagnosis, Finding, Framework, diagnose
-from .output import FAILURE, JSON, bar, line, reports_errors, show_json, show_table
+from .output import FAILURE, JSON, bar, line, reports_errors, show_json, show_table, width
 from .trial import OUTCOMES, Lane, Trial, try_all
 
 __all__ = ["check", "doctor"]
 
 _CONVERT = typer.Option("--convert/--no-convert", help="Whether to convert real data, too.")
 _TIMEOUT = typer.Option(
-    "--timeout", min=1, help="Seconds after which an import or a conversion is given up."
+    "--timeout",
+    metavar="SECONDS",
+    min=1,
+    help="Seconds after which an import or a conversion is given up.",
 )
-_NAME = typer.Argument(metavar="NAME", help="A distribution, a plugin or a module.")
+
+
+def _plugins(typed: str) -> list[str]:
+    """Return the plugins that a word can become, for the shell to complete."""
+    return [plugin.name for plugin in default.plugins() if plugin.name.startswith(typed)]
+
+
+_NAME = typer.Argument(
+    metavar="NAME",
+    help="A distribution, a plugin or a module.",
+    autocompletion=_plugins,
+)
+_VERBOSE = typer.Option("--verbose", "-v", help="Name what could not be exercised, and why.")
 
 _FRAMEWORK_HEADS = ("framework", "state", "installed", "import", "formats", "to install it")
 _STYLES = {"ready": "green", "degraded": "red", "broken": "red", "missing": "dim"}
@@ -35,7 +50,7 @@ def doctor(
     timeout: Annotated[float, _TIMEOUT] = 120,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Find out what works here, what does not, and what to do about it.
+    """Find out what works here, and what to do about the rest.
 
     Imports every framework in a process of its own, then converts real data along every route. Ends
     with 1 if anything is wrong.
@@ -103,14 +118,12 @@ def _state_style(column: int, cell: str) -> str:
 
 def _show_trial(trial: Trial) -> None:
     """Show a matrix of the frameworks, and what is wrong in words."""
-    names = list(dict.fromkeys(_framework_on_device(pair.source) for pair in trial.tried))
-    width = len(str(len(names)))
-    rows = [
-        (f"{number:>{width}} {source}", *(_cell(trial, source, target) for target in names))
-        for number, source in enumerate(names, 1)
-    ]
     line("conversions of real data: rows are sources, columns are targets", "bold")
-    show_table(("", *map(str, range(1, len(names) + 1))), rows, _cell_style)
+    heads, *rows = _matrix(trial)
+    count = _columns([heads, *rows])
+    for start in range(1, len(heads), count):
+        part = slice(start, start + count)
+        show_table((heads[0], *heads[part]), [(row[0], *row[part]) for row in rows], _cell_style)
     counts = Counter(pair.outcome for pair in trial.tried)
     totals = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
     line("")
@@ -123,6 +136,26 @@ def _show_trial(trial: Trial) -> None:
         if " on " not in lane:  # of devices that are absent, nothing is expected
             line(f"not tried: {lane} ({reason})", "yellow")
     line("")
+
+
+def _matrix(trial: Trial) -> list[tuple[str, ...]]:
+    """Return the heads and the rows of the matrix."""
+    names = list(dict.fromkeys(_framework_on_device(pair.source) for pair in trial.tried))
+    numbers = [str(number) for number in range(1, len(names) + 1)]
+    digits = len(numbers[-1]) if numbers else 0
+    rows = [
+        (f"{number:>{digits}} {source}", *(_cell(trial, source, target) for target in names))
+        for number, source in zip(numbers, names, strict=True)
+    ]
+    return [("", *numbers), *rows]
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many columns of the matrix fit beside the first."""
+    available = width()
+    cell = max((len(text) for row in rows for text in row[1:]), default=1) + 2
+    names = max(len(row[0]) for row in rows) + 2
+    return len(rows) if available is None else max(1, (available - names) // cell)
 
 
 def _framework_on_device(lane: Lane) -> str:
@@ -189,6 +222,7 @@ def _few(keys: Sequence[str]) -> str:
 @reports_errors
 def check(
     name: Annotated[str, _NAME],
+    verbose: Annotated[bool, _VERBOSE] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Test everything that a plugin promises."""
@@ -199,6 +233,11 @@ def check(
     if as_json:
         show_json(report.as_dict())
     else:
-        for text in str(report).splitlines():
+        tried, _, untried = str(report).partition("\nnot exercised: ")
+        for text in tried.splitlines():
             line(text, "red" if text.startswith("FAILED") else "")
+        if untried and verbose:
+            line(f"not exercised: {untried}")
+        elif untried:
+            line("-v names what is not exercised, and why.")
     raise typer.Exit(0 if report.ok else FAILURE)

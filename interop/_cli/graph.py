@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,7 @@ from interop._api.default import default
 
 from .drawing import dot, mermaid
 from .network import Network, network, routes
-from .output import JSON, bar, fail, line, misused, reports_errors
+from .output import JSON, bar, fail, line, misused, reports_errors, show_bytes
 from .page import page
 
 __all__ = ["graph"]
@@ -41,8 +42,12 @@ _NO_GRAPHVIZ = (
     "(apt install graphviz, brew install graphviz), or pass --as html, mermaid, dot or json."
 )
 
-_DRAWING = typer.Option("--as", help="What to draw; by default what the file's name ends with.")
-_FILE = typer.Option("--file", "-o", help="Where to write it instead of standard output.")
+_DRAWING = typer.Option(
+    "--as", metavar="KIND", help="What to draw; by default what the file's name ends with."
+)
+_FILE = typer.Option(
+    "--file", "-o", metavar="FILE", help="Where to write it instead of standard output."
+)
 
 
 @reports_errors
@@ -57,9 +62,13 @@ def graph(
     route and its cost for each pair.
     """
     kind = Drawing.json if as_json else kind or _kind_of(file)
+    if file is None and kind in _PICTURES and sys.stdout.isatty():
+        misused(
+            "a picture is not for a terminal: pass -o graph.html (or .svg, .png), or --as mermaid."
+        )
     drawing = _drawing(kind, quiet=file is None)
     if file is None:
-        typer.echo(drawing, nl=False)
+        show_bytes(drawing)
         return
     try:
         file.write_bytes(drawing)

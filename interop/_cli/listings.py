@@ -17,9 +17,11 @@ from .output import FAILURE, JSON, fail, reports_errors, show_json, show_table
 
 __all__ = ["conversions", "formats", "plugins"]
 
-_NAME = typer.Argument(help="Only those of one framework, or one format.")
-_FROM = typer.Option("--from", help="Only those that start at a framework or format.")
-_TO = typer.Option("--to", help="Only those that lead to a framework or format.")
+_NAME = typer.Argument(metavar="[NAME]", help="Only those of one framework, or one format.")
+_FROM = typer.Option(
+    "--from", metavar="NAME", help="Only those that start at a framework or format."
+)
+_TO = typer.Option("--to", metavar="NAME", help="Only those that lead to a framework or format.")
 
 _STYLES = {"missing": "dim", "failed": "red", "blocked": "dim", "dormant": "dim"}
 
@@ -139,7 +141,7 @@ def _as_json(field: object) -> object:
 
 @reports_errors
 def plugins(as_json: Annotated[bool, JSON] = False) -> None:
-    """List the plugins that are installed, and why any is not loaded."""
+    """List the plugins, and why any is not loaded."""
     entries = default.plugins()
     if as_json:
         show_json([plugin._asdict() for plugin in entries])

@@ -119,7 +119,7 @@ def read_spec(interop: Interop, text: str, density: float = 0.01) -> Spec:
     """
     formats = {declared.name: declared.format for declared in interop.formats()}
     description = read(interop, text)
-    format_ = formats.get(description.format)
+    format_ = formats.get(description.format) or _first_dense(description, formats.values())
     if format_ is None:
         raise UnknownValueError(_unknown(description.format, formats))
     device = _device(description, format_)
@@ -130,6 +130,19 @@ def read_spec(interop: Interop, text: str, density: float = 0.01) -> Spec:
     if format_.index_dtypes:
         return _sparse(spec, format_, density)
     return _quantized(spec) if format_.layout == "affine" else spec
+
+
+def _first_dense(description: Description, formats: Iterable[Format]) -> Format | None:
+    """Return the first dense format of a framework that has the described number of axes.
+
+    Several frameworks have no format of their own name, since their arrays have one axis or two.
+    """
+    shape = description.shape
+    for format_ in formats:
+        fits = shape is None or format_.ndims is None or len(shape) in format_.ndims
+        if format_.framework == description.format and format_.is_dense and fits:
+            return format_
+    return None
 
 
 def _device(description: Description, format_: Format) -> str:
@@ -173,7 +186,7 @@ def plain_shape(axes: int | None) -> tuple[int, ...]:
 def _unknown(name: str, formats: Mapping[str, Format]) -> str:
     layouts = [format_ for format_ in formats if format_.startswith(f"{name}.")]
     if layouts:
-        return f"{name!r} has no dense format; name one of {', '.join(layouts)}."
+        return f"{name!r} has no such dense format; name one of {', '.join(layouts)}."
     close = get_close_matches(name, formats, 1)
     hint = f"did you mean {close[0]!r}?" if close else "'interop formats' lists them all."
     return f"there is no format {name!r}; {hint}"

@@ -2,31 +2,97 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Annotated, Protocol
 
 import typer
+from typer.core import TyperCommand
 
 from interop._api.default import default
+from interop._model.dtype import DTYPES
+from interop._model.effect import EFFECTS
+from interop._model.spec import TRAITS
 from interop._planning.route import HEADS
 from interop.errors import RefusedError
 
 from .notation import read, read_spec
 from .output import JSON, fail, line, misused, reports_errors, show_json, show_table
 
-__all__ = ["plan"]
+__all__ = ["PlanCommand", "plan"]
+
+
+def _starting(names: Iterable[str], typed: str) -> list[str]:
+    return [name for name in names if name.startswith(typed)]
+
+
+def _formats(typed: str) -> list[str]:
+    """Return the formats that a word can become, for the shell to complete."""
+    return _starting((declared.name for declared in default.formats()), typed)
+
+
+def _effects(typed: str) -> list[str]:
+    return _starting(EFFECTS, typed)
+
+
+def _dtypes(typed: str) -> list[str]:
+    return _starting(DTYPES, typed)
+
 
 _SOURCE = typer.Argument(
-    metavar="SRC", help="The value to convert: format[:device][:dtype][:shape][:trait...]."
+    metavar="SRC",
+    help="The value to convert: format[:device][:dtype][:shape][:trait...].",
+    autocompletion=_formats,
 )
-_TARGET = typer.Argument(metavar="DST", help="The target: format[:device][:dtype].")
+_TARGET = typer.Argument(
+    metavar="DST", help="The target: format[:device][:dtype].", autocompletion=_formats
+)
 _COPY = typer.Option("--copy/--no-copy", help="Always use fresh memory, or never copy.")
-_DTYPE = typer.Option("--dtype", help="The dtype of the result.")
-_DEVICE = typer.Option("--device", help="The device of the result.")
-_ALLOW = typer.Option("--allow", help="An effect to permit; may be given several times.")
-_FORBID = typer.Option("--forbid", help="An effect to refuse; may be given several times.")
-_DENSITY = typer.Option(
-    "--density", min=0, max=1, help="The share of elements that a sparse array stores."
+_DTYPE = typer.Option(
+    "--dtype", metavar="DTYPE", help="The dtype of the result.", autocompletion=_dtypes
 )
+_DEVICE = typer.Option("--device", metavar="DEVICE", help="The device of the result.")
+_ALLOW = typer.Option(
+    "--allow",
+    metavar="EFFECT",
+    help="An effect to permit; may be given several times.",
+    autocompletion=_effects,
+)
+_FORBID = typer.Option(
+    "--forbid",
+    metavar="EFFECT",
+    help="An effect to refuse; may be given several times.",
+    autocompletion=_effects,
+)
+_DENSITY = typer.Option(
+    "--density",
+    metavar="SHARE",
+    min=0,
+    max=1,
+    help="The share of elements that a sparse array stores.",
+)
+
+
+class _Formatter(Protocol):
+    """What writes the help."""
+
+    def section(self, name: str) -> AbstractContextManager[None]: ...
+
+    def write_dl(self, rows: Sequence[tuple[str, str]]) -> None: ...
+
+
+class PlanCommand(TyperCommand):
+    """The command with the words of its notation below its options."""
+
+    def format_epilog(self, ctx: object, formatter: _Formatter) -> None:
+        """Write the effects and the traits."""
+        defaults = {True: "permitted", False: "refused"}
+        with formatter.section("Effects, and whether they are permitted by default"):
+            formatter.write_dl(
+                [(name, f"{defaults[e.allowed]}; {e.meaning}") for name, e in EFFECTS.items()]
+            )
+        with formatter.section("Traits"):
+            formatter.write_dl(list(TRAITS.items()))
 
 
 @reports_errors
@@ -42,9 +108,11 @@ def plan(
     density: Annotated[float, _DENSITY] = 0.01,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Show the route that a conversion would take, and the routes that were refused.
+    """Show the route of a conversion, and the routes refused.
 
-    No framework and no device is needed: interop plan torch:cuda:float32:4096x4096 numpy
+    No framework and no device is needed.
+
+    Example: interop plan torch:cuda:float32:4096x4096 numpy
     """
     spec = read_spec(default, source, density)
     result = read(default, target)
@@ -71,8 +139,9 @@ def plan(
     line(route._title(), "bold")
     if route.steps:
         show_table(HEADS, route._rows(), _style)
-    line("")
-    line(route._explain())
+    refused = route._explain()
+    if refused:
+        line(f"\n{refused}")
 
 
 def _style(column: int, cell: str) -> str:

@@ -80,12 +80,10 @@ def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
 
 
 def refused_routes(planner: Planner, spec: Spec, request: Request) -> str:
-    """Return the nearest refused routes as text."""
+    """Return the nearest refused routes as text; "" if there are none."""
     # Beside a route that was taken, one by a long way round is no alternative.
     lines = _described(nearest_refused(planner, spec, request, nearby=True), request)
-    if not lines:
-        return "No other route was refused."
-    return "\n".join(["Refused:", *(f"  - {line}" for line in lines)])
+    return "\n".join(["Refused:", *(f"  - {line}" for line in lines)]) if lines else ""
 
 
 def _keyword(effects: frozenset[str], request: Request, steps: list[Step]) -> str:

@@ -87,7 +87,7 @@ class Route:
 
     def explain(self) -> str:
         """Return the table, and below it the ways that were refused and why."""
-        return f"{self}\n\n{self._explain()}"
+        return f"{self}\n\n{self._explain()}".rstrip()
 
     def as_dict(self) -> dict[str, Value]:
         """Return it as what JSON can hold."""

@@ -586,6 +586,169 @@ def test_an_interruption_has_a_code_of_its_own(
     assert run("calibrate", "--file", str(tmp_path / "x")).exit_code == 130
 
 
+# ---------------------------------------------------------------------- on a terminal
+
+_ROUTE = ("plan", "torch:cuda:float32:4096x4096", "numpy")
+_LONG_ROUTE = ("plan", "torch.sparse_csr", "scipy.coo", "--copy")
+_REFUSAL = ("plan", "torch:cuda", "numpy", "--no-copy")
+
+
+@pytest.mark.usefixtures("ill")
+@pytest.mark.parametrize(
+    "args",
+    [_ROUTE, _LONG_ROUTE, _REFUSAL, ("doctor",), ("conversions", "--from", "pandas"), ("formats",)],
+    ids=" ".join,
+)
+def test_a_terminal_of_80_columns_shows_whole_words(
+    args: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No line is longer, and each word of the plain output stands there in one piece."""
+    plain = run(*args).output
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    terminal = re.sub(r"\x1b\[[0-9;]*m", "", run(*args).output)
+    terminal = re.sub(r"\x1b\[[0-9;?]*\w|\r", "\n", terminal)  # how a bar overwrites itself
+    assert max(map(len, terminal.splitlines())) <= 80
+    # Where a row is too wide for a table, the heads stand before its cells.
+    shown = {word.rstrip(":") for word in terminal.split()}
+    assert {word.rstrip(":") for word in plain.split()} - shown <= {"—"}
+
+
+def _on_a_terminal(*args: str) -> tuple[int, str]:
+    """Run the command with a terminal as standard output; return the code and what is printed."""
+    terminal, end = os.openpty()
+    command = [sys.executable, "-m", "interop", *args]
+    process = subprocess.run(
+        command, stdout=end, stderr=subprocess.PIPE, text=True, check=False, timeout=120
+    )
+    os.close(end)
+    try:
+        return process.returncode, os.read(terminal, 10_000).decode() + process.stderr
+    except OSError:  # nothing was written
+        return process.returncode, process.stderr
+    finally:
+        os.close(terminal)
+
+
+@pytest.mark.parametrize("args", [("graph",), ("graph", "--as", "png")])
+def test_no_picture_is_thrown_at_a_terminal(args: tuple[str, ...]) -> None:
+    """It is refused with what to pass instead."""
+    code, text = _on_a_terminal(*args)
+    assert (code, "-o graph.html" in text, "<svg" in text, "PNG\r" in text) == (
+        2,
+        True,
+        False,
+        False,
+    )
+
+
+@pytest.mark.parametrize("args", [("--version",), ("-h",), ("plan", "-h"), ("plugins",)])
+def test_the_package_can_be_run(args: tuple[str, ...]) -> None:
+    """``python -m interop`` is the command."""
+    command = [sys.executable, "-m", "interop", *args]
+    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    expected = {"--version": f"interop {interop.__version__}\n"}.get(args[0])
+    assert output == expected or (
+        expected is None and ("Usage: interop " in output) == ("-h" in args)
+    )
+
+
+def test_the_help_of_plan_names_effects_and_traits(run: Run) -> None:
+    """Each effect stands there with its default, and each trait."""
+    text = run("plan", "--help").stdout
+    assert re.search(r"^  narrow +refused;", text, re.MULTILINE)
+    assert re.search(r"^  copy +permitted;", text, re.MULTILINE)
+    for name in (*interop.EFFECTS, *interop.TRAITS):
+        assert re.search(rf"^  {name}  ", text, re.MULTILINE), name
+
+
+@pytest.mark.parametrize(
+    ("line", "completions"),
+    [
+        ("interop pl", {"plan", "plugins"}),
+        ("interop plan torch.sparse_cs", {"torch.sparse_csr", "torch.sparse_csc"}),
+        ("interop plan torch numpy --forbid de", {"detach", "densify", "dequantize"}),
+        ("interop plan torch numpy --dtype bfl", {"bfloat16"}),
+        ("interop check panda", {"pandas"}),
+    ],
+)
+def test_the_shell_completes_commands_and_names(line: str, completions: set[str]) -> None:
+    """Subcommands, formats, effects, dtypes and plugins."""
+    result = subprocess.run(
+        [sys.executable, "-m", "interop"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={
+            **os.environ,
+            "_INTEROP_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(line.split()) - 1),
+        },
+    )
+    assert set(result.stdout.split()) == completions
+
+
+NOISY = """
+import ctypes, os, sys
+print("printed")
+os.write(1, b"written\\n")
+ctypes.CDLL(None).puts(b"kept until the end")
+
+from interop.plugin import hookimpl
+
+@hookimpl
+def interop_declarations():
+    print("printed again")
+    return []
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it prints by the C library of POSIX systems")
+def test_with_json_nothing_else_reaches_standard_output(tmp_path: Path) -> None:
+    """Whatever a plugin prints, from Python or from compiled code, goes to standard error."""
+    (tmp_path / "noisy.py").write_text(NOISY)
+    metadata = tmp_path / "interop_noisy-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: interop-noisy\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[interop]\nnoisy = noisy\n")
+    result = _program("plugins", "--json", PYTHONPATH=str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    assert "noisy" in {plugin["name"] for plugin in json.loads(result.stdout)}
+    lines = {"printed", "written", "kept until the end", "printed again"}
+    assert lines <= set(result.stderr.splitlines())
+
+
+def test_what_frameworks_log_while_measuring_is_dropped(capfd: pytest.CaptureFixture[str]) -> None:
+    """Inside of ``quiet`` neither Python nor compiled code reaches the terminal; outside both do."""
+    from interop._cli.output import quiet
+
+    with quiet():
+        print("printed", file=sys.stderr)
+        os.write(2, b"logged\n")
+        print("printed")
+    print("ours", file=sys.stderr)
+    os.write(2, b"ours as well\n")
+    assert capfd.readouterr() == ("", "ours\nours as well\n")
+
+
+def test_check_counts_what_it_could_not_try(run: Run) -> None:
+    """The list of what is not exercised is long, and ``-v`` shows it."""
+    brief, verbose = run("check", "python").stdout, run("check", "python", "-v").stdout
+    assert brief.splitlines()[-1] == "-v names what is not exercised, and why."
+    assert re.search(r"[1-9]\d* not exercised", brief.splitlines()[0])
+    assert "\nnot exercised: " in verbose
+    assert len(verbose.splitlines()) > len(brief.splitlines())
+
+
+def test_a_plan_without_refused_routes_ends_with_its_table(run: Run) -> None:
+    """Nothing is said about routes that there are not."""
+    lines = run("plan", "python", "numpy").stdout.splitlines()
+    assert lines[-1].endswith(f"array-interop {interop.__version__}")
+
+
 # ---------------------------------------------------------------------- what the pages say
 
 

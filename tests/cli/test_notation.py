@@ -40,6 +40,22 @@ def test_words_stand_for_device_dtype_shape_and_traits(text: str, description: D
 
 
 @pytest.mark.parametrize(
+    ("text", "name", "shape"),
+    [
+        ("pandas", "pandas.series", (2**20,)),
+        ("pandas:100x3", "pandas.dataframe", (100, 3)),
+        ("xarray:2x3x4", "xarray.variable", (2, 3, 4)),
+    ],
+)
+def test_a_framework_stands_for_its_first_dense_format_of_that_many_axes(
+    text: str, name: str, shape: tuple[int, ...]
+) -> None:
+    """A framework without a format of its own name is a value as it is a target."""
+    spec = read_spec(interop.default, text)
+    assert (spec.format, spec.shape) == (name, shape)
+
+
+@pytest.mark.parametrize(
     ("text", "error", "reason"),
     [
         ("torch:floot32", BadRequestError, "did you mean 'float32'?"),
@@ -48,7 +64,8 @@ def test_words_stand_for_device_dtype_shape_and_traits(text: str, description: D
         ("torch:float32:float64", BadRequestError, "names two dtypes"),
         ("torch:cuda:cpu", BadRequestError, "names two devices"),
         ("torhc", UnknownValueError, "did you mean 'torch'?"),
-        ("scipy", UnknownValueError, "has no dense format; name one of scipy."),
+        ("scipy", UnknownValueError, "has no such dense format; name one of scipy."),
+        ("pandas:3x3x3", UnknownValueError, "no such dense format; name one of pandas.series"),
         ("zzz", UnknownValueError, "'interop formats' lists them all"),
         ("numpy:cuda", BadRequestError, "numpy cannot be on cuda; it lives on cpu"),
         ("numpy:bfloat16:3:torch", BadRequestError, "is not a device, dtype, shape or trait"),

@@ -70,7 +70,7 @@ def test_a_protocol_that_a_value_does_not_have_now_gives_way_to_its_next(empty: 
                 number = getattr(value, f"__{name}__")
             except (AttributeError, ValueError) as error:
                 raise interop.errors.HandOffError(f"no {name}: {error}") from error
-            return interop.make_spec(name, "int64", shape=(number,))
+            return interop.plugin.make_spec(name, "int64", shape=(number,))
 
         return describe
 
@@ -78,7 +78,7 @@ def test_a_protocol_that_a_value_does_not_have_now_gives_way_to_its_next(empty: 
         empty.register(Format(name, protocol=f"__{name}__", describe=describing(name)))
     value = Picky()
     for _ in range(2):
-        assert empty.spec(value) == interop.make_spec("second", "int64", shape=(2,))
+        assert empty.spec(value) == interop.plugin.make_spec("second", "int64", shape=(2,))
     value.has_second = False
     with pytest.raises(interop.errors.HandOffError, match="no first: only on the device"):
         empty.spec(value)
@@ -116,7 +116,7 @@ def test_a_buffer_of_a_type_that_does_not_show_it_is_recognised_last(empty: Inte
         pass
 
     for name, protocol in (("buffer", "__buffer__"), ("proto", "__proto__")):
-        spec = interop.make_spec(name, "uint8", shape=(1,))
+        spec = interop.plugin.make_spec(name, "uint8", shape=(1,))
         empty.register(Format(name, protocol=protocol, describe=lambda value, spec=spec: spec))
     for value in (Plain(1), array.array("B", [1]), memoryview(b"1")):
         assert empty.spec(value).format == "buffer"
@@ -170,8 +170,14 @@ def _failing(error: BaseException) -> Callable[[object], Spec]:
     [
         (_failing(KeyError("float32")), "raised KeyError: 'float32'"),
         (lambda box: None, "raised AttributeError: 'NoneType' object"),
-        (lambda box: interop.make_spec("theirs", "int64"), "the format 'theirs', not its own"),
-        (lambda box: interop.make_spec("nowhere", "int64"), "the format 'nowhere', not its own"),
+        (
+            lambda box: interop.plugin.make_spec("theirs", "int64"),
+            "the format 'theirs', not its own",
+        ),
+        (
+            lambda box: interop.plugin.make_spec("nowhere", "int64"),
+            "the format 'nowhere', not its own",
+        ),
     ],
 )
 def test_a_wrong_description_names_whose_it_is(

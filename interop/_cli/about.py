@@ -1,0 +1,26 @@
+"""The command without a subcommand: what it says of itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from interop._version import __version__
+
+__all__ = ["about"]
+
+
+def _show(asked: bool) -> None:
+    if asked:
+        typer.echo(f"interop {__version__}")
+        raise typer.Exit
+
+
+_VERSION = typer.Option(
+    "--version", is_eager=True, callback=_show, help="Print the version and exit."
+)
+
+
+def about(version: Annotated[bool, _VERSION] = False) -> None:
+    """Convert arrays between frameworks by the cheapest correct route."""
