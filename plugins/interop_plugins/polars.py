@@ -3,8 +3,8 @@
 Names are not part of an array: they are dropped when it leaves polars (the effect `drop_labels`),
 and stay from polars to polars. A Series never changes. Its memory is shared, read-only, if it holds
 numbers in one chunk without nulls; truth values are bits in polars. An array of one aligned block
-becomes the memory of a Series. The columns of a DataFrame lie side by side only by chance, so they
-are always copied.
+becomes the memory of a Series. The columns of a DataFrame lie side by side only by chance, so several
+are copied; one is shared like a Series.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ _COLUMNS = Cost(3e-5, 2e9)
 _REFUSAL_HINTS = {
     "not_numbers": "these are not numbers; choose columns that are "
     "(x.select('a', 'b'), x.select(polars.selectors.numeric())), or turn them into numbers in "
-    "polars first (x.cast(...), x.to_physical(), x.list.to_array(...)).",
+    "polars first (x.cast(...), x.to_physical(), x.list.to_array(...)). A column of arrays "
+    "converts by itself (x['a']).",
 }
 
 
@@ -148,12 +149,14 @@ def _inspect_frame(frame: pl.DataFrame) -> tuple[str, frozenset[str]]:
     """Return the common dtype of the columns, and their traits."""
     dtypes = {str(dtype) for dtype in frame.dtypes}
     if not dtypes:
-        return "float64", _IMMUTABLE | _UNKNOWN_DTYPE
+        return "float64", _IMMUTABLE | _UNKNOWN_DTYPE | _SCATTERED
     if not dtypes <= _NAMES.keys():
         return _other_columns(frame), _NOT_NUMBERS | _IMMUTABLE
     nulls = any(column.null_count() for column in frame.iter_columns())
     name, mixed = _common_dtype(frozenset(_NAMES[dtype] for dtype in dtypes))
-    return name, _IMMUTABLE | mixed | (_MASKED if nulls else EMPTY)
+    one_block = frame.width == 1 and frame.n_chunks() == 1 and name != "bool"
+    traits = _IMMUTABLE | mixed | (EMPTY if one_block else _SCATTERED)
+    return name, traits | _MASKED if nulls else traits
 
 
 def _other_columns(frame: pl.DataFrame) -> str:
@@ -214,6 +217,11 @@ def gather(series: pl.Series, *, dtype: str) -> Array:
 def fill_nulls(series: pl.Series) -> Array:
     """Return the numbers, with NaN for the nulls of reals, and zero or False for others."""
     return gather(series, dtype=_NAMES[_elements(series.dtype)[0]])
+
+
+def column_to_numpy(frame: pl.DataFrame) -> Array:
+    """Return a read-only array over the memory of the only column of a DataFrame."""
+    return to_numpy(frame.to_series())[:, None]
 
 
 def gather_frame(frame: pl.DataFrame, *, dtype: str) -> Array:
@@ -421,29 +429,31 @@ def _series_to_numpy() -> Iterable[Conversion]:
 
 
 def _frames_to_numpy() -> Iterable[Conversion]:
-    make = partial(
-        Conversion,
-        "polars.dataframe",
-        "numpy",
-        takes=_IMMUTABLE | _UNKNOWN_DTYPE,
-        drops=_UNKNOWN_DTYPE,
-        adds=_NONCONTIGUOUS,
-        cost=_COLUMNS,
-    )
+    frame = partial(Conversion, "polars.dataframe", "numpy")
+    yield frame(column_to_numpy, dtypes=_SHARED, takes=_IMMUTABLE, adds=_READONLY, cost=Cost(4e-6))
+    make = partial(frame, adds=_NONCONTIGUOUS, cost=_COLUMNS)
     cast = partial(make, gather_frame, changes=DTYPE, result=Result(dtypes=_DTYPES))
-    yield cast(effects=COPY, name="gather_dataframe")
+    yield cast(
+        takes=_IMMUTABLE | _UNKNOWN_DTYPE,
+        requires=_SCATTERED,
+        drops=_SCATTERED | _UNKNOWN_DTYPE,
+        effects=COPY,
+        name="gather_dataframe",
+    )
     mixed = partial(cast, takes=_IMMUTABLE | _SEVERAL)
-    yield mixed(requires=_MIXED, drops=_SEVERAL, effects=COPY, name="gather_mixed")
+    drops = _SEVERAL | _SCATTERED
+    yield mixed(requires=_MIXED | _SCATTERED, drops=drops, effects=COPY, name="gather_mixed")
     yield make(
         fill_frame_nulls,
+        takes=_IMMUTABLE | _SCATTERED,
         requires=_MASKED,
-        drops=_MASKED,
+        drops=_MASKED | _SCATTERED,
         effects=COPY | {"drop_mask"},
         name="fill_dataframe_nulls",
     )
     yield mixed(
-        requires=_MIXED | _MASKED,
-        drops=_SEVERAL | _MASKED,
+        requires=_MIXED | _MASKED | _SCATTERED,
+        drops=drops | _MASKED,
         effects=COPY | {"drop_mask"},
         name="fill_mixed_nulls",
     )
@@ -462,7 +472,8 @@ def _from_numpy() -> Iterable[Conversion]:
         cost=Cost(5e-6, 2e10),
         name="to_bits",
     )
-    yield copy("polars.dataframe", to_frame, dtypes=_DTYPES, cost=_COLUMNS)
+    adds = _IMMUTABLE | _SCATTERED  # unless there is one column only
+    yield copy("polars.dataframe", to_frame, dtypes=_DTYPES, adds=adds, cost=_COLUMNS)
 
 
 def _casts() -> Iterable[Conversion]:
@@ -473,14 +484,9 @@ def _casts() -> Iterable[Conversion]:
         yield to_numbers(requires=scattered, drops=scattered)
         to_bits = partial(series, result=Result(dtypes=_BOOL), adds=_IMMUTABLE | _SCATTERED)
         yield to_bits(requires=scattered, drops=scattered, name="recast_to_bits")
-    frame = partial(
-        make,
-        "polars.dataframe",
-        "polars.dataframe",
-        recast_frame,
-        takes=_IMMUTABLE | _UNKNOWN_DTYPE,
-        result=Result(dtypes=_DTYPES),
-        cost=_COLUMNS,
-    )
-    yield frame()
-    yield frame(takes=_IMMUTABLE | _SEVERAL, requires=_MIXED, drops=_SEVERAL)
+    frame = partial(make, "polars.dataframe", "polars.dataframe", recast_frame, cost=_COLUMNS)
+    yield frame(result=Result(dtypes=_SHARED))
+    yield frame(result=Result(dtypes=_BOOL), adds=_IMMUTABLE | _SCATTERED, name="recast_to_bits")
+    several = partial(frame, result=Result(dtypes=_DTYPES))  # which stay scattered
+    yield several(takes=_IMMUTABLE | _UNKNOWN_DTYPE, requires=_SCATTERED)
+    yield several(takes=_IMMUTABLE | _SEVERAL, requires=_MIXED | _SCATTERED, drops=_SEVERAL)

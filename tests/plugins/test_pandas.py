@@ -244,6 +244,20 @@ def test_a_frame_of_one_block_is_shared(dtype, order):
             interop.convert(other, to="numpy")
 
 
+@pytest.mark.parametrize("dtype", ["Int64", "Float32", "int64[pyarrow]", "double[pyarrow]"])
+def test_one_column_is_shared_like_a_series(dtype):
+    """The only column of a DataFrame is shared, whatever array pandas keeps it in."""
+    series = pd.Series([1, 2, 3], dtype=dtype)
+    frame = pd.DataFrame({"a": series}, copy=False)
+    result = interop.convert(frame, to="numpy", copy=False)
+    assert (result.tolist(), result.flags.writeable) == ([[1], [2], [3]], False)
+    assert start(result) == start(interop.convert(frame["a"], to="numpy", copy=False))
+    assert interop.plan(frame, to="numpy").aliases
+    frame.loc[0, "a"] = None
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(frame, to="numpy")
+
+
 def test_columns_that_lie_apart_are_gathered():
     """Columns of one dtype in several blocks are copied side by side, once."""
     frame = pd.DataFrame({"a": [1, 2, 3]})

@@ -214,13 +214,28 @@ def test_frames(dtype, order):
         interop.convert(frame, to="numpy", copy=False)
 
 
-def test_one_column_is_copied_like_many():
-    """Whether memory is shared does not depend on the number of columns."""
-    array = np.arange(4.0).reshape(4, 1)
-    frame = interop.convert(array, to="polars.dataframe")
-    assert not np.shares_memory(frame["column_0"].to_numpy(), array)
-    result = interop.convert(frame, to="numpy")
-    assert not np.shares_memory(frame["column_0"].to_numpy(), result)
+def test_one_column_is_shared_like_a_series():
+    """The only column of a DataFrame is shared if it lies in one block, and else copied."""
+    column = pl.Series("a", [1.5, 2.5, 3.5])
+    for frame in (pl.DataFrame([column]), pl.DataFrame([column])[1:]):
+        result = interop.convert(frame, to="numpy", copy=False)
+        assert (result.dtype, result.tolist()) == ("float64", frame.to_numpy().tolist())
+        assert (start(result), result.flags.writeable) == (start(frame["a"].to_numpy()), False)
+        for keywords in ({"copy": True}, {"dtype": "float32"}):
+            copied = interop.convert(frame, to="numpy", **keywords)
+            assert copied.tolist() == result.tolist()
+            assert copied.flags.writeable
+            assert not np.shares_memory(copied, result)
+    chunks = pl.concat([pl.DataFrame([column])] * 2, rechunk=False)
+    for frame in (chunks, pl.DataFrame({"a": [True]}), pl.DataFrame({"a": [1], "b": [2]})):
+        with pytest.raises(RefusedError, match="leave out copy=False"):
+            interop.convert(frame, to="numpy", copy=False)
+        assert interop.convert(frame, to="numpy").tolist() == frame.to_numpy().tolist()
+    nulls = pl.DataFrame({"a": [1.0, None]})
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(nulls, to="numpy")
+    filled = interop.convert(nulls, to="numpy", allow="drop_mask")
+    assert np.array_equal(filled, [[1.0], [np.nan]], equal_nan=True)
 
 
 @pytest.mark.parametrize(

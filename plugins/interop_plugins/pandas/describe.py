@@ -250,6 +250,8 @@ def inspect_frame(frame: pd.DataFrame) -> Facts:
         return Facts("float64", _SCATTERED | UNKNOWN_DTYPE)
     if not all(names):
         return _not_numbers(frame)
+    if len(names) == 1:
+        return inspect_array(next(column_arrays(frame)))
     name, mixed = _common_dtype(frozenset(names))
     traits = _SCATTERED | mixed
     for array in column_arrays(frame):

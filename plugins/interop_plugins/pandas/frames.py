@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.plugin import Declined, extents
 
-from .arrays import storage_memory, write
+from .arrays import storage_memory, to_numpy, write
 from .describe import column_arrays, inspect_frame, number_name, single_block
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def frame_to_numpy(frame: pd.DataFrame) -> Array:
 
     block = single_block(frame)
     if not isinstance(block, np.ndarray):
+        if frame.shape[1] == 1:
+            return to_numpy(frame.iloc[:, 0])[:, np.newaxis]
         msg = "its columns do not lie in one array"
         raise Declined(msg)
     view: Array = block.view()
