@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -169,8 +170,12 @@ def _registered(
 
 def check_not_loading() -> None:
     """Refuse a call of interop by a plugin being loaded, which would load all plugins anew."""
-    origin = getattr(_current, "origin", None)
-    if origin is not None:
+    # What is kept beside the stack an interruption could leave behind.
+    frame = sys._getframe()
+    while frame is not None and frame.f_code is not load.__code__:
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is not None:
+        origin = frame.f_locals["origin"]
         msg = (
             f"plugin {origin.plugin!r} of {origin} calls interop while it is being loaded; call it "
             "in the functions that convert."

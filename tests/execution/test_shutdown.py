@@ -1,0 +1,122 @@
+"""The end of a process, and interruptions: conversions from handlers at exit, and Ctrl-C within."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+#: Converts once everything is being taken apart, or says what it was refused.
+LATE = """
+    import atexit, sys
+    import numpy as np
+    import interop
+    if {warm}:
+        interop.convert(np.arange(3.0), to="python")
+        interop.convert([1.0, 2.0], to="numpy", dtype="float32")
+
+    def convert(source):
+        try:
+            array = interop.convert([1.0, 2.0], to="numpy", dtype="float32")
+            numbers = interop.convert(np.arange(3.0), to="python")
+            assert (array.tolist(), numbers) == ([1.0, 2.0], [0.0, 1.0, 2.0])
+        except (interop.errors.InteropError, ImportError, AttributeError, TypeError) as error:
+            print(source, "refused", type(error).__name__, flush=True)
+        except RuntimeError as error:  # no thread can be started any more
+            print(source, "refused", error, flush=True)
+        else:
+            print(source, "right", flush=True)
+
+    class Late:
+        convert = staticmethod(convert)  # what globals name may be gone
+        def __del__(self):
+            self.convert("__del__")
+
+    atexit.register(convert, "atexit")
+    kept = Late()
+    sys.modules["a_module_that_keeps_it"] = kept
+"""
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_conversion_at_exit_does_not_crash(in_subprocess: Callable[..., str], warm: bool) -> None:
+    """A handler at exit converts, the first time, too; a finalizer converts or is refused."""
+    lines = in_subprocess(LATE.format(warm=warm)).splitlines()
+    assert lines[0] == "atexit right"
+    assert lines[1].startswith(("__del__ right", "__del__ refused"))
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_shared_memory_outlives_the_end(in_subprocess: Callable[..., str], warm: bool) -> None:
+    """Views that are released while the interpreter ends, in whatever order, free nothing twice."""
+    program = f"""
+        import gc
+        import numpy as np
+        import torch
+        import interop
+        tensor = torch.arange(6.0).reshape(2, 3)
+        array = interop.convert(tensor, to="numpy")
+        class Keeper:
+            pass
+        keeper = Keeper()
+        keeper.self, keeper.views = keeper, [interop.convert(array, to="torch") for _ in range(99)]
+        keeper.capsule = tensor.__dlpack__()
+        keeper.back = interop.convert(keeper.views[3], to="numpy", copy=False)
+        del tensor
+        if {warm}:
+            del keeper
+            gc.collect()
+        print(array.sum())
+    """
+    assert in_subprocess(program) == "15.0\n"
+
+
+INTERRUPTED = """
+    import random, signal
+    import numpy as np
+    import scipy.sparse
+    import interop
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    rng = random.Random(7)
+    array = np.arange(12.0).reshape(3, 4)
+    csr = scipy.sparse.csr_array(array)
+    interrupted = 0
+    instance = interop.Interop()
+    for round in range(80):
+        if round % 8 == 0:
+            instance = interop.Interop()  # whose plugins are to be loaded, too
+        try:
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 4e-2 if round % 8 == 0 else 3e-3))
+            for _ in range(50):
+                instance.convert(csr, to="numpy", dtype=rng.choice(["float32", "float64"]))
+                instance.convert(array, to="python")
+                instance.convert(array, to="scipy.csc")
+        except KeyboardInterrupt:
+            interrupted += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        assert {plugin.state for plugin in instance.plugins()} <= {"loaded", "blocked"}
+        assert instance.convert(csr, to="numpy").tolist() == array.tolist()
+        assert instance.convert(csr, to="numpy", dtype="float32").dtype == np.float32
+        assert instance.convert(array, to="python") == array.tolist()
+        assert instance.convert(array, to="scipy.csc").toarray().tolist() == array.tolist()
+        assert array.tolist() == np.arange(12.0).reshape(3, 4).tolist()
+    assert interrupted > 15, interrupted
+    print("done")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="it sends signals by a timer")
+def test_an_interruption_anywhere_leaves_everything_in_order(
+    in_subprocess: Callable[..., str],
+) -> None:
+    """Ctrl-C while plugins load, routes are planned or steps run: what comes next is as ever."""
+    heavy = "torch,jax,tensorflow,pandas,polars,pyarrow,dask,xarray,onnxruntime,mlx,torchao,cupy"
+    output = in_subprocess(INTERRUPTED, INTEROP_DISABLE_PLUGINS=heavy)
+    assert output == "done\n"
