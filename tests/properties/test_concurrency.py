@@ -195,14 +195,14 @@ def test_a_fork_waits_for_plugins_that_are_being_loaded(in_subprocess: Callable[
     import os, signal, time, warnings
     warnings.simplefilter("ignore")
     from interop._registry import discovery
-    load_one, begun = discovery._load_one, threading.Event()
+    declared, begun = discovery._declared, threading.Event()
 
     def slow(*arguments):
         begun.set()
         time.sleep(0.01)
-        return load_one(*arguments)
+        return declared(*arguments)
 
-    discovery._load_one = slow
+    discovery._declared = slow
     thread = threading.Thread(target=interop.plugins)
     thread.start()
     begun.wait()
