@@ -15,6 +15,7 @@ from interop._execution.fast_path import with_fast_paths, with_fast_paths_to
 from interop._execution.trace import shares_memory
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
+from interop._model.dtype import same_kind
 from interop._model.extension import Declaration
 from interop._model.format import Format, itself
 from interop._model.spec import TRAITS, UNWRITABLE, Spec, make_spec, spec_class
@@ -223,6 +224,7 @@ class Interop:
         allow: EffectNames = (),
         forbid: EffectNames = (),
         stream: int | None = None,
+        cast_all: bool = False,
         strict: bool = False,
         progress: bool = False,
         consume: bool = False,
@@ -238,7 +240,11 @@ class Interop:
         tree : object
             It is left as it is, unless `consume` is set.
         to, like, dtype, device, copy, allow, forbid, stream
-            As for `convert`, for every array.
+            As for `convert`, for every array; but `dtype` is for the arrays of its kind: of reals,
+            of integers, of bools or of complex numbers. The others keep theirs, so that a cast of
+            weights leaves token ids and masks as they are.
+        cast_all : bool, default False
+            Whether `dtype` is for the arrays of other kinds, too.
         strict : bool, default False
             Whether to refuse a leaf that is not an array, other than None.
         progress : bool, default False
@@ -270,14 +276,20 @@ class Interop:
         --------
         >>> import numpy as np
         >>> mine = Interop()
-        >>> batch = {"ids": [np.arange(2), np.ones(1)], "split": "train"}
-        >>> mine.convert_tree(batch, to="numpy", dtype="float32")
-        {'ids': [array([0., 1.], dtype=float32), array([1.], dtype=float32)], 'split': 'train'}
+        >>> batch = {"pixels": [np.ones(2), np.ones(1)], "ids": np.arange(2), "split": "train"}
+        >>> mine.convert_tree(batch, to="numpy", dtype="float32")["pixels"]
+        [array([1., 1.], dtype=float32), array([1.], dtype=float32)]
+        >>> mine.convert_tree(batch, to="numpy", dtype="float32")["ids"]
+        array([0, 1])
         """
         from .leaves import array_spec, convert_leaves
         from .tree import Tree
 
-        table = self._table(to, dtype, device, copy, allow, forbid, like)
+        if stream is not None:
+            check_stream(stream)
+        words = device, copy, reusable(allow, "allow"), reusable(forbid, "forbid"), like
+        table = self._table(to, dtype, *words)
+        uncast = table if cast_all else self._table(to, None, *words)
         registry = self._registry
         opened = Tree(tree, lambda x: array_spec(registry, x) is not None, registry.containers)
         del tree
@@ -285,7 +297,7 @@ class Interop:
             opened,
             registry,
             self._engine,
-            table,
+            lambda spec: table if same_kind(spec.dtype, table.request.dtype) else uncast,
             stream=stream,
             strict=strict,
             progress=progress,

@@ -12,6 +12,7 @@ from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.cache import PlanTable
 from interop._planning.plan import Plan
+from interop._planning.request import Request
 from interop._registry.registry import Registry
 from interop.errors import InteropError, NotInstalledError, UnknownValueError
 
@@ -28,6 +29,7 @@ class _Group(NamedTuple):
 
     path: tuple[Any, ...]
     spec: Spec
+    request: Request
     plan: Plan
     places: list[int]
 
@@ -53,7 +55,7 @@ def convert_leaves(
     tree: Tree,
     registry: Registry,
     engine: Engine,
-    table: PlanTable,
+    table_of: Callable[[Spec], PlanTable],
     *,
     stream: int | None = None,
     strict: bool = False,
@@ -62,18 +64,19 @@ def convert_leaves(
 ) -> list[Value]:
     """Return the converted leaves of a tree, in order.
 
-    Every leaf is planned before the first is converted, so that a refusal costs nothing.
+    Of each array `table_of` gives the plans. Every leaf is planned before the first is converted,
+    so that a refusal costs nothing.
     """
-    groups = _planned(tree, registry, engine, table, strict=strict)
+    groups = _planned(tree, registry, engine, table_of, strict=strict)
     bar = _bar if progress else _no_bar
     leaves = tree.leaves
     if consume:
         for container in tree.emptiable:
             container.clear()
     with bar(sum(group.spec.nbytes for group in groups)) as advance:
-        for path, spec, plan, places in groups:
+        for path, spec, request, plan, places in groups:
             with located(path):
-                result = engine.run(plan, leaves[places[0]], spec, table.request, stream)
+                result = engine.run(plan, leaves[places[0]], spec, request, stream)
             for place in places:
                 leaves[place] = result
             del result
@@ -82,7 +85,12 @@ def convert_leaves(
 
 
 def _planned(
-    tree: Tree, registry: Registry, engine: Engine, table: PlanTable, *, strict: bool
+    tree: Tree,
+    registry: Registry,
+    engine: Engine,
+    table_of: Callable[[Spec], PlanTable],
+    *,
+    strict: bool,
 ) -> list[_Group]:
     groups: dict[Any, _Group] = {}
     for place, (path, value) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
@@ -94,9 +102,10 @@ def _planned(
                 continue
             group = groups.get(id(value))
             if group is None:
+                table = table_of(spec)
                 plan = engine.plan(spec, table)
                 key = _tie(registry, value, spec, plan)
-                group = groups.setdefault(key, _Group(path, spec, plan, []))
+                group = groups.setdefault(key, _Group(path, spec, table.request, plan, []))
                 groups[id(value)] = group
             group.places.append(place)
     return list({id(group): group for group in groups.values()}.values())

@@ -24,6 +24,7 @@ __all__ = [
     "narrowed",
     "preserves",
     "promoted",
+    "same_kind",
     "spelled",
 ]
 
@@ -171,6 +172,11 @@ def _kin(dtype: str) -> str:
     """Return the kind of a dtype, signed or not."""
     kind = DTYPES[dtype].kind
     return "i" if kind == "u" else kind
+
+
+def same_kind(dtype: str | None, other: str | None) -> bool:
+    """Tell whether both dtypes are of bools, of integers, of reals or of complex numbers."""
+    return {dtype, other} <= DTYPES.keys() and _kin(str(dtype)) == _kin(str(other))
 
 
 def promoted(source: str, available: Iterable[str]) -> str | None:

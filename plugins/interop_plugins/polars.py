@@ -3,8 +3,8 @@
 Names are not part of an array: they are dropped when it leaves polars (the effect `drop_labels`),
 and stay from polars to polars. A Series never changes. Its memory is shared, read-only, if it holds
 numbers in one chunk without nulls; truth values are bits in polars. An array of one aligned block
-becomes the memory of a Series. The columns of a DataFrame lie side by side only by chance, so several
-are copied; one is shared like a Series.
+becomes the memory of a Series. The columns of a DataFrame lie side by side only by chance, so
+several are copied; one is shared like a Series.
 """
 
 from __future__ import annotations

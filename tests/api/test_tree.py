@@ -429,3 +429,37 @@ def test_a_protocol_of_an_instance_counts_in_a_tree() -> None:
     holder.owner = array
     result = interop.convert_tree({"leaf": [holder]}, to="numpy")
     assert np.shares_memory(result["leaf"][0], array)
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "jax", "tensorflow"])
+def test_a_dtype_is_for_the_arrays_of_its_kind(to: str) -> None:
+    """Reals are cast to a real dtype; token ids, masks and complex numbers stay as they are."""
+    import scipy.sparse
+
+    batch = {
+        "pixels": torch.ones(2),
+        "weights": scipy.sparse.coo_array(np.eye(2)),
+        "ids": torch.tensor([30522, 40001], dtype=torch.int32),
+        "mask": np.array([True, False]),
+        "phase": np.array([1j], dtype="complex64"),
+    }
+    for _ in range(2):  # cold and warm
+        half = interop.convert_tree(batch, to=to, dtype="bf16")
+        dtypes = {name: interop.spec(x).dtype for name, x in half.items()}
+        assert dtypes == {
+            "pixels": "bfloat16",
+            "weights": "bfloat16",
+            "ids": "int32",
+            "mask": "bool",
+            "phase": "complex64",
+        }
+        assert interop.convert(half["ids"], to="python") == [30522, 40001]
+        short = interop.convert_tree(batch, to=to, dtype=np.int16, allow=iter(["narrow"]))
+        assert [interop.spec(short[name]).dtype for name in ("pixels", "ids", "mask")] == [
+            "float32",
+            "int16",
+            "bool",
+        ]
+        reals = {"ids": batch["ids"], "mask": batch["mask"]}
+        cast = interop.convert_tree(reals, to=to, dtype="float32", cast_all=True)
+        assert [interop.spec(x).dtype for x in cast.values()] == ["float32"] * 2
