@@ -8,7 +8,8 @@
     ├─ BadRequestError        (ValueError)   the keywords contradict each other or name nothing
     ├─ RefusedError           (ValueError)   no route is allowed for this value and request
     ├─ HandOffError           (BufferError)  a producer's memory cannot be handed over
-    ├─ DensifyMemoryError     (MemoryError)  the dense result does not fit in memory
+    ├─ DoesNotFitError        (MemoryError)  the result does not fit in memory
+    │  └─ DensifyMemoryError  (MemoryError)  the dense result of a sparse or lazy value does not
     ├─ NotInstalledError      (ImportError)  a framework that is needed is not installed
     ├─ DeviceError            (RuntimeError) a device that is asked for is not on this machine
     ├─ ConversionError        (RuntimeError) a step failed for a reason of its own
@@ -32,6 +33,7 @@ __all__ = [
     "Declined",
     "DensifyMemoryError",
     "DeviceError",
+    "DoesNotFitError",
     "HandOffError",
     "InteropError",
     "NeedlessCopyWarning",
@@ -90,8 +92,12 @@ class HandOffError(InteropError, BufferError):
     """Memory that a producer offered cannot be handed over safely."""
 
 
-class DensifyMemoryError(InteropError, MemoryError):
-    """A sparse array's dense form does not fit in the memory available."""
+class DoesNotFitError(InteropError, MemoryError):
+    """The result of a step does not fit in the memory available on its device."""
+
+
+class DensifyMemoryError(DoesNotFitError):
+    """The dense form of a sparse array, or the result of a lazy one, does not fit."""
 
 
 class NotInstalledError(InteropError, ImportError):

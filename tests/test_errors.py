@@ -14,6 +14,7 @@ BUILTINS = {
     "BadRequestError": ValueError,
     "RefusedError": ValueError,
     "HandOffError": BufferError,
+    "DoesNotFitError": MemoryError,
     "DensifyMemoryError": MemoryError,
     "NotInstalledError": ImportError,
     "DeviceError": RuntimeError,

@@ -48,11 +48,11 @@ VERSION_1 = {
         "name types=() describe=None dtypes=frozenset() devices=('cpu',) carries=frozenset() "
         "exports={} memory=None requires='' install='' ndims=None fill=None fast_path=None "
         "target_types=None aliases=() index_dtypes=frozenset() components=None wrapper=None "
-        "limits=Limits() samples=Samples() protocol=None labels=None lazy=False not_recoverable=frozenset() "
-        "transit=True"
+        "limits=Limits() samples=Samples() protocol=None labels=None lazy=False "
+        "not_recoverable=frozenset() transit=True"
     ),
     "Labels": "present give",
-    "Limits": "unsupported={} unsupported_now=None refusal_hints={}",
+    "Limits": "unsupported={} unsupported_now=None refusal_hints={} available=None",
     "NoTrace": "mark",
     "Parts": "shape arrays facts={}",
     "Problem": "problem fix formats others=None devices=None",

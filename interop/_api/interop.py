@@ -157,12 +157,13 @@ class Interop:
             The keywords contradict each other, or no route is permitted (ValueErrors).
         HandOffError
             A producer's memory is not as the protocol says (a BufferError).
-        DensifyMemoryError
-            The dense form of a sparse array does not fit in memory (a MemoryError).
+        DoesNotFitError
+            The result does not fit in memory (a MemoryError), for example the dense form of a
+            sparse array.
         NotInstalledError
             The target's framework is not installed (an ImportError).
-        ConversionError
-            A step failed for a reason of its own (a RuntimeError).
+        ConversionError, DeviceError
+            A step failed for a reason of its own, or the device is missing (RuntimeErrors).
         """
         if out is not None:
             if copy is False or not all(word is None for word in (to, like, dtype, device)):
@@ -424,12 +425,14 @@ class Interop:
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
         check_format(self._registry, spec.format)
         request = table.request
+        steps = self._planned_steps(spec, table)
         return Route(
             spec,
             request,
-            self._planned_steps(spec, table),
+            steps,
             lambda value: self._run(value, self._cache.table(request), stream),
             lambda: refused_routes(self._planner, spec, request),
+            problem=self._engine.shortage(steps, spec)[1],
         )
 
     def spec(self, x: Value, /) -> Spec:

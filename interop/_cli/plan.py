@@ -17,7 +17,7 @@ from interop._planning.route import HEADS
 from interop.errors import RefusedError
 
 from .notation import read, read_spec
-from .output import JSON, fail, line, misused, reports_errors, show_json, show_table
+from .output import FAILURE, JSON, fail, line, misused, reports_errors, show_json, show_table
 
 __all__ = ["PlanCommand", "plan"]
 
@@ -135,13 +135,15 @@ def plan(
         fail(str(refusal), as_json=as_json, effects=sorted(refusal.effects))
     if as_json:
         show_json(route.as_dict())
-        return
+        raise typer.Exit(FAILURE if route.problem else 0)
     line(route._title(), "bold")
     if route.steps:
         show_table(HEADS, route._rows(), _style)
-    refused = route._explain()
-    if refused:
-        line(f"\n{refused}")
+    explanation = route._explain()
+    if explanation:
+        line(f"\n{explanation}")
+    if route.problem:
+        raise typer.Exit(FAILURE)
 
 
 def _style(column: int, cell: str) -> str:

@@ -6,7 +6,7 @@ import logging
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from interop._model.device import matches
@@ -27,6 +27,7 @@ from interop._registry.registry import Registry
 from interop.errors import (
     ConversionError,
     DensifyMemoryError,
+    DoesNotFitError,
     NeedlessCopyWarning,
     NotInstalledError,
     RefusedError,
@@ -39,6 +40,8 @@ __all__ = ["Engine"]
 
 #: Bytes that fit anywhere: to ask how much memory is left takes as long as to fill a few MiB.
 _SMALL = 2**26
+#: Bytes of a value of which no copy is larger than that, whatever its dtype.
+_NOTEWORTHY = _SMALL // 32
 
 _log = logging.getLogger("interop")
 
@@ -111,7 +114,7 @@ class Engine:
         wrap: _Wrap | None = None,
     ) -> Value:
         """Carry out the steps on `x`."""
-        if plan.allocates or plan.warning:
+        if plan.allocates or plan.warning or (plan.writes and spec.nbytes > _NOTEWORTHY):
             self._check(plan, spec)
         try:
             if plan.verified:
@@ -228,12 +231,35 @@ class Engine:
         """Check what has to be checked before the first step."""
         if plan.warning:
             _warn_caller(plan.warning)
-        for step in plan.steps if plan.allocates else ():
-            needed = spec.size * itemsize(step.after.dtype)
-            if needed > _SMALL and step.effects & FILLING and step.after.device == "cpu":
-                target = self._registry.formats[step.after.format]
-                if target.is_dense and not target.lazy:
-                    _check_memory(step, spec, needed)
+        step, problem = self.shortage(plan.steps, spec)
+        if step is not None:
+            raise (DensifyMemoryError if step.effects & FILLING else DoesNotFitError)(problem)
+
+    def shortage(self, steps: Iterable[Step], spec: Spec) -> tuple[Step | None, str]:
+        """Return the first step whose result does not fit in memory, and what to say of it."""
+        for step in steps:
+            needed = self._written(step, spec)
+            available = self._available(step.after) if needed > _SMALL else None
+            if available is not None and needed > available:
+                return step, _shortage(step, spec, needed, available)
+        return None, ""
+
+    def _written(self, step: Step, spec: Spec) -> int:
+        """Return the bytes that a step writes into new memory, 0 if that is not known before."""
+        format_ = self._registry.formats.get
+        source, target = format_(step.before.format), format_(step.after.format)
+        if not step.writes or target is None or target.lazy:
+            return 0
+        if target.is_dense:
+            return spec.size * itemsize(step.after.dtype)
+        return 0 if source is None or source.is_dense else spec.nbytes
+
+    def _available(self, spec: Spec) -> int | None:
+        """Return the bytes that are left where a spec is, or None if that is not known."""
+        if spec.device == "cpu":
+            return available_memory()
+        available = self._registry.formats[spec.format].limits.available
+        return None if available is None else available(spec.device)
 
 
 def _logged(error: RefusedError) -> RefusedError:
@@ -246,19 +272,18 @@ def _names(steps: tuple[Step, ...]) -> str:
     return " → ".join(step.label for step in steps) or "returned as it is"
 
 
-def _check_memory(step: Step, spec: Spec, needed: int) -> None:
-    """Refuse to make an array dense, or to compute a lazy one, on the host if it does not fit."""
-    available = available_memory()
-    if available is None or needed <= available:
-        return
-    lazy = "materialize" in step.effects
-    subject, kind = ("the result of", "lazy") if lazy else ("the dense form of", "sparse")
-    msg = (
+def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:
+    """Say that the result of a step does not fit, and what to do about it."""
+    subject, move = "a copy of", "ask for"
+    if "materialize" in step.effects:
+        subject, move = "the result of", "ask for a lazy format or"
+    elif "densify" in step.effects:
+        subject, move = "the dense form of", "ask for a sparse format or"
+    place = "" if step.after.device == "cpu" else f" on {step.after.device}"
+    return (
         f"{subject} {spec} takes {readable(needed)}, but only {readable(available)} of memory is "
-        f"available; ask for a {kind} format or a narrower {keyword('dtype')}, or convert "
-        "it in parts."
+        f"available{place}; {move} a narrower {keyword('dtype')}, or convert it in parts."
     )
-    raise DensifyMemoryError(msg)
 
 
 def _warn_caller(text: str) -> None:

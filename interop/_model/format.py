@@ -152,11 +152,15 @@ class Limits(NamedTuple):
     refusal_hints : mapping of str to str
         For a trait of its own that keeps a value from leaving, or a dtype that it does not hold,
         the text of the refusal: why that is, and what to do about it.
+    available : callable or None
+        ``available(device) -> int``, the bytes that a device other than the host can still hand
+        out, or None if that cannot be told without starting the framework.
     """
 
     unsupported: Mapping[str, Set[str]] = _NOTHING
     unsupported_now: Callable[[], Set[str]] | None = None
     refusal_hints: Mapping[str, str] = _NOTHING
+    available: Callable[[str], int | None] | None = None
 
 
 class Samples(NamedTuple):

@@ -39,7 +39,7 @@ class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the
 class Plan:
     """The steps of a route, ready to be carried out."""
 
-    __slots__ = ("allocates", "calls", "fast_types", "steps", "verified", "warning")
+    __slots__ = ("allocates", "calls", "fast_types", "steps", "verified", "warning", "writes")
 
     def __init__(self, steps: tuple[Step, ...], warning: str = "") -> None:
         self.steps = steps
@@ -48,6 +48,7 @@ class Plan:
         self.calls = tuple(step.call for step in steps)
         #: Whether memory may be filled with more than the value holds.
         self.allocates = any(step.effects & FILLING for step in steps)
+        self.writes = any(step.writes for step in steps)
         #: Whether a result has once been compared with what was planned.
         self.verified = not steps
         #: The types of values for which a fast path was looked for.

@@ -38,9 +38,12 @@ class Route:
         Whether the result shares memory with the value.
     cost : float
         Estimated seconds.
+    problem : str
+        Why the conversion would be refused all the same: its result does not fit in the memory of
+        this machine. "" if it fits.
     """
 
-    __slots__ = ("_explain", "_run", "request", "spec", "steps")
+    __slots__ = ("_explain", "_run", "problem", "request", "spec", "steps")
 
     def __init__(
         self,
@@ -49,12 +52,15 @@ class Route:
         steps: tuple[Step, ...],
         run: ValueFunction,
         explain: Callable[[], str],
+        *,
+        problem: str = "",
     ) -> None:
         self.spec = spec
         self.request = request
         self.steps = steps
         self._run = run
         self._explain = explain
+        self.problem = problem
 
     @property
     def result(self) -> Spec:
@@ -99,6 +105,7 @@ class Route:
             "aliases": self.aliases,
             "effects": sorted(self.effects),
             "seconds": self.cost,
+            "problem": self.problem,
             "steps": [
                 {
                     "step": step.label,
@@ -134,7 +141,8 @@ class Route:
         memory = (
             "zero-copy" if self.zero_copy else "shares memory" if self.aliases else "fresh memory"
         )
-        return f"{memory}, {duration(self.cost)} estimated"
+        verdict = f"; refused, because {self.problem}" if self.problem else ""
+        return f"{memory}, {duration(self.cost)} estimated{verdict}"
 
     def _title(self) -> str:
         return f"{self.spec} → {self.request}: {self._summary()}"

@@ -207,6 +207,18 @@ def test_plan_takes_the_keywords_of_convert(run: Run) -> None:
     assert stored["source"]["nnz"] == 2**19
 
 
+def test_a_plan_of_what_cannot_fit_fails(run: Run) -> None:
+    """The route is shown, with the sentence that convert would refuse with, and the code is 1."""
+    args = ("plan", "scipy.csr:float64:10000000x10000000", "numpy")
+    shown = run(*args)
+    assert shown.exit_code == 1
+    assert "takes 727.6 TiB, but only" in " ".join(shown.stdout.split())
+    document = json.loads(run(*args, "--json").stdout)
+    assert document["problem"].startswith("the dense form of scipy.csr float64")
+    assert "--dtype" in document["problem"]
+    assert document["steps"]
+
+
 def test_a_refused_plan_says_what_would_permit_it(run: Run) -> None:
     """The code is 1, the sentence on standard error, and with ``--json`` the effects are named."""
     result = run("plan", "torch:cuda", "numpy", "--no-copy", "--json")

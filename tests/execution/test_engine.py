@@ -12,7 +12,7 @@ import pytest
 
 import interop
 from interop import Conversion, Cost, Interop, Spec
-from interop.plugin import Components, make_spec
+from interop.plugin import Components, Limits, make_spec
 from tests.toys import Box, copy, describe, toy, view
 
 #: Every error of interop's that a step may raise.
@@ -376,3 +376,49 @@ def test_plans_refusals_and_declined_steps_are_logged(
     assert messages[2] == "planned a float32 1 on cpu → c: a_to_b → quick"
     assert messages[3] == "quick declined (not today); going on by slow"
     assert len(messages) == 4
+
+
+def test_what_cannot_fit_is_planned_and_refused_in_one_sentence(
+    empty: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy, a move or a cast that exceeds the memory left is refused before it starts, and the plan says so."""
+    calls: list[Any] = []
+    free = {"cpu": 2**30, "cuda:0": 2**28}
+    monkeypatch.setattr("interop._execution.engine.available_memory", lambda: free["cpu"])
+    limits = Limits(available=free.get)
+    huge = make_spec("a", "float32", shape=(2**27,))  # 512 MiB
+    moving = {"devices": None, "changes": {"device"}, "effects": {"transfer"}}
+    empty.register(
+        toy("a", devices=("cpu", "cuda"), limits=limits)._replace(describe=lambda _: huge),
+        Conversion("a", "a", lambda x, **_: calls.append(x), name="move", **moving),
+        copy("a", "a", changes={"dtype"})._replace(function=lambda x, **_: calls.append(x)),
+    )
+    for words, text in (
+        ({"dtype": "float64"}, None),
+        ({"device": "cuda:0"}, "a copy of .* takes 512.0 MiB, but only 256.0 MiB .* on cuda:0"),
+        ({"device": "cuda:1"}, None),  # of which nothing is known
+    ):
+        route = empty.plan(huge, to="a", **words)
+        if text is None:
+            assert route.problem == ""
+            continue
+        with pytest.raises(interop.errors.DoesNotFitError, match=text) as caught:
+            empty.convert(Box("a", []), to="a", **words)
+        assert str(caught.value) == route.problem == route.as_dict()["problem"]
+        assert f"refused, because {route.problem}" in str(route)
+    free["cpu"] = 2**29
+    route = empty.plan(huge, to="a", dtype="float64")
+    with pytest.raises(MemoryError, match=r"takes 1\.0 GiB, but only 512\.0 MiB") as caught:
+        empty.convert(Box("a", []), to="a", dtype="float64")
+    assert str(caught.value) == route.problem
+    assert calls == []
+    assert empty.plan(huge._replace(shape=(4,)), to="a", dtype="float64").problem == ""
+
+
+def test_a_view_of_what_fills_the_memory_is_no_problem(
+    empty: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sharing memory needs none, however little is left."""
+    monkeypatch.setattr("interop._execution.engine.available_memory", lambda: 0)
+    empty.register(toy("a"), toy("b"), view("a", "b"))
+    assert empty.plan(make_spec("a", "float32", shape=(2**40,)), to="b").problem == ""

@@ -20,6 +20,7 @@ from interop.plugin import (
     Cost,
     Declaration,
     Format,
+    Limits,
     Problems,
     Result,
     hookimpl,
@@ -58,6 +59,7 @@ from .sparse import (
     unpack_compressed,
     unpack_coo,
 )
+from .streams import available
 
 if TYPE_CHECKING:
     from typing import Any
@@ -114,6 +116,7 @@ def _formats() -> Iterable[Format]:
             requires="cupy",
             install=_INSTALL,
             memory=memory,
+            limits=Limits(available=available),
             fill=fill,
         ),
         *_component_formats(),

@@ -26,6 +26,7 @@ from interop.plugin import (
     Declaration,
     DtypeNames,
     Format,
+    Limits,
     NoTrace,
     Problems,
     Result,
@@ -35,7 +36,7 @@ from interop.plugin import (
 
 from . import autodiff, dense, no_trace, problems, quantized, samples, sparse
 from .dense import CAST_REALS, CLIPPED, WHOLE
-from .describe import BIT_DTYPES, DTYPE_NAMES, describe, dtype_name, memory
+from .describe import BIT_DTYPES, DTYPE_NAMES, available, describe, dtype_name, memory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -113,6 +114,7 @@ def _formats() -> Iterable[Format]:
             requires="torch",
             install=_INSTALL,
             memory=memory,
+            limits=Limits(available=available),
             fill=dense.fill,
             samples=Samples(variants=samples.DENSE),
         ),

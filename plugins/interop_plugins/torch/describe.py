@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BIT_DTYPES",
     "DTYPE_NAMES",
+    "available",
     "components",
     "describe",
     "dtype_name",
@@ -322,6 +323,19 @@ def components(value: Tensor) -> tuple[Tensor, ...]:
     if layout in ("torch.sparse_csc", "torch.sparse_bsc"):
         return value.values(), value.row_indices(), value.ccol_indices()
     return (value,)
+
+
+def available(device: str) -> int | None:
+    """Return the bytes that a CUDA device can still hand out, with those that torch has in store.
+
+    None before CUDA is started, and for devices that do not tell.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not device.startswith("cuda") or not torch.cuda.is_initialized():
+        return None
+    free, _ = torch.cuda.mem_get_info(device)
+    stored = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(free + stored)
 
 
 def memory(value: Tensor) -> tuple[tuple[int, int], ...]:
