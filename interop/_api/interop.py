@@ -30,7 +30,7 @@ from interop._planning.request import check_copy, check_stream, resolved
 from interop._planning.route import Route
 from interop._planning.step import Step
 from interop._registry.declared import Declared, DeclaredFormat
-from interop._registry.installed import framework_state, importable
+from interop._registry.installed import framework_state, importable, not_installed
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError
 
@@ -424,8 +424,8 @@ class Interop:
         table = self._table(to, dtype, device, copy, allow, forbid, like)
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
         check_format(self._registry, spec.format)
-        request = table.request
-        steps = self._planned_steps(spec, table)
+        request, steps = table.request, self._planned_steps(spec, table)
+        ends = (self._registry.formats[s.format] for s in (spec, *(step.after for step in steps)))
         return Route(
             spec,
             request,
@@ -433,6 +433,7 @@ class Interop:
             lambda value: self._run(value, self._cache.table(request), stream),
             lambda: refused_routes(self._planner, spec, request),
             problem=self._engine.shortage(steps, spec)[1],
+            missing=tuple(dict.fromkeys(filter(None, map(not_installed, ends)))),
         )
 
     def spec(self, x: Value, /) -> Spec:

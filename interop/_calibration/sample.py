@@ -23,7 +23,7 @@ from interop._model.spec import MEMORY_TRAITS, Spec
 from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.step import Step, Targets
-from interop._registry.installed import importable
+from interop._registry.installed import not_installed
 from interop.errors import Declined, InteropError
 
 if TYPE_CHECKING:
@@ -100,14 +100,6 @@ def preferred(dtypes: Iterable[str]) -> list[str]:
     """Return dtypes in order, those first that people have."""
     ranks = {dtype: rank for rank, dtype in enumerate(_COMMON)}
     return sorted(dtypes, key=lambda dtype: (ranks.get(dtype, len(ranks)), dtype))
-
-
-def not_installed(format_: Format) -> str:
-    """Say so if the framework of a format is not installed; "" if it is."""
-    module = format_.requires
-    if not module or importable(module):
-        return ""
-    return f"{module} is not installed: {format_.install or f'pip install {module}'}"
 
 
 # ---------------------------------------------------------------------- what a conversion takes

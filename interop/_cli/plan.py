@@ -139,6 +139,8 @@ def plan(
     line(route._title(), "bold")
     if route.steps:
         show_table(HEADS, route._rows(), _style)
+    for missing in route.missing:
+        line(missing, "yellow")
     explanation = route._explain()
     if explanation:
         line(f"\n{explanation}")

@@ -22,7 +22,7 @@ from interop._planning.planner import Planner
 from interop._planning.policy import Policy, block
 from interop._planning.request import Request
 from interop._planning.step import Step
-from interop._registry.installed import importable
+from interop._registry.installed import not_installed
 from interop._registry.registry import Registry
 from interop.errors import (
     ConversionError,
@@ -218,14 +218,9 @@ class Engine:
 
     def _check_installed(self, request: Request) -> None:
         formats = [self._registry.formats[name] for name in request.formats]
-        missing = [
-            format_ for format_ in formats if format_.requires and not importable(format_.requires)
-        ]
-        if missing and len(missing) == len(formats):
-            module = missing[0].requires
-            install = missing[0].install or f"pip install {module}"
-            msg = f"{module} is not installed: {install}"
-            raise NotInstalledError(msg, name=module)
+        missing = [not_installed(format_) for format_ in formats]
+        if missing and all(missing):
+            raise NotInstalledError(missing[0], name=formats[0].requires)
 
     def _check(self, plan: Plan, spec: Spec) -> None:
         """Check what has to be checked before the first step."""

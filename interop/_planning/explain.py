@@ -11,6 +11,7 @@ from interop._model.dtype import DTYPES
 from interop._model.effect import COPYING, EFFECTS
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
+from interop._registry.installed import not_installed
 from interop.errors import RefusedError
 
 from .naming import unknown_dtype
@@ -161,7 +162,11 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
         if item.target.name != spec.format and (reason := item.objection(spec))
     ]
     if not objections:
-        return "every route lacks a step; register the missing conversion with interop.register."
+        missing = filter(
+            None, map(not_installed, planner.graph.unavailable(spec.format, request.formats))
+        )
+        lack = "every route lacks a step; register the missing conversion with interop.register."
+        return next(missing, lack)
     return (
         "no conversion takes it:\n"
         + "\n".join(objections[:5])

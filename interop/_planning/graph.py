@@ -28,7 +28,8 @@ _MOST = 512
 class Graph:
     """The registered conversions, by the formats they start from.
 
-    Formats whose framework is not `available` are goals at most.
+    Of frameworks that nobody requested, routes lead only through those that are `available`. The
+    others belong to whoever asks: to plan from or to a framework that is not there is allowed.
     """
 
     def __init__(self, registry: Registry, available: Callable[[str], bool]) -> None:
@@ -173,7 +174,8 @@ class Graph:
             and (everywhere or count + distance[name] <= limit)
             and (not dense or self._registry.formats[name].is_dense)
             and (name not in unrequested or self._is_transit(name, everywhere))
-            and self._leads_on(name)
+            # The steps after it need to know all of its spec.
+            and not self._registry.formats[name].not_recoverable
         }
         return frozenset(visited | {start, *goals}), distance
 
@@ -184,7 +186,8 @@ class Graph:
         name.
         """
         format_ = self._registry.formats[name]
-        return not format_.lazy and (everywhere or format_.transit)
+        installed = not format_.requires or self._available(format_.requires)
+        return installed and not format_.lazy and (everywhere or format_.transit)
 
     def _is_usable(
         self, conversion: ResolvedConversion, names: frozenset[str], devices: frozenset[str]
@@ -214,12 +217,11 @@ class Graph:
         frameworks = {formats[name].framework for name in requested}
         return frozenset(name for name in names if formats[name].framework not in frameworks)
 
-    def _leads_on(self, name: str) -> bool:
-        """Tell whether a route may lead through a format.
-
-        Its framework has to be installed. Its values have to remember all of their spec, which the
-        steps after it need to know.
-        """
-        format_ = self._registry.formats[name]
-        installed = not format_.requires or self._available(format_.requires)
-        return installed and not format_.not_recoverable
+    def unavailable(self, start: str, goals: Iterable[str]) -> list[Format]:
+        """Return the formats of missing frameworks that could lead to a goal, the nearest first."""
+        steps, distance = distances((start,), self._forward), distances(goals, self._reverse)
+        formats = (self._registry.formats[name] for name in steps if name in distance)
+        return sorted(
+            (item for item in formats if item.requires and not self._available(item.requires)),
+            key=lambda item: steps[item.name] + distance[item.name],
+        )

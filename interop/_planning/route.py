@@ -41,9 +41,11 @@ class Route:
     problem : str
         Why the conversion would be refused all the same: its result does not fit in the memory of
         this machine. "" if it fits.
+    missing : tuple of str
+        What it needs that is not installed here, each with the command that installs it.
     """
 
-    __slots__ = ("_explain", "_run", "problem", "request", "spec", "steps")
+    __slots__ = ("_explain", "_run", "missing", "problem", "request", "spec", "steps")
 
     def __init__(
         self,
@@ -54,6 +56,7 @@ class Route:
         explain: Callable[[], str],
         *,
         problem: str = "",
+        missing: tuple[str, ...] = (),
     ) -> None:
         self.spec = spec
         self.request = request
@@ -61,6 +64,7 @@ class Route:
         self._run = run
         self._explain = explain
         self.problem = problem
+        self.missing = missing
 
     @property
     def result(self) -> Spec:
@@ -148,12 +152,13 @@ class Route:
         return f"{self.spec} → {self.request}: {self._summary()}"
 
     def __str__(self) -> str:
-        return "\n".join([self._title(), *(table(HEADS, self._rows()) if self.steps else ())])
+        lines = table(HEADS, self._rows()) if self.steps else ()
+        return "\n".join([self._title(), *lines, *self.missing])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_table(self._title(), HEADS, self._rows())
+        return html_table("; ".join([self._title(), *self.missing]), HEADS, self._rows())
 
 
 def _brief(spec: Spec) -> str:

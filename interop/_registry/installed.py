@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["framework_state", "importable"]
+from interop._model.format import Format
+
+__all__ = ["framework_state", "importable", "not_installed"]
 
 
 def framework_state(module: str) -> str:
@@ -29,3 +31,11 @@ def importable(module: str) -> bool:
             available = False
         _importable[module] = available
     return available
+
+
+def not_installed(format_: Format) -> str:
+    """Say so if the framework of a format is not installed, and how to get it; "" if it is."""
+    module = format_.requires
+    if not module or importable(module):
+        return ""
+    return f"{module} is not installed: {format_.install or f'pip install {module}'}"

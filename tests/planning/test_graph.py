@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import interop
@@ -25,11 +27,59 @@ def test_no_route_leads_through_a_framework_that_is_missing(empty: Interop) -> N
     """A route may end at a format whose framework is missing, and not lead through it."""
     empty.register(toy("a"), toy("b", requires="no_such_framework"), toy("c"))
     empty.register(view("a", "b"), view("b", "c"))
-    with pytest.raises(interop.errors.RefusedError):
+    reason = "no_such_framework is not installed: pip install no_such_framework"
+    with pytest.raises(interop.errors.RefusedError, match=reason):
         empty.plan(make_spec("a", "float32", shape=(3,)), to="c")
     assert empty.plan(make_spec("a", "float32", shape=(3,)), to="b").result.format == "b"
     with pytest.raises(interop.errors.NotInstalledError, match="no_such_framework"):
         empty.convert(Box("a", [1.0]), to="b")
+
+
+def test_a_route_may_lead_through_a_missing_framework_that_is_requested(empty: Interop) -> None:
+    """To plan from or to a framework needs none of it; the route says what is not installed."""
+    gone = "no_such_framework"
+    empty.register(toy("a"), toy("b", requires=gone), toy("b.x", requires=gone))
+    empty.register(view("a", "b"), view("b", "b.x"))
+    route = empty.plan(make_spec("a", "float32", shape=(3,)), to="b.x")
+    assert labels(route) == ["a_to_b", "b_to_b.x"]
+    assert route.missing == (f"{gone} is not installed: pip install {gone}",)
+    assert str(route).splitlines()[-1] == route.missing[0]
+    assert f"; {route.missing[0]}</caption>" in route._repr_html_()
+    assert empty.plan(make_spec("a", "float32", shape=(3,)), to="a").missing == ()
+
+
+WITHOUT_TORCH = """
+    import sys
+
+    class Hidden:
+        def find_spec(self, name, path=None, target=None):
+            if name.partition(".")[0] in ("torch", "scipy"):
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    sys.meta_path.insert(0, Hidden())
+    import numpy as np
+    import interop
+    route = interop.plan(np.ones((3, 3)), to="torch.sparse_csr")
+    print([step.after.format for step in route.steps], route.missing)
+    print(str(route).splitlines()[-1])
+    try:
+        interop.Interop().convert(np.ones((3, 3)), to="torch.sparse_csr")
+    except ImportError as error:
+        print(error)
+"""
+
+
+def test_a_plan_for_torch_without_torch_is_the_one_with_torch(
+    in_subprocess: Callable[..., str],
+) -> None:
+    """It is made from the declarations, and says what is missing; only to convert is refused."""
+    line = "torch is not installed: pip install torch"
+    steps = [
+        step.after.format for step in interop.plan(np.ones((3, 3)), to="torch.sparse_csr").steps
+    ]
+    assert steps == ["torch", "torch.sparse_csr"]
+    lines = in_subprocess(WITHOUT_TORCH).splitlines()
+    assert lines == [f"{steps} {(line,)}", line, line]
 
 
 def test_a_format_that_is_no_transit_is_the_last_resort(
