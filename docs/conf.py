@@ -13,6 +13,7 @@ import interop
 import interop.testing
 from interop._cli.network import network, routes
 from interop._cli.page import page
+from interop._registry import installed
 from interop.plugin import DTYPES
 
 project = "interop"
@@ -26,6 +27,9 @@ html_theme = "pydata_sphinx_theme"
 html_title = "interop"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["interop.css"]
+html_js_files = [("tables.js", {"defer": "defer"})]
 
 myst_enable_extensions = ["substitution", "colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -44,6 +48,9 @@ def setup(app: Sphinx) -> None:
 def write_graph(app: Sphinx, error: Exception | None) -> None:
     """Write what ``interop graph -o graph.html`` would, for the page that shows it in a frame."""
     if error is None and app.builder.format == "html":
+        # The page is about every framework, whichever are installed where it is made.
+        for declared in interop.formats():
+            installed.presume(declared.format.requires)
         shown = network(interop.default)
         text = page(shown, routes(interop.default, shown))
         (Path(app.outdir) / "formats-graph.html").write_text(text, "utf-8")
@@ -97,7 +104,7 @@ def formats_table() -> str:
         (
             f"`{format_.name}`",
             code(format_.devices),
-            f"`{format_.layout}`" if format_.layout else "dense",
+            f"`{format_.layout}`" if format_.layout else "dense" if format_.is_dense else "sparse",
             str(len(format_.dtypes)),
             code(format_.exports),
             code(format_.carries),
@@ -135,7 +142,7 @@ def frameworks_table() -> str:
     rows = [("`numpy`", "`numpy`", required, lowest["numpy"], pinned["numpy"])]
     for plugin in interop.plugins():
         if plugin.name in extras:
-            ((name, floor),) = _versions(extras[plugin.name]).items()
+            name, floor = next(iter(_versions(extras[plugin.name]).items()))
             tested = pinned.get(name) or pinned[f"{name}-cpu"]
             oldest = lowest.get(name, tested)
             rows.append((f"`{plugin.name}`", f"`{name}`", floor, oldest, tested))

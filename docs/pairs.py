@@ -7,6 +7,7 @@ again and compares.
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from collections.abc import Iterator
 from itertools import groupby
@@ -23,7 +24,8 @@ from interop.errors import InteropError, RefusedError
 
 STORED = Path(__file__).parent / "reference" / "_pairs.md"
 
-_MEMORY = {True: "shared", False: "its own", None: "unknown"}
+#: The effects of the route, the memory of the result, and what converting back gives.
+Kind = tuple[str, ...]
 
 
 class Pair(NamedTuple):
@@ -35,7 +37,7 @@ class Pair(NamedTuple):
     effects : str
         Of the route, in order of their names; "refused" if there is none.
     memory : str
-        Whether the result shares memory with the value.
+        Whether the result shares memory with the value, in part if it consists of several arrays.
     back : str
         Whether converting back gives the same value, bit for bit.
     """
@@ -72,7 +74,18 @@ def _tried(source: Format, target: Format) -> Pair:
     assert np.array_equal(numbers(result), before), f"{names}: the numbers differ"
     assert np.array_equal(numbers(value), before), f"{names}: the value has changed"
     effects = ", ".join(f"`{effect}`" for effect in sorted(route.effects)) or "none"
-    return Pair(*names, effects, _MEMORY[route.aliases], _back(value, result, source.name))
+    memory = _memory(route, seen=shared is not None)
+    return Pair(*names, effects, memory, _back(value, result, source.name))
+
+
+def _memory(route: interop.Route, *, seen: bool) -> str:
+    """Say whether a result shares memory; `seen` if the addresses of both are known."""
+    if not route.aliases:
+        return "its own"
+    if route.zero_copy:
+        return "shared"
+    # Of several arrays some are copied; or only the value knows whether it gives its own away.
+    return "shared in part" if seen else "perhaps shared"
 
 
 def _back(value: Any, result: Any, source: str) -> str:
@@ -124,24 +137,73 @@ def available() -> list[Format]:
 
 
 def rendered(results: list[Pair]) -> str:
-    """Return the pairs as Markdown: a table for each source, with a row for targets of one kind."""
-    lines = ["<!-- Written by `python -m docs.pairs --store`. -->", ""]
+    """Return the pairs as Markdown: data to look one up in, and a table for each framework."""
     reached = {pair.target for pair in results if pair.effects != "refused"}
     rows = [pair for pair in results if pair.target in reached]
-    for source, group in groupby(rows, key=lambda pair: pair.source):
-        lines += [f"## From {source}", "", "| to | effects | memory | and back |"]
-        lines += ["| --- | --- | --- | --- |"]
-        kinds: dict[tuple[str, str, str], list[str]] = {}
-        for pair in group:
-            kinds.setdefault((pair.effects, pair.memory, pair.back), []).append(pair.target)
-        for (effects, memory, back), targets in sorted(kinds.items(), key=_order):
-            names = ", ".join(f"`{name}`" for name in targets)
-            lines.append(f"| {names} | {effects} | {memory} | {back} |")
-        lines.append("")
-    return "\n".join(lines)
+    lines = ["<!-- Written by `python -m docs.pairs --store`. -->", "", *_data(rows)]
+    targets_of: dict[str, dict[Kind, list[str]]] = {}
+    for pair in rows:
+        kinds = targets_of.setdefault(pair.source, {})
+        kinds.setdefault(pair[2:], []).append(pair.target)
+    for framework, sources in groupby(targets_of, key=_framework):
+        lines += ["", f"<details><summary>From {framework}</summary>", ""]
+        lines += _tables({source: targets_of[source] for source in sources}, reached)
+        lines.append("</details>")
+    return "\n".join([*lines, ""])
 
 
-def _order(kind: tuple[tuple[str, str, str], list[str]]) -> tuple[bool, int, str]:
+def _framework(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _data(rows: list[Pair]) -> list[str]:
+    """Return the lines that hold every pair, as JSON in a script that runs nothing."""
+    kinds = list(dict.fromkeys(pair[2:] for pair in rows))
+    targets = list(
+        dict.fromkeys(pair.target for pair in sorted(rows, key=lambda pair: pair.target))
+    )
+    places = {(pair.source, pair.target): kinds.index(pair[2:]) for pair in rows}
+    table = {
+        source: [places.get((source, target)) for target in targets]
+        for source in dict.fromkeys(pair.source for pair in rows)
+    }
+    plain = [[text.replace("`", "") for text in kind] for kind in kinds]
+    document = {"targets": targets, "kinds": plain, "pairs": table}
+    text = json.dumps(document, separators=(",", ":")).replace("],", "],\n")
+    return ["```{raw} html", f'<script type="application/json" id="pairs">{text}</script>', "```"]
+
+
+def _tables(sources: dict[str, dict[Kind, list[str]]], reached: set[str]) -> Iterator[str]:
+    """Yield the lines of the tables of one framework, one table for formats that do the same."""
+    alike: dict[str, list[str]] = {}
+    for source, kinds in sources.items():
+        rows = [
+            f"| {_abbreviated(targets, reached - {source})} | {' | '.join(kind)} |"
+            for kind, targets in sorted(kinds.items(), key=_order)
+        ]
+        alike.setdefault("\n".join(rows), []).append(source)
+    for rows, names in alike.items():
+        yield f"From {', '.join(f'`{name}`' for name in names)}:"
+        yield from (
+            "",
+            "| to | effects | memory | and back |",
+            "| --- | --- | --- | --- |",
+            rows,
+            "",
+        )
+
+
+def _abbreviated(targets: list[str], reached: set[str]) -> str:
+    """Return names of formats, with a star for all those of a framework."""
+    names = []
+    for framework, group in groupby(targets, key=_framework):
+        members = list(group)
+        every = {name for name in reached if _framework(name) == framework}
+        names += [f"{framework}.*"] if len(every) > 1 and every == set(members) else members
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _order(kind: tuple[Kind, list[str]]) -> tuple[bool, int, str]:
     effects = kind[0][0]
     return effects == "refused", 0 if effects == "none" else effects.count("`"), effects
 

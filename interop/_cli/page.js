@@ -83,7 +83,7 @@ function layerOrder() {
 /** Lay the boxes and the lines between them out in layers. */
 function layers(sizes, upright) {
   const layout = new dagre.graphlib.Graph();
-  layout.setGraph({ rankdir: upright ? "TB" : "LR", nodesep: 12, ranksep: 44, edgesep: 1 });
+  layout.setGraph({ rankdir: upright ? "TB" : "LR", nodesep: 10, ranksep: 34, edgesep: 1 });
   layout.setDefaultEdgeLabel(() => ({}));
   for (const [name, size] of sizes) layout.setNode(name, { ...size });
   const order = new Map(layerOrder().map((name, place) => [name, place]));
@@ -163,8 +163,8 @@ function style() {
     { selector: ".caption, .format", style: { label: "data(label)", width: "data(width)", height: ROW,
       "text-valign": "center", "text-halign": "right",
       "text-margin-x": "data(shift)" } },
-    { selector: ".framework.missing", style: { "border-style": "dashed", "background-opacity": 0 } },
-    { selector: ".missing", style: { color: color("soft") } },
+    { selector: ".framework.missing", style: { "border-style": "dashed", "border-color": color("soft"),
+      "border-width": 1.5 } },
     { selector: "edge", style: { "overlay-opacity": 0, width: 1.6, opacity: 0.5 } },
     { selector: ".line, .bent", style: { "z-compound-depth": "bottom", "segment-radii": 30,
       "curve-style": "round-segments", "edge-distances": "node-position",
@@ -204,7 +204,7 @@ const graph = window.graph = cytoscape({
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => graph.style(style()));
 
 const row = name => graph.getElementById(`format ${name}`);
-const SMALLEST_TEXT = 9.5, LARGEST_ZOOM = 1.4;
+const SMALLEST_TEXT = 10, LARGEST_ZOOM = 1.4;
 
 function showAll() {
   graph.fit(undefined, 14);

@@ -126,7 +126,8 @@ OTHER_WORDS = re.compile(
 @pytest.mark.parametrize("page", [page for page in PROSE if page.name[0] != "_"], ids=_name)
 def test_the_words_are_the_glossarys(page: Path) -> None:
     """No page calls a concept by a word that the glossary does not use for it."""
-    prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+    links = r"\]\([^)]*\)"
+    prose = re.sub(rf"```.*?```|`[^`\n]*`|{links}", "", page.read_text(), flags=re.DOTALL)
     assert OTHER_WORDS.findall(prose) == []
 
 
@@ -179,6 +180,47 @@ def test_readme_sets_up_in_two_commands_that_name_what_exists() -> None:
     assert set(re.findall(r"\.\[(\w+)\]", " ".join(commands))) <= set(extras)
     files = re.findall(r"\S+\.py\b", " ".join(commands))
     assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def _first_screen() -> str:
+    """Return what stands in the README before its first heading."""
+    return (ROOT / "README.md").read_text("utf-8").partition("\n## ")[0]
+
+
+def test_the_first_screen_installs_converts_and_refuses() -> None:
+    """It names an extra that has what its examples need, and links to nothing that can be lost."""
+    screen = _first_screen()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert len(screen.partition("Traceback")[0].splitlines()) < 35
+    assert f'pip install "{project["name"]}[torch]"' in screen
+    needs = " ".join(project["optional-dependencies"]["torch"])
+    assert "torch" in needs
+    assert "optree" in needs  # of accepts and convert_tree
+    assert all(f"interop.{name}(" in screen for name in ("convert", "accepts", "convert_tree"))
+    assert "RefusedError: " in screen
+    assert [link for link in re.findall(r"\]\(([^)]+)\)", screen) if "://" not in link] == []
+    landing = (DOCS / "index.md").read_text("utf-8")
+    block = re.search(r"```python\n.*?```", screen, re.DOTALL)
+    assert block is not None
+    assert block[0] in landing
+
+
+def test_the_badges_are_true() -> None:
+    """Python, licence, types and state are those of pyproject, in the text as in the picture."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    facts = project["project"]
+    python = facts["requires-python"].removeprefix(">=")
+    assert project["tool"]["mypy"]["strict"]
+    assert "Development Status :: 3 - Alpha" in facts["classifiers"]
+    badges = re.findall(
+        r"^!\[([^]]+)\]\(https://img.shields.io/badge/(\S+)\)$", _first_screen(), re.MULTILINE
+    )
+    assert dict(badges) == {
+        f"Python {python} or later": f"python-{python}_or_later-blue",
+        f"Licence: {facts['license']}": f"licence-{facts['license'].replace('-', '--').replace(' ', '_')}-blue",
+        "Typed": "typed-mypy_strict-blue",
+        "State: alpha": "state-alpha-orange",
+    }
 
 
 def test_every_page_on_effects_and_traits_is_generated() -> None:

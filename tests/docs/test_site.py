@@ -83,6 +83,54 @@ def test_the_graph_can_be_clicked_through_inside_its_page(browser: Browser, tmp_
     assert picture.stat().st_size > 20_000
 
 
+#: What is wider than its place on a page: code, tables, or the page itself.
+OVERFLOWING = """
+    const wide = [...document.querySelectorAll("article pre, article table, article img, article dt")]
+        .filter(part => part.checkVisibility() && (part.scrollWidth > part.clientWidth + 2 ||
+            part.getBoundingClientRect().right > document.documentElement.clientWidth + 1));
+    const page = document.documentElement;
+    if (page.scrollWidth > page.clientWidth + 1) wide.push(page);
+    return wide.map(part => `${part.tagName} ${part.scrollWidth}: ${part.textContent.slice(0, 60)}`);
+"""
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+def test_nothing_is_cut_off_in_a_wide_or_a_narrow_window(browser: Browser, width: int) -> None:
+    """On no page are code, errors, tables or pictures wider than the window or their box."""
+    browser.emulate(width, 900)
+    overflowing = {}
+    for path in sorted(Path(SITE).rglob("*.html")):
+        if not {"_static", "_modules"} & set(path.parts) and path.name != "formats-graph.html":
+            browser.open(path)
+            if parts := browser.run(OVERFLOWING):
+                overflowing[path.name] = parts
+    browser.emulate(1400, 900)
+    assert overflowing == {}
+
+
+def test_the_picker_says_what_a_pair_does(browser: Browser) -> None:
+    """The page of pairs answers for two names, and has an address for them."""
+    browser.open(Path(SITE) / "reference" / "pairs.html")
+    assert browser.text("#answer") == "Effects: none. Memory: shared. And back: the same."
+    browser.run(
+        "document.getElementById('to').value = 'jax';"
+        "document.getElementById('picker').dispatchEvent(new Event('input'))"
+    )
+    assert browser.text("#answer") == "Effects: copy. Memory: its own. And back: the same."
+    assert browser.run("return location.hash") == "#torch:jax"
+    browser.open(Path(SITE) / "reference" / "pairs.html", "array:numpy")
+    assert browser.text("#answer") == "Effects: copy. Memory: perhaps shared. And back: refused."
+    assert browser.run("return document.documentElement.scrollHeight") < 3000
+
+
+def test_the_graph_knows_frameworks_that_are_not_installed(browser: Browser) -> None:
+    """Whatever is installed where the site is built, no format is missing and routes are shown."""
+    browser.open(Path(SITE) / "formats-graph.html", "torch.sparse_csr numpy")
+    assert browser.run("return data.formats.filter(format => format.state === 'missing')") == []
+    assert "numpy" in browser.text("#panel")
+    assert "No route" not in browser.text("#panel")
+
+
 def test_the_first_page_has_no_complaints(browser: Browser) -> None:
     """The first page opens without an error in the console."""
     browser.complaints()
