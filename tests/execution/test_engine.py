@@ -157,7 +157,7 @@ def test_no_value_is_kept_by_its_refusal(
     empty: Interop, no_collector: None, words: dict[str, Any]
 ) -> None:
     """The first value of a class that is refused is freed as the later ones are."""
-    empty.register(toy("a"), toy("b"), copy("a", "b"))
+    empty.register(toy("a"), toy("b"), toy("there", devices=("cuda",)), copy("a", "b"))
     for call in (empty.convert, empty.plan, empty.converter("b", **words)):
         box = Box("a", [1.0])
         alive = weakref.ref(box)
