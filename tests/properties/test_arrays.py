@@ -1,4 +1,4 @@
-"""Arrays drawn at random, between every pair of installed formats: every bit arrives, or an error."""
+"""Random requests between all installed formats: every bit arrives as planned, or a refusal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import interop
 from interop._execution.trace import shares_memory
 from interop._model.dtype import preserves
-from interop.errors import InteropError
+from interop.errors import RefusedError
 from tests.properties.effort import cases
 
 DECLARED = {declared.name: declared.format for declared in interop.formats()}
@@ -32,8 +32,13 @@ FORMATS = [
 FRAMEWORKS = sorted({name.partition(".")[0] for name in FORMATS})
 DTYPES = (
     "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 "
-    "complex64 complex128 float8_e4m3fn float8_e5m2"
+    "complex64 complex128 float8_e4m3fn float8_e5m2 float8_e4m3b11fnuz float8_e3m4 float8_e8m0fnu "
+    "float6_e2m3fn float4_e2m1fn int4 uint2 longdouble"
 ).split()
+#: Those of which some bits of an element mean nothing, and the bits that do.
+BITS = {"float6_e2m3fn": 6, "float4_e2m1fn": 4, "int4": 4, "uint2": 2}
+#: Where zeros are not stored, so that they may lose their signs.
+SPARSE = ("scipy.", "sparse", "jax.bc", "torch.sparse", "cupy.")
 
 
 def dtype_of(name: str) -> np.dtype:
@@ -51,7 +56,13 @@ def array(rng: Random, source: str) -> np.ndarray:
     flat: np.ndarray = np.frombuffer(rng.randbytes(size * dtype.itemsize), dtype).copy()
     if dtype.kind == "b":
         flat = np.frombuffer(rng.randbytes(size), "u1") < 128
-    for place in range(size):
+    elif dtype.name in BITS:
+        codes = np.frombuffer(rng.randbytes(size), "u1") >> 8 - BITS[dtype.name]
+        signed = dtype.name.startswith("int")
+        flat = (((codes ^ 8) - 8) if signed else codes).view(dtype)  # the sign fills the byte
+    elif dtype.char == "g":
+        flat = np.array([rng.gauss(0, 1e300) for _ in range(size)], dtype)
+    for place in range(size if dtype.name not in BITS else 0):
         if rng.random() < 0.4:
             flat[place] = rng.choice(_extremes(dtype))
     result = flat.reshape(shape)
@@ -72,7 +83,11 @@ def _extremes(dtype: np.dtype) -> list[Any]:
         return [True, False]
     if dtype.kind in "iu":
         return [0, 1, np.iinfo(dtype).max, np.iinfo(dtype).min]
+    if dtype.char == "g":
+        return [0.0, -0.0, float("nan"), float("inf"), 1.5]
     info = ml_dtypes.finfo(dtype)
+    if dtype.name == "float8_e8m0fnu":
+        return [float("nan"), float(info.max), 1.0]
     most = float(info.max) if dtype.kind != "c" else complex(float(info.max), -0.0)
     return [0.0, -0.0, float("nan"), most, float(info.smallest_subnormal), 1.0]
 
@@ -250,36 +265,75 @@ def same(actual: np.ndarray, expected: np.ndarray, *, zeros: bool) -> bool:
     return np.array_equal(actual, cast)
 
 
+def cast(array: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return an array cast by NumPy, and of which elements the cast is defined."""
+    target = dtype_of(dtype)
+    if array.dtype.kind == "c" and target.kind not in "cb":
+        array = array.real
+    with np.errstate(all="ignore"):
+        wide = np.asarray(array.real, "longdouble")
+        if array.dtype.isbuiltin != 1 and target.isbuiltin != 1 and array.dtype != target:
+            array = array.astype("f4")  # some of ml_dtypes have no cast to others
+        result = array.astype(target)
+    if "int" not in dtype:
+        return result, np.ones(array.shape, bool)
+    limits = ml_dtypes.iinfo(target) if target.isbuiltin != 1 else np.iinfo(target)
+    return result, (wide > float(limits.min) - 1) & (wide < float(limits.max))
+
+
 def check(rng: Random, source: str, target: str) -> str:
     """Convert one array from a format to another, and tell what has become of it."""
     drawn = array(rng, source)
     before = drawn.copy()
     facts = drawn.dtype, drawn.shape, drawn.strides
     note(f"{source} → {target}: {facts}\n{drawn!r}")
-    zeros = any("." in name for name in (source, target))  # sparse arrays do not store them
+    zeros = any(name.removeprefix("dask.").startswith(SPARSE) for name in (source, target))
     try:
         value = interop.convert(drawn, to=source)
-    except InteropError:
+    except RefusedError:
         return "no value"
     numbers = read(value).copy()
     assert same(numbers, before, zeros=zeros), f"numpy → {source}: {numbers!r}"
-    copy = rng.choice((None, None, True, False))
+    request = {"to": target, "copy": rng.choice((None, None, True, False))}
+    if rng.random() < 0.3:
+        request["dtype"] = rng.choice(DTYPES)
+    note(f"{request}")
     try:
-        result = interop.convert(value, to=target, copy=copy)
-    except InteropError:
+        route = interop.plan(value, **request)
+    except RefusedError:
+        with pytest.raises(RefusedError):
+            interop.convert(value, **request)
         return "refused"
-    finally:
-        assert drawn.tobytes() == before.tobytes()
-        assert repr(read(value)) == repr(numbers), "the source has changed"
+    result = interop.convert(value, **request)
+    assert drawn.tobytes() == before.tobytes()
+    assert repr(read(value)) == repr(numbers), "the source has changed"
+    expected = numbers
     numbers_after = read(result)
-    assert same(numbers_after, numbers, zeros=zeros), f"{numbers!r} became {numbers_after!r}"
-    shared = shares_memory(interop.default._registry, value, result)
-    if copy is True and interop.spec(result).format != "python":  # one True is all Trues
-        assert not shared
-        assert "readonly" not in interop.spec(result).traits
-    if copy is False and drawn.size and shared is not None and result is not value:
-        assert shared
+    if "dtype" in request:
+        expected, defined = cast(numbers if numbers.dtype != object else before, request["dtype"])
+        if numbers_after.dtype != object:
+            expected, numbers_after = expected[defined], numbers_after[defined]
+        elif not defined.all():
+            return "undefined"
+    assert same(numbers_after, expected, zeros=zeros), f"{expected!r} became {numbers_after!r}"
+    check_plan(route, value, result)
     return "right"
+
+
+def check_plan(route: interop.Route, value: Any, result: Any) -> None:
+    """Compare a result with what was planned: what it is, and whether it shares memory."""
+    planned, actual = route.result, interop.spec(result)
+    assert (actual.format, actual.device) == (planned.format, planned.device)
+    if planned.format == "python":
+        return
+    assert actual.shape == planned.shape
+    assert actual.dtype == planned.dtype or "unknown_dtype" in actual.traits
+    shared = shares_memory(interop.default._registry, value, result)
+    # What is made of several arrays may share some of them, and of those some are empty.
+    composite = any(spec.nnz is not None or spec.code_dtype for spec in (route.spec, actual))
+    if result is not value and actual.size and shared is not None:
+        assert shared == route.aliases or (composite and not shared)
+    assert route.request.copy is not True or "readonly" not in actual.traits
 
 
 @pytest.fixture(autouse=True)
