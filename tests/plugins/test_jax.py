@@ -323,6 +323,16 @@ def test_a_large_tensor_is_cast_on_the_way(source, target):
 
 
 @pytest.mark.parametrize("name", sorted(describe.PACKED))
+def test_packed_elements_take_the_memory_they_lie_in(name: str) -> None:
+    """The reported memory ends where the packed elements do, and not where bytes would."""
+    x = jnp.asarray(np.array([1, 0, 1, 1, 1], getattr(ml_dtypes, name)))
+    assert interop.spec(x).dtype == name
+    ((address, length),) = describe.memory(x)
+    assert length == (2 if name.endswith("2") else 3)
+    assert address == x.unsafe_buffer_pointer()
+
+
+@pytest.mark.parametrize("name", sorted(describe.PACKED))
 def test_large_packed_arrays(name):
     """JAX packs the elements of an array as they lie, without a copy of them."""
     value = numbers(name, (2**20,))

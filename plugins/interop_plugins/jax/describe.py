@@ -159,5 +159,8 @@ def memory(value: Array) -> tuple[tuple[int, int], ...]:
     if type(value) not in _plain_types or value.is_deleted() or not value.size:
         return ()
     if len(value.sharding.device_set) == 1:
-        return ((value.unsafe_buffer_pointer(), value.on_device_size_in_bytes()),)
+        nbytes = value.on_device_size_in_bytes()
+        if value.dtype.name in PACKED:  # which JAX counts as a byte for each element
+            nbytes = -(-nbytes // (4 if value.dtype.name[-1] == "2" else 2))
+        return ((value.unsafe_buffer_pointer(), nbytes),)
     return tuple(extent for shard in value.addressable_shards for extent in memory(shard.data))
