@@ -36,6 +36,7 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+add_module_names = False
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
@@ -61,11 +62,6 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     heads = list(heads)
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def code(names: Iterable[str]) -> str:
-    """Return names as a list of code, in order."""
-    return ", ".join(f"`{name}`" for name in sorted(names)) or "none"
 
 
 def effects_table() -> str:
@@ -103,11 +99,11 @@ def formats_table() -> str:
     rows = (
         (
             f"`{format_.name}`",
-            code(format_.devices),
-            f"`{format_.layout}`" if format_.layout else "dense" if format_.is_dense else "sparse",
+            ", ".join(format_.devices),
+            format_.layout or ("dense" if format_.is_dense else "sparse"),
             str(len(format_.dtypes)),
-            code(format_.exports),
-            code(format_.carries),
+            ", ".join(sorted(format_.exports)) or "—",
+            ", ".join(sorted(format_.carries)) or "—",
         )
         for format_ in sorted(
             (declared.format for declared in interop.formats()), key=lambda format_: format_.name

@@ -51,7 +51,11 @@ class Browser:
             "binary": shutil.which("chromium"),
             "args": [*_FLAGS, f"--user-data-dir={folder / 'profile'}"],
         }
-        capabilities = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        capabilities = {
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL"},
+            "timeouts": {"pageLoad": 15_000},  # in milliseconds
+        }
         try:
             self._wait()
             body = {"capabilities": {"alwaysMatch": capabilities}}
@@ -93,9 +97,15 @@ class Browser:
 
     def open(self, path: Path, fragment: str = "") -> None:
         """Open a file."""
-        self._ask("POST", f"{self._session}/url", {"url": "about:blank"})
         url = path.resolve().as_uri() + (f"#{fragment}" if fragment else "")
-        self._ask("POST", f"{self._session}/url", {"url": url})
+        try:
+            self._load(url)
+        except RuntimeError:  # on a busy machine Chromium sometimes misses the end of a load
+            self._load(url)
+
+    def _load(self, url: str) -> None:
+        for address in ("about:blank", url):
+            self._ask("POST", f"{self._session}/url", {"url": address})
 
     def enter(self, selector: str) -> None:
         """Go into a frame of the page."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import importlib.util
+import inspect
 import pkgutil
 import re
 import sys
@@ -21,6 +22,8 @@ from sybil.parsers.myst import PythonCodeBlockParser
 from sybil.parsers.rest import DocTestParser
 
 import interop
+import interop.plugin
+import interop.testing
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -180,6 +183,40 @@ def test_readme_sets_up_in_two_commands_that_name_what_exists() -> None:
     assert set(re.findall(r"\.\[(\w+)\]", " ".join(commands))) <= set(extras)
     files = re.findall(r"\S+\.py\b", " ".join(commands))
     assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def _documented(module: ModuleType) -> set[str]:
+    """Return the names that the page of a module explains."""
+    page = DOCS / "reference" / f"{module.__name__.removeprefix('interop.')}.md"
+    text = page.read_text("utf-8")
+    if ":members:\n" in text and ".. automodule::" in text:
+        return set(module.__all__)
+    directives = re.findall(r"^\.\. auto(?:function|class):: (?:\w+\.)*(\w+)$", text, re.MULTILINE)
+    headings = re.findall(r"^### (\w+)$", text, re.MULTILINE)
+    return {*directives, *headings, *re.findall(r"`(?:interop\.)?(\w+)`", text)}
+
+
+@pytest.mark.parametrize(
+    "module", [interop, interop.plugin, interop.errors, interop.testing], ids=lambda m: m.__name__
+)
+def test_every_public_name_is_in_the_reference(module: ModuleType) -> None:
+    """What can be imported is explained on the page of its module; a hookspec is for the core."""
+    hidden = {"hookspec"} | {
+        name for name in module.__all__ if inspect.ismodule(getattr(module, name))
+    }
+    assert set(module.__all__) - hidden - _documented(module) == set()
+
+
+def test_every_class_that_a_function_returns_is_in_the_reference() -> None:
+    """Whoever reads `route.steps`, a trace or a listing finds its class explained."""
+    with interop.trace() as receipts:
+        interop.convert([1.0], to="numpy", copy=True)
+    route = interop.plan([1.0], to="numpy")
+    returned = [route, route.spec, *route.steps, route.steps[0].provenance, receipts, receipts[0]]
+    returned += [interop.formats()[0], interop.conversions()[0], interop.plugins()[0]]
+    classes = {type(value).__name__ for value in returned}
+    assert {"Route", "Step", "Trace", "DeclaredFormat", "Plugin"} <= classes
+    assert classes - _documented(interop) == set()
 
 
 def _first_screen() -> str:
