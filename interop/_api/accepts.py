@@ -10,12 +10,13 @@ from inspect import get_annotations, iscoroutinefunction, isgeneratorfunction, s
 from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
 
 from interop._model.extension import Autodiff, Pullback
+from interop._model.format import Format
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError, InteropError
 
-from .leaves import array_spec
+from .leaves import array_spec, is_array
 from .tree import Tree, check_optree, joined
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _named(
 def _is_container(registry: Registry, value: Value) -> bool:
     """Tell whether an argument is a container of Python's own; objects pass as they are."""
     ours = type(value).__module__ in ("builtins", "collections") or isinstance(value, tuple)
-    return ours and array_spec(registry, value) is None
+    return ours and not is_array(registry, value)
 
 
 def _array_specs(registry: Registry, tree: Tree) -> dict[int, Spec]:
@@ -219,7 +220,7 @@ class _Call:
         args, kwargs = self.arguments.rebuilt(leaves)
         registry = self.registry
         result = self.function(*args, **kwargs)
-        self.result = Tree(result, lambda x: array_spec(registry, x) is not None)
+        self.result = Tree(result, lambda x: is_array(registry, x))
         self.outputs = _array_specs(registry, self.result)
         return [self.result.leaves[n] for n in self.outputs]
 
@@ -227,9 +228,7 @@ class _Call:
         """Return an array of the function's as the caller's kind."""
         spec = self.registry.describe(value)
         target = _counterpart(self.registry, self.home, spec)
-        if target == spec.format:
-            return value
-        if target is None:
+        if target is None or target == spec.format:
             return value
         result = self.interop.convert(value, target, device=self.home.device, **keywords)
         return self.registry.relabelled(result, self.arguments.leaves[next(iter(self.arrays))])
@@ -254,9 +253,15 @@ def _counterpart(registry: Registry, home: _Home, spec: Spec) -> str | None:
 
     Otherwise it is the dense one, or another of the framework that has so many axes, if any.
     """
+    layout, dense = registry.formats[spec.format].layout, registry.formats[home.format]
+    if layout is None and _has_axes(dense, spec):
+        return home.format
     formats = [f for f in registry.formats.values() if f.framework == home.framework]
-    layout = registry.formats[spec.format].layout
     alike = (f.name for f in formats if layout is not None and f.layout == layout)
-    dense = [registry.formats[home.format], *(f for f in formats if f.is_dense)]
-    fitting = (f.name for f in dense if f.ndims is None or len(spec.shape) in f.ndims)
+    fitting = (f.name for f in (dense, *formats) if f.is_dense and _has_axes(f, spec))
     return next(alike, None) or next(fitting, None)
+
+
+def _has_axes(format_: Format, spec: Spec) -> bool:
+    """Tell whether values of a format can have as many axes as that of a spec."""
+    return format_.ndims is None or len(spec.shape) in format_.ndims

@@ -283,7 +283,7 @@ class Interop:
         >>> mine.convert_tree(batch, to="numpy", dtype="float32")["ids"]
         array([0, 1])
         """
-        from .leaves import array_spec, convert_leaves
+        from .leaves import convert_leaves, is_array
         from .tree import Tree
 
         if stream is not None:
@@ -292,7 +292,7 @@ class Interop:
         table = self._table(to, dtype, *words)
         uncast = table if cast_all else self._table(to, None, *words)
         registry = self._registry
-        opened = Tree(tree, lambda x: array_spec(registry, x) is not None, registry.containers)
+        opened = Tree(tree, lambda x: is_array(registry, x), registry.containers)
         del tree
         leaves = convert_leaves(
             opened,

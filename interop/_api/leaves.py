@@ -18,7 +18,7 @@ from interop.errors import InteropError, NotInstalledError, UnknownValueError
 
 from .tree import Tree, joined
 
-__all__ = ["array_spec", "convert_leaves", "located"]
+__all__ = ["array_spec", "convert_leaves", "is_array"]
 
 #: What a value may lose on its way to a result that is the same for two values over one memory.
 _LOST = frozenset({"grad"})
@@ -34,21 +34,24 @@ class _Group(NamedTuple):
     places: list[int]
 
 
-def array_spec(registry: Registry, value: Value) -> Spec | None:
-    """Return the spec of what counts as an array inside a tree, else None.
+def is_array(registry: Registry, value: Value) -> bool:
+    """Tell whether a value counts as an array inside a tree.
 
     Numbers, strings, bytes and lists of Python's own are values or containers there, although one
     of them alone can be converted. The same goes for types derived from these.
     """
     if type(value).__module__ == "builtins":
-        return None
+        return False
     try:
-        format_ = registry.format_of(value)
+        types = registry.format_of(value).types
     except UnknownValueError:
-        return None
-    if format_.types and all(name.startswith("builtins:") for name in format_.types):
-        return None
-    return registry.describe(value)
+        return False
+    return not types or any(not name.startswith("builtins:") for name in types)
+
+
+def array_spec(registry: Registry, value: Value) -> Spec | None:
+    """Return the spec of what counts as an array inside a tree, else None."""
+    return registry.describe(value) if is_array(registry, value) else None
 
 
 def convert_leaves(
@@ -75,7 +78,7 @@ def convert_leaves(
             container.clear()
     with bar(sum(group.spec.nbytes for group in groups)) as advance:
         for path, spec, request, plan, places in groups:
-            with located(path):
+            with _Located(path):
                 result = engine.run(plan, leaves[places[0]], spec, request, stream)
             for place in places:
                 leaves[place] = result
@@ -94,7 +97,7 @@ def _planned(
 ) -> list[_Group]:
     groups: dict[Any, _Group] = {}
     for place, (path, value) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
-        with located(path):
+        with _Located(path):
             spec = array_spec(registry, value)
             if spec is None:
                 if strict and value is not None:
@@ -144,14 +147,20 @@ def _is_plain_array(format_: Format) -> bool:
     return own and format_.is_dense and format_.labels is None and not format_.lazy
 
 
-@contextmanager
-def located(path: tuple[Any, ...]) -> Iterator[None]:
-    """Let an error say where in the tree it came up."""
-    try:
-        yield
-    except InteropError as error:
-        error.locate(joined(path))
-        raise
+class _Located:
+    """Lets an error say where in the tree it came up; entered for every leaf, so it is a class."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: tuple[Any, ...]) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        if isinstance(error, InteropError):
+            error.locate(joined(self._path))
 
 
 @contextmanager
