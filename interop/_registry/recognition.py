@@ -235,7 +235,7 @@ class Recognition:
         a module for its framework; a type for its framework's dense format, if there is one.
         """
         if isinstance(target, ModuleType):
-            target = self._module_name(target)
+            return self._named_by_module(target)
         if not isinstance(target, str):
             names = [format_.name for format_ in self.formats.values() if _names(format_, target)]
             dense = [name for name in names if "." not in name]
@@ -246,17 +246,17 @@ class Recognition:
         names = (name,) if name in self.formats else ()
         return names or tuple(other for other in self.formats if other.startswith(f"{name}."))
 
-    def _module_name(self, module: ModuleType) -> str:
-        """Return the name that a module stands for: that of the arrays it makes, or its own.
+    def _named_by_module(self, module: ModuleType) -> tuple[str, ...]:
+        """Return the formats that a module stands for, by its name or by the arrays that it makes.
 
         A namespace of the array API standard may be another library's, wrapped.
         """
-        name = module.__name__
-        if name not in self.formats and hasattr(module, "__array_namespace_info__"):
-            formats = self.named(type(module.empty(0)))
-            if formats:
-                return formats[0]
-        return name.partition(".")[0]
+        framework, dot, _ = module.__name__.partition(".")
+        names = self.named(framework)
+        if dot and hasattr(module, "__array_namespace_info__"):
+            made = self.named(type(module.empty(0)))
+            return names if set(made) <= set(names) else made
+        return names
 
     def dtype_name(self, dtype: object) -> str | None:
         """Return the name of a framework's dtype object, or None if no framework knows it."""

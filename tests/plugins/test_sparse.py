@@ -546,6 +546,26 @@ def test_shapes_of_numpy_integers(layout, target):
     )
 
 
+def test_what_is_known_of_the_order_goes_along():
+    """An array that a step has sorted is known to be sorted, the first time and later."""
+    rows = interop.convert(np.eye(3), to="sparse.gcxs.csr")
+    for _ in range(3):
+        assert interop.convert(rows, to="scipy.coo").has_canonical_format
+        assert interop.convert(
+            interop.convert(rows, to="sparse.dok"), "scipy.coo"
+        ).has_canonical_format
+
+
+@pytest.mark.parametrize("number", [0.0, 1.5])
+def test_a_scalar_is_copied(number):
+    """The value of an array without axes is not shared, as no value of a dense array is."""
+    scalar = np.array(number)
+    result = interop.convert(scalar, to="sparse.coo", copy=True)
+    assert not np.shares_memory(result.data, scalar)
+    scalar[...] = 7
+    assert float(result.todense()) == number
+
+
 @pytest.mark.parametrize("dtype", [None, "float32"])
 @pytest.mark.parametrize("target", ["sparse.coo", "sparse.dok", "sparse.gcxs.nd", "numpy"])
 @pytest.mark.parametrize("numbers", [[], [1.0], [1.0, 2.0]])

@@ -29,7 +29,7 @@ __all__ = [
     "has_canonical_coordinates",
     "has_canonical_rows",
     "is_always_canonical",
-    "is_known_canonical",
+    "is_canonical",
     "rising",
     "shape_of",
     "sorting_order",
@@ -123,7 +123,8 @@ def sorting_order(coords: Array, shape: tuple[int, ...]) -> Array:
     return np.lexsort(coords[::-1])
 
 
-def is_known_canonical(value: Sparse) -> bool:
-    """Tell whether a value was checked and found to be canonical."""
-    inspection = _inspected.get(id(value))
-    return inspection is not None and inspection.value() is value and inspection.canonical
+def is_canonical(value: Sparse) -> bool:
+    """Tell whether a COO array, or a GCXS array of two axes, is canonical, checked once."""
+    if hasattr(value, "coords"):
+        return check_once(value, (value.coords,), has_canonical_coordinates)
+    return check_once(value, (value.indices, value.indptr), has_canonical_rows)

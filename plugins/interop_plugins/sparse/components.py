@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from interop.plugin import Declined, Parts
 
-from .canonical import is_known_canonical, shape_of
+from .canonical import is_canonical, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "coo_array",
-    "facts_of",
     "gcxs_array",
     "pack_coo",
     "pack_rows",
@@ -33,7 +32,7 @@ def unpack_coo(value: Sparse) -> Parts:
         msg = "a sparse array of no axes has no coordinates to hand over; go through numpy"
         raise Declined(msg)
     rows = {f"indices_{axis}": row for axis, row in enumerate(value.coords)}
-    return Parts(shape_of(value), {"values": value.data, **rows}, facts_of(value))
+    return Parts(shape_of(value), {"values": value.data, **rows}, _facts(value))
 
 
 def unpack_rows(value: Sparse) -> Parts:
@@ -48,12 +47,15 @@ def unpack_rows(value: Sparse) -> Parts:
         "indices": value.indices[:stored],
         "pointers": pointers,
     }
-    return Parts(shape_of(value), arrays, facts_of(value))
+    return Parts(shape_of(value), arrays, _facts(value))
 
 
-def facts_of(value: Sparse) -> dict[str, Any]:
-    """Return what belongs to the components of an array beside its shape."""
-    return {"canonical": is_known_canonical(value), "fill_value": value.fill_value}
+def _facts(value: Sparse) -> dict[str, Any]:
+    """Return what belongs to the components of an array beside its shape.
+
+    A step may have made it, so that nobody has described it before.
+    """
+    return {"canonical": is_canonical(value), "fill_value": value.fill_value}
 
 
 def pack_coo(parts: Parts) -> Sparse:

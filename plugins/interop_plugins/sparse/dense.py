@@ -52,7 +52,8 @@ def dense_to_coo(value: Array) -> Sparse:
 
     stored = value != 0
     if not value.ndim:
-        return coo_array(np.zeros((0, int(stored)), np.int64), value.reshape(1)[: int(stored)], ())
+        data = np.full(int(stored), value)
+        return coo_array(np.zeros((0, len(data)), np.int64), data, ())
     places = np.flatnonzero(stored)
     coords = np.empty((value.ndim, len(places)), np.int64)
     for row, indices in zip(coords, np.unravel_index(places, value.shape), strict=True):

@@ -9,9 +9,9 @@ from interop.plugin import EMPTY, Spec, extents
 
 from .canonical import (
     check_once,
-    has_canonical_coordinates,
     has_canonical_rows,
     is_always_canonical,
+    is_canonical,
     shape_of,
 )
 
@@ -48,13 +48,12 @@ def describe_coo(value: Sparse) -> Spec:
         It has coordinates outside its shape.
     """
     data, coords = value.data, value.coords
-    canonical = check_once(value, (coords,), has_canonical_coordinates)
     return Spec(
         "sparse.coo",
         _name(data.dtype),
         "cpu",
         shape_of(value),
-        _traits(value, (data, coords), canonical=canonical),
+        _traits(value, (data, coords), canonical=is_canonical(value)),
         data.nbytes + coords.nbytes,
         len(data),
         str(coords.dtype),

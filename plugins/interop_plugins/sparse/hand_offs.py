@@ -37,5 +37,10 @@ def to_torch_coo(value: Sparse) -> torch.Tensor:
 
     coords, data = torch.from_numpy(value.coords), torch.from_numpy(value.data)
     return torch.sparse_coo_tensor(
-        coords, data, value.shape, is_coalesced=True, check_invariants=False
+        coords,
+        data,
+        value.shape,
+        device="cpu",  # and not torch's default
+        is_coalesced=True,
+        check_invariants=False,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .canonical import check_bounds, rising, sorting_order
-from .components import coo_array, facts_of, gcxs_array, unpack_rows
+from .components import coo_array, gcxs_array, unpack_rows
 from .describe import layout_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ __all__ = [
 def to_native(value: Sparse) -> Sparse:
     """Return a copy whose elements are in the machine's byte order."""
     coords, data = (a.astype(a.dtype.newbyteorder("=")) for a in (value.coords, value.data))
-    return coo_array(coords, data, value.shape, facts_of(value))
+    return coo_array(coords, data, value.shape, {"fill_value": value.fill_value})
 
 
 def canonicalize(value: Sparse) -> Sparse:

@@ -95,7 +95,7 @@ def zero_tensor(value: Tensor) -> Tensor:
     """Return zeros that are not stored, of the shape of a tensor."""
     import torch
 
-    zeros: Tensor = torch._efficientzerotensor(value.shape, dtype=value.dtype)
+    zeros: Tensor = torch._efficientzerotensor(value.shape, dtype=value.dtype, device=value.device)
     return zeros
 
 
