@@ -155,6 +155,45 @@ def test_duplicates_are_summed_in_the_order_they_are_stored_in(
         assert set(results(value, to=to)) == {expected}, to
 
 
+@pytest.mark.parametrize("side", [3, 400])
+@pytest.mark.parametrize(
+    ("numbers", "dtype", "total"),
+    [
+        ([1.6, 1.6], "int32", 3),
+        ([1.6, -1.6], "bool", 0),
+        ([1e300, 1e300, -1e300], "float32", np.inf),
+        (np.array([200, 100], "u1"), "int32", 44),
+        (np.array([706.6, 706.6], "g"), "int16", 1413),
+    ],
+    ids=str,
+)
+def test_duplicates_are_summed_before_they_are_cast(
+    numbers: Any, dtype: str, total: float, side: int
+) -> None:
+    """Whatever steps cost and whatever the size, the sum is the source's, and then it is cast."""
+    values = np.asarray(numbers)
+    places = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
+    pointers = np.array([0, *[len(values)] * side])
+    shape = side, side
+    sources: list[Any] = [
+        scipy.sparse.coo_array((values, places), shape),
+        scipy.sparse.csr_array((values, places[0], pointers), shape),
+        scipy.sparse.csc_array((values, places[0], pointers), shape),
+    ]
+    if values.dtype.char != "g":
+        sources.append(
+            torch.sparse_coo_tensor(
+                np.stack(places), torch.from_numpy(values), shape, check_invariants=False
+            )
+        )
+    expected = np.zeros(shape, dtype)
+    expected[0, 0] = total
+    for source in sources:
+        targets = ("numpy", "scipy.csr", "scipy.coo")
+        for to in targets if dtype == "int16" else (*targets, "torch", "torch.sparse_csr"):
+            assert set(results(source, to=to, dtype=dtype)) == {expected.tobytes()}, (source, to)
+
+
 def test_dequantized_numbers_are_torchs(calm: None) -> None:
     """Every route that dequantizes gives what torch's own dequantize gives."""
     real = torch.rand(40, 30) * 3 - 1
