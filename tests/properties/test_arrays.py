@@ -38,7 +38,7 @@ DTYPES = (
 #: Those of which some bits of an element mean nothing, and the bits that do.
 BITS = {"float6_e2m3fn": 6, "float4_e2m1fn": 4, "int4": 4, "uint2": 2}
 #: Where zeros are not stored, so that they may lose their signs.
-SPARSE = ("scipy.", "sparse", "jax.bc", "torch.sparse", "cupy.")
+SPARSE = ("scipy.", "sparse", "jax.bc", "torch.", "cupy.", "tensorflow.", "quantized", "torchao")
 
 
 def dtype_of(name: str) -> np.dtype:
