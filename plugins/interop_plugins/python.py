@@ -78,10 +78,11 @@ def describe(value: Nested) -> Spec:
     BadRequestError
         The rows differ in length, no dtype holds every number exactly, or some are masked.
     """
-    name_and_size = _NUMBERS.get(type(value))
-    if name_and_size is not None and (type(value) is not int or -(2**63) <= value < 2**63):
-        traits = _WEAK if _is_weak(value) else EMPTY
-        return Spec("python", name_and_size[0], "cpu", (), traits, name_and_size[1])
+    if not isinstance(value, (list, tuple)):
+        name_and_size = _NUMBERS.get(type(value))
+        if name_and_size is not None and (type(value) is not int or -(2**63) <= value < 2**63):
+            traits = _WEAK if _is_weak(value) else EMPTY
+            return Spec("python", name_and_size[0], "cpu", (), traits, name_and_size[1])
     array = _array(value)
     traits = _WEAK if _are_weak(value, array) else EMPTY
     return Spec("python", str(array.dtype.name), "cpu", array.shape, traits, array.nbytes)

@@ -311,7 +311,7 @@ def check(rng: Random, source: str, target: str) -> str:
     numbers_after = read(result)
     if "dtype" in request:
         expected, defined = cast(numbers if numbers.dtype != object else before, request["dtype"])
-        if numbers_after.dtype != object:
+        if numbers_after.dtype != object and numbers_after.shape == expected.shape:
             expected, numbers_after = expected[defined], numbers_after[defined]
         elif not defined.all():
             return "undefined"
