@@ -217,7 +217,9 @@ def _pattern(dtype: str, density: float, seed: int, full: bool, code: str) -> ar
         numbers = range(1, min(2**digits, 10)) or (0,)
     if full and digits > 1:
         numbers = [_full(kind, digits, rng) for _ in range(97)]
-    elements = [rng.choice(numbers) if rng.random() < density else 0 for _ in range(_PERIOD)]
+    elements = rng.choices(numbers, k=_PERIOD)
+    if density < 1:
+        elements = [number if rng.random() < density else 0 for number in elements]
     if kind == "c":
         elements = [part for real in elements for part in (real, -real)]
     return array(code, elements)
@@ -326,13 +328,22 @@ def _plain(interop: Interop, format_: Format, recipe: Recipe) -> Value:
 def _dense_format(interop: Interop, format_: Format, axes: int) -> str:
     """Return the bare dense format of a framework, or the first other that has as many axes.
 
-    Of a framework without any it is that of its components.
+    Of a framework without any it is that of its components; of the dense format itself, the first
+    to which it converts.
     """
     formats = interop._planner.formats(format_.framework)
     dense = [other for other in formats if other.is_dense and other.samples.make is None]
     dense.sort(key=lambda other: other.name != format_.framework)
     names = (other.name for other in dense if other.ndims is None or axes in other.ndims)
-    return next(names, format_.component_format or format_.framework)
+    name = next(names, format_.component_format or format_.framework)
+    if name != format_.name:
+        return name
+    conversions = (declared.conversion for declared in interop._loaded().conversions)
+    name = next((c.target for c in conversions if c.source == name != c.target), "")
+    if not name:
+        msg = f"samples.source of {format_.name} does not say what make takes"
+        raise Declined(msg)
+    return name
 
 
 def _quantized(interop: Interop, format_: Format, recipe: Recipe) -> Value:

@@ -63,7 +63,7 @@ def doctor(
     if convert:
         with bar("converting", hidden=as_json) as progress:
             trial = try_all(default, diagnosis.broken, progress, patience=timeout)
-    wrong = bool(diagnosis.findings) or (trial is not None and bool(trial.wrong))
+    wrong = bool(diagnosis.findings) or (trial is not None and bool(trial.wrong or trial.problem))
     if as_json:
         pairs = None if trial is None else trial.as_dict()
         show_json({"ok": not wrong, **diagnosis.as_dict(), "trial": pairs})
@@ -132,9 +132,8 @@ def _show_trial(trial: Trial) -> None:
         "·: no route is permitted"
     )
     line("pairs: " + ", ".join(totals))
-    for lane, reason in trial.left_out.items():
-        if " on " not in lane:  # of devices that are absent, nothing is expected
-            line(f"not tried: {lane} ({reason})", "yellow")
+    for lane, reason in trial.untried.items():
+        line(f"not tried: {lane} ({reason})", "yellow")
     line("")
 
 
@@ -196,9 +195,16 @@ def _show_verdict(diagnosis: Diagnosis, trial: Trial | None) -> None:
         line(f"✗ {pair.source} → {pair.target}{steps}: {pair.outcome}: {pair.reason}", "red")
     if len(wrong) > _MOST:
         line(f"  and {len(wrong) - _MOST} more pairs; --json names them all", "red")
-    total = len(diagnosis.findings) + len(wrong)
+    problem = trial.problem if trial else ""
+    if problem:
+        line(f"✗ {problem}", "red")
+    total = len(diagnosis.findings) + len(wrong) + bool(problem)
+    untried = len(trial.untried) if trial else 0
     if total:
         line(f"{total} {'thing is' if total == 1 else 'things are'} wrong.", "bold red")
+    elif untried:
+        count = "1 format" if untried == 1 else f"{untried} formats"
+        line(f"Nothing is wrong in what was tried; {count} could not be.", "yellow")
     else:
         line("Nothing is wrong.", "bold green")
 

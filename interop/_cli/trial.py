@@ -84,6 +84,19 @@ class Trial(NamedTuple):
         """The pairs with which something is wrong."""
         return tuple(pair for pair in self.tried if OUTCOMES[pair.outcome])
 
+    @property
+    def untried(self) -> dict[str, str]:
+        """The formats of which no value can be made on the host, and why."""
+        return {lane: reason for lane, reason in self.left_out.items() if " on " not in lane}
+
+    @property
+    def problem(self) -> str:
+        """What is wrong if no pair at all could be tried; "" if some could."""
+        if self.tried:
+            return ""
+        reason = next(iter(self.untried.values()), "there is no format")
+        return f"no pair of formats could be tried: {reason}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return it as what JSON can hold."""
         pairs = [

@@ -172,7 +172,8 @@ class Samples(NamedTuple):
         ``make(dense) -> value`` makes a value of one of a dense format, for a format to which no
         conversion leads.
     source : str
-        That dense format; "" for the framework's own.
+        That dense format; "" for the framework's own, or if this is it, for the first to which it
+        converts.
     variants : mapping of str to callable
         For a trait, ``variant(value) -> value``: makes of a plain value of the format one with
         that trait, of the same numbers where that can be. It raises `Declined` if it cannot.

@@ -60,7 +60,8 @@ class Registry(Recognition):
     @property
     def conversions(self) -> tuple[Declared, ...]:
         """All conversions in force, in the order of registration."""
-        return tuple(self._priced(declared) for declared in self._conversions.values())
+        declared = self._conversions.values()
+        return tuple(map(self._priced, declared) if self._costs else declared)
 
     @property
     def sources(self) -> set[str]:
@@ -86,7 +87,7 @@ class Registry(Recognition):
         self._changed()
 
     def _priced(self, declared: Declared) -> Declared:
-        cost = self._costs.get(declared.key) if self._costs else None
+        cost = self._costs.get(declared.key)
         if cost is None:
             return declared
         return declared._replace(conversion=declared.conversion._replace(cost=cost))

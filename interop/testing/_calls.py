@@ -13,11 +13,11 @@ from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.plan import Plan, StepDeclined
 from interop._planning.step import Step
-from interop.errors import InteropError
+from interop.errors import InteropError, PluginError
 
 from ._memory import Memory
 from ._notes import Notes
-from ._trial import Trial, sampled, value_of
+from ._trial import SPECIAL, SPECIAL_DTYPES, Trial, odd_numbers, sampled, value_of
 from ._truth import Reading, Truth, expected, numbers, same
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class Caller:
         self.label = conversion.conversion.label
         self.truth = Truth(interop)
         self.memory = Memory(interop, self.truth)
+        #: The traits and dtypes of the values on which it has been tried.
+        self.tried: set[str] = set()
         self._registry = interop._loaded()
 
     # ------------------------------------------------------------------ pieces for all stages
@@ -119,8 +121,9 @@ class Caller:
                 return None
             alone = self.label in reading.by and not same(reading.array, numbers(trial.recipe))
             return None if alone else reading.array
-        array = numbers(trial.recipe)
-        return array[None] if trial.odd.startswith("odd") else array
+        if trial.odd == SPECIAL:
+            return None  # how well they survived until here, nothing tells
+        return odd_numbers(trial) if trial.odd else numbers(trial.recipe)
 
     def problem_of_numbers(self, reading: Reading | None, truth: Array, step: Step) -> str:
         """Say what is wrong with the numbers of a result; "" if nothing is."""
@@ -128,13 +131,27 @@ class Caller:
             return ""
         array, certain = expected(truth, step)
         if same(reading.array, array, certain):
-            return ""
+            return self._problem_of_bits(reading.array, array, step)
         if "drop_mask" in step.effects | reading.effects and _mostly_same(reading.array, array):
             return ""  # what lies under a mask may be anything
         if "dequantize" in step.effects and _close(reading.array, array):
             return ""
         readers = f" (as {' → '.join(reading.by)} reads it)" if reading.by else ""
         return f"{self.label} returns {_difference(reading.array, array)}{readers}"
+
+    def _problem_of_bits(self, array: Array, truth: Array, step: Step) -> str:
+        """Say what differs between numbers that are equal; "" if nothing does."""
+        import numpy as np
+
+        has_bits = array.dtype.name in {*SPECIAL_DTYPES, "bool"}  # others have bytes of no meaning
+        if array.dtype != truth.dtype or not has_bits or step.effects & LOSING:
+            return ""
+        if array.dtype.kind == "b":
+            is_bit = bool(np.all(array.view("u1") <= 1))
+            return "" if is_bit else f"{self.label} returns a truth value that is neither 0 nor 1"
+        if array.tobytes() == truth.tobytes() or step.before.dtype != step.after.dtype:
+            return ""
+        return f"{self.label} returns a zero of another sign, or another NaN, than it was given"
 
     # ------------------------------------------------------------------ one call
 
@@ -147,12 +164,16 @@ class Caller:
             notes.skipped(reason, *OF_A_CALL)
             return
         spec = step.before if step.before.carrier is None else self.interop.spec(value)
+        self.tried |= {*spec.traits, spec.element or ""}
         call = _Call(trial, value, spec, step, self.numbers(trial, value, spec))
         result = self._result(call, notes)
         if result is None:
             return
         try:
             actual = self.interop.spec(result)
+        except PluginError as error:
+            notes.skipped(error)  # it cannot be described, for which its format answers
+            return
         except InteropError as error:
             notes.failed("values", f"interop does not recognise what {self.label} returns: {error}")
             return
@@ -314,7 +335,8 @@ class Caller:
             notes.skipped(f"the numbers of {actual} cannot be read", "values")
             return
         problem = self.problem_of_numbers(reading, call.truth, step)
-        if problem and reading.by and not self._is_read_well(actual):
+        is_special = trial.odd == SPECIAL
+        if problem and reading.by and (is_special or not self._is_read_well(actual)):
             # The fault of those who read, which is found where they are tried.
             readers = " → ".join(reading.by)
             notes.skipped(f"{readers} does not read {actual} as it was made", "values")

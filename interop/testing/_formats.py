@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from math import prod
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from interop._calibration.sample import REFUSALS, NoSample, Recipe, not_installed, preferred
@@ -15,7 +16,7 @@ from interop._model.format import Components, Format, Parts, itself
 from interop._model.spec import MEMORY_TRAITS, Spec
 from interop._model.typing import Value
 from interop._planning.plan import StepDeclined
-from interop.errors import Declined, InteropError, RefusedError
+from interop.errors import Declined, InteropError, PluginError, RefusedError
 
 from ._memory import Memory
 from ._notes import Notes
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["try_format"]
 
 _SHAPES = ((3, 4), (5,), (), (0,), (2, 3, 4))
+#: Seconds that describing a value may take, and how often it is tried.
+_SLOW, _CALLS = 1e-3, 20
 #: Dtypes of less than a byte, of which some frameworks put several into one.
 _NARROW = re.compile(r"^(u?int|float)[1-7](_|$)")
 #: Variants whose numbers are not those of the value they were made from.
@@ -67,6 +70,7 @@ class _Format:
         self._notes = notes
         self._truth = Truth(bench.interop)
         self._memory = Memory(bench.interop, self._truth)
+        self._tried: set[str] = set()
 
     def run(self, skip: frozenset[str], checks: tuple[str, ...]) -> None:
         """Try all checks but those that have crashed."""
@@ -78,6 +82,7 @@ class _Format:
             "copy": self._copy,
             "components": self._components,
             "fill": self._fill,
+            "extent": self._extent,
         }
         for check in checks:
             if check in skip:
@@ -117,14 +122,42 @@ class _Format:
     def _describe(self) -> None:
         self._compare_with_makers()
         for shape in _SHAPES:
-            for dtype in self._dtypes() if shape == _SHAPES[0] else self._dtypes()[:1]:
+            # All dtypes are described in the first shape that the format has.
+            for dtype in self._dtypes()[: 1 if self._tried else None]:
                 recipe = self._recipe(shape)._replace(dtype=dtype)
                 try:
                     value = sampled(self._interop, recipe)
                 except NoSample as reason:
-                    self._notes.skipped(reason, "describe")
+                    self._note_missing(reason)
                     continue
-                self._notes.judge("describe", self._problem_of_bytes(self._interop.spec(value)))
+                spec = self._interop.spec(value)
+                self._tried |= {*spec.traits, spec.dtype or ""}
+                self._notes.judge("describe", self._problem_of_bytes(spec))
+                self._notes.judge("describe", self._problem_of_pace(value))
+
+    def _note_missing(self, reason: NoSample) -> None:
+        """Note that a sample could not be made; it may be that nothing can describe it."""
+        start = f"describe of format {self._name!r}"
+        if start in str(reason):
+            self._notes.failed("describe", start + str(reason).partition(start)[2])
+        else:
+            self._notes.skipped(reason, "describe")
+
+    def _problem_of_pace(self, value: Value) -> str:
+        """Say so if describing a small value takes long; the least of some calls counts."""
+        seconds = _SLOW
+        for _ in range(_CALLS):
+            start = perf_counter()
+            self._interop.spec(value)
+            seconds = min(seconds, perf_counter() - start)
+            if seconds < _SLOW:
+                return ""
+        return f"describe of format {self._name} takes more than {_SLOW * 1e3:.0f} ms"
+
+    def _extent(self) -> None:
+        """Note which dtypes and traits of the format no sample had."""
+        declared = {*self._format.dtypes, *self._format.carries}
+        self._notes.judge_extent(declared - self._tried)
 
     def _problem_of_bytes(self, spec: Spec) -> str:
         format_, element = self._format, spec.element
@@ -169,6 +202,9 @@ class _Format:
         name, shape = self._name, truth.shape
         spec = self._spec_or_error(value)
         facts = (name, dtype, "cpu", shape)
+        if isinstance(spec, PluginError):
+            self._notes.failed("describe", str(spec))
+            return
         if isinstance(spec, Spec) and (spec.format, spec.dtype, spec.device, spec.shape) == facts:
             return
         for array in self._truth.other_readings(value, self._format):
@@ -220,6 +256,7 @@ class _Format:
                         problem = f"describe of format {self._name} does not say that a value is"
                         self._notes.failed("variants", f"{problem} {trait!r}, although it is")
                     continue
+                self._tried |= self._interop.spec(value).traits
                 self._notes.judge("variants", self._problem_of_variant(trait, recipe, value))
                 return
         self._notes.skipped(failure or "it holds nothing on the host", "variants")

@@ -101,6 +101,8 @@ class Memory:
         extents = self.extents(value, spec) or ()
         if any(address <= 0 < length for address, length in extents):
             return f"memory of format {name} reports an address where nothing can lie"
+        if self._truth.is_misplaced(format_, value, spec):
+            return f"memory of format {name} reports addresses a few bytes beside its numbers"
         read = self._truth.indirect(value, spec)
         if read is None or not any(length for _, length in extents):
             return ""

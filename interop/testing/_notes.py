@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ._report import FAILED, NOT_EXERCISED, PASSED, Finding
+from ._report import FAILED, NOT_EXERCISED, PASSED, UNTRIED, Finding
 
 __all__ = ["Notes"]
 
@@ -47,6 +47,14 @@ class Notes:
         """Note a failure if there is a problem, or else that the promise is kept."""
         self._note(check, FAILED if problem else PASSED, problem)
         return not problem
+
+    def judge_extent(self, untried: Iterable[str]) -> None:
+        """Note which traits and dtypes that are declared no sample had."""
+        names = ", ".join(sorted(untried))
+        if names:
+            self.skipped(f"{UNTRIED}{names}", "extent")
+        else:
+            self.passed("extent")
 
     def _note(self, check: str, outcome: str, reason: str) -> None:
         if check not in self._outcomes:

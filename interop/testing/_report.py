@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["FAILED", "NOT_EXERCISED", "PASSED", "Finding", "Report"]
+__all__ = ["FAILED", "NOT_EXERCISED", "PASSED", "UNTRIED", "Finding", "Report"]
 
 PASSED, FAILED, NOT_EXERCISED = "passed", "failed", "not exercised"
+#: What reasons begin with that name what is declared and no sample has.
+UNTRIED = "no value was tried that is or has: "
 
 
 class Finding(NamedTuple):
@@ -94,7 +96,13 @@ class Report(NamedTuple):
 
     def __str__(self) -> str:
         counts = ", ".join(f"{number} {outcome}" for outcome, number in self._counts().items())
-        return "\n".join([f"{self.subject}: {counts}", *self._lines()])
+        return "\n".join([f"{self.subject}: {counts}{self._untried()}", *self._lines()])
+
+    def _untried(self) -> str:
+        """Return what the first line says of traits and dtypes that no sample has."""
+        reasons = (f.reason for f in self.not_exercised if f.reason.startswith(UNTRIED))
+        names = {name for reason in reasons for name in reason[len(UNTRIED) :].split(", ")}
+        return f"; declared and never tried: {', '.join(sorted(names))}" if names else ""
 
     def _lines(self) -> Iterator[str]:
         for finding in self.failed:

@@ -16,9 +16,11 @@ from interop._planning.step import Step
 from interop.errors import Declined, InteropError, RefusedError
 
 from ._calls import OF_A_CALL, Caller, Refused
+from ._leaks import problem_of_leaks
 from ._memory import overwrite_freed
 from ._notes import Notes
 from ._pace import problem_of_cost
+from ._state import problem_of_state
 from ._subject import Bench, Promise
 from ._threads import Task, problem_of_threads
 from ._trial import Trial, foreign_traits, main_trial, obstacle, sampled, trials
@@ -81,9 +83,12 @@ class _Stages:
             "fast_path": self._fast_path,
             "into": self._into,
             "cost": self._cost,
+            "state": self._state,
+            "leaks": self._leaks,
         }
         if not skip & set(OF_A_CALL):
             self._examine()
+            self._notes.judge_extent(self._declared() - self._caller.tried)
         self._main = self._working()
         for check, stage in stages.items():
             if check in skip or not self._notes.wants(check):
@@ -108,6 +113,12 @@ class _Stages:
     def _trials(self) -> Iterator[Trial]:
         return trials(self._bench.registry, self._conversion)
 
+    def _declared(self) -> set[str]:
+        """Return the traits and dtypes that the declaration names."""
+        conversion = self._conversion.conversion
+        dtypes = self._conversion.dtypes if conversion.dtypes is not None else frozenset()
+        return {*conversion.takes, *conversion.requires, *conversion.drops, *dtypes}
+
     def _working(self) -> Trial:
         """Return the plainest trial that can be made here."""
         for trial in self._trials():
@@ -128,11 +139,24 @@ class _Stages:
 
     def _lifetime(self) -> None:
         """Read the result after its source is gone, and the source after the result is."""
-        for shape in _MORTAL:
+        trials = [self._at(shape) for shape in _MORTAL]
+        for trial in (*trials, *self._laid_out(trials[-1])):
             for role in ("result", "source"):
-                problem = self._problem_of_lifetime(self._at(shape), role)
+                try:
+                    problem = self._problem_of_lifetime(trial, role)
+                except (NoSample, Refused):
+                    if trial is trials[0]:
+                        raise
+                    break
                 if problem is not None and not self._notes.judge("lifetime", problem):
                     return
+
+    def _laid_out(self, trial: Trial) -> Iterator[Trial]:
+        """Yield a trial with a value that is not in order, if the conversion takes any."""
+        recipe = trial.recipe
+        for trait in ("noncontiguous", "negative_strides"):
+            if trait in self._conversion.conversion.takes:
+                yield trial._replace(recipe=recipe._replace(traits=recipe.traits | {trait}))
 
     def _problem_of_lifetime(self, trial: Trial, role: str) -> str | None:
         """Say what is wrong with the source, or the result, once the other is gone."""
@@ -369,6 +393,22 @@ class _Stages:
         else:
             problem = f"into of {self._label} writes other numbers than it was given"
             self._notes.failed("into", f"{problem} ({self._main})")
+
+    # ------------------------------------------------------------------ the process
+
+    def _state(self) -> None:
+        value, step = self._caller.value(self._main)
+        problem = problem_of_state(self._label, partial(self._caller.call, step, value))
+        self._notes.judge("state", problem)
+
+    def _leaks(self) -> None:
+        _, step = self._caller.value(self._main)
+        problem = problem_of_leaks(
+            self._label,
+            lambda: self._caller.value(self._main)[0],
+            partial(self._caller.call, step),
+        )
+        self._notes.judge("leaks", problem)
 
     # ------------------------------------------------------------------ cost
 

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from interop._api.interop import Interop
+from interop._model.dtype import DTYPES
 from interop._model.format import Format
 from interop._planning.conversion import ResolvedConversion
 from interop._registry.declared import Declared, Provenance
@@ -51,12 +52,16 @@ CHECKS: dict[str, str] = {
     "threads": "several threads can call it at once, and it never reuses the memory of a result",
     "cost": "it takes about as long as declared, within an order of magnitude or so",
     "into": "writing into existing memory writes the same numbers",
+    "state": "a call changes nothing of its process, and prints and warns of nothing",
+    "leaks": "when its result is gone, no value, thread or open file stays behind",
+    "extent": "every trait and dtype that is declared has been tried on some value",
 }
 OF_PLUGIN = ("loading", "imports", "absence")
-OF_FORMAT = ("describe", "memory", "variants", "fast_path", "copy", "components", "fill")
+OF_FORMAT = ("describe", "memory", "variants", "fast_path", "copy", "components", "fill", "extent")
 OF_CONVERSION = (
     "values", "dtype", "shape", "device", "traits", "effects", "source", "sharing", "readonly",
-    "lifetime", "copy", "refusals", "threads", "cost", "fast_path", "into",
+    "lifetime", "copy", "refusals", "threads", "cost", "fast_path", "into", "state", "leaks",
+    "extent",
 )  # fmt: skip
 
 
@@ -182,17 +187,39 @@ class Bench:
         if subject.distribution:
             names = subject.name, subject.distribution
             for plugin in self.interop.plugins():
-                if (plugin.name, plugin.distribution) == names and plugin.state != "loaded":
-                    self.problem = plugin.reason or plugin.state
+                if (plugin.name, plugin.distribution) == names:
+                    self.problem = plugin.reason
         else:
             self._enlist(subject)
+        self.problem = self.problem or self._problem_of_names()
+
+    def _problem_of_names(self) -> str:
+        """Say what the declarations name that nobody declares, or that they declare nothing."""
+        conversions = [d for d in self.registry.conversions if self._declares(d.provenance)]
+        formats = self.formats()
+        if not conversions and not formats:
+            return (
+                "it declares no format and no conversion; is its hook marked with @hookimpl, and "
+                "called interop_declarations?"
+            )
+        named = [(f"format {format_.name}", format_.dtypes) for format_ in formats]
+        for declared in conversions:
+            conversion = declared.conversion
+            name, registered = _name(declared), self.registry.formats
+            if conversion.source not in self.registry.sources:
+                return f"{name} starts from {conversion.source!r}, which nobody declares"
+            if conversion.target not in registered:
+                return f"{name} leads to {conversion.target!r}, which nobody declares"
+            named.append((name, {*(conversion.dtypes or ()), *(conversion.result.dtypes or ())}))
+        for name, dtypes in named:
+            if unknown := sorted(dtypes - DTYPES.keys()):
+                return f"{name} names the dtype {unknown[0]!r}, which does not exist"
+        return ""
 
     def _enlist(self, subject: Subject) -> None:
         origin = Provenance(subject.name, subject.name, "")
         try:
-            formats, conversions = enlist(load_module(subject), origin, self.registry)
-            if not formats + conversions:
-                self.problem = "it declares no format and no conversion"
+            enlist(load_module(subject), origin, self.registry)
         # Whatever a foreign module raises is a finding about that module.
         except Exception as error:  # noqa: BLE001
             self.problem = f"{type(error).__name__}: {error}"
@@ -228,6 +255,7 @@ class Bench:
             "components": format_.components is not None,
             "fill": format_.fill is not None,
             "copy": format_.describe is not None,
+            "extent": format_.describe is not None,
         }
         checks = tuple(check for check in OF_FORMAT if has[check])
         return Promise(f"format {format_.name}", checks, format_)

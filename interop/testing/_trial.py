@@ -12,12 +12,14 @@ from interop._calibration.sample import (
     NoSample,
     Recipe,
     axes_of,
+    fitted,
     not_installed,
     preferred,
     recipe_for,
     sample,
 )
 from interop._model.dtype import DTYPES, bit_carrier, preserves
+from interop._model.effect import LOSING
 from interop._model.format import Format
 from interop._model.spec import MEMORY_TRAITS
 from interop._model.typing import Value
@@ -32,10 +34,13 @@ if TYPE_CHECKING:
     from ._truth import Array
 
 __all__ = [
+    "SPECIAL",
+    "SPECIAL_DTYPES",
     "Trial",
     "foreign_traits",
     "main_trial",
     "obstacle",
+    "odd_numbers",
     "sampled",
     "trials",
     "value_of",
@@ -45,6 +50,7 @@ __all__ = [
 _SHAPES: tuple[tuple[int, ...], ...] = (
     (3, 4),
     (2, 3, 4),
+    (2, 1, 3, 2),
     (5,),
     (),
     (0,),
@@ -55,6 +61,11 @@ _SHAPES: tuple[tuple[int, ...], ...] = (
 )
 #: Layouts that no trait describes: only views have them.
 _ODD = ("offset", "odd strides along an axis of length 1")
+#: Numbers that samples do not hold: NaN, infinities, -0.0, the smallest and the largest.
+SPECIAL = "special numbers"
+SPECIAL_DTYPES = frozenset({"float16", "float32", "float64", "complex64", "complex128"})
+#: More elements than a function looks at one by one.
+_LARGE = (400, 400)
 
 
 #: For each instance, why no sample of a format can be made on a device, by both their names.
@@ -109,8 +120,23 @@ def trials(registry: Registry, conversion: ResolvedConversion) -> Iterator[Trial
             yield main._replace(recipe=main.recipe._replace(traits=main.recipe.traits | traits))
         if has_odd_views and main.recipe.device == "cpu":
             yield from (main._replace(odd=odd) for odd in _ODD)
+        yield from _extremes(conversion, main)
     for base in bases[:1]:
         yield from (_with(base, pair, shapes[0]) for pair in pairs[1:])
+
+
+def _extremes(conversion: ResolvedConversion, main: Trial) -> Iterator[Trial]:
+    """Yield a value of special numbers, and one of many, between dense formats on the host."""
+    ends = conversion.source, conversion.target
+    is_plain = all(end.is_dense and not end.not_recoverable for end in ends)
+    if not is_plain or main.recipe.device != "cpu" or conversion.requires:
+        return
+    recipe = main.recipe
+    if recipe.dtype in SPECIAL_DTYPES and (
+        main.dtype is None or preserves(recipe.dtype, main.dtype)
+    ):
+        yield main._replace(odd=SPECIAL)
+    yield main._replace(recipe=recipe._replace(shape=fitted(_LARGE, conversion)))
 
 
 def main_trial(conversion: ResolvedConversion) -> Trial | None:
@@ -210,13 +236,12 @@ def value_of(interop: Interop, trial: Trial) -> Value:
     name = trial.recipe.format
     if not trial.odd:
         return sampled(interop, trial.recipe)
-    array = numbers(trial.recipe)
-    odd = _offset(array) if trial.odd == _ODD[0] else _oddly_strided(array)
+    odd = odd_numbers(trial)
     try:
-        if not interop.plan(odd, name).zero_copy:
+        if trial.odd in _ODD and not interop.plan(odd, name).zero_copy:
             msg = f"{name} does not share memory that another format has laid out"
             raise NoSample(msg)
-        return interop.convert(odd, name)
+        return interop.convert(odd, name, forbid=LOSING)
     except REFUSALS as error:
         raise NoSample(str(error).partition("\n")[0]) from error
 
@@ -244,6 +269,28 @@ def sampled(interop: Interop, recipe: Recipe) -> Value:
     except Exception as error:
         msg = f"{recipe.format} {recipe.dtype} {recipe.shape} could not be made: {error}"
         raise NoSample(msg.partition("\n")[0]) from error
+
+
+def odd_numbers(trial: Trial) -> Array:
+    """Return the numbers of an odd trial, as an array that is laid out in its way."""
+    array = numbers(trial.recipe)
+    if trial.odd == SPECIAL:
+        return _special(array)
+    return _offset(array) if trial.odd == _ODD[0] else _oddly_strided(array)
+
+
+def _special(array: Array) -> Array:
+    """Replace numbers by those that functions which compute with them tend to lose."""
+    import numpy as np
+
+    parts = array.reshape(-1).view(array.real.dtype)
+    facts = np.finfo(parts.dtype)
+    quiet = np.array([np.nan], parts.dtype).view(f"u{parts.itemsize}") | 5  # NaN with a payload
+    numbers = [-0.0, np.inf, -np.inf, facts.smallest_subnormal, -facts.max, 6e4, 3e6]
+    with np.errstate(over="ignore"):
+        specials = np.concatenate([quiet.view(parts.dtype), np.array(numbers, parts.dtype)])
+    parts[:] = np.resize(specials, parts.shape)
+    return array
 
 
 def _offset(array: Array) -> Array:

@@ -35,6 +35,9 @@ _DISORDER = frozenset({"noncontiguous", "negative_strides", "broadcast", "bytesw
 #: Traits with which the components tell the numbers: what is stored twice is summed.
 _PLAIN = frozenset({"matrix", "subclass", "grad", "uncoalesced"})
 
+#: How many bytes addresses may be beside those of the numbers to be told from them.
+_BESIDE = 8
+
 
 class Reading(NamedTuple):
     """The numbers of a value, and what has read them.
@@ -128,6 +131,7 @@ class Truth:
         self._interop = interop
         self._registry = interop._loaded()
         self.hub = hub(interop)
+        self._misplaced: dict[str, bool] = {}
 
     def read(self, value: Value, spec: Spec | None = None) -> Reading | None:
         """Return the numbers of a value, or None if nothing can read it."""
@@ -144,7 +148,26 @@ class Truth:
         if not format_.is_dense:
             return self._by_components(format_, value, spec)
         array = _by_protocol(value, spec)
-        return array if array is not None else _by_memory(format_, value, spec)
+        if array is not None or self.is_misplaced(format_, value, spec):
+            return array
+        return _by_memory(format_, value, spec)
+
+    def is_misplaced(self, format_: Format, value: Value, spec: Spec) -> bool:
+        """Tell whether a format reports addresses that are a few bytes beside its numbers.
+
+        It is found out once, by a value that shows its numbers otherwise.
+        """
+        if format_.name not in self._misplaced:
+            bytes_ = _by_memory(format_, value, spec)
+            if bytes_ is None or not bytes_.any():
+                return False
+            (address, length), *_ = format_.memory(value) if format_.memory else ()
+            around = ctypes.string_at(address - _BESIDE, length + 2 * _BESIDE)
+            readings = [array.tobytes() for array in self.other_readings(value, format_)]
+            self._misplaced[format_.name] = bytes_.tobytes() not in readings and any(
+                len(reading) == length and reading in around for reading in readings
+            )
+        return self._misplaced[format_.name]
 
     def indirect(self, value: Value, spec: Spec) -> Callable[[], Array | None] | None:
         """Return what reads a value without asking for its address, if anything does."""

@@ -10,6 +10,7 @@ import interop
 from interop import Conversion, Format, Interop
 from interop._calibration.sample import NoSample, Numbers, Recipe, fitted, sample
 from interop._planning.conversion import ResolvedConversion
+from interop.plugin import Samples
 
 HOST = [
     declared.name
@@ -196,6 +197,31 @@ def test_a_format_of_its_own_making(loaded: Interop) -> None:
     value = sample(loaded, Recipe("torch.mkldnn", "float32", (3, 4)))
     assert value.is_mkldnn
     assert torch.equal(value.to_dense(), torch.from_numpy(_numbers("float32", (3, 4))))
+
+
+class _Sealed:
+    """An array that can be read, and made by its own framework alone."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+
+def test_a_dense_format_that_can_only_be_read(loaded: Interop) -> None:
+    """Its `make` is given the dense format that it converts to, or must say which one it takes."""
+    format_ = Format(
+        "sealed",
+        types=(f"{__name__}:_Sealed",),
+        describe=lambda value: interop.make_spec("sealed", "float32", shape=value.array.shape),
+        dtypes={"float32"},
+        samples=Samples(make=_Sealed),
+    )
+    loaded.register(format_)
+    with pytest.raises(NoSample, match=r"samples\.source of sealed does not say"):
+        sample(loaded, Recipe("sealed", "float32"))
+    loaded.register(Conversion("sealed", "numpy", lambda value: value.array))
+    value = sample(loaded, Recipe("sealed", "float32"))
+    assert type(value.array) is np.ndarray
+    assert value.array.shape == (3, 4)
 
 
 def test_samples_are_the_same_every_time() -> None:

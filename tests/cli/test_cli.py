@@ -19,6 +19,7 @@ import pytest
 import interop
 from interop import Cost, Interop
 from interop._calibration.measure import Calibration
+from interop._cli.trial import Lane, Trial, Tried
 from interop._registry import costs
 from tests.docs.test_docs import timeless
 from tests.strange import HEAVY
@@ -491,6 +492,36 @@ def test_the_doctor_names_what_is_wrong_and_what_fixes_it(run: Run) -> None:
     assert "not tried: d (there is no d today)" in out
     assert "d on cuda" not in out
     assert out.endswith("3 things are wrong.\n")
+
+
+@pytest.mark.usefixtures("ill")
+@pytest.mark.parametrize(
+    ("trial", "code", "verdict"),
+    [
+        (Trial((), {"a": "np.asarray is broken"}), 1, "1 thing is wrong."),
+        (
+            Trial(
+                (Tried(Lane("a", "cpu"), Lane("a", "cpu"), "right"),), {"b": "no b", "b on x": ""}
+            ),
+            0,
+            "Nothing is wrong in what was tried; 1 format could not be.",
+        ),
+    ],
+)
+def test_the_doctor_says_what_it_could_not_try(
+    run: Run, monkeypatch: pytest.MonkeyPatch, trial: Trial, code: int, verdict: str
+) -> None:
+    """Where nothing could be tried something is wrong; where some formats could not, it says so."""
+    from interop._cli import doctor
+
+    healthy = doctor.diagnose(None, lambda *call: None, timeout=1)._replace(findings=())
+    monkeypatch.setattr(doctor, "diagnose", lambda *call, **keywords: healthy)
+    monkeypatch.setattr(doctor, "try_all", lambda *call, **keywords: trial)
+    result = run("doctor")
+    assert result.exit_code == code
+    assert result.stdout.endswith(f"{verdict}\n")
+    if code:
+        assert "✗ no pair of formats could be tried: np.asarray is broken" in result.stdout
 
 
 @pytest.mark.usefixtures("ill")

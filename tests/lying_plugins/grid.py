@@ -126,6 +126,15 @@ def columns(grid: Grid) -> Grid:
     return Grid(grid.numbers.copy(order="F"), device=grid.device)
 
 
+def spread(grid: Grid) -> Grid:
+    """Return a grid whose rows are all the first."""
+    import numpy as np
+
+    numbers = grid.numbers.copy()
+    strides = (0, *numbers.strides[1:])
+    return Grid(np.lib.stride_tricks.as_strided(numbers, numbers.shape, strides))
+
+
 def locked(grid: Grid) -> Grid:
     """Return a grid that is not to be written."""
     grid.numbers.flags.writeable = False
@@ -152,6 +161,7 @@ def grid_format(**changes: Any) -> Format:
             variants={
                 "noncontiguous": columns,
                 "negative_strides": backwards,
+                "broadcast": spread,
                 "masked": masked,
                 "grad": with_grad,
                 "readonly": locked,

@@ -25,16 +25,33 @@ LYING = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("g
 
 def test_there_are_lies_enough() -> None:
     """There are at least fifteen lies, no two of which are the same."""
-    lies = [_lie_of(name) for name in LYING]
-    assert len(LYING) >= 15
+    lies = [(FOLDER / f"{name}.py").read_text().partition("LIE =")[2] for name in LYING]
+    assert len(LYING) >= 60
     assert len(set(lies)) == len(lies)
 
 
+@pytest.fixture(scope="module")
+def liars() -> Iterator[Session]:
+    """One process for all lying plugins; one that ends it gets another."""
+    with Session() as session:
+        yield session
+
+
 @pytest.mark.parametrize("name", LYING)
-def test_a_lie_is_caught_and_named(name: str) -> None:
+def test_a_lie_is_caught_and_named(name: str, liars: Session) -> None:
     """The one who lies is found out in the check that the lie belongs to; nobody else is blamed."""
     conversion, broken, text = _lie_of(name)
-    report = check(f"tests.lying_plugins.{name}")
+    (subject,) = subjects_of(f"tests.lying_plugins.{name}")
+    report = Report(
+        name,
+        tuple(
+            finding
+            for number, promise in enumerate(Bench(subject).promises())
+            # To load a plugin in a process of its own takes as long as all else.
+            if promise.name == conversion or not promise.name.startswith("plugin ")
+            for finding in liars.findings(subject, number, promise)
+        ),
+    )
     assert not report.ok
     caught = [f for f in report.failed if (f.conversion, f.check) == (conversion, broken)]
     assert len(caught) == 1, str(report)

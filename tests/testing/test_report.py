@@ -32,6 +32,20 @@ def test_a_report_in_text_and_as_a_dict() -> None:
     assert again["ok"] is report.ok is False
 
 
+def test_the_first_line_says_what_was_declared_and_never_tried() -> None:
+    """The traits and dtypes of all declarations that no sample had are named once each."""
+    reason = "no value was tried that is or has: "
+    findings = (
+        Finding("p", "a → b: c", "values", "passed"),
+        Finding("p", "a → b: c", "extent", "not exercised", f"{reason}grad, masked"),
+        Finding("p", "format a", "extent", "not exercised", f"{reason}bfloat16, masked"),
+    )
+    first = str(Report("p", findings)).partition("\n")[0]
+    assert first == (
+        "p: 1 passed, 0 failed, 2 not exercised; declared and never tried: bfloat16, grad, masked"
+    )
+
+
 def test_nothing_exercised_is_not_success() -> None:
     """A report without a single promise kept is not ok."""
     assert not Report("p", (Finding("p", "c", "values", "not exercised", "why"),)).ok

@@ -1,0 +1,89 @@
+"""State: what of its process a call has to leave as it was."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+
+from interop._model.typing import Value
+
+__all__ = ["problem_of_state"]
+
+#: A state from which every function that sets one of these departs.
+_SEED = 20_011
+_ERRORS = ("ignore", "warn")
+#: As the process started: frameworks set variables when they are imported, and not again.
+_ENVIRONMENT, _FOLDER = dict(os.environ), os.getcwd()
+
+
+def problem_of_state(label: str, call: Callable[[], Value]) -> str:
+    """Say what a call changes in its process, or says to whoever listens; "" if nothing.
+
+    Parameters
+    ----------
+    label : str
+    call : callable
+        It is called twice, from two states.
+    """
+    environment, folder = dict(os.environ), os.getcwd()
+    try:
+        for errors in _ERRORS:
+            if problem := _problem(call, errors):
+                return f"{label} {problem}"
+    finally:
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(folder)
+    return ""
+
+
+def _problem(call: Callable[[], Value], errors: str) -> str:
+    import numpy as np
+
+    output = io.StringIO()
+    with ExitStack() as stack:
+        stack.enter_context(np.errstate(all=errors))
+        caught = stack.enter_context(warnings.catch_warnings(record=True))
+        stack.enter_context(redirect_stdout(output))
+        stack.enter_context(redirect_stderr(output))
+        warnings.simplefilter("always")
+        _prepare()
+        before = _state()
+        call()
+        after = _state()
+    changed = next((name for name in before if before[name] != after[name]), None)
+    if changed is not None:
+        return f"changes {changed}"
+    if output.getvalue():
+        return f"prints {output.getvalue().strip().partition(chr(10))[0]!r}"
+    return f"warns: {str(caught[0].message).partition(chr(10))[0]}" if caught else ""
+
+
+def _prepare() -> None:
+    import numpy as np
+
+    random.seed(_SEED)
+    np.random.seed(_SEED)
+    for name in os.environ.keys() - _ENVIRONMENT.keys():
+        del os.environ[name]
+    os.environ.update(_ENVIRONMENT)
+    os.chdir(_FOLDER)
+
+
+def _state() -> dict[str, object]:
+    """Return what a program may have set, by what messages call it."""
+    import numpy as np
+
+    numpys = np.random.get_state(legacy=True)
+    return {
+        "the environment": dict(os.environ),
+        "the working directory": os.getcwd(),
+        "Python's random numbers": random.getstate(),
+        "NumPy's random numbers": (numpys[1].tobytes(), numpys[2:]),
+        "what NumPy does about errors": tuple(np.geterr().items()),
+        "the filters of warnings": list(warnings.filters),
+    }

@@ -1,0 +1,24 @@
+"""Makes infinities finite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from interop.plugin import Declaration, hookimpl
+from tests.lying_plugins.grid import Grid, changed, grid_format
+
+#: Who lies, in which check, and what the finding says.
+LIE = ("grid → grid: copy", "values", "other numbers")
+
+
+def lie(grid: Grid) -> Grid:
+    """Return a copy without infinities."""
+    import numpy as np
+
+    return Grid(np.nan_to_num(grid.numbers.copy(order="C"), nan=np.nan))
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the format and the conversions."""
+    return [grid_format(), *changed("copy", function=lie)]

@@ -1,0 +1,24 @@
+"""Takes what is not a number for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from interop.plugin import Declaration, hookimpl
+from tests.lying_plugins.grid import Grid, changed, grid_format
+
+#: Who lies, in which check, and what the finding says.
+LIE = ("grid → grid: copy", "values", "other numbers")
+
+
+def lie(grid: Grid) -> Grid:
+    """Return a copy without NaN."""
+    import numpy as np
+
+    return Grid(np.where(np.isnan(grid.numbers), 0, grid.numbers).astype(grid.numbers.dtype))
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the format and the conversions."""
+    return [grid_format(), *changed("copy", function=lie)]

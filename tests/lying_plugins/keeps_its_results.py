@@ -1,0 +1,28 @@
+"""Never lets go of what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from interop.plugin import Declaration, hookimpl
+from tests.lying_plugins.grid import Grid, changed, grid_format
+
+#: Who lies, in which check, and what the finding says.
+LIE = ("grid → grid: copy", "leaks", "leaves its results behind")
+
+
+KEPT: list[Grid] = []
+
+
+def lie(grid: Grid) -> Grid:
+    """Return a copy, and keep it."""
+    import numpy as np
+
+    KEPT.append(Grid(np.array(grid.numbers, order="C")))
+    return KEPT[-1]
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the format and the conversions."""
+    return [grid_format(), *changed("copy", function=lie)]

@@ -1,0 +1,25 @@
+"""Seeds the random numbers of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from interop.plugin import Declaration, hookimpl
+from tests.lying_plugins.grid import Grid, changed, grid_format
+
+#: Who lies, in which check, and what the finding says.
+LIE = ("grid → grid: copy", "state", "changes NumPy's random numbers")
+
+
+def lie(grid: Grid) -> Grid:
+    """Return a copy, and make random numbers the same every time."""
+    import numpy as np
+
+    np.random.seed(0)
+    return Grid(np.array(grid.numbers, order="C"))
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the format and the conversions."""
+    return [grid_format(), *changed("copy", function=lie)]
