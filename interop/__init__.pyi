@@ -1,7 +1,7 @@
 """Every public name and where it lives: type checkers read this file, and so does `__init__`."""
 
 from interop_plugins.quantized.array import QuantizedArray as QuantizedArray
-from interop_plugins.signatures import Convert, MakeConverter
+from interop_plugins.signatures import Accepts, Convert, MakeConverter
 
 from . import errors as errors
 from ._api.default import default as default
@@ -22,9 +22,9 @@ from ._version import __version__ as __version__
 from .errors import InteropError as InteropError
 
 # The methods of the instance that all of a process share.
+accepts: Accepts
 convert: Convert
 converter: MakeConverter
-accepts = default.accepts
 conversion = default.conversion
 conversions = default.conversions
 convert_tree = default.convert_tree

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from inspect import get_annotations, iscoroutinefunction, isgeneratorfunction, signature
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
 from interop._model.spec import Spec
-from interop._model.typing import Value
+from interop._model.typing import TargetLike, Value
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError, InteropError
 
@@ -36,7 +36,7 @@ class _Home(NamedTuple):
 def accepting(
     interop: Interop,
     function: Callable[..., Value],
-    to: str,
+    to: TargetLike,
     keywords: Mapping[str, Any],
     *,
     grad: bool,
@@ -62,10 +62,9 @@ def accepting(
 
 def annotated_target(registry: Registry, function: Callable[..., Value]) -> str:
     """Return the format that the annotations of a function name."""
-    try:
+    annotations: dict[str, Any] = {}
+    with suppress(NameError):  # of what is imported for type checkers alone
         annotations = get_annotations(function, eval_str=True)
-    except NameError:  # imported for type checkers alone
-        annotations = {}
     types = [get_origin(kind) or kind for kind in annotations.values() if kind is not None]
     targets = {name for kind in types for name in registry.named(kind)}
     if len(targets) != 1:
@@ -121,7 +120,7 @@ class _Call:
 
     interop: Interop
     function: Callable[..., Value]
-    to: str
+    to: TargetLike
     keywords: Mapping[str, Any]
     arguments: Tree
     arrays: Mapping[int, Spec]

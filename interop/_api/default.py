@@ -10,6 +10,9 @@ __all__ = ["default"]
 class _Default(Interop):
     """The one instance of which there is the like in every process."""
 
+    def __repr__(self) -> str:
+        return "interop.default"
+
     def __reduce__(self) -> str:
         return "default"  # found by this name where it is loaded
 

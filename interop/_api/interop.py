@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +15,7 @@ from interop._execution.fast_path import with_fast_paths, with_fast_paths_to
 from interop._execution.trace import shares_memory
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
+from interop._model.display import Listing
 from interop._model.dtype import same_kind
 from interop._model.extension import Declaration
 from interop._model.format import Format, itself
@@ -90,6 +91,10 @@ class Interop:
         _instances.add(self)
         if not TYPE_CHECKING:
             self.convert = with_fast_paths(self.convert, self._cache.fast_paths, block)
+
+    def __repr__(self) -> str:
+        formats = len(self._registry.formats)
+        return f"<{type(self).__qualname__} of {formats} formats>"
 
     # ------------------------------------------------------------------ converting
 
@@ -308,7 +313,7 @@ class Interop:
 
     def accepts(
         self,
-        to: str,
+        to: TargetLike | Callable[..., Value],
         /,
         *,
         dtype: object = None,
@@ -498,21 +503,21 @@ class Interop:
 
     # ------------------------------------------------------------------ what is registered
 
-    def formats(self) -> tuple[DeclaredFormat, ...]:
+    def formats(self) -> Listing[DeclaredFormat]:
         """Return the formats that are registered, each with its plugin, distribution and state."""
         registry = self._loaded()
-        return tuple(
+        return Listing(
             DeclaredFormat(
                 name, format_, registry.provenance[name], framework_state(format_.requires)
             )
             for name, format_ in registry.formats.items()
         )
 
-    def conversions(self) -> tuple[Declared, ...]:
+    def conversions(self) -> Listing[Declared]:
         """Return the conversions in force, each with its plugin, distribution and state."""
         registry = self._loaded()
         sources = registry.sources
-        return tuple(
+        return Listing(
             declared._replace(
                 state="ready"
                 if {declared.conversion.source, declared.conversion.target} <= sources
@@ -521,10 +526,10 @@ class Interop:
             for declared in registry.conversions
         )
 
-    def plugins(self) -> tuple[Plugin, ...]:
+    def plugins(self) -> Listing[Plugin]:
         """Return the plugins that were found: their distributions, and whether they are loaded."""
         self._loaded()
-        return self._plugins
+        return Listing(self._plugins)
 
     def register(self, *declarations: Declaration) -> None:
         """Register formats, conversions and whatever else plugins declare, at run time.
@@ -626,8 +631,8 @@ class Interop:
         dtype: object,
         device: object,
         copy: bool | None,
-        allow: EffectNames,
-        forbid: EffectNames,
+        allow: str | Iterable[str],
+        forbid: str | Iterable[str],
         like: object = None,
     ) -> PlanTable:
         """Return the plans of the request that the keywords of a call make, under its policy."""
@@ -705,8 +710,8 @@ class Interop:
         self,
         x: Value,
         out: Value,
-        allow: EffectNames,
-        forbid: EffectNames,
+        allow: str | Iterable[str],
+        forbid: str | Iterable[str],
         stream: int | None,
     ) -> Value:
         """Write `x` into `out`, which decides format, dtype and device."""

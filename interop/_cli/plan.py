@@ -128,8 +128,8 @@ def plan(
             dtype=result.dtype or dtype,
             device=result.device or device,
             copy=copy,
-            allow=allow or (),
-            forbid=forbid or (),
+            allow=frozenset(allow or ()),
+            forbid=frozenset(forbid or ()),
         )
     except RefusedError as refusal:
         fail(str(refusal), as_json=as_json, effects=sorted(refusal.effects))

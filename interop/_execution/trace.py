@@ -8,7 +8,7 @@ from functools import partial
 from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interop._model.display import duration, html_table, readable, spec_as_dict, table
+from interop._model.display import duration, html_table, readable, table
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.plan import Plan
@@ -75,8 +75,8 @@ class Receipt(NamedTuple):
         """Return it as what JSON can hold."""
         steps = zip(self.steps, self.seconds, self.written, self.declared_by, strict=True)
         return {
-            "source": spec_as_dict(self.source),
-            "result": spec_as_dict(self.result),
+            "source": self.source.as_dict(),
+            "result": self.result.as_dict(),
             "steps": [dict(zip(_STEP_FIELDS, step, strict=True)) for step in steps],
             "effects": sorted(self.effects),
             "seconds": sum(self.seconds),

@@ -126,6 +126,9 @@ class Conversion(NamedTuple):
     into: Callable[[Any, Any], None] | None = None
     name: str = ""
 
+    def __repr__(self) -> str:
+        return f"Conversion({self.source!r}, {self.target!r}, {self.label})"
+
     @property
     def label(self) -> str:
         """The name under which plans and errors show it."""

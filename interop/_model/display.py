@@ -3,11 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Protocol, TypeVar
 
-from .spec import Spec
+__all__ = ["Listing", "counted_axes", "duration", "html_table", "readable", "table"]
 
-__all__ = ["counted_axes", "duration", "html_table", "readable", "spec_as_dict", "table"]
+
+class Row(Protocol):
+    """What is listed: it says what stands in its row of a table, by column."""
+
+    def row(self) -> dict[str, str]:
+        """Return the cells, by the heads of their columns."""
+
+
+_Row_co = TypeVar("_Row_co", bound=Row, covariant=True)
+
+#: The rows of a listing that are shown, and the characters of a cell.
+_MOST, _WIDE = 80, 32
+
+
+class Listing(tuple[_Row_co, ...]):
+    """A tuple that is shown as a table."""
+
+    __slots__ = ()
+
+    def _columns(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        rows = [item.row() for item in self[:_MOST]]
+        cells = [tuple(map(_shortened, row.values())) for row in rows]
+        return tuple(rows[0] if rows else ()), cells
+
+    def _more(self) -> str:
+        return f"… and {len(self) - _MOST} more" if len(self) > _MOST else ""
+
+    def __repr__(self) -> str:
+        lines = table(*self._columns()) if self else ["nothing"]
+        return "\n".join(filter(None, [*lines, self._more()]))
+
+    def _repr_html_(self) -> str:
+        return html_table(self._more(), *self._columns())
+
+
+def _shortened(cell: str) -> str:
+    return cell if len(cell) <= _WIDE else f"{cell[: _WIDE - 1]}…"
 
 
 def readable(nbytes: float) -> str:
@@ -45,12 +81,6 @@ def html_table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]
         f"<table><caption>{escape(caption)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
-
-
-def spec_as_dict(spec: Spec) -> dict[str, Any]:
-    """Return a spec as what JSON can hold, without the fields that say nothing."""
-    fields = {**spec._asdict(), "shape": list(spec.shape), "traits": sorted(spec.traits)}
-    return {name: field for name, field in fields.items() if field is not None}
 
 
 def duration(seconds: float) -> str:

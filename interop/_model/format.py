@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from interop._model.typing import Value, ValueFunction
 
 from .device import device_type
+from .display import html_table
 from .spec import Spec
 
 __all__ = [
@@ -286,6 +287,13 @@ class Format(NamedTuple):
     not_recoverable: Set[str] = frozenset()
     transit: bool = True
     priority: int = 0
+
+    def __repr__(self) -> str:
+        return f"Format({self.name!r}, {len(self.dtypes)} dtypes on {', '.join(self.devices)})"
+
+    def _repr_html_(self) -> str:
+        rows = ((field, str(value)) for field, value in self._asdict().items() if value)
+        return html_table(self.name, ("field", "value"), rows)
 
     @property
     def framework(self) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from .display import html_table
 from .dtype import itemsize
 
 __all__ = [
@@ -140,6 +141,18 @@ class Spec(NamedTuple):
     def size(self) -> int:
         """Number of elements of the array, stored or not."""
         return prod(map(int, self.shape))  # a length may be one of NumPy's integers
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as what JSON can hold, without the fields that say nothing."""
+        fields = {**self._asdict(), "shape": list(self.shape), "traits": sorted(self.traits)}
+        return {name: field for name, field in fields.items() if field is not None}
+
+    def __repr__(self) -> str:
+        fields = {k: v for k, v in self._asdict().items() if v != self._field_defaults.get(k)}
+        return f"Spec({', '.join(f'{name}={field!r}' for name, field in fields.items())})"
+
+    def _repr_html_(self) -> str:
+        return html_table("Spec", ("", ""), ((k, str(v)) for k, v in self.as_dict().items()))
 
     def __str__(self) -> str:
         axes = "x".join(map(str, self.shape)) if self.shape else "scalar"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-__all__ = ["EffectNames", "TargetLike", "Value", "ValueFunction"]
+__all__ = ["EffectName", "EffectNames", "TargetLike", "Value", "ValueFunction"]
 
 #: A value of any framework: an array, a tensor, a sparse matrix, a list of numbers.
 Value: TypeAlias = Any
@@ -17,5 +17,21 @@ ValueFunction: TypeAlias = Callable[[Value], Value]
 #: What ``to=`` takes: a format, an array type, a module, or several of these.
 TargetLike: TypeAlias = str | type | ModuleType | Iterable["str | type | ModuleType"]
 
+#: The names of :data:`EFFECTS`.
+EffectName: TypeAlias = Literal[
+    "detach",
+    "copy",
+    "transfer",
+    "densify",
+    "dequantize",
+    "materialize",
+    "drop_labels",
+    "alias_immutable",
+    "narrow",
+    "drop_mask",
+    "share_readonly",
+    "host_round_trip",
+]
+
 #: What ``allow=`` and ``forbid=`` take; None names no effect.
-EffectNames: TypeAlias = str | Iterable[str] | None
+EffectNames: TypeAlias = EffectName | Iterable[EffectName] | Set[str] | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -55,7 +55,7 @@ class Block(NamedTuple):
 block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
 
 
-def reusable(names: EffectNames, name: str) -> str | tuple[str, ...] | frozenset[str]:
+def reusable(names: str | Iterable[str], name: str) -> str | tuple[str, ...] | frozenset[str]:
     """Return names of effects that can be gone through more than once."""
     if isinstance(names, (str, tuple, frozenset)):
         return names
@@ -66,10 +66,10 @@ def reusable(names: EffectNames, name: str) -> str | tuple[str, ...] | frozenset
         raise BadRequestError(msg) from None
 
 
-def effect_names(names: EffectNames, name: str) -> frozenset[str]:
+def effect_names(names: str | Iterable[str], name: str) -> frozenset[str]:
     """Return `names` as a set of effects, refusing words that are not effects."""
-    names = reusable(names, name)
-    effects = frozenset((names,) if isinstance(names, str) else names)
+    several = reusable(names, name)
+    effects = frozenset((several,) if isinstance(several, str) else several)
     unknown = sorted(effects - EFFECTS.keys(), key=str)
     if unknown:
         move = suggestion(unknown[0], EFFECTS.keys(), _EFFECTS)
@@ -78,7 +78,7 @@ def effect_names(names: EffectNames, name: str) -> frozenset[str]:
     return effects
 
 
-def adjusted(base: Policy, allow: EffectNames, forbid: EffectNames) -> Policy:
+def adjusted(base: Policy, allow: str | Iterable[str], forbid: str | Iterable[str]) -> Policy:
     """Return `base` with some effects added and others taken away."""
     allowed, forbidden = effect_names(allow, "allow"), effect_names(forbid, "forbid")
     contradictory = sorted(allowed & forbidden)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from interop._model.display import duration, html_table, readable, spec_as_dict, table
+from interop._model.display import duration, html_table, readable, table
 from interop._model.spec import Spec
 from interop._model.typing import Value, ValueFunction
 
@@ -102,9 +102,9 @@ class Route:
     def as_dict(self) -> dict[str, Value]:
         """Return it as what JSON can hold."""
         return {
-            "source": spec_as_dict(self.spec),
+            "source": self.spec.as_dict(),
             "request": str(self.request),
-            "result": spec_as_dict(self.result),
+            "result": self.result.as_dict(),
             "zero_copy": self.zero_copy,
             "aliases": self.aliases,
             "effects": sorted(self.effects),
@@ -113,8 +113,8 @@ class Route:
             "steps": [
                 {
                     "step": step.label,
-                    "source": spec_as_dict(step.before),
-                    "result": spec_as_dict(step.after),
+                    "source": step.before.as_dict(),
+                    "result": step.after.as_dict(),
                     "effects": sorted(step.effects),
                     "written": step.after.nbytes if step.writes else 0,
                     "seconds": step.seconds,

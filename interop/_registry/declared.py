@@ -60,6 +60,17 @@ class Declared(NamedTuple):
     provenance: Provenance
     state: str = "ready"
 
+    def row(self) -> dict[str, str]:
+        """Return its row in a listing."""
+        return {
+            "from": self.conversion.source,
+            "to": self.conversion.target,
+            "conversion": self.conversion.label,
+            "effects": ", ".join(sorted(self.conversion.effects)),
+            "state": self.state,
+            "declared by": str(self.provenance),
+        }
+
     @property
     def key(self) -> str:
         """What it is called in a table of costs."""
@@ -88,3 +99,13 @@ class DeclaredFormat(NamedTuple):
     format: Format
     provenance: Provenance
     state: str
+
+    def row(self) -> dict[str, str]:
+        """Return its row in a listing."""
+        return {
+            "format": self.name,
+            "state": self.state,
+            "dtypes": str(len(self.format.dtypes)),
+            "devices": ", ".join(self.format.devices),
+            "declared by": str(self.provenance),
+        }

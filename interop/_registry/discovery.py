@@ -76,6 +76,13 @@ class Plugin(NamedTuple):
     conversions: int = 0
     overrides: tuple[str, ...] = ()
 
+    def row(self) -> dict[str, str]:
+        """Return its row in a listing."""
+        return {
+            "plugin": self.name,
+            **{k: str(v) for k, v in self._asdict().items() if k != "name"},
+        }
+
 
 def load(registry: Registry) -> tuple[Plugin, ...]:
     """Load every plugin that is installed, and register what it declares.

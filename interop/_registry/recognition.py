@@ -243,8 +243,9 @@ class Recognition:
         head, dot, layout = target.partition(".")
         formats = self.formats.values()
         name = next((f.framework for f in formats if head in f.aliases), head) + dot + layout
-        names = (name,) if name in self.formats else ()
-        return names or tuple(other for other in self.formats if other.startswith(f"{name}."))
+        if name in self.formats:
+            return (name,)
+        return tuple(other for other in self.formats if other.startswith(f"{name}."))
 
     def _named_by_module(self, module: ModuleType) -> tuple[str, ...]:
         """Return the formats that a module stands for, by its name or by the arrays that it makes.

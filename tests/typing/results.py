@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, assert_type
+from typing import Any, assert_type, cast
 
 import dask.array as da
 import jax
+import jax.numpy as jnp
 import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,9 @@ def names(x: object, y: torch.Tensor) -> None:
     assert_type(interop.convert(x, to="polars.series"), pl.Series)
     assert_type(interop.convert(x, to="xarray.dataarray"), xr.DataArray)
     assert_type(interop.converter("polars.dataframe"), Callable[[object], pl.DataFrame])
-    assert_type(interop.convert(x, to="tensorflow.sparse"), tf.SparseTensor)
+    assert_type(interop.convert(x, to=torch.sparse_csr), torch.Tensor)
+    assert_type(interop.convert(x, to=pl), Any)
+    assert_type(interop.convert(x, "numpy", forbid=set(interop.EFFECTS)), npt.NDArray[Any])
     assert_type(interop.convert(x, to="mlx", copy=True), mx.array)
     assert_type(interop.convert(x, to="onnxruntime"), onnxruntime.OrtValue)
     assert_type(interop.convert(x, to=torch.Tensor), torch.Tensor)
@@ -43,5 +46,32 @@ def names(x: object, y: torch.Tensor) -> None:
     assert_type(interop.converter("mlx"), Callable[[object], mx.array])
     array: npt.NDArray[np.float32] = interop.convert(x, to=np.ndarray)
     assert array is not None
+    assert_type(interop.convert(x, to=torch), torch.Tensor)
+    assert_type(interop.convert(x, to=jnp), jax.Array)
+    assert_type(interop.convert(x, to=jax, dtype="float32"), jax.Array)
+    module: npt.NDArray[np.float32] = interop.convert(x, to=np)
+    module[0] = module.mean()
+    assert_type(interop.converter(torch), Callable[[object], torch.Tensor])
+    assert_type(interop.convert(x, to=torch).sum(), torch.Tensor)
+    assert_type(interop.convert(x, "numpy", allow=["narrow", "drop_mask"]), npt.NDArray[Any])
+    assert_type(interop.convert(x, cast(Any, "ring")), Any)
     anything: int = interop.convert(x, to=["numpy", "torch"])
     assert anything
+
+
+@interop.accepts("numpy", allow="detach")
+def centred(x: torch.Tensor, scale: float = 1) -> torch.Tensor:
+    """Return a tensor less its mean."""
+    return (x - x.mean()) * scale
+
+
+@interop.accepts
+def halved(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return half of an array."""
+    return x / 2
+
+
+def signatures(x: torch.Tensor) -> None:
+    """A function that accepts any arrays keeps its own signature."""
+    assert_type(centred(x, scale=2), torch.Tensor)
+    assert_type(halved(np.ones(1)), npt.NDArray[Any])

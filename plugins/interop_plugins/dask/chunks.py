@@ -6,7 +6,7 @@ dask sends functions of this module to its workers by module and name.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 from uuid import uuid4
 
 import interop
@@ -53,7 +53,7 @@ def checked(chunk: Chunk, expected: Facts) -> Chunk:
 
 def convert_chunk(chunk: Chunk, *, to: str, expected: Facts, **request: Unpack[_Request]) -> Chunk:
     """Return a chunk in another format. This runs in the workers."""
-    return interop.convert(checked(chunk, expected), to, **request)
+    return interop.convert(checked(chunk, expected), cast("Any", to), **request)
 
 
 def map_chunks(
@@ -86,7 +86,7 @@ def map_chunks(
         request["device"] = device
     if copy is not None:
         request["copy"] = copy
-    meta = interop.convert(array._meta, to, **request)
+    meta = interop.convert(array._meta, cast("Any", to), **request)
     convert = partial(convert_chunk, to=to, expected=expected, **request)
     mapped: DaskArray = map_blocks(convert, array, dtype=meta.dtype, meta=meta)
     return mapped

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import isnan, prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import interop
 from interop.errors import HandOffError
@@ -190,7 +190,7 @@ def _sparse(array: DaskArray, expected: Facts) -> Chunk:
     _check_indices(tuple(map(sum, lengths)), sum(chunk.nnz for chunk in chunks), dtype)
     library, _, layout = expected.format.partition(".")
     if len(chunks) == 1:
-        joined = interop.convert(chunks[0], expected.format, copy=True)
+        joined = interop.convert(chunks[0], cast("Any", expected.format), copy=True)
     elif library == "scipy":
         joined = _blocks(chunks, counts, layout)
     else:
