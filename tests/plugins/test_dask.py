@@ -343,6 +343,16 @@ def test_shapes(shape, scheduler):
         assert (back.shape, back.tolist()) == (shape, numbers.tolist())
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0), (3, 4)])
+def test_one_number_broadcast(shape):
+    """A number that stands for all elements, or for none, becomes views of that number."""
+    numbers = np.broadcast_to(np.float32(1.5), shape)
+    x = interop.convert(numbers, to="dask")
+    assert (x.shape, x.dtype) == (shape, np.float32)
+    assert all(np.may_share_memory(chunk, numbers) for chunk in chunks_of(x) if chunk.size)
+    assert interop.convert(x, to="numpy").tolist() == numbers.tolist()
+
+
 def test_reductions_to_a_scalar():
     """The chunk of a sum is a scalar, not an array, and becomes an array of no axes."""
     x = array().sum()
