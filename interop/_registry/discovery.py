@@ -287,6 +287,9 @@ def _collect(manager: pluggy.PluginManager, module: ModuleType) -> list[Declarat
     """Return what one plugin's implementation of the hook declares."""
     implementations = manager.hook.interop_declarations.get_hookimpls()
     hooks_of_module = [impl.function for impl in implementations if impl.plugin is module]
+    if not hooks_of_module and hasattr(module, "interop_declarations"):
+        msg = "its interop_declarations is not marked with @hookimpl."
+        raise PluginError(msg)
     return [declaration for hook in hooks_of_module for declaration in _declarations(hook)]
 
 

@@ -8,6 +8,7 @@ import random
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from typing import Literal
 
 from interop._model.typing import Value
 
@@ -15,7 +16,7 @@ __all__ = ["problem_of_state"]
 
 #: A state from which every function that sets one of these departs.
 _SEED = 20_011
-_ERRORS = ("ignore", "warn")
+_ERRORS: tuple[Literal["ignore", "warn"], ...] = ("ignore", "warn")
 #: As the process started: frameworks set variables when they are imported, and not again.
 _ENVIRONMENT, _FOLDER = dict(os.environ), os.getcwd()
 
@@ -41,7 +42,7 @@ def problem_of_state(label: str, call: Callable[[], Value]) -> str:
     return ""
 
 
-def _problem(call: Callable[[], Value], errors: str) -> str:
+def _problem(call: Callable[[], Value], errors: Literal["ignore", "warn"]) -> str:
     import numpy as np
 
     output = io.StringIO()
@@ -78,12 +79,12 @@ def _state() -> dict[str, object]:
     """Return what a program may have set, by what messages call it."""
     import numpy as np
 
-    numpys = np.random.get_state(legacy=True)
+    numpys = np.random.get_state(legacy=False)["state"]
     return {
         "the environment": dict(os.environ),
         "the working directory": os.getcwd(),
         "Python's random numbers": random.getstate(),
-        "NumPy's random numbers": (numpys[1].tobytes(), numpys[2:]),
+        "NumPy's random numbers": (numpys["key"].tobytes(), numpys["pos"]),
         "what NumPy does about errors": tuple(np.geterr().items()),
         "the filters of warnings": list(warnings.filters),
     }

@@ -18,6 +18,15 @@ from interop._cli.probe import how_it_ended
 from interop._registry import installed
 from tests.strange import FRAMEWORK, install
 
+#: A plugin that needs the others before they are there.
+HOOK_THAT_CALLS = """
+from interop.plugin import hookimpl
+@hookimpl
+def interop_declarations():
+    import interop
+    return interop.Interop().formats()
+"""
+
 #: ``diagnose_odd(**options)`` installs an odd framework and diagnoses what is there.
 DiagnoseOdd = Callable[..., Diagnosis]
 
@@ -108,15 +117,25 @@ def test_a_version_that_the_plugin_does_not_support_is_a_finding(
     assert finding.fix == "pip install 'odd<3,>=2'"
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("raise ValueError('spoilt')", "ValueError: spoilt"),
+        (
+            HOOK_THAT_CALLS,
+            "PluginError: plugin 'odd' of interop-odd 2.0 calls interop while it is being loaded",
+        ),
+    ],
+)
 def test_a_plugin_that_is_not_loaded_is_a_finding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
 ) -> None:
     """It is named with the reason and with the variable that blocks it."""
     install(tmp_path, monkeypatch)
-    (tmp_path / "interop_odd.py").write_text("raise ValueError('spoilt')")
+    (tmp_path / "interop_odd.py").write_text(text)
     (finding,) = diagnose(Interop(costs={})).findings
     assert finding.about == "interop-odd"
-    assert "the plugin 'odd' is not loaded: ValueError: spoilt" in finding.problem
+    assert f"the plugin 'odd' is not loaded: {reason}" in finding.problem
     assert "INTEROP_DISABLE_PLUGINS=odd" in finding.fix
 
 

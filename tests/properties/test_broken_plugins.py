@@ -62,6 +62,10 @@ BROKEN = {
         "@hookimpl\ndef interop_declarations(): return Format('bad')",
         "declared 'bad', which is not a declaration",
     ),
+    "hook_is_not_marked": (
+        "def interop_declarations(): return [Format('bad')]",
+        "its interop_declarations is not marked with @hookimpl",
+    ),
     "hook_wants_more": ("@hookimpl\ndef interop_declarations(other): return []", "other"),
     "hook_is_another": ("@hookimpl\ndef interop_formats(): return []", "interop_formats"),
     "hook_ends_midway": (
