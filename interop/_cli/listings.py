@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Annotated
 
 import typer
@@ -40,11 +41,18 @@ def formats(
     """List the formats, and whether their frameworks are installed."""
     entries = [entry for entry in default.formats() if name is None or _is_within(entry.name, name)]
     if name is not None and not entries:
-        fail(f"there is no format {name!r}; leave out the name to see all.", as_json=as_json)
+        fail(_unknown(name), as_json=as_json)
     if as_json:
         show_json([_format_as_dict(entry) for entry in entries])
     else:
         show_table(_FORMAT_HEADS, map(_format_row, entries), _style_of(_FORMAT_HEADS, "framework"))
+
+
+def _unknown(name: str) -> str:
+    names = [part for entry in default.formats() for part in (entry.name, entry.format.framework)]
+    close = get_close_matches(name, names, 1, cutoff=0.7)
+    hint = f"did you mean {close[0]!r}?" if close else "leave out the name to see all."
+    return f"there is no format {name!r}; {hint}"
 
 
 def _format_row(entry: DeclaredFormat) -> tuple[str, ...]:

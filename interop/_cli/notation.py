@@ -63,6 +63,7 @@ class _Vocabulary:
         formats = [declared.format for declared in interop.formats()]
         conversions = [declared.conversion for declared in interop.conversions()]
         self.devices = {"cpu", *(device for format_ in formats for device in format_.devices)}
+        self.devices_of = {format_.name: format_.devices for format_ in formats}
         self.dtypes = {*DTYPES, *(dtype for format_ in formats for dtype in format_.dtypes)}
         self.traits = {
             *TRAITS,
@@ -87,8 +88,10 @@ def _with(description: Description, word: str, text: str, vocabulary: _Vocabular
     if word in vocabulary.traits:
         return description._replace(traits=description.traits | {word})
     options = vocabulary.dtypes | vocabulary.devices | vocabulary.traits
-    close = get_close_matches(word, options, 1)
-    hint = f"did you mean {close[0]!r}?" if close else "write format:device:dtype:4096x4096:trait."
+    close = get_close_matches(word, options, 1, cutoff=0.7)
+    devices = ", ".join(vocabulary.devices_of.get(description.format, vocabulary.devices))
+    others = f"the devices are {devices}; 'interop plan -h' lists the traits."
+    hint = f"did you mean {close[0]!r}?" if close else others
     msg = f"{word!r} in {text!r} is not a device, dtype, shape or trait; {hint}"
     raise BadRequestError(msg)
 

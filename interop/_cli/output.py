@@ -19,7 +19,6 @@ from typing import NoReturn, ParamSpec, TextIO
 import typer
 from rich.cells import cell_len
 from rich.console import Console
-from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -253,7 +252,10 @@ def _print(text: Text, console: Console) -> None:
         return
     for paragraph in text.split("\n", allow_blank=True):
         indent = len(paragraph.plain) - len(paragraph.plain.lstrip())
-        console.print(Padding(paragraph[indent:], (0, 0, 0, indent), expand=False), soft_wrap=False)
+        parts = paragraph[indent:].wrap(console, console.width - indent) or [Text()]
+        for part in parts:
+            part.rstrip()
+            console.print(Text(" " * indent) + part)
 
 
 def _console(*, stderr: bool = False) -> Console:

@@ -83,8 +83,15 @@ def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
 def refused_routes(planner: Planner, spec: Spec, request: Request) -> str:
     """Return the nearest refused routes as text; "" if there are none."""
     # Beside a route that was taken, one by a long way round is no alternative.
-    lines = _described(nearest_refused(planner, spec, request, nearby=True), request)
+    nearest = nearest_refused(planner, spec, request, nearby=True)
+    lines = _described((item for item in nearest if not _returns(item[0])), request)
     return "\n".join(["Refused:", *(f"  - {line}" for line in lines)]) if lines else ""
+
+
+def _returns(steps: list[Step]) -> bool:
+    """Tell whether a route comes back to a format that it has left."""
+    left = [step.before.format for step in steps if step.before.format != step.after.format]
+    return len({*left, steps[-1].after.format}) <= len(left)
 
 
 def _keyword(effects: frozenset[str], request: Request, steps: list[Step]) -> str:

@@ -241,6 +241,7 @@ def test_a_refused_plan_says_what_would_permit_it(run: Run) -> None:
         (("plan", "torch", "numpy", "--allow", "theft"), 2, "is not an effect"),
         (("plan", "torch"), 2, "Missing argument 'DST'"),
         (("formats", "zzz"), 1, "there is no format 'zzz'"),
+        (("formats", "jaxx"), 1, "did you mean 'jax'?"),
         (("conversions", "--from", "zzz"), 1, "no conversion is declared between these"),
         (("graph", "--file", "{tmp}/graph.bmp"), 2, "does not say what to draw"),
         (("graph", "--file", "{tmp}/no/graph.dot"), 1, "cannot be written"),
@@ -786,9 +787,10 @@ def test_check_counts_what_it_could_not_try(run: Run) -> None:
     assert len(verbose.splitlines()) > len(brief.splitlines())
 
 
-def test_a_plan_without_refused_routes_ends_with_its_table(run: Run) -> None:
-    """Nothing is said about routes that there are not."""
-    lines = run("plan", "python", "numpy").stdout.splitlines()
+@pytest.mark.parametrize("source", ["python", "pandas"])
+def test_a_plan_without_refused_routes_ends_with_its_table(source: str, run: Run) -> None:
+    """Nothing is said about routes that there are not, or that come back to where they were."""
+    lines = run("plan", source, "numpy").stdout.splitlines()
     assert lines[-1].endswith(f"array-interop {interop.__version__}")
 
 

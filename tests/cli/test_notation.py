@@ -59,7 +59,8 @@ def test_a_framework_stands_for_its_first_dense_format_of_that_many_axes(
     ("text", "error", "reason"),
     [
         ("torch:floot32", BadRequestError, "did you mean 'float32'?"),
-        ("torch:zzz", BadRequestError, "write format:device:dtype:4096x4096:trait"),
+        ("torch:zzz", BadRequestError, "'interop plan -h' lists the traits"),
+        ("torch:gpu", BadRequestError, "dtype, shape or trait; the devices are cpu, cuda, "),
         ("torch:3:4", BadRequestError, "names two shapes; name one"),
         ("torch:float32:float64", BadRequestError, "names two dtypes"),
         ("torch:cuda:cpu", BadRequestError, "names two devices"),
