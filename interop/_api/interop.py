@@ -631,8 +631,8 @@ class Interop:
         dtype: object,
         device: object,
         copy: bool | None,
-        allow: str | Iterable[str],
-        forbid: str | Iterable[str],
+        allow: str | Iterable[str] | None,
+        forbid: str | Iterable[str] | None,
         like: object = None,
     ) -> PlanTable:
         """Return the plans of the request that the keywords of a call make, under its policy."""
@@ -710,8 +710,8 @@ class Interop:
         self,
         x: Value,
         out: Value,
-        allow: str | Iterable[str],
-        forbid: str | Iterable[str],
+        allow: str | Iterable[str] | None,
+        forbid: str | Iterable[str] | None,
         stream: int | None,
     ) -> Value:
         """Write `x` into `out`, which decides format, dtype and device."""

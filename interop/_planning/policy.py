@@ -55,7 +55,9 @@ class Block(NamedTuple):
 block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
 
 
-def reusable(names: str | Iterable[str], name: str) -> str | tuple[str, ...] | frozenset[str]:
+def reusable(
+    names: str | Iterable[str] | None, name: str
+) -> str | tuple[str, ...] | frozenset[str]:
     """Return names of effects that can be gone through more than once."""
     if isinstance(names, (str, tuple, frozenset)):
         return names
@@ -66,7 +68,7 @@ def reusable(names: str | Iterable[str], name: str) -> str | tuple[str, ...] | f
         raise BadRequestError(msg) from None
 
 
-def effect_names(names: str | Iterable[str], name: str) -> frozenset[str]:
+def effect_names(names: str | Iterable[str] | None, name: str) -> frozenset[str]:
     """Return `names` as a set of effects, refusing words that are not effects."""
     several = reusable(names, name)
     effects = frozenset((several,) if isinstance(several, str) else several)
@@ -78,7 +80,9 @@ def effect_names(names: str | Iterable[str], name: str) -> frozenset[str]:
     return effects
 
 
-def adjusted(base: Policy, allow: str | Iterable[str], forbid: str | Iterable[str]) -> Policy:
+def adjusted(
+    base: Policy, allow: str | Iterable[str] | None, forbid: str | Iterable[str] | None
+) -> Policy:
     """Return `base` with some effects added and others taken away."""
     allowed, forbidden = effect_names(allow, "allow"), effect_names(forbid, "forbid")
     contradictory = sorted(allowed & forbidden)

@@ -86,12 +86,12 @@ def resolved(
     dtype: Any,
     device: Any,
     copy: bool | None,
-    allow: str | Iterable[str],
-    forbid: str | Iterable[str],
+    allow: str | Iterable[str] | None,
+    forbid: str | Iterable[str] | None,
     base: Policy,
 ) -> Request:
     """Return the request that the keywords of a call make under a policy."""
-    contradictory = COPYING & frozenset((allow,) if isinstance(allow, str) else allow)
+    contradictory = COPYING & effect_names(allow, "allow")
     if copy is False and contradictory:
         msg = (
             f"{keyword('copy', False)} forbids {min(contradictory)!r}, which {keyword('allow')} "

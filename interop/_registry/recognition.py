@@ -279,7 +279,8 @@ def _labelled(describe: Callable[[Value], Spec], labels: Labels, value: Value) -
 
 def _offers(owner: object, format_: Format) -> bool:
     """Tell whether a value or a type has the attribute of a protocol; None is as good as none."""
-    return bool(format_.protocol) and getattr(owner, format_.protocol, None) is not None
+    protocol = format_.protocol
+    return protocol is not None and getattr(owner, protocol, None) is not None
 
 
 def _has_buffer(value: Value) -> bool:

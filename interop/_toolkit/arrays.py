@@ -130,7 +130,7 @@ def overlaps(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int = 1
         return False
     reach = itemsize
     for place, (step, length) in enumerate(axes):
-        if step < reach and not (place == 1 and _interlock(*axes[:2], itemsize)):
+        if step < reach and not (place == 1 and _interlock(axes[0], axes[1], itemsize)):
             return True
         reach += (length - 1) * step
     return False

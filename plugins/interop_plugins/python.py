@@ -6,6 +6,7 @@ import math
 import numbers
 import sys
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import chain
 from types import NoneType
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ from interop.plugin import (
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
+    import numpy as np
     from numpy.typing import NDArray
 
     Array: TypeAlias = NDArray[Any]
@@ -78,14 +80,19 @@ def describe(value: Nested) -> Spec:
     BadRequestError
         The rows differ in length, no dtype holds every number exactly, or some are masked.
     """
-    if not isinstance(value, (list, tuple)):
+    if not isinstance(value, (list, tuple, range)):
         name_and_size = _NUMBERS.get(type(value))
         if name_and_size is not None and (type(value) is not int or -(2**63) <= value < 2**63):
             traits = _WEAK if _is_weak(value) else EMPTY
             return Spec("python", name_and_size[0], "cpu", (), traits, name_and_size[1])
     array = _array(value)
     traits = _WEAK if _are_weak(value, array) else EMPTY
-    return Spec("python", str(array.dtype.name), "cpu", array.shape, traits, array.nbytes)
+    return Spec("python", _name(array.dtype), "cpu", array.shape, traits, array.nbytes)
+
+
+@lru_cache(maxsize=64)
+def _name(dtype: np.dtype[Any]) -> str:
+    return str(dtype.name)
 
 
 def _is_weak(number: Number) -> bool:
