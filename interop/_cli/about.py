@@ -11,8 +11,8 @@ from interop._version import __version__
 __all__ = ["about"]
 
 
-def _show(asked: bool) -> None:
-    if asked:
+def _show(flag: bool) -> None:
+    if flag:
         typer.echo(f"interop {__version__}")
         raise typer.Exit
 
