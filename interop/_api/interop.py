@@ -26,8 +26,8 @@ from interop._planning.explain import refused_routes
 from interop._planning.naming import check_format, named_device, named_dtype
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
-from interop._planning.policy import block, current_policy, reusable
-from interop._planning.request import check_copy, check_stream, resolved
+from interop._planning.policy import Policy, block, current_policy, is_traced, reusable
+from interop._planning.request import Request, check_copy, check_stream, resolved
 from interop._planning.route import Route
 from interop._planning.step import Step
 from interop._registry.declared import Declared, DeclaredFormat
@@ -669,6 +669,11 @@ class Interop:
 
         `to` is the target as the caller has named it, if nothing else was asked for.
         """
+        fast_path = table.fast_paths.get(type(x))
+        if fast_path is not None and stream is None and not is_traced():
+            result = fast_path(x)
+            if result is not NotImplemented:
+                return result
         registry = self._registry
         version = registry.version
         spec = registry.describe(x)
@@ -677,24 +682,35 @@ class Interop:
             key = table.key(key)
         plan = table.plans.get(key) or self._engine.plan(spec, table)
         result = self._engine.run(plan, x, spec, table.request, stream)
-        if to is not None and type(x) not in plan.fast_types and _has_fast_paths(table, to):
-            self._keep_fast_path(to, x, spec, plan, version)
+        if type(x) not in plan.fast_types:
+            self._keep_fast_path(to, x, spec, plan, table, version)
         return result
 
-    def _keep_fast_path(
-        self, to: TargetLike | None, x: Value, spec: Spec, plan: Plan, version: int
+    def _keep_fast_path(  # noqa: PLR0917 - called in one place
+        self,
+        to: TargetLike | None,
+        x: Value,
+        spec: Spec,
+        plan: Plan,
+        table: PlanTable,
+        version: int,
     ) -> None:
         """Keep the fast path for values of the very type of `x`, if its route has one."""
-        registry = self._registry
+        registry, keep = self._registry, self._cache.keep
         # The first route of a type may have none, so that every plan is asked once.
-        self._cache.keep(plan.fast_types, type(x), True, version)
+        keep(plan.fast_types, type(x), True, version)
         source, steps = registry.formats[spec.format], plan.steps
-        if not plan.warning and registry.is_plain(type(x), source):
-            path = self._planner.fast_path(steps) if steps else source.fast_path
-            if path is not None:
-                # A compiler may trace into what the fast path calls.
-                entry = None if path is itself else registry.untraced(path)
-                self._cache.keep(self._cache.fast_paths_to(to), type(x), entry, version)
+        if plan.warning or not registry.is_plain(type(x), source):
+            return
+        path = self._planner.fast_path(steps) if steps else source.fast_path
+        if path is None:
+            return
+        path = path if path is itself else registry.untraced(path)  # a compiler may trace into it
+        if _has_fast_paths(table, to):
+            entry = None if path is itself else path
+            keep(self._cache.fast_paths_to(to), type(x), entry, version)
+        elif _takes_fast_paths(table.request, plan, source, registry.formats):
+            keep(table.fast_paths, type(x), path, version)
 
     def _planned_steps(self, spec: Spec, table: PlanTable) -> tuple[Step, ...]:
         """Return the steps of a route as they are for `spec`."""
@@ -767,6 +783,20 @@ def _converted(  # noqa: PLR0917 - all but the last are bound
 def _has_fast_paths(table: PlanTable, to: TargetLike | None) -> bool:
     """Tell whether a request may take fast paths, by the target as the caller has named it."""
     return table.request.is_default and isinstance(to, (str, type, ModuleType))
+
+
+def _takes_fast_paths(
+    request: Request, plan: Plan, source: Format, formats: Mapping[str, Format]
+) -> bool:
+    """Tell whether the fast path of a plan gives what is asked for, whatever the value.
+
+    Fast paths know the default policy alone, no dtype, and no place but that of the value.
+    """
+    names, dtype, device, copy, policy, _ = request
+    if len(names) > 1 or dtype or policy.permitted != Policy().permitted:
+        return False
+    stays = device is None or ("cpu",) in (source.devices, formats[names[0]].devices)
+    return stays and device in {None, "cpu"} and not copy and (copy is None or not plan.writes)
 
 
 def _before_fork() -> None:

@@ -33,13 +33,23 @@ FastPath = ValueFunction | None
 class PlanTable:
     """The plans of one request, kept apart by what `states` answer of how the process is set up."""
 
-    __slots__ = ("__weakref__", "component_routes", "plans", "refusals", "request", "states")
+    __slots__ = (
+        "__weakref__",
+        "component_routes",
+        "fast_paths",
+        "plans",
+        "refusals",
+        "request",
+        "states",
+    )
 
     def __init__(self, request: Request, states: tuple[Callable[[], Set[str]], ...] = ()) -> None:
         self.request = request
         self.states = states
         #: By class of spec.
         self.plans: dict[tuple[object, ...], Plan] = {}
+        #: By type, for values alone, where more is asked for than a target.
+        self.fast_paths: dict[type, ValueFunction] = {}
         #: For the classes that have no plan, the nearest routes, which are refused.
         self.refusals: dict[tuple[object, ...], list[Value]] = {}
         #: The routes of the arrays of composite values, by class of spec; those that write nothing
@@ -53,6 +63,7 @@ class PlanTable:
     def clear(self) -> None:
         """Forget all plans."""
         self.plans.clear()
+        self.fast_paths.clear()
         self.refusals.clear()
         self.component_routes.clear()
 

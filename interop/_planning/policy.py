@@ -20,6 +20,7 @@ __all__ = [
     "block",
     "current_policy",
     "effect_names",
+    "is_traced",
     "policy",
     "reusable",
 ]
@@ -53,6 +54,12 @@ class Block(NamedTuple):
 #: The innermost block of this thread or task; None outside of all. Fast paths, which know the
 #: default policy alone and leave no receipt, are taken only where it is None.
 block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
+
+
+def is_traced() -> bool:
+    """Tell whether conversions leave receipts, here and now."""
+    innermost = block.get()
+    return innermost is not None and innermost.trace is not None
 
 
 def reusable(

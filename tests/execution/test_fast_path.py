@@ -238,18 +238,20 @@ def test_a_rival_from_elsewhere_takes_the_fast_path_away(empty: Interop) -> None
     assert isinstance(empty.convert(box, to="b"), Box)
 
 
-def test_only_a_plain_request_takes_fast_paths(empty: Interop) -> None:
-    """No call with a keyword, a list of targets or ``like=`` keeps a fast path or takes one."""
+def test_a_request_that_fast_paths_know_nothing_of_takes_none(empty: Interop) -> None:
+    """A dtype, another policy, fresh memory, a stream or a choice of formats: every value is planned."""
     empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda box: "fast"))
-    box, like = Box("a", [1.0]), Box("b", [1.0])
+    empty.register(copy("b", "b"))
+    box = Box("a", [1.0])
     requests: list[dict[str, Any]] = [
         {"to": "b", "dtype": "float32"},
-        {"to": "b", "copy": False},
+        {"to": "b", "copy": True},
         {"to": "b", "forbid": "copy"},
+        {"to": "b", "allow": "narrow"},
         {"to": "b", "stream": 1},
-        {"to": ["b"]},
-        {"like": like},
+        {"to": ["b", "c"]},
     ]
+    empty.register(toy("c"))
     for request in requests:
         assert isinstance(empty.convert(box, **request), Box)
         assert isinstance(empty.converter(**request)(box), Box)
@@ -259,6 +261,57 @@ def test_only_a_plain_request_takes_fast_paths(empty: Interop) -> None:
     for request in requests:
         assert isinstance(empty.convert(box, **request), Box)
         assert isinstance(empty.converter(**request)(box), Box)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [{"copy": False}, {"device": "cpu"}, {"like": Box("b", [1.0])}, {"to": ["b"]}],
+    ids=str,
+)
+def test_a_request_that_changes_nothing_for_plain_values_takes_fast_paths(
+    empty: Interop, request_: dict[str, Any]
+) -> None:
+    """To share, to stay on the host and to name the format otherwise is what fast paths do."""
+    empty.register(toy("a"), toy("b"), view("a", "b", fast_path=_fast))
+    words = request_ if "like" in request_ else {"to": "b", **request_}
+    box = Box("a", [1.0])
+    assert isinstance(empty.convert(box, **words), Box)
+    assert empty.convert(box, **words) == empty.converter(**words)(box) == "fast"
+    with interop.policy(forbid="narrow"):
+        empty.convert(box, **words)
+        assert empty.convert(box, **words) == "fast"
+    with interop.policy(forbid="detach"):
+        empty.convert(box, **words)
+        assert isinstance(empty.convert(box, **words), Box)
+    with interop.trace() as receipts:
+        assert isinstance(empty.convert(box, **words), Box)
+    assert len(receipts) == 1
+    empty.register(toy("c"))
+    assert isinstance(empty.convert(box, **words), Box)
+
+
+def _fast(box: Box) -> str:
+    return "fast"
+
+
+def test_a_fast_path_that_copies_does_not_serve_copy_false(empty: Interop) -> None:
+    """With ``copy=False`` a fast path is kept only for a route that writes nothing."""
+    empty.register(toy("a"), toy("b"), copy("a", "b", fast_path=_fast))
+    box = Box("a", [1.0])
+    for _ in range(2):
+        with pytest.raises(interop.errors.RefusedError, match="copy=False"):
+            empty.convert(box, to="b", copy=False)
+        empty.convert(box, to="b", device="cpu")
+    assert empty.convert(box, to="b", device="cpu") == "fast"
+
+
+def test_a_device_that_values_may_leave_takes_no_fast_path(empty: Interop) -> None:
+    """Where both formats live on a device, too, ``device="cpu"`` asks for more than a fast path knows."""
+    both = ("cpu", "cuda")
+    empty.register(toy("a", devices=both), toy("b", devices=both), view("a", "b", fast_path=_fast))
+    box = Box("a", [1.0])
+    for _ in range(2):
+        assert isinstance(empty.convert(box, to="b", device="cpu"), Box)
 
 
 def test_a_format_whose_values_are_all_finished_needs_no_call(empty: Interop) -> None:

@@ -29,6 +29,7 @@ def entries(instance: Interop) -> int:
         + len(plan_cache.by_words)
         + sum(map(len, plan_cache.fast_paths.values()))
         + sum(len(t.plans) + len(t.refusals) + len(t.component_routes) for t in tables)
+        + sum(len(t.fast_paths) for t in tables)
         + sum(len(plan.fast_types) for table in tables for plan in table.plans.values())
     )
 
