@@ -42,6 +42,8 @@ __all__ = ["Engine"]
 _SMALL = 2**26
 #: Bytes of a value of which no copy is larger than that, whatever its dtype.
 _NOTEWORTHY = _SMALL // 32
+#: The bytes of an element of the widest dtype.
+_WIDEST = 32
 
 _log = logging.getLogger("interop")
 
@@ -232,6 +234,8 @@ class Engine:
 
     def shortage(self, steps: Iterable[Step], spec: Spec) -> tuple[Step | None, str]:
         """Return the first step whose result does not fit in memory, and what to say of it."""
+        if max(spec.size * _WIDEST, spec.nbytes) <= _SMALL:
+            return None, ""
         for step in steps:
             needed = self._written(step, spec)
             available = self._available(step.after) if needed > _SMALL else None

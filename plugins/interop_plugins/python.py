@@ -60,6 +60,11 @@ _HALVES = frozenset({"int32", "float32", "complex64"})
 #: The least and the largest number that float32 holds with all its digits.
 _LEAST, _MOST = 2.0**-126, (2 - 2.0**-23) * 2.0**127
 
+#: The types of numbers that NumPy takes as they are, and its characters for the dtypes they get.
+_PLAIN = {int: "lq", float: "d"}
+#: NumPy's dtypes from bool to float64 have smaller numbers.
+_ODD_NUMBERS = 13
+
 #: More than any array has; a list that contains itself ends here.
 _MAX_AXES = 64
 
@@ -267,6 +272,27 @@ def to_numpy(value: Nested) -> Array:
     return _array(value)
 
 
+def numpy_fast_path(value: Nested) -> Any:
+    """Return Python's reals or integers, one alone or in one list, as an array; else pass.
+
+    NumPy makes reals of integers that int64 does not hold.
+    """
+    import numpy as np
+
+    types = set(map(type, value)) if type(value) is list else {type(value)}
+    kind = _PLAIN.get(types.pop()) if len(types) == 1 else None
+    if kind is None:
+        return NotImplemented
+    array = np.array(value)
+    return array if array.dtype.char in kind else NotImplemented
+
+
+def python_fast_path(value: Array) -> Any:
+    """Return a plain array of ordinary numbers as a number or nested lists; else pass."""
+    dtype = value.dtype
+    return value.tolist() if dtype.num < _ODD_NUMBERS and dtype.isnative else NotImplemented
+
+
 def to_32_bits(value: Nested, *, dtype: str) -> Array:
     """Return a number or nested lists as an array of 32 bits, or 64 for complex numbers."""
     array = _array(value)
@@ -316,6 +342,7 @@ def _conversions() -> Iterable[Conversion]:
             drops=_WEAK,
             effects=COPY,
             cost=Cost(1e-6, 2e8),
+            fast_path=numpy_fast_path,
         ),
         Conversion(
             "python",
@@ -337,5 +364,6 @@ def _conversions() -> Iterable[Conversion]:
             takes=MEMORY_TRAITS - {"pinned", "byteswapped"},
             effects=COPY,
             cost=Cost(5e-7, 1e9),
+            fast_path=python_fast_path,
         ),
     ]

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from decimal import Decimal
 from enum import IntEnum
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -302,3 +303,47 @@ def test_masked_to_python():
     with pytest.raises(RefusedError, match="drop_mask"):
         interop.convert(masked, to="python")
     assert interop.convert(masked, to="python", allow="drop_mask") == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("plain", "strange"),
+    [
+        ([1, 2], [2**64 - 1, 0]),
+        ([1, 2], [2**53 + 1, 0.5]),
+        ([1.5], [1.5, np.ma.masked]),
+        ([1.5], [[1.5], [1.5, 2.5]]),
+        ([1], [True, 1]),
+        ([1], ["1"]),
+        (1, 2**64),
+        (1.5, 2**63),
+    ],
+    ids=str,
+)
+def test_a_plain_value_changes_nothing_for_a_strange_one(plain: Any, strange: Any) -> None:
+    """After the fast path has served plain numbers, others get what they get at first."""
+
+    def outcome(instance: interop.Interop) -> Any:
+        try:
+            array = instance.convert(strange, to="numpy")
+        except interop.InteropError as error:
+            return type(error), str(error)
+        return array.dtype, array.tolist()
+
+    warm = interop.Interop()
+    for _ in range(2):
+        assert warm.convert(plain, to="numpy").tolist() == plain
+    assert outcome(warm) == outcome(interop.Interop())
+
+
+def test_arrays_become_python_numbers_by_the_fast_path_as_without() -> None:
+    """Wide, byte-swapped and odd dtypes are told apart from the plain ones before them."""
+    warm = interop.Interop()
+    for _ in range(2):
+        assert warm.convert(np.arange(3), to="python") == [0, 1, 2]
+    for dtype in (">i4", "float16", "bfloat16", "int4", "complex64", "bool"):
+        array = np.array([0, 1], "u1").astype(interop.convert(0, to="numpy", dtype="uint8").dtype)
+        array = interop.convert(array, to="numpy", dtype=dtype.strip(">"))
+        array = array.astype(dtype) if ">" in dtype else array
+        assert warm.convert(array, to="python") == interop.Interop().convert(array, to="python")
+    with pytest.raises(RefusedError):
+        warm.convert(np.array([1], "longdouble"), to="python")
