@@ -136,7 +136,8 @@ def unpack(value: SparseTensor) -> Parts:
     """Return the values of a SparseTensor, and copies of its columns of coordinates."""
     shape = tuple(value.shape)
     columns = {f"indices_{axis}": _column(value.indices, axis) for axis in range(len(shape))}
-    canonical = _inspected_traits(value.indices, shape) == EMPTY
+    device = describe(value.indices).device  # a step may have made it: nobody has described it yet
+    canonical = _index_traits(value.indices, shape, device) == EMPTY
     return Parts(shape, {"values": value.values, **columns}, {"canonical": canonical})
 
 
