@@ -49,6 +49,7 @@ def array(rng: Random, source: str) -> np.ndarray:
     format_ = DECLARED[source]
     dtype = dtype_of(rng.choice(sorted(format_.dtypes & DTYPES) or sorted(DTYPES)))
     ndim = rng.choice(sorted((format_.ndims or frozenset(range(4))) & set(range(5))))
+    # An empty frame forgets its dtype.
     lengths = (1, 1, 2, 3, 4) if source.endswith(".dataframe") else (0, 1, 1, 2, 3, 4)
     shape = tuple(rng.choice(lengths) for _ in range(ndim))
     result = laid_out(rng, numbers(rng, dtype, int(np.prod(shape, initial=1))).reshape(shape))
@@ -337,8 +338,8 @@ def facts(source: Any, result: Any) -> Any:
     if isinstance(result, InteropError):
         return type(result)
     spec = interop.spec(result)
-    kind = spec.format, spec.dtype, spec.device, spec.index_dtype, result is source
-    if spec.nnz is not None:  # how much it stores depends on the numbers
+    kind = spec.format, spec.dtype, spec.device, result is source
+    if spec.nnz is not None:  # how much it stores, and by which indices, depends on the numbers
         return *kind, "uncoalesced" in spec.traits
     return *kind, spec.traits, shares_memory(interop.default._registry, source, result)
 
