@@ -36,6 +36,8 @@ _ALL = frozenset(EFFECTS)
 #: Trials after which no more are begun if they have taken so many seconds.
 _ENOUGH, _BUDGET = 10, 1.0
 
+#: Seeds of the numbers of values that are converted one after the other.
+_PASSING = range(4, 12)
 #: Shapes whose memory, once freed, is soon used again, or given back to the system.
 _MORTAL = ((3, 4), (32, 33))
 
@@ -289,6 +291,8 @@ class _Stages:
     # ------------------------------------------------------------------ threads
 
     def _threads(self) -> None:
+        for seed in _PASSING:  # values that come and go, so that one lies where another did
+            self._task(seed)
         tasks = [self._task(seed) for seed in (1, 2, 3)]
         self._notes.judge("threads", problem_of_threads(self._label, tasks, self._bench.subject))
 
@@ -305,8 +309,11 @@ class _Stages:
             reading = self._caller.truth.read(result)
             return self._caller.problem_of_numbers(reading, truth, step)
 
-        problem = problem_of(self._caller.call(step, self._caller.value(trial)[0]))
+        result = self._caller.call(step, self._caller.value(trial)[0])
+        problem = problem_of(result)
         if problem:
+            if self._caller.truth.witness(result, self._interop.spec(result)) is not None:
+                self._notes.failed("values", f"{problem} (after calls with other numbers; {trial})")
             msg = f"in a single thread, {problem}"
             raise Refused(msg)
         return Task(partial(self._caller.call, step, value), problem_of)
