@@ -736,11 +736,14 @@ class Interop:
         target = self._registry.formats[out_spec.format]
         _check_writable(target, out_spec, spec.shape)
         name, device = out_spec.format, out_spec.device
-        request = self._table(name, out_spec.dtype, device, None, allow, forbid).request
         # What lies in the memory of `out` must all be read before any of it is written.
         apart = shares_memory(self._registry, x, out) is False
-        if not (apart and self._engine.write(x, spec, out, out_spec, request, stream)):
-            dtype = None if spec.dtype in target.dtypes else out_spec.dtype
+        holds = out_spec.dtype in target.dtypes  # of what else there is, `fill` says why not
+        request = self._table(
+            name, out_spec.dtype if holds else None, device, None, allow, forbid
+        ).request
+        if not (apart and holds and self._engine.write(x, spec, out, out_spec, request, stream)):
+            dtype = None if spec.dtype in target.dtypes or not holds else out_spec.dtype
             copy = None if apart else True
             table = self._table(name, dtype, device, copy, allow, forbid)
             assert target.fill is not None
