@@ -622,6 +622,9 @@ class Interop:
         if to is not None:
             msg = "both to= and like= were given; pass one of them."
             raise BadRequestError(msg)
+        if isinstance(like, (str, type, ModuleType)):
+            msg = "like= takes an array; what names a format is for to=."
+            raise BadRequestError(msg)
         spec = self.spec(like)
         return spec.format, device or spec.device
 

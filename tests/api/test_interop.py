@@ -91,6 +91,8 @@ def _readonly() -> np.ndarray:
         ({"to": []}, TypeError, "does not name a registered format"),
         ({"to": int}, TypeError, "does not name a registered format"),
         ({"to": "numpy", "like": np.zeros(1)}, ValueError, "one of them"),
+        ({"like": "numpy"}, ValueError, "what names a format is for to="),
+        ({"like": np}, ValueError, "what names a format is for to="),
         ({"to": "numpy", "copy": "yes"}, ValueError, "copy must be None, True or False, got 'yes'"),
         ({"to": "numpy", "copy": False, "allow": "copy"}, ValueError, "one of the two"),
         ({"to": "numpy", "allow": "copying"}, ValueError, "not an effect"),
