@@ -69,14 +69,15 @@ def named_device(registry: Registry, device: object) -> str:
     if device_type(name) not in devices:
         names = {**NICKNAMES, **dict(zip(devices, devices, strict=True))}
         move = suggestion(device_type(name), names, f"the devices are {listed(devices)}.")
-        msg = f"{keyword('device', device)} is not a device of any registered format; {move}"
+        msg = f"{keyword('device', device)} is not a device that interop recognises; {move}"
         raise BadRequestError(msg)
     return name
 
 
 def _devices(registry: Registry) -> list[str]:
-    """Return the device types on which there are formats."""
-    return sorted({"cpu", *(d for format_ in registry.formats.values() for d in format_.devices)})
+    """Return the device types that everyone knows, and those on which there are formats."""
+    devices = {d for format_ in registry.formats.values() for d in format_.devices}
+    return sorted({"cpu", *NICKNAMES.values(), *devices})
 
 
 def _dtype(registry: Registry, dtype: object) -> str | None:
@@ -111,9 +112,9 @@ def _meant(registry: Registry, to: Any) -> str:
     word = _word(to)
     kind, *index = word.split(":")
     device = NICKNAMES.get(kind, kind)
-    if device in _devices(registry):
-        target = _in_order(registry, device)[0].name
-        words = keywords(to=target, device=":".join((device, *index)))
+    homes = _in_order(registry, device)
+    if homes:
+        words = keywords(to=homes[0].name, device=":".join((device, *index)))
         return f"{_label(to)} is a device: {words}."
     dtype = _dtype(registry, to)
     if dtype is not None:

@@ -164,6 +164,8 @@ def test_the_frameworks_in_use_are_named_first(empty: interop.Interop) -> None:
         *(interop.Format(f"f{n}", requires="no_such_module") for n in range(20)),
         interop.Format("used", requires="math"),
     )
+    with pytest.raises(InteropError, match=r"'cuda' does not name .* the frameworks are used"):
+        empty.plan(ARRAY, to="cuda")
     with pytest.raises(InteropError, match=r"the frameworks are used, f0, .*, f10 and 9 more\."):
         empty.plan(ARRAY, to="zzz")
 
