@@ -1783,3 +1783,20 @@ def test_arrays_of_more_axes_become_batches(source: str, layout: str) -> None:
     batches[0, 0, 0, 1:] = 0
     with pytest.raises(RefusedError, match="same number of specified elements per batch"):
         interop.convert(interop.convert(batches, to=source), to=target)
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc", "bsr"])
+def test_complex_infinities_stay_what_they_are_when_made_dense(layout: str) -> None:
+    """An infinite real part does not make NaN of the imaginary part beside it."""
+    numbers = torch.zeros(2, 2, dtype=torch.complex64)
+    numbers[0, 0], numbers[1, 1] = complex("inf"), complex("nan+2j")
+    tensor = quiet(
+        lambda: numbers.to_sparse(
+            layout=getattr(torch, f"sparse_{layout}"),
+            **({"blocksize": (1, 1)} if layout == "bsr" else {}),
+        )
+    )
+    for target in ("numpy", "torch"):
+        dense = interop.convert(interop.convert(tensor, to=target), to="numpy")
+        assert dense.real.tobytes() == numbers.real.numpy().tobytes()
+        assert dense.imag.tolist() == [[0, 0], [0, 2]]

@@ -175,7 +175,10 @@ def unpack_bcsr(value: BCSR) -> Parts:
 
 
 def _facts(value: BCOO | BCSR) -> dict[str, bool]:
-    return {"canonical": _is_flagged(value) or _inspected_traits(value.indices) == EMPTY}
+    return {
+        "canonical": _is_flagged(value)
+        or _index_traits(value, describe(value.data).device) == EMPTY
+    }
 
 
 def _column(indices: Array, axis: int) -> Array:

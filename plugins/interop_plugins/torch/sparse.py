@@ -214,7 +214,14 @@ def densify(value: Tensor) -> Tensor:
 
 def densify_into(value: Tensor) -> Tensor:
     """Return the dense tensor in memory of NumPy's; duplicates are summed."""
-    return fresh(value.shape, dtype_name(value.dtype), zero=True)[1].add_(value)
+    out = fresh(value.shape, dtype_name(value.dtype), zero=True)[1]
+    if not value.is_complex():
+        return out.add_(value)
+    # torch multiplies what it adds by one, which for complex numbers makes NaN of infinity.
+    coordinates = value.to_sparse()
+    out.real.add_(coordinates.real)
+    out.imag.add_(coordinates.imag)
+    return out
 
 
 def to_layout(layout: str, value: Tensor) -> Tensor:
