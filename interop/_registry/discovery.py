@@ -98,6 +98,23 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
             f"--copy-metadata {OWN})."
         )
         raise PluginError(msg)
+    claims, failures = _claims(entries)
+    heard, disputes = settled(claims)
+    plugins = [
+        failures.get(origin) or _registered(origin, heard, disputes, registry)
+        for _, origin in entries
+    ]
+    disabled = [plugin for plugin in plugins if plugin.state in {"blocked", "failed"}]
+    registry.unavailable = {p.name: f"its plugin is not loaded ({p.reason})." for p in disabled}
+    if problem := problem_of_blocking(plugins):
+        _log.warning("%s", problem)
+    return tuple(plugins)
+
+
+def _claims(
+    entries: Iterable[tuple[EntryPoint, Provenance]],
+) -> tuple[list[Claim], dict[Provenance, Plugin]]:
+    """Return what plugins declare, and the plugins that are blocked or have failed."""
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hooks)
     blocked = _blocked()
@@ -107,8 +124,7 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
         for entry, origin in entries:
             _current.origin = origin
             if blocked & {entry.name, origin.distribution}:
-                reason = f"disabled by {_BLOCKING}"
-                failures[origin] = Plugin(*origin, "blocked", reason)
+                failures[origin] = Plugin(*origin, "blocked", f"disabled by {_BLOCKING}")
                 continue
             try:
                 declared = _declared(entry.load(), manager, origin)
@@ -120,16 +136,7 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
             except BaseException as error:  # noqa: BLE001
                 manager.unregister(name=_name(origin))
                 failures[origin] = _failed(origin, error)
-    heard, disputes = settled(claims)
-    plugins = [
-        failures.get(origin) or _registered(origin, heard, disputes, registry)
-        for _, origin in entries
-    ]
-    disabled = [plugin for plugin in plugins if plugin.state in {"blocked", "failed"}]
-    registry.unavailable = {p.name: f"its plugin is not loaded ({p.reason})." for p in disabled}
-    if problem := problem_of_blocking(plugins):
-        _log.warning("%s", problem)
-    return tuple(plugins)
+    return claims, failures
 
 
 def _blocked() -> set[str]:
