@@ -266,7 +266,7 @@ def test_a_request_that_fast_paths_know_nothing_of_takes_none(empty: Interop) ->
 @pytest.mark.parametrize(
     "request_",
     [{"copy": False}, {"device": "cpu"}, {"like": Box("b", [1.0])}, {"to": ["b"]}],
-    ids=str,
+    ids=["copy", "device", "like", "to"],
 )
 def test_a_request_that_changes_nothing_for_plain_values_takes_fast_paths(
     empty: Interop, request_: dict[str, Any]
