@@ -52,7 +52,11 @@ _PATIENCE = 10.0
 _ENTRANCES = ("convert", "convert_tree", "plan", "spec", "_run")
 
 #: What to give as ``out=`` in the place of a value that cannot be written into, by its trait.
-_OTHER_OUT = {"grad": "give it detached", "masked": "give the array of its numbers"}
+_OTHER_OUT = {
+    "grad": "give it detached",
+    "masked": "give the array of its numbers",
+    "traced": "convert outside of it",
+}
 
 
 class Interop:

@@ -251,7 +251,9 @@ class Engine:
             return 0
         if target.is_dense:
             return spec.size * itemsize(step.after.dtype)
-        return 0 if source is None or source.is_dense else spec.nbytes
+        # How much the chunks of a lazy sparse array store is known only when they are computed.
+        known = source is not None and not source.is_dense and not source.lazy
+        return spec.nbytes if known else 0
 
     def _available(self, spec: Spec) -> int | None:
         """Return the bytes that are left where a spec is, or None if that is not known."""

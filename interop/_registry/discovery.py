@@ -186,7 +186,7 @@ def check_not_loading() -> None:
     """Refuse a call of interop by a plugin being loaded, which would load all plugins anew."""
     # What is kept beside the stack an interruption could leave behind.
     frame = sys._getframe()
-    while frame is not None and frame.f_code is not load.__code__:
+    while frame is not None and frame.f_code is not _claims.__code__:
         frame = frame.f_back  # type: ignore[assignment]
     if frame is not None:
         origin = frame.f_locals["origin"]

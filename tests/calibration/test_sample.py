@@ -10,7 +10,7 @@ import interop
 from interop import Conversion, Format, Interop
 from interop._calibration.sample import NoSample, Numbers, Recipe, fitted, sample
 from interop._planning.conversion import ResolvedConversion
-from interop.plugin import Samples
+from interop.plugin import Samples, make_spec
 
 HOST = [
     declared.name
@@ -36,7 +36,7 @@ def test_every_format_of_the_host_has_samples(name: str) -> None:
     value = sample(interop.default, Recipe(name, dtype, shape, density=0.5))
     spec = interop.spec(value)
     assert spec.format == name
-    assert spec.traits <= {"uncoalesced", "immutable", "biased"}
+    assert spec.traits <= {"uncoalesced", "immutable", "biased", "scattered", "weak"}
     if not format_.not_recoverable:
         assert (spec.dtype, spec.shape, spec.device) == (dtype, shape, "cpu")
 
@@ -211,7 +211,7 @@ def test_a_dense_format_that_can_only_be_read(loaded: Interop) -> None:
     format_ = Format(
         "sealed",
         types=(f"{__name__}:_Sealed",),
-        describe=lambda value: interop.make_spec("sealed", "float32", shape=value.array.shape),
+        describe=lambda value: make_spec("sealed", "float32", shape=value.array.shape),
         dtypes={"float32"},
         samples=Samples(make=_Sealed),
     )

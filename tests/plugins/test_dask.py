@@ -465,7 +465,7 @@ def test_computing_can_be_forbidden():
     """``forbid={"materialize"}`` refuses to compute, and allows what computes nothing."""
     x = array()
     for to in ("numpy", "torch", "scipy.csr"):
-        with pytest.raises(RefusedError, match=r"'materialize'.*allow=\{'materialize'\}"):
+        with pytest.raises(RefusedError, match="leave out forbid='materialize'"):
             interop.convert(x, to=to, forbid="materialize")
     assert isinstance(interop.convert(x, to="dask.torch", forbid="materialize"), da.Array)
 

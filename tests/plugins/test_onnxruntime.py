@@ -14,6 +14,7 @@ import torch
 
 import interop
 from interop.errors import HandOffError, RefusedError
+from interop.plugin import make_spec
 from interop_plugins.onnxruntime import describe as plugin
 
 NAMES = sorted(plugin.DTYPES)
@@ -546,7 +547,7 @@ def test_values_of_no_memory():
 
 
 def spec(format_, dtype="float32", device="cuda:1", **facts):
-    return interop.make_spec(format_, dtype, device=device, shape=(64, 64), **facts)
+    return make_spec(format_, dtype, device=device, shape=(64, 64), **facts)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bool", "int64"])

@@ -217,10 +217,15 @@ def densify_into(value: Tensor) -> Tensor:
     out = fresh(value.shape, dtype_name(value.dtype), zero=True)[1]
     if not value.is_complex():
         return out.add_(value)
-    # torch multiplies what it adds by one, which for complex numbers makes NaN of infinity.
+    import torch
+
+    # torch multiplies what it adds by one, which for complex numbers makes NaN of infinity. So the
+    # real and the imaginary parts are added as one more axis.
     coordinates = value.to_sparse()
-    out.real.add_(coordinates.real)
-    out.imag.add_(coordinates.imag)
+    parts = torch.view_as_real(coordinates._values().resolve_conj())
+    shape = (*value.shape, 2)
+    reals = _coo(coordinates._indices(), parts, shape, is_coalesced=coordinates.is_coalesced())
+    torch.view_as_real(out).add_(reals)
     return out
 
 
