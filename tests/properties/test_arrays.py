@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import warnings
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -16,20 +13,12 @@ from hypothesis import strategies as st
 
 import interop
 from interop._execution.trace import shares_memory
-from interop._model.dtype import preserves
 from interop.errors import RefusedError
 from tests.properties.effort import cases
+from tests.properties.readers import DECLARED, FORMATS, FRAMEWORKS, calm, dtype_of, read, same
 
-DECLARED = {declared.name: declared.format for declared in interop.formats()}
-#: Protocols are how foreign values offer themselves; nothing is converted to them.
-FORMATS = [
-    declared.name
-    for declared in interop.formats()
-    if declared.state != "missing"
-    and "cpu" in declared.format.devices
-    and not declared.format.protocol
-]
-FRAMEWORKS = sorted({name.partition(".")[0] for name in FORMATS})
+__all__ = ["calm"]  # a fixture
+
 DTYPES = (
     "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 "
     "complex64 complex128 float8_e4m3fn float8_e5m2 float8_e4m3b11fnuz float8_e3m4 float8_e8m0fnu "
@@ -39,11 +28,6 @@ DTYPES = (
 BITS = {"float6_e2m3fn": 6, "float4_e2m1fn": 4, "int4": 4, "uint2": 2}
 #: Where zeros are not stored, so that they may lose their signs.
 SPARSE = ("scipy.", "sparse", "jax.bc", "torch.", "cupy.", "tensorflow.", "quantized", "torchao")
-
-
-def dtype_of(name: str) -> np.dtype:
-    """Return NumPy's or ml_dtypes' dtype of a name."""
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def array(rng: Random, source: str) -> np.ndarray:
@@ -90,179 +74,6 @@ def _extremes(dtype: np.dtype) -> list[Any]:
         return [float("nan"), float(info.max), 1.0]
     most = float(info.max) if dtype.kind != "c" else complex(float(info.max), -0.0)
     return [0.0, -0.0, float("nan"), most, float(info.smallest_subnormal), 1.0]
-
-
-def _of(value: Any) -> np.ndarray:
-    return np.asarray(value)
-
-
-def _torch(value: Any) -> np.ndarray:
-    import torch
-
-    value = value.dequantize() if value.is_quantized else value
-    value = value.detach().resolve_conj().resolve_neg()
-    if value.layout is torch.sparse_coo:
-        dense = np.zeros(value.shape, dtype_of(str(value.dtype).removeprefix("torch.")))
-        values = _torch(value._values())
-        for place, number in zip(value._indices().numpy().T.tolist(), values, strict=True):
-            dense[tuple(place)] = number
-        return dense
-    if value.layout is not torch.strided:
-        return _compressed(value)
-    name = str(value.dtype).removeprefix("torch.")
-    value = value.contiguous()
-    bits = value.view(getattr(torch, f"uint{8 * value.element_size()}")) if _odd(name) else value
-    return bits.numpy().view(dtype_of(name))
-
-
-def _compressed(value: Any) -> np.ndarray:
-    import torch
-
-    by_rows = value.layout in (torch.sparse_csr, torch.sparse_bsr)
-    pointers = value.crow_indices() if by_rows else value.ccol_indices()
-    others = (value.col_indices() if by_rows else value.row_indices()).numpy()
-    values = _torch(value.values())
-    block = values.shape[1:] or (1, 1)
-    dense = np.zeros(value.shape, values.dtype)
-    for major in range(len(pointers) - 1):
-        for at in range(int(pointers[major]), int(pointers[major + 1])):
-            row, column = (major, others[at]) if by_rows else (others[at], major)
-            rows, columns = row * block[0], column * block[1]
-            dense[rows : rows + block[0], columns : columns + block[1]] = values[at]
-    return dense
-
-
-def _odd(name: str) -> bool:
-    return name == "bfloat16" or name.startswith("float8")
-
-
-def _mlx(value: Any) -> np.ndarray:
-    import mlx.core
-
-    odd = value.dtype == mlx.core.bfloat16
-    bits = np.array(value.view(mlx.core.uint16) if odd else value)
-    return bits.view(ml_dtypes.bfloat16) if odd else bits
-
-
-def _jax(value: Any) -> np.ndarray:
-    if not hasattr(value, "todense"):
-        return np.asarray(value)
-    # Not by JAX's own todense, which takes the smallest numbers for zeros.
-    data, places = np.asarray(value.data), np.asarray(value.indices)
-    if hasattr(value, "indptr"):
-        rows = np.repeat(np.arange(value.shape[0]), np.diff(np.asarray(value.indptr)))
-        places = np.stack([rows, places[: len(rows)]], axis=1)
-    dense = np.zeros(value.shape, data.dtype)
-    for place, number in zip(places.tolist(), data, strict=False):
-        dense[tuple(place)] = number
-    return dense
-
-
-def _sparse(value: Any) -> np.ndarray:
-    return np.asarray(value.todense())
-
-
-def _pyarrow(value: Any) -> np.ndarray:
-    kind = type(value).__name__
-    if kind.startswith("Sparse"):
-        return np.asarray(value.to_tensor().to_numpy())
-    if kind == "Tensor":
-        return np.asarray(value.to_numpy())
-    if kind.startswith("FixedShape"):
-        flat = value.storage.flatten().to_numpy(zero_copy_only=False)
-        stored = np.asarray(flat).reshape(len(value), *value.type.shape)
-        order = value.type.permutation
-        return stored.transpose(0, *(1 + n for n in order)) if order else stored
-    if kind.startswith("FixedSizeList"):
-        shape = [len(value)]
-        while hasattr(value.type, "list_size"):
-            shape.append(value.type.list_size)
-            value = value.flatten()
-        return np.asarray(value.to_numpy(zero_copy_only=False)).reshape(shape)
-    if kind.endswith("Scalar"):
-        return np.array(value.as_py(), object)
-    return np.asarray(value.to_numpy(zero_copy_only=False))
-
-
-def _tensorflow(value: Any) -> np.ndarray:
-    import tensorflow as tf
-
-    if not isinstance(value, tf.SparseTensor):
-        return np.asarray(value.numpy())
-    values = value.values.numpy()
-    dense = np.zeros(value.shape, values.dtype)
-    dense[tuple(value.indices.numpy().T)] = values
-    return dense
-
-
-def _onnxruntime(value: Any) -> np.ndarray:
-    shape, dtype = value.shape(), dtype_of(interop.spec(value).dtype or "")
-    nbytes = value.tensor_size_in_bytes()
-    bits = np.frombuffer(ctypes.string_at(value.data_ptr(), nbytes) if nbytes else b"", "u1")
-    size = int(np.prod(shape, initial=1))
-    if nbytes < size:  # several to a byte, the first in its lowest bits
-        width = 4 if dtype.name.endswith(("int4", "e2m1fn")) else 2
-        parts = np.stack([bits >> shift << 8 - width for shift in range(0, 8, width)], axis=1)
-        signed = parts.view("i1") if dtype.name.startswith("int") else parts
-        bits = (signed >> 8 - width).reshape(-1)[:size].view("u1")
-    return bits.view(dtype).reshape(shape)
-
-
-def _dask(value: Any) -> np.ndarray:
-    return read(value.compute())
-
-
-def _scipy(value: Any) -> np.ndarray:
-    return np.asarray(value.toarray() if hasattr(value, "toarray") else value.todense())
-
-
-#: How each framework itself shows the numbers of its values. Others are read as by NumPy.
-READERS: dict[str, Callable[[Any], np.ndarray]] = {
-    "torch": _torch,
-    "mlx": _mlx,
-    "jax": _jax,
-    "scipy": _scipy,
-    "sparse": _sparse,
-    "pyarrow": _pyarrow,
-    "tensorflow": _tensorflow,
-    "polars": lambda value: np.asarray(value.to_numpy()),
-    "pandas": lambda value: np.asarray(value.to_numpy()),
-    "xarray": lambda value: read(value.data),
-    "dask": _dask,
-    "onnxruntime": _onnxruntime,
-    "python": lambda value: np.array(value, object),
-    "quantized": lambda value: interop.convert(value, to="numpy"),
-    "torchao": lambda value: _torch(value.dequantize()),
-}
-
-
-def read(value: Any) -> np.ndarray:
-    """Return the numbers of a value, as its own framework shows them."""
-    return READERS.get(interop.spec(value).format.partition(".")[0], _of)(value)
-
-
-def same(actual: np.ndarray, expected: np.ndarray, *, zeros: bool) -> bool:
-    """Compare all bits, but those of NaN, and the signs of zeros if `zeros` excuses them."""
-    if not expected.size and actual.size == expected.size:
-        return True  # of what is empty, frames and lists forget dtype or lengths
-    if actual.dtype == object:
-        if actual.size != expected.size:
-            return False
-        actual = actual.reshape(expected.shape).astype(expected.dtype)
-    expected = expected.astype(actual.dtype) if expected.dtype == object else expected
-    if actual.shape != expected.shape or not preserves(expected.dtype.name, actual.dtype.name):
-        return False
-    with np.errstate(all="ignore"):
-        cast = expected.astype(actual.dtype)
-    if actual.dtype.kind == "c":
-        half = f"f{actual.dtype.itemsize // 2}"
-        actual, cast = (np.ascontiguousarray(x).view(half) for x in (actual, cast))
-    if actual.dtype.kind in "fV":
-        wide = [np.asarray(x, "f8") for x in (actual, cast)]
-        nan = [np.isnan(x) for x in wide]
-        signs = zeros or np.array_equal(np.signbit(wide[0])[~nan[0]], np.signbit(wide[1])[~nan[0]])
-        return np.array_equal(*nan) and np.array_equal(*(x[~nan[0]] for x in wide)) and signs
-    return np.array_equal(actual, cast)
 
 
 def cast(array: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray]:
@@ -340,14 +151,6 @@ def check_plan(route: interop.Route, value: Any, result: Any) -> None:
     if result is not value and actual.size and shared is not None:
         assert shared == route.aliases or (composite and not shared)
     assert route.request.copy is not True or "readonly" not in actual.traits
-
-
-@pytest.fixture(autouse=True)
-def calm() -> Any:
-    """Let frameworks say what they like about being old."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
