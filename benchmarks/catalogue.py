@@ -19,7 +19,7 @@ __all__ = ["MODULES", "measure", "module_of"]
 
 #: The modules, in the order in which their tables are shown.
 MODULES = [
-    *("zero_copy", "universal", "instead", "copies", "sparse_formats"),
+    *("zero_copy", "everyday", "universal", "instead", "copies", "sparse_formats"),
     *("choices", "predictions", "scale", "first", "gpu"),
 ]
 

@@ -40,8 +40,8 @@ class Input(NamedTuple):
     expected: Callable[[Any], Array] | None
 
 
-class Stranger:
-    """An array of no known framework that speaks DLPack."""
+class Foreign:
+    """An array of an unknown framework that exports DLPack."""
 
     def __init__(self, array: Array) -> None:
         self._array = array
@@ -150,7 +150,7 @@ INPUTS = (
         _numbers(),
     ),
     Input("scipy CSR", _csr, "numpy", "x.toarray()", _dense),
-    Input("speaks DLPack", lambda: Stranger(_a()), "numpy", "np.from_dlpack(x)", _numbers(float)),
+    Input("exports DLPack", lambda: Foreign(_a()), "numpy", "np.from_dlpack(x)", _numbers(float)),
     Input("nested list", lambda: _a().tolist(), "numpy", "np.array(x)", _same),
     Input("numpy", _a, "torch", "torch.from_numpy(x)", _same),
     Input("numpy, bfloat16", lambda: _a().astype(_BF16), "torch", _BITS_BACK, _same),
@@ -172,7 +172,7 @@ INPUTS = (
     Input("numpy, masked", lambda: np.ma.masked_greater(_a(), 5), "torch", "", None),
     Input("scipy CSR", _csr, "torch.sparse_csr", _CSR, _dense),
     Input(
-        "speaks DLPack", lambda: Stranger(_a()), "torch", "torch.from_dlpack(x)", _numbers(float)
+        "exports DLPack", lambda: Foreign(_a()), "torch", "torch.from_dlpack(x)", _numbers(float)
     ),
     Input(
         "memoryview", lambda: memoryview(_a()), "torch", "torch.from_numpy(np.asarray(x))", _same

@@ -21,8 +21,8 @@ __all__ = ["pairs", "rows"]
 Pair = tuple[str, Any, str, str]
 
 
-class Stranger:
-    """An array of no known framework that speaks DLPack."""
+class Foreign:
+    """An array of an unknown framework that exports DLPack."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array = array
@@ -82,8 +82,8 @@ def pairs() -> Iterator[Pair]:
         _CSR_TO_SCIPY,
     )
     yield "torch quantized → codes", q, "quantized", _CODES
-    yield "stranger → numpy", Stranger(a), "numpy", "np.from_dlpack(x)"
-    yield "stranger → torch", Stranger(a), "torch", "torch.from_dlpack(x)"
+    yield "foreign → numpy", Foreign(a), "numpy", "np.from_dlpack(x)"
+    yield "foreign → torch", Foreign(a), "torch", "torch.from_dlpack(x)"
     if find_spec("jax"):
         yield from _jax_pairs(a)
     if find_spec("sparse"):

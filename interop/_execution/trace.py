@@ -263,7 +263,9 @@ def shares_memory(registry: Registry, source: Value, result: Value) -> bool | No
         return True
     extents = []
     for value in (source, result):
-        array = registry.unwrapped(value)  # whose memory it lies in
+        wrapper = registry.format_of(value).wrapper  # the memory is that of what it wraps
+        wrapped = None if wrapper is None else wrapper.unwrap(value)
+        array = value if wrapped is None else wrapped
         memory = registry.formats[registry.describe(array).format].memory
         if memory is None:
             return None

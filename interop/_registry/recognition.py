@@ -148,12 +148,6 @@ class Recognition:
             raise UnknownValueError(msg)
         return spec._replace(format=format_.name, wrapped=spec.format)
 
-    def unwrapped(self, value: Value) -> Value:
-        """Return what a wrapper wraps; any other value as it is."""
-        wrapper = self.formats[self.describe(value).format].wrapper
-        wrapped = None if wrapper is None else wrapper.unwrap(value)
-        return value if wrapped is None else wrapped
-
     def is_plain(self, type_: type, format_: Format) -> bool:
         """Tell whether a type is one of a format's own, rather than a subclass of one.
 
