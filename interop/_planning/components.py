@@ -81,7 +81,9 @@ class ComponentTransfers:
         components = source.components
         if components is None or not spec.traits <= MEMORY_TRAITS | components.unpack_keeps:
             return []
-        return [other for other in self._finder.graph.alike(source) if other.name in names]
+        axes = len(spec.shape)
+        alike = (other for other in self._finder.graph.alike(source) if other.name in names)
+        return [other for other in alike if other.ndims is None or axes in other.ndims]
 
     def steps(
         self,

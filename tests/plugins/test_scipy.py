@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
 import interop
 from interop.errors import RefusedError
@@ -590,3 +591,15 @@ def test_duplicates_are_summed_before_a_cast(layout, target, numbers, dtype, to)
             value, to=target, dtype=to
         )
         assert state(value) == before
+
+
+def test_a_sparse_scalar_goes_round_scipy() -> None:
+    """SciPy has no sparse arrays without axes, so that no route leads through one."""
+    scalar = torch.sparse_coo_tensor(
+        torch.empty((0, 1), dtype=torch.int64), torch.tensor([3]), (), check_invariants=True
+    )
+    for target in ("numpy", "dask"):
+        steps = interop.plan(scalar, to=target).steps
+        assert not any(step.after.format.startswith("scipy") for step in steps)
+        result = interop.convert(scalar, to=target)
+        assert int(result) == 3

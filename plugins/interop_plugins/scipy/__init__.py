@@ -243,6 +243,7 @@ def _list_layouts() -> Iterable[Conversion]:
 def _densifying() -> Iterable[Conversion]:
     costs = {
         "csc": Cost(1.2e-5, 1.3e10, 6e10),
+        "bsr": Cost(1.2e-5, 1.3e10, 6e10),
         "dia": Cost(1e-5, 5e9),
         "dok": Cost(1e-5, 1e9),
         "lil": Cost(1e-5, 4e9),
