@@ -83,7 +83,11 @@ class ComponentTransfers:
             return []
         axes = len(spec.shape)
         alike = (other for other in self._finder.graph.alike(source) if other.name in names)
-        return [other for other in alike if other.ndims is None or axes in other.ndims]
+        return [
+            other
+            for other in alike
+            if other is source or other.ndims is None or axes in other.ndims
+        ]
 
     def steps(
         self,
