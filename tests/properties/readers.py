@@ -142,20 +142,15 @@ def _tensorflow(value: Any) -> np.ndarray:
 
 def _onnxruntime(value: Any) -> np.ndarray:
     shape, dtype = value.shape(), dtype_of(interop.spec(value).dtype or "")
-    width = {"4": 4, "float4_e2m1fn": 4, "2": 2}.get(
-        dtype.name.removeprefix("u").removeprefix("int"), 8
-    )
-    count, in_byte = int(np.prod(shape, initial=1)), 8 // width
-    nbytes = -(-count * dtype.itemsize // in_byte)
-    bits = np.frombuffer(ctypes.string_at(value.data_ptr(), nbytes) if count else b"", "u1")
-    if in_byte == 1:
-        return bits.view(dtype).reshape(shape)
-    codes = np.stack([bits >> (place * width) & 2**width - 1 for place in range(in_byte)], -1)
-    codes = codes.reshape(-1)[:count]
-    if dtype.name.startswith("int"):
-        codes = codes.astype("i1") - ((codes >> width - 1 << width).astype("i1"))
-    codes = codes.view(dtype) if dtype.name.startswith("float") else codes.astype(dtype)
-    return codes.reshape(shape)
+    nbytes = value.tensor_size_in_bytes()
+    bits = np.frombuffer(ctypes.string_at(value.data_ptr(), nbytes) if nbytes else b"", "u1")
+    size = int(np.prod(shape, initial=1))
+    if nbytes < size:  # several to a byte, the first in its lowest bits
+        width = 4 if dtype.name.endswith(("int4", "e2m1fn")) else 2
+        parts = np.stack([bits >> shift << 8 - width for shift in range(0, 8, width)], axis=1)
+        signed = parts.view("i1") if dtype.name.startswith("int") else parts
+        bits = (signed >> 8 - width).reshape(-1)[:size].view("u1")
+    return bits.view(dtype).reshape(shape)
 
 
 def _dask(value: Any) -> np.ndarray:
