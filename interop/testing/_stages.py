@@ -36,8 +36,10 @@ _ALL = frozenset(EFFECTS)
 #: Trials after which no more are begun if they have taken so many seconds.
 _ENOUGH, _BUDGET = 10, 1.0
 
-#: Seeds of the numbers of values that are converted one after the other.
+#: Seeds of the numbers of values each of which is gone when the next one is made.
 _PASSING = range(4, 12)
+#: Seeds of values held until one lies where another lay: an allocator hands out others first.
+_HELD = range(12, 76)
 #: Shapes whose memory, once freed, is soon used again, or given back to the system.
 _MORTAL = ((3, 4), (32, 33))
 
@@ -291,15 +293,38 @@ class _Stages:
     # ------------------------------------------------------------------ threads
 
     def _threads(self) -> None:
-        for seed in _PASSING:  # values that come and go, so that one lies where another did
-            self._task(seed)
+        self._reuse_addresses()
         tasks = [self._task(seed) for seed in (1, 2, 3)]
         self._notes.judge("threads", problem_of_threads(self._label, tasks, self._bench.subject))
 
+    def _reuse_addresses(self) -> None:
+        """Convert values that come and go, and one that has the `id` of one that is gone."""
+        addresses = {self._pass(seed) for seed in _PASSING}
+        held: list[Value] = []
+        for seed in _HELD:
+            trial = self._at(_MORTAL[0], seed)
+            value, step = self._caller.value(trial)
+            if id(value) in addresses:
+                self._convert(trial, value, step)
+                return
+            held.append(value)
+
+    def _pass(self, seed: int) -> int:
+        """Convert a value that is gone afterwards, and return the address that it had."""
+        trial = self._at(_MORTAL[0], seed)
+        value, step = self._caller.value(trial)
+        self._convert(trial, value, step)
+        return id(value)
+
     def _task(self, seed: int) -> Task:
         """Return a call of the conversion, and what says what is wrong with its result."""
-        trial = self._at((3, 4), seed)
+        trial = self._at(_MORTAL[0], seed)
+        problem_of = self._convert(trial, *self._caller.value(trial))
         value, step = self._caller.value(trial)
+        return Task(partial(self._caller.call, step, value), problem_of)
+
+    def _convert(self, trial: Trial, value: Value, step: Step) -> Callable[[Value], str]:
+        """Convert a value in a single thread; return what says what is wrong with a result."""
         truth = self._caller.numbers(trial, value, self._interop.spec(value))
         if truth is None:
             msg = f"nothing tells the numbers of {trial}"
@@ -309,7 +334,7 @@ class _Stages:
             reading = self._caller.truth.read(result)
             return self._caller.problem_of_numbers(reading, truth, step)
 
-        result = self._caller.call(step, self._caller.value(trial)[0])
+        result = self._caller.call(step, value)
         problem = problem_of(result)
         if problem:
             spec = self._interop.spec(result)
@@ -319,7 +344,7 @@ class _Stages:
                 self._notes.failed("values", f"{problem} (after calls with other numbers; {trial})")
             msg = f"in a single thread, {problem}"
             raise Refused(msg)
-        return Task(partial(self._caller.call, step, value), problem_of)
+        return problem_of
 
     # ------------------------------------------------------------------ fast path and into
 
