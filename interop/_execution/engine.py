@@ -245,8 +245,8 @@ class Engine:
 
     def _written(self, step: Step, spec: Spec) -> int:
         """Return the bytes that a step writes into new memory, 0 if that is not known before."""
-        format_ = self._registry.formats.get
-        source, target = format_(step.before.format), format_(step.after.format)
+        formats = self._registry.formats
+        source, target = formats.get(step.before.format), formats.get(step.after.format)
         if not step.writes or target is None or target.lazy:
             return 0
         if target.is_dense:

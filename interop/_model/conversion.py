@@ -59,8 +59,8 @@ class Conversion(NamedTuple):
     takes : set of str
         Traits the value may have.
     effects : set of str
-        What it always does. `narrow`, `alias_immutable`, `share_readonly` and `host_round_trip`
-        follow from the specs and must not be declared.
+        What it always does. `narrow`, `alias_immutable`, `share_readonly`, `host_round_trip` and
+        `drop_labels` follow from the specs and must not be declared.
     cost : Cost
         How long it takes.
     dtypes : set of str or None

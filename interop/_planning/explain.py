@@ -50,7 +50,7 @@ def nearest_refused(
 
     Of routes that the same keyword would permit, only the nearest.
     """
-    keywords: set[str] = set()
+    moves: set[str] = set()
     permitted = request.permitted
     for _ in range(2 * _MOST):
         route = planner.route(spec, request, without, relaxed=True, nearby=nearby)
@@ -59,10 +59,10 @@ def nearest_refused(
         _, steps = route
         stopped = [step for step in steps if step.effects - permitted]
         effects = frozenset(effect for step in stopped for effect in step.effects - permitted)
-        keyword = _keyword(effects, request, steps)
-        if keyword not in keywords and len(keywords) < _MOST:
+        move = _move(effects, request, steps)
+        if move not in moves and len(moves) < _MOST:
             yield steps, effects
-        keywords.add(keyword)
+        moves.add(move)
         without |= {step.origin for step in stopped}
 
 
@@ -76,7 +76,7 @@ def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
             for step in steps
             for effect in sorted(step.effects & effects)
         ]
-        lines.append(f"{names}: {'; '.join(stops)}; {_keyword(effects, request, steps)}")
+        lines.append(f"{names}: {'; '.join(stops)}; {_move(effects, request, steps)}")
     return lines
 
 
@@ -94,7 +94,7 @@ def _returns(steps: list[Step]) -> bool:
     return len({*left, steps[-1].after.format}) <= len(left)
 
 
-def _keyword(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
+def _move(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
     """Name the keywords that would permit a route, and those that forbid it."""
     moves = []
     if request.copy is False and effects & COPYING:
@@ -122,7 +122,7 @@ def explanation(
         routes = "\n".join(f"  - {line}" for line in _described(nearest, request))
         steps, effects = nearest[0]
         text = f"{request_text}; the nearest routes are refused:\n{routes}\n"
-        move = _keyword(effects, request, steps)
+        move = _move(effects, request, steps)
         return RefusedError(f"{text}To permit the nearest, {move}.", effects)
     return RefusedError(f"{request_text}: {_obstacle(planner, spec, request)}")
 

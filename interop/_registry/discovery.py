@@ -177,9 +177,14 @@ def _registered(
     for reason in reasons:
         _log.warning("plugin %r of %s is left out in part: %s", origin.plugin, origin, reason)
     overrides = () if origin.distribution == OWN else tuple(overriding(claims))
-    kinds = [type(claim.declaration) for claim in claims]
-    counts = kinds.count(Format), kinds.count(Conversion)
+    counts = _counts([claim.declaration for claim in claims])
     return Plugin(*origin, "loaded", " ".join(reasons), *counts, overrides)
+
+
+def _counts(declarations: Iterable[Declaration]) -> tuple[int, int]:
+    """Return how many formats and conversions are declared."""
+    kinds = [type(declaration) for declaration in declarations]
+    return kinds.count(Format), kinds.count(Conversion)
 
 
 def check_not_loading() -> None:
@@ -254,8 +259,7 @@ def enlist(module: ModuleType, origin: Provenance, registry: Registry) -> tuple[
     manager.add_hookspecs(hooks)
     declarations = _declared(module, manager, origin)
     registry.add(declarations, origin)
-    kinds = [type(declaration) for declaration in declarations]
-    return kinds.count(Format), kinds.count(Conversion)
+    return _counts(declarations)
 
 
 def _name(origin: Provenance) -> str:

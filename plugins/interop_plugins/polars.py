@@ -73,7 +73,7 @@ _SHARED_NAMES = _NAMES.keys() - {"Boolean"}
 _PIECE = 2**18
 _GATHER = Cost(2e-5, 8e9)
 #: Between the costs of a few long columns and of many short ones, each of which polars has to make.
-_COLUMNS = Cost(3e-5, 2e9)
+_COLUMNS = Cost(3e-5, 8e8)
 
 _REFUSAL_HINTS = {
     "not_numbers": "these are not numbers; choose columns that are "

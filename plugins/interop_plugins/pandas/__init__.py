@@ -65,7 +65,7 @@ _CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _NOT_NUMBERS
 #: of pandas starts with a cast within pandas.
 _GATHER = Cost(3e-5, 1e10)
 #: Between the costs of a few long columns and of many short ones.
-_COLUMNS = Cost(3e-5, 3e9)
+_COLUMNS = Cost(3e-5, 1e9)
 
 _REFUSAL_HINTS = {
     "not_numbers": "these are not numbers; choose columns that are "

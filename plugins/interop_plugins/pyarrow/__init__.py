@@ -222,7 +222,7 @@ def _others_to_numpy() -> Iterable[Conversion]:
     yield _fill_nulls("pyarrow.scalar", dense.scalar_to_numpy)
     for source in ("pyarrow.table", "pyarrow.record_batch"):
         # Between the costs of a few long columns and of many short ones.
-        cost = Cost(2e-5, 2.5e9)
+        cost = Cost(2e-5, 1e9)
         yield Conversion(source, "numpy", tables.stacked, takes=_IMMUTABLE, effects=COPY, cost=cost)
         yield _fill_nulls(source, tables.stacked, takes=_IMMUTABLE)
 

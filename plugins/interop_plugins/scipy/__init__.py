@@ -197,7 +197,7 @@ def _canonicalizing(layout: str) -> Conversion:
         layout,
         canonicalize,
         effects=COPY,
-        cost=Cost(6e-5, 1.5e9) if layout == "coo" else Cost(1e-5, 1e9),
+        cost=Cost(6e-5, 1.5e9) if layout == "coo" else Cost(4e-5, 1e9),
         takes=_VIEWABLE,
         requires=UNCOALESCED,
         drops=UNCOALESCED,

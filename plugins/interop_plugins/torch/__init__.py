@@ -376,7 +376,7 @@ def _casts_of_lazy() -> Iterable[Conversion]:
             into=dense.fill,
         )
         yield cast(
-            name, takes=_BLOCK | _GRAD | _LAZY, requires=trait, cost=Cost(2e-6, 1.6e10, 1.2e11)
+            name, takes=_BLOCK | _GRAD | _LAZY, requires=trait, cost=Cost(1e-5, 1.6e10, 1.2e11)
         )
         yield cast(
             f"{name}_in_order",
@@ -384,7 +384,7 @@ def _casts_of_lazy() -> Iterable[Conversion]:
             takes=_CARRIES,
             requires=trait | _GAPS,
             adds=_GAPS,
-            cost=Cost(2e-6, 1.6e10, 1e11),
+            cost=Cost(1e-5, 1.6e10, 1e11),
         )
 
 
@@ -396,7 +396,7 @@ def _casts_as_numpy() -> Iterable[Conversion]:
         devices=CPU,
         takes=_LAYOUT,
         requires=_GRAD,
-        cost=Cost(3e-6, 2e9),
+        cost=Cost(1.5e-5, 2e9),
     )
     yield cast("cast_as_numpy", dtypes=_NUMPY_DTYPES & _REAL - WHOLE, result=Result(dtypes=CLIPPED))
     half = frozenset({"float16"})
@@ -453,7 +453,7 @@ def _protocols() -> Iterable[Conversion]:
             devices=frozenset({"cpu", "cuda"}),
             takes=_SHAREABLE,
             stream=True,
-            cost=Cost(4e-6),
+            cost=Cost(1e-5),
             name="torch_from_dlpack",
         ),
         Conversion(
@@ -512,7 +512,7 @@ def _sparse_steps() -> Iterable[Conversion]:
             drops=_UNCOALESCED,
             adds=gaps,
             effects=COPY,
-            cost=Cost(2e-5, 0.85e9),
+            cost=Cost(1e-4, 0.85e9),
         )
 
 
@@ -528,7 +528,7 @@ def _densifying() -> Iterable[Conversion]:
             takes=_SHAPED | _GRAD | _GAPS,
             drops=_SHAPED,
             effects=frozenset({"densify"}),
-            cost=Cost(1e-5, 1.2e9) if layout in _BLOCKS else Cost(5e-6, 3.2e9, 1e10),
+            cost=Cost(5e-5, 1.2e9) if layout in _BLOCKS else Cost(5e-6, 3.2e9, 1e10),
         )
         if layout not in _BLOCKS:  # torch adds no blocks to a dense tensor
             densify_into = partial(
