@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from inspect import get_annotations, iscoroutinefunction, isgeneratorfunction, signature
-from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
+from typing import TYPE_CHECKING, Any, get_origin
 
+from interop._execution.fast_path import fast_tree
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
 from interop._model.spec import Spec
 from interop._model.typing import TargetLike, Value
+from interop._planning.cache import FastPath
+from interop._planning.policy import block
 from interop._registry.registry import Registry
-from interop.errors import BadRequestError, InteropError
+from interop.errors import BadRequestError
 
-from .leaves import array_spec, is_array
-from .tree import Tree, check_optree, joined
+from .leaves import Located, array_spec, is_array
+from .tree import Tree, check_optree
 
 if TYPE_CHECKING:
     from .interop import Interop
 
 __all__ = ["accepting", "annotated_target"]
-
-
-class _Home(NamedTuple):
-    """The kind of the caller's arrays, as which results are given back."""
-
-    framework: str
-    format: str
-    device: str
 
 
 def accepting(
@@ -46,16 +41,26 @@ def accepting(
     if iscoroutinefunction(function) or isgeneratorfunction(function):
         msg = f"{function.__qualname__} gives its results later; convert them where they come up."
         raise BadRequestError(msg)
+    fast = None if grad or keywords else _FastCalls(interop, function, to)
 
     @wraps(function)
     def accepted(*args: Any, **kwargs: Any) -> Value:
+        if fast is not None:
+            result = fast(args, kwargs)
+            if result is not NotImplemented:
+                return result
         registry = interop._loaded()
         arguments = Tree((args, kwargs), lambda value: not _is_container(registry, value))
         arrays = _array_specs(registry, arguments)
         if not arrays:
             return function(*args, **kwargs)
-        call = _Call(interop, function, to, keywords, arguments, arrays)
-        return call.differentiated() if grad else call.plain()
+        place, spec = next(iter(arrays.items()))
+        home = _Home(interop, arguments.leaves[place], spec)
+        call = _Call(interop, function, to, keywords, arguments, arrays, home)
+        result = call.differentiated() if grad else call.plain()
+        if fast is not None:
+            fast.keep(home, (arguments.leaves[n] for n in arrays))
+        return result
 
     return accepted
 
@@ -76,26 +81,15 @@ def annotated_target(registry: Registry, function: Callable[..., Value]) -> str:
     return targets.pop()
 
 
-@contextmanager
-def _located(function: Callable[..., Value], path: tuple[Any, ...]) -> Iterator[None]:
-    """Let an error say which parameter it is about."""
-    try:
-        yield
-    except InteropError as error:
-        error.locate(joined(_named(function, *path)))
-        raise
-
-
-def _named(
-    function: Callable[..., Value], kind: int, key: Any, *rest: object
-) -> tuple[object, ...]:
+def _named(function: Callable[..., Value], path: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the path to an argument, from the name of its parameter."""
+    kind, key, *rest = path
     if kind == 1:
         return (key, *rest)
     try:
         parameters = signature(function).parameters.values()
     except ValueError:  # a function of C
-        return (kind, key, *rest)
+        return path
     names = [p.name for p in parameters if p.kind <= p.VAR_POSITIONAL]
     fixed = sum(p.kind < p.VAR_POSITIONAL for p in parameters)
     inner = rest if key < fixed else (key - fixed, *rest)
@@ -114,6 +108,114 @@ def _array_specs(registry: Registry, tree: Tree) -> dict[int, Spec]:
     return {n: spec for n, spec in specs.items() if spec is not None}
 
 
+class _Home:
+    """The kind of the caller's arrays, as which results are given back.
+
+    Of a sparse or quantized array it is that of its components.
+    """
+
+    def __init__(self, interop: Interop, array: Value, spec: Spec) -> None:
+        self._interop = interop
+        self._registry = interop._registry
+        #: The caller's first array.
+        self.array = array
+        self.device = spec.device
+        format_ = self._registry.formats[spec.format]
+        self.framework = format_.framework
+        dense = spec.format if format_.is_dense else format_.component_format or spec.format
+        self.format = self._registry.formats[dense]
+
+    def returned(self, result: Value) -> Value:
+        """Return the result of a function, with its arrays as the caller's kind."""
+        tree = Tree(result, partial(is_array, self._registry))
+        leaves = tree.leaves
+        for n in _array_specs(self._registry, tree):
+            leaves[n] = self.back(leaves[n])
+        return tree.rebuilt(leaves)
+
+    def back(self, value: Value, *, dtype: str | None = None) -> Value:
+        """Return an array of the function's as the caller's kind."""
+        spec = self._registry.describe(value)
+        target = self._counterpart(spec)
+        if target is None or target == spec.format:
+            return value
+        if dtype is None and spec.device == self.device:  # a target alone may take a fast path
+            result = self._interop.convert(value, target)
+        else:
+            result = self._interop.convert(value, target, dtype=dtype, device=self.device)
+        self._interop._share_fast_path(target, type(value))
+        return self._registry.relabelled(result, self.array)
+
+    def _counterpart(self, spec: Spec) -> str | None:
+        """Return the caller's format for a result: of the same layout if there is one.
+
+        Otherwise it is the dense one, or another of the framework that has so many axes, if any.
+        """
+        formats = self._registry.formats
+        layout = formats[spec.format].layout
+        if layout is None and _has_axes(self.format, spec):
+            return self.format.name
+        own = [f for f in formats.values() if f.framework == self.framework]
+        alike = (f.name for f in own if layout is not None and f.layout == layout)
+        fitting = (f.name for f in (self.format, *own) if f.is_dense and _has_axes(f, spec))
+        return next(alike, None) or next(fitting, None)
+
+
+def _has_axes(format_: Format, spec: Spec) -> bool:
+    """Tell whether values of a format can have as many axes as that of a spec."""
+    return format_.ndims is None or len(spec.shape) in format_.ndims
+
+
+class _FastCalls:
+    """Calls in which all arrays take fast paths, to the function and back."""
+
+    def __init__(self, interop: Interop, function: Callable[..., Value], to: TargetLike) -> None:
+        self._interop = interop
+        self._function = function
+        self._to = to
+        self._paths = interop._cache.fast_paths_to((to,))
+        #: By type of the caller's first array, the fast paths to its format.
+        self._paths_back: dict[type, Mapping[type, FastPath]] = {}
+        self._version = -1
+
+    def __call__(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+        """Return the function's result, or `NotImplemented` without having called it."""
+        registry = self._interop._registry
+        if block.get() is not None or self._version != registry.version:
+            return NotImplemented
+        converted: dict[int, tuple[Value, Value]] = {}
+        given = fast_tree((args, kwargs), self._paths, converted)
+        if given is NotImplemented or not converted:
+            return NotImplemented
+        array, _ = next(iter(converted.values()))
+        paths = self._paths_back.get(type(array))
+        if paths is None:
+            return NotImplemented
+        result = self._function(*given[0], **given[1])
+        returned = fast_tree(result, paths, {})
+        if returned is NotImplemented:
+            home = _Home(self._interop, array, registry.describe(array))
+            return home.returned(result)
+        return returned
+
+    def keep(self, home: _Home, arrays: Iterable[Value]) -> None:
+        """Keep the fast paths of the arrays of a call, if it can take them.
+
+        Fast paths never change the device, and know no labels. A result belongs on the device of
+        the caller's arrays, as which only what is on the host alone can be told from its type.
+        """
+        interop, registry = self._interop, self._interop._registry
+        for array in arrays:
+            interop._share_fast_path(self._to, type(array))
+        formats = [home.format, registry.formats[registry.named(self._to)[0]]]
+        if home.format.labels is None and any(f.devices == ("cpu",) for f in formats):
+            if self._version != registry.version:
+                self._paths_back.clear()
+                self._version = registry.version
+            paths = interop._cache.fast_paths_to((home.format.name,))
+            self._paths_back[type(home.array)] = paths
+
+
 @dataclass
 class _Call:
     """One call of a function that accepts arrays of any framework."""
@@ -124,17 +226,18 @@ class _Call:
     keywords: Mapping[str, Any]
     arguments: Tree
     arrays: Mapping[int, Spec]
+    home: _Home
 
     def __post_init__(self) -> None:
         self.registry = self.interop._registry
-        self.home = _home(self.registry, next(iter(self.arrays.values())))
         #: The opened result of the last call of the function, and where arrays stand in it.
         self.result: Tree
         self.outputs: dict[int, Spec]
 
     def plain(self) -> Value:
         """Call the function, without its part in any differentiation."""
-        return self._rebuilt([self._back(array) for array in self._called(self._converted())])
+        args, kwargs = self.arguments.rebuilt(self._converted())
+        return self.home.returned(self.function(*args, **kwargs))
 
     def differentiated(self) -> Value:
         """Call the function as a part of the caller's differentiation."""
@@ -142,13 +245,16 @@ class _Call:
         if framework == self.home.framework:  # whose own graph goes through the call
             return self.plain()
         ours = self._autodiff(framework)
-        theirs = next((a for a in self.registry.autodiffs if a.format == self.home.format), None)
+        theirs = next(
+            (a for a in self.registry.autodiffs if a.format == self.home.format.name), None
+        )
         if theirs is None:
             return self.plain()
         places = [n for n, spec in self.arrays.items() if self._takes_part(n, spec)]
 
         def plain(arrays: Sequence[Value]) -> list[Value]:
-            return [self._back(array) for array in self._called(self._converted(places, arrays))]
+            outputs = self._called(self._converted(places, arrays))
+            return [self.home.back(output) for output in outputs]
 
         def forward(arrays: Sequence[Value]) -> tuple[list[Value], Pullback]:
             return self._forward(ours, places, arrays)
@@ -177,11 +283,11 @@ class _Call:
                 for cotangent in cotangents
             ]
             return [
-                None if gradient is None else self._back(gradient, dtype=dtype)
+                None if gradient is None else self.home.back(gradient, dtype=dtype)
                 for gradient, dtype in zip(pull(converted), dtypes, strict=True)
             ]
 
-        return [self._back(output) for output in outputs], pullback
+        return [self.home.back(output) for output in outputs], pullback
 
     def _autodiff(self, framework: str) -> Autodiff:
         for autodiff in self.registry.autodiffs:
@@ -193,13 +299,14 @@ class _Call:
 
     def _takes_part(self, n: int, spec: Spec) -> bool:
         """Tell whether an argument is one of the caller's arrays, which may have a history."""
-        if spec.format == self.home.format:
+        own = self.home.format.name
+        if spec.format == own:
             return True
         if "grad" in spec.traits:
-            with _located(self.function, self.arguments.paths[n]):
+            with Located(self.arguments.paths[n], partial(_named, self.function)):
                 msg = (
                     f"{spec} has a history that grad=True would lose, because it is not of the "
-                    f"first array's format, {self.home.format}; convert it first, or detach it."
+                    f"format of the first array, {own}; convert it first, or detach it."
                 )
                 raise BadRequestError(msg)
         return False
@@ -210,27 +317,17 @@ class _Call:
         for n, array in zip(places, arrays, strict=True):
             leaves[n] = array
         for n in self.arrays:
-            with _located(self.function, self.arguments.paths[n]):
+            with Located(self.arguments.paths[n], partial(_named, self.function)):
                 leaves[n] = self.interop.convert(leaves[n], self.to, **self.keywords)
         return leaves
 
     def _called(self, leaves: Sequence[Value]) -> list[Value]:
         """Call the function, and return the arrays in its result."""
         args, kwargs = self.arguments.rebuilt(leaves)
-        registry = self.registry
         result = self.function(*args, **kwargs)
-        self.result = Tree(result, lambda x: is_array(registry, x))
-        self.outputs = _array_specs(registry, self.result)
+        self.result = Tree(result, partial(is_array, self.registry))
+        self.outputs = _array_specs(self.registry, self.result)
         return [self.result.leaves[n] for n in self.outputs]
-
-    def _back(self, value: Value, **keywords: Any) -> Value:
-        """Return an array of the function's as the caller's kind."""
-        spec = self.registry.describe(value)
-        target = _counterpart(self.registry, self.home, spec)
-        if target is None or target == spec.format:
-            return value
-        result = self.interop.convert(value, target, device=self.home.device, **keywords)
-        return self.registry.relabelled(result, self.arguments.leaves[next(iter(self.arrays))])
 
     def _rebuilt(self, outputs: Sequence[Value]) -> Value:
         """Return the function's result with its arrays replaced."""
@@ -238,29 +335,3 @@ class _Call:
         for n, array in zip(self.outputs, outputs, strict=True):
             leaves[n] = array
         return self.result.rebuilt(leaves)
-
-
-def _home(registry: Registry, spec: Spec) -> _Home:
-    """Return the caller's kind: of a sparse or quantized array, that of its components."""
-    format_ = registry.formats[spec.format]
-    dense = spec.format if format_.is_dense else format_.component_format or spec.format
-    return _Home(format_.framework, dense, spec.device)
-
-
-def _counterpart(registry: Registry, home: _Home, spec: Spec) -> str | None:
-    """Return the caller's format for a result: of the same layout if there is one.
-
-    Otherwise it is the dense one, or another of the framework that has so many axes, if any.
-    """
-    layout, dense = registry.formats[spec.format].layout, registry.formats[home.format]
-    if layout is None and _has_axes(dense, spec):
-        return home.format
-    formats = [f for f in registry.formats.values() if f.framework == home.framework]
-    alike = (f.name for f in formats if layout is not None and f.layout == layout)
-    fitting = (f.name for f in (dense, *formats) if f.is_dense and _has_axes(f, spec))
-    return next(alike, None) or next(fitting, None)
-
-
-def _has_axes(format_: Format, spec: Spec) -> bool:
-    """Tell whether values of a format can have as many axes as that of a spec."""
-    return format_.ndims is None or len(spec.shape) in format_.ndims

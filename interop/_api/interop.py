@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from interop._execution.engine import Engine
-from interop._execution.fast_path import with_fast_paths, with_fast_paths_to
+from interop._execution.fast_path import fast_tree, with_fast_paths, with_fast_paths_to
 from interop._execution.trace import shares_memory
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
@@ -268,9 +268,9 @@ class Interop:
         -------
         object
             New containers of the same kinds around the converted arrays. An array that occurs
-            twice is one array in the result, and so are two contiguous arrays of one dtype and
-            shape over the same memory (tied weights). At most the tree and the result are in
-            memory at once.
+            twice is one array in the result. Of two contiguous arrays of one dtype and shape over
+            the same memory (tied weights) one copy is made, or views that share it as they do. At
+            most the tree and the result are in memory at once.
 
         Raises
         ------
@@ -299,6 +299,11 @@ class Interop:
             check_stream(stream)
         words = device, copy, reusable(allow, "allow"), reusable(forbid, "forbid"), like
         table = self._table(to, dtype, *words)
+        is_plain = block.get() is None and not (strict or progress or consume or stream is not None)
+        if is_plain and _has_fast_paths(table, to):
+            result = fast_tree(tree, self._cache.fast_paths_to((to,)), {})
+            if result is not NotImplemented:
+                return result
         uncast = table if cast_all else self._table(to, None, *words)
         registry = self._registry
         opened = Tree(tree, lambda x: is_array(registry, x), registry.containers)
@@ -308,6 +313,7 @@ class Interop:
             registry,
             self._engine,
             lambda spec: table if same_kind(spec.dtype, table.request.dtype) else uncast,
+            partial(self._keep_leaf_path, to, version=registry.version),
             stream=stream,
             strict=strict,
             progress=progress,
@@ -718,6 +724,29 @@ class Interop:
             keep(self._cache.fast_paths_to(to), type(x), entry, version)
         elif _takes_fast_paths(table.request, plan, source, registry.formats):
             keep(table.fast_paths, type(x), path, version)
+
+    def _keep_leaf_path(
+        self,
+        to: TargetLike | None,
+        x: Value,
+        spec: Spec,
+        plan: Plan,
+        table: PlanTable,
+        *,
+        version: int,
+    ) -> None:
+        """Keep the fast path for leaves of the very type of `x`, which counts as an array."""
+        if type(x) not in plan.fast_types:
+            self._keep_fast_path(to, x, spec, plan, table, version)
+        if _has_fast_paths(table, to):
+            self._share_fast_path(to, type(x))
+
+    def _share_fast_path(self, to: TargetLike | None, type_: type) -> None:
+        """Let the leaves of trees take the fast path of a type whose values count as arrays."""
+        version = self._registry.version
+        path = self._cache.fast_paths_to(to).get(type_, NotImplemented)
+        if path is not NotImplemented:
+            self._cache.keep(self._cache.fast_paths_to((to,)), type_, path, version)
 
     def _planned_steps(self, spec: Spec, table: PlanTable) -> tuple[Step, ...]:
         """Return the steps of a route as they are for `spec`."""

@@ -12,13 +12,14 @@ from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.cache import PlanTable
 from interop._planning.plan import Plan
-from interop._planning.request import Request
 from interop._registry.registry import Registry
 from interop.errors import InteropError, NotInstalledError, UnknownValueError
 
 from .tree import Tree, joined
 
-__all__ = ["array_spec", "convert_leaves", "is_array"]
+__all__ = ["Located", "array_spec", "convert_leaves", "is_array"]
+
+_Path = tuple[Any, ...]
 
 #: What a value may lose on its way to a result that is the same for two values over one memory.
 _LOST = frozenset({"grad"})
@@ -29,7 +30,7 @@ class _Group(NamedTuple):
 
     path: tuple[Any, ...]
     spec: Spec
-    request: Request
+    table: PlanTable
     plan: Plan
     places: list[int]
 
@@ -59,6 +60,7 @@ def convert_leaves(
     registry: Registry,
     engine: Engine,
     table_of: Callable[[Spec], PlanTable],
+    keep: Callable[[Value, Spec, Plan, PlanTable], None],
     *,
     stream: int | None = None,
     strict: bool = False,
@@ -67,8 +69,8 @@ def convert_leaves(
 ) -> list[Value]:
     """Return the converted leaves of a tree, in order.
 
-    Of each array `table_of` gives the plans. Every leaf is planned before the first is converted,
-    so that a refusal costs nothing.
+    Of each array `table_of` gives the plans, and `keep` is told the plan of each one converted.
+    Every leaf is planned before the first is converted, so that a refusal costs nothing.
     """
     groups = _planned(tree, registry, engine, table_of, strict=strict)
     bar = _bar if progress else _no_bar
@@ -77,9 +79,12 @@ def convert_leaves(
         for container in tree.emptiable:
             container.clear()
     with bar(sum(group.spec.nbytes for group in groups)) as advance:
-        for path, spec, request, plan, places in groups:
-            with _Located(path):
-                result = engine.run(plan, leaves[places[0]], spec, request, stream)
+        for path, spec, table, plan, places in groups:
+            with Located(path):
+                value = leaves[places[0]]
+                result = engine.run(plan, value, spec, table.request, stream)
+            keep(value, spec, plan, table)
+            del value
             for place in places:
                 leaves[place] = result
             del result
@@ -97,7 +102,7 @@ def _planned(
 ) -> list[_Group]:
     groups: dict[Any, _Group] = {}
     for place, (path, value) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
-        with _Located(path):
+        with Located(path):
             spec = array_spec(registry, value)
             if spec is None:
                 if strict and value is not None:
@@ -108,7 +113,7 @@ def _planned(
                 table = table_of(spec)
                 plan = engine.plan(spec, table)
                 key = _tie(registry, value, spec, plan)
-                group = groups.setdefault(key, _Group(path, spec, table.request, plan, []))
+                group = groups.setdefault(key, _Group(path, spec, table, plan, []))
                 groups[id(value)] = group
             group.places.append(place)
     return list({id(group): group for group in groups.values()}.values())
@@ -125,20 +130,19 @@ def _refuse(value: Value) -> None:
 def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value:
     """Return what values of the same elements in the same memory have in common.
 
-    Only of dense arrays that lie in one block do address, dtype and shape say it all. A sparse
-    array has a fill value, a quantized one an axis, a labelled one an index; and what offers a
-    protocol may export memory that is gone by now.
+    Their views share that memory, too; of copies, one is made. Only of dense arrays that lie in one
+    block do address, dtype and shape say it all. A sparse array has a fill value, a quantized one
+    an axis, a labelled one an index; and what offers a protocol may export memory that is gone.
     """
     format_ = registry.formats[spec.format]
-    memory = format_.memory if _is_plain_array(format_) else None
+    memory = format_.memory if plan.writes and _is_plain_array(format_) else None
     if memory is None or "noncontiguous" in spec.traits:
         return id(value)
     extents = memory(value)
     if not extents or not all(nbytes for _, nbytes in extents):
         return id(value)
-    after = plan.steps[-1].after if plan.steps else spec
     kind = spec._replace(traits=spec.traits - _LOST)
-    return (extents, kind, after.traits, None if plan.steps else type(value))
+    return (extents, kind, plan.steps[-1].after.traits)
 
 
 def _is_plain_array(format_: Format) -> bool:
@@ -147,20 +151,28 @@ def _is_plain_array(format_: Format) -> bool:
     return own and format_.is_dense and format_.labels is None and not format_.lazy
 
 
-class _Located:
-    """Lets an error say where in the tree it came up; entered for every leaf, so it is a class."""
+class Located:
+    """Lets an error say where in the tree it came up; entered for every leaf, so it is a class.
 
-    __slots__ = ("_path",)
+    Parameters
+    ----------
+    path : tuple
+    named : callable, default tuple
+        Returns the path as messages write it.
+    """
 
-    def __init__(self, path: tuple[Any, ...]) -> None:
+    __slots__ = ("_named", "_path")
+
+    def __init__(self, path: _Path, named: Callable[[_Path], _Path] = tuple) -> None:
         self._path = path
+        self._named = named
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if isinstance(error, InteropError):
-            error.locate(joined(self._path))
+            error.locate(joined(self._named(self._path)))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from collections import OrderedDict, UserDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import fields, is_dataclass
+from itertools import chain, repeat
 from typing import Any
 
 from interop._model.extension import Branch, Container
@@ -94,8 +95,9 @@ def _flattener() -> Callable[[Value], Branch | None]:
     import optree
 
     def flatten(value: Value) -> Branch | None:
+        is_below = chain((False,), repeat(True))  # the value itself may be below, too
         paths, children, structure = optree.tree_flatten_with_path(
-            value, is_leaf=lambda other: other is not value, none_is_leaf=True
+            value, is_leaf=lambda _: next(is_below), none_is_leaf=True
         )
         if paths == [()]:
             return None

@@ -1,0 +1,215 @@
+"""Trees and calls in which every array takes a fast path: strange values get what they got before."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import interop
+from interop import Interop
+from interop._execution.trace import shares_memory
+from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
+
+
+class Special(np.ndarray):
+    """A subclass, for which nothing was learnt."""
+
+
+def _locked() -> np.ndarray:
+    array = np.arange(4.0)
+    array.flags.writeable = False
+    return array
+
+
+#: What is not plain, and yet of a type for which a fast path is kept.
+STRANGE: dict[str, Callable[[], Any]] = {
+    "grad": lambda: torch.ones(4, requires_grad=True),
+    "conj": lambda: torch.tensor([1 + 2j, 3 - 1j]).conj(),
+    "neg": lambda: torch._neg_view(torch.arange(4.0)),
+    "bfloat16": lambda: torch.ones(4, dtype=torch.bfloat16),
+    "sparse": lambda: torch.eye(3).to_sparse(),
+    "meta": lambda: torch.ones(4, device="meta"),
+    "parameter": lambda: torch.nn.Parameter(torch.ones(2)),
+    "read-only": _locked,
+    "byte-swapped": lambda: np.arange(4, dtype=">f8"),
+    "masked": lambda: np.ma.masked_array([1.0, 2.0], mask=[True, False]),
+    "subclass": lambda: np.arange(4.0).view(Special),
+    "strings": lambda: np.array(["a", "b"]),
+    "numpy scalar": lambda: np.float64(2.5),
+    "bytes": lambda: bytearray(b"abcd"),
+    "range": lambda: range(3),
+}
+
+
+def _facts(convert: Callable[[], Any], value: Any) -> tuple[object, ...]:
+    """Return what can be told of a result and its memory, or of an error."""
+    try:
+        result = convert()["odd"]
+    except InteropError as error:
+        return type(error), str(error)
+    if not isinstance(result, (np.ndarray, torch.Tensor)):
+        return type(result), result
+    shares = shares_memory(Interop()._loaded(), value, result)
+    return type(result), interop.spec(result), repr(result), shares, result is value
+
+
+@pytest.fixture
+def warm() -> Iterator[Interop]:
+    """An instance that has a fast path for the leaves of every plain type."""
+    mine = Interop()
+    for to in ("numpy", "torch"):
+        for _ in range(3):
+            mine.convert_tree({"a": torch.ones(2), "b": np.ones(2), "c": 1.5}, to=to)
+    return mine
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_strange_leaf_gets_what_a_cold_process_gives_it(
+    name: str, to: str, warm: Interop
+) -> None:
+    """Value, dtype, memory and error are those of the first call of a process."""
+    value = STRANGE[name]()
+    tree = {"plain": torch.ones(2), "also": np.zeros(2), "odd": value}
+    cold = _facts(lambda: Interop().convert_tree(tree, to=to), value)
+    assert _facts(lambda: warm.convert_tree(tree, to=to), value) == cold
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_strange_argument_gets_what_a_cold_process_gives_it(
+    name: str, to: str, warm: Interop
+) -> None:
+    """A function is given, and gives back, what it is in its first call."""
+
+    def function(plain: Any, odd: Any) -> Any:
+        return {"odd": odd}
+
+    value, plain = STRANGE[name](), torch.ones(2) if to == "numpy" else np.ones(2)
+    called = warm.accepts(to)(function)
+    for _ in range(3):
+        called(plain, plain)
+    cold = _facts(lambda: Interop().accepts(to)(function)(plain, value), value)
+    assert _facts(lambda: called(plain, value), value) == cold
+
+
+def test_a_warm_tree_is_made_of_views(warm: Interop) -> None:
+    """The arrays lie where the tensors do; containers are new, and all else passes through."""
+    tensor, text = torch.arange(3.0), "text"
+    tree = {"list": [tensor, text, None], "tuple": (tensor, 1), "twice": tensor}
+    result = warm.convert_tree(tree, to="numpy")
+    first = result["list"][0]
+    assert first.ctypes.data == tensor.data_ptr()
+    assert result["tuple"][0] is first is result["twice"]
+    assert result["list"][1:] == [text, None]
+    assert type(result["tuple"]) is tuple
+    assert tree["list"][0] is tensor
+
+
+def test_a_warm_state_dict_keeps_its_attributes(warm: Interop) -> None:
+    """What torch keeps beside the tensors of a state dict is there, and the tree is as it was."""
+    state = torch.nn.BatchNorm1d(2).state_dict()
+    result = warm.convert_tree(state, to="numpy")
+    assert type(result) is OrderedDict
+    assert result._metadata == state._metadata
+    assert list(result) == list(state)
+    assert isinstance(result["weight"], np.ndarray)
+    assert isinstance(state["weight"], torch.Tensor)
+
+
+def test_numbers_pass_through_although_one_alone_is_converted(warm: Interop) -> None:
+    """A fast path kept for Python's numbers is not taken inside a tree."""
+    for _ in range(3):
+        assert isinstance(warm.convert(2.5, to="numpy"), np.ndarray)
+        assert isinstance(warm.convert([2.5], to="numpy"), np.ndarray)
+    result = warm.convert_tree([2.5, [1], torch.ones(1)], to="numpy")
+    assert result[:2] == [2.5, [1]]
+    assert type(result[0]) is float
+
+
+def test_a_tree_that_holds_itself_is_refused(warm: Interop) -> None:
+    """It is refused with its path, not with a RecursionError."""
+    tree: list[Any] = [torch.ones(1)]
+    tree.append(tree)
+    with pytest.raises(BadRequestError, match="holds itself"):
+        warm.convert_tree(tree, to="numpy")
+
+
+def test_strict_still_refuses(warm: Interop) -> None:
+    """What is no array is refused in a warm tree."""
+    with pytest.raises(UnknownValueError):
+        warm.convert_tree({"a": torch.ones(1), "b": "text"}, to="numpy", strict=True)
+
+
+def test_a_policy_holds_in_a_warm_tree(warm: Interop) -> None:
+    """What is forbidden around a call is refused in a tree and in a function's arguments."""
+    series, labelled = pd.Series([1.0, 2.0]), pd.Series([1.0, 2.0], index=["a", "b"])
+    total = warm.accepts("numpy")(np.sum)
+    for _ in range(2):
+        warm.convert_tree([series], to="numpy")
+        total(series)
+    warm.convert_tree([labelled], to="numpy")
+    with interop.policy(forbid="drop_labels"):
+        with pytest.raises(RefusedError):
+            warm.convert_tree([labelled], to="numpy")
+        with pytest.raises(RefusedError):
+            total(labelled)
+
+
+def test_a_trace_sees_every_array_of_a_warm_tree(warm: Interop) -> None:
+    """No array takes a fast path past an open trace."""
+    with interop.trace() as trace:
+        warm.convert_tree([torch.ones(1), torch.ones(2)], to="numpy")
+        warm.accepts("numpy")(lambda x: x)(torch.ones(1))
+    assert len(trace) == 4
+
+
+def test_a_registration_is_followed_at_once(warm: Interop) -> None:
+    """A cheaper conversion that is registered later is taken by trees and calls that were warm."""
+    from interop.plugin import Conversion, Cost
+
+    marked = np.full(2, 7.0, "f4")
+    warm_call = warm.accepts("numpy")(lambda x: x.sum())
+    assert [float(warm_call(torch.ones(2))) for _ in range(3)] == [2.0] * 3
+    warm.register(Conversion("torch", "numpy", lambda tensor: marked, cost=Cost(0.0), priority=9))
+    assert float(warm_call(torch.ones(2))) == 14.0
+    assert warm.convert_tree([torch.ones(2)], to="numpy")[0][0] == 7.0
+
+
+def test_a_function_that_fails_is_called_once(warm: Interop) -> None:
+    """Its error is the caller's, and nothing is tried again."""
+    calls = []
+
+    def fails(x: Any) -> None:
+        calls.append(x)
+        if len(calls) > 2:
+            msg = "no"
+            raise KeyError(msg)
+
+    called = warm.accepts("numpy")(fails)
+    called(torch.ones(1))
+    called(torch.ones(1))
+    with pytest.raises(KeyError, match="no"):
+        called(torch.ones(1))
+    assert len(calls) == 3
+
+
+def test_a_strange_result_is_given_back_without_another_call(warm: Interop) -> None:
+    """A result that has no fast path back is converted after all, from the one call made."""
+    calls = []
+
+    def function(x: Any) -> Any:
+        calls.append(x)
+        return np.asarray(x)[::-1] if len(calls) == 3 else x
+
+    called = warm.accepts("numpy")(function)
+    results = [called(torch.arange(3.0)) for _ in range(3)]
+    assert len(calls) == 3
+    assert [type(result) for result in results] == [torch.Tensor] * 3
+    assert results[2].tolist() == [2.0, 1.0, 0.0]
