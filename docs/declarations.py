@@ -55,7 +55,7 @@ TOOLS: dict[str, Any] = {
     name: tool
     for name, tool in sorted(vars(plugin).items())
     if name in plugin.__all__
-    and (_is_function(tool) or tool in (plugin.CheckedProducer, plugin.MemoryAt))
+    and (_is_function(tool) or tool in (plugin.CastErrors, plugin.CheckedProducer, plugin.MemoryAt))
 }
 
 

@@ -20,14 +20,16 @@
 Every leaf is also the builtin exception that a user would expect. A message says what was asked
 and what stood in the way, and ends with the next move.
 
-One class is a warning: `NeedlessCopyWarning` (a UserWarning) is shown once for each line whose
-request sends bytes through the host for nothing.
+Two classes are warnings, which are shown once for each line. `ComplexWarning` (a RuntimeWarning)
+says that a cast discards imaginary parts, `NeedlessCopyWarning` (a UserWarning) that a request
+sends bytes through the host for nothing.
 """
 
 from __future__ import annotations
 
 __all__ = [
     "BadRequestError",
+    "ComplexWarning",
     "ConflictError",
     "ConversionError",
     "Declined",
@@ -128,6 +130,14 @@ class ConversionError(InteropError, RuntimeError):
         super().__init__(message)
         self.step = step
         self.distribution = distribution
+
+
+class ComplexWarning(RuntimeWarning):
+    """A cast keeps only the real parts of complex numbers.
+
+    The frameworks have warnings of their own for it. This one has the name that NumPy's has, and
+    the text of NumPy's and torch's.
+    """
 
 
 class NeedlessCopyWarning(UserWarning):

@@ -54,6 +54,7 @@ from ._toolkit.arrays import (
     extents,
     overlaps,
 )
+from ._toolkit.cast_errors import CastErrors
 from ._toolkit.dlpack import ADDRESSES, CheckedProducer, Export, checked_export, export
 from ._toolkit.threads import limit_threads, parallel_for
 from .errors import Declined
@@ -76,6 +77,7 @@ __all__ = [
     "TRANSFER",
     "Autodiff",
     "Branch",
+    "CastErrors",
     "CheckedProducer",
     "Components",
     "Container",

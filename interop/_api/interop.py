@@ -13,10 +13,11 @@ from weakref import WeakSet
 from interop._execution.engine import Engine
 from interop._execution.fast_path import fast_tree, with_fast_paths, with_fast_paths_to
 from interop._execution.trace import shares_memory
+from interop._model.caller import warn_caller
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.display import Listing
-from interop._model.dtype import same_kind
+from interop._model.dtype import imaginary_loss, same_kind
 from interop._model.extension import Declaration
 from interop._model.format import Format, itself
 from interop._model.spec import TRAITS, UNWRITABLE, Spec, make_spec, spec_class
@@ -772,6 +773,9 @@ class Interop:
         target = self._registry.formats[out_spec.format]
         _check_writable(target, out_spec, spec.shape)
         name, device = out_spec.format, out_spec.device
+        loss = imaginary_loss(spec.dtype, out_spec.dtype)
+        if loss is not None:
+            warn_caller(loss)
         # What lies in the memory of `out` must all be read before any of it is written.
         apart = shares_memory(self._registry, x, out) is False
         holds = out_spec.dtype in target.dtypes  # of what else there is, `fill` says why not

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import logging
-import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from interop._model.caller import warn_caller
 from interop._model.device import matches
 from interop._model.dialect import keyword
 from interop._model.display import readable
-from interop._model.dtype import itemsize
+from interop._model.dtype import imaginary_loss, itemsize
 from interop._model.spec import Spec, representative, spec_class
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable
@@ -89,7 +88,8 @@ class Engine:
                 self._cache.keep(table.refusals, key, nearest, version)
                 raise _logged(explanation(self._planner, spec, request, nearest))
             steps = tuple(route[1])
-            warning = round_trip_warning(self._planner, typical, request, steps)
+            round_trip = round_trip_warning(self._planner, typical, request, steps)
+            warning = NeedlessCopyWarning(round_trip) if round_trip else _imaginary_loss(steps)
             plan = self._cache.keep(table.plans, key, Plan(steps, warning), version)
         _log.debug("planned %s → %s: %s", spec, request, _names(steps))
         return plan
@@ -227,7 +227,7 @@ class Engine:
     def _check(self, plan: Plan, spec: Spec) -> None:
         """Check what has to be checked before the first step."""
         if plan.warning:
-            _warn_caller(plan.warning)
+            warn_caller(plan.warning)
         step, problem = self.shortage(plan.steps, spec)
         if step is not None:
             raise (DensifyMemoryError if step.effects & FILLING else DoesNotFitError)(problem)
@@ -287,13 +287,6 @@ def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:
     )
 
 
-def _warn_caller(text: str) -> None:
-    """Warn the line outside of this package that has asked for a conversion.
-
-    Python's usual filter shows a warning once for each line.
-    """
-    package = __name__.partition(".")[0]
-    level = 1
-    while sys._getframe(level).f_globals.get("__name__", "").partition(".")[0] == package:
-        level += 1
-    warnings.warn(text, NeedlessCopyWarning, stacklevel=level + 1)
+def _imaginary_loss(steps: Iterable[Step]) -> Warning | None:
+    losses = (imaginary_loss(step.before.dtype, step.after.dtype) for step in steps)
+    return next((loss for loss in losses if loss is not None), None)

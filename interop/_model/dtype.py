@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+from interop.errors import ComplexWarning
+
 __all__ = [
     "CARRIERS",
     "COMMON",
@@ -20,6 +22,7 @@ __all__ = [
     "SPELLINGS",
     "Dtype",
     "bit_carrier",
+    "imaginary_loss",
     "itemsize",
     "narrowed",
     "preserves",
@@ -177,6 +180,14 @@ def _kin(dtype: str) -> str:
 def same_kind(dtype: str | None, other: str | None) -> bool:
     """Tell whether both dtypes are of bools, of integers, of reals or of complex numbers."""
     return {dtype, other} <= DTYPES.keys() and _kin(str(dtype)) == _kin(str(other))
+
+
+def imaginary_loss(dtype: str | None, target: str | None) -> Warning | None:
+    """Return what to warn of if a cast keeps only the real parts of complex numbers."""
+    kinds = [DTYPES[name].kind for name in (dtype, target) if name in DTYPES]
+    if kinds[:1] != ["c"] or kinds[1:] in (["c"], ["b"], []):
+        return None
+    return ComplexWarning("Casting complex values to real discards the imaginary part")
 
 
 def promoted(source: str, available: Iterable[str]) -> str | None:

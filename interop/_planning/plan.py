@@ -41,9 +41,9 @@ class Plan:
 
     __slots__ = ("allocates", "calls", "fast_types", "steps", "verified", "warning", "writes")
 
-    def __init__(self, steps: tuple[Step, ...], warning: str = "") -> None:
+    def __init__(self, steps: tuple[Step, ...], warning: Warning | None = None) -> None:
         self.steps = steps
-        #: What those are to be warned of who take this route; "" for nearly all routes.
+        #: What those are to be warned of who take this route; None for nearly all routes.
         self.warning = warning
         self.calls = tuple(step.call for step in steps)
         #: Whether memory may be filled with more than the value holds.
@@ -63,7 +63,8 @@ class Plan:
                 position += 1
         except (Declined, StepDeclined) as reason:
             raise StepDeclined(self.steps[position], value, reason) from reason
-        except (InteropError, MemoryError) as error:
+        # The last two are what the caller has made of numbers that do not fit.
+        except (InteropError, MemoryError, RuntimeWarning, FloatingPointError) as error:
             error.add_note(f"raised in {_declared(self.steps[position])}")
             raise
         except Exception as error:

@@ -22,6 +22,7 @@ from interop.plugin import (
     EMPTY,
     INTEGERS,
     REALS,
+    CastErrors,
     Conversion,
     Cost,
     Declaration,
@@ -356,13 +357,16 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> mx.array:
     # An axis of one element may have a negative stride, which MLX would follow.
     if value.dtype == target and min(value.strides, default=0) >= 0:
         return mx.array(value, dtype=mlx_dtype)
-    with np.errstate(all="ignore"):
+    errors = CastErrors(np)
+    with errors.noted():
         if value.size <= _FEW:
-            return mx.array(value.astype(target, order="C"), dtype=mlx_dtype)
-        # Nobody has seen the new array, so its memory may still be written.
-        out = mx.empty(value.shape, dtype=mlx_dtype)
-        mx.eval(out)
-        np.copyto(_over(out, readonly=False), value, casting="unsafe")
+            out = mx.array(value.astype(target, order="C"), dtype=mlx_dtype)
+        else:
+            # Nobody has seen the new array, so its memory may still be written.
+            out = mx.empty(value.shape, dtype=mlx_dtype)
+            mx.eval(out)
+            np.copyto(_over(out, readonly=False), value, casting="unsafe")
+    errors.tell()
     return out
 
 

@@ -22,6 +22,7 @@ from interop.plugin import (
     INTEGERS,
     MEMORY_TRAITS,
     REALS,
+    CastErrors,
     Conversion,
     Cost,
     Declaration,
@@ -242,9 +243,8 @@ def fill_frame_nulls(frame: pl.DataFrame) -> Array:
 
 def _write(out: Array, series: pl.Series, name: str) -> None:
     """Write a Series into an array of any dtype, cast as NumPy casts; nulls become NaN or zero."""
-    import numpy as np
-
-    with np.errstate(all="ignore"):
+    errors = CastErrors(np)
+    with errors.noted():
         for start, piece in _pieces(series):
             part, nulls = out[start : start + piece.len()], None
             if piece.null_count():
@@ -253,6 +253,7 @@ def _write(out: Array, series: pl.Series, name: str) -> None:
             part[...] = piece.to_numpy()
             if nulls is not None:
                 part[nulls] = float("nan") if out.dtype.kind in "fc" else 0
+    errors.tell()
 
 
 def _pieces(series: pl.Series) -> Iterator[tuple[int, pl.Series]]:

@@ -25,6 +25,7 @@ from interop.plugin import (
     MEMORY_TRAITS,
     REALS,
     TRAITS,
+    CastErrors,
     Conversion,
     Cost,
     Declaration,
@@ -167,10 +168,12 @@ def _cast(data: Array, dtype: str) -> Array:
     import numpy as np
 
     out = np.empty(data.shape, _numpy_dtype(dtype))
-    with np.errstate(all="ignore"):
+    errors = CastErrors(np)
+    with errors.noted():
         if not {data.dtype.name, dtype} & _BUILTIN and data.dtype != out.dtype:
             data = data.astype("f4")  # some dtypes of ml_dtypes have no cast to some others
         out[...] = data.real if data.dtype.kind == "c" and out.dtype.kind not in "bc" else data
+    errors.tell()
     return out
 
 

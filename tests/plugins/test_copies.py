@@ -158,10 +158,13 @@ def test_large_codes_are_dequantized_as_torch_does(
         assert torch.equal(interop.convert(value.t(), "torch"), expected.t())
 
 
-def test_no_warning_leaves_a_thread() -> None:
-    """Numbers that do not fit are cast in silence in every thread."""
+def test_a_warning_is_given_once_in_the_thread_of_the_caller() -> None:
+    """Of numbers that do not fit in many threads, one warning names the line that called."""
     array = np.full((3000, 3000), np.nan)
-    assert interop.convert(array, "numpy", dtype="int32").shape == array.shape
+    out = np.empty(array.shape, "int32")
+    with pytest.warns(RuntimeWarning, match="^invalid value encountered in cast$") as caught:
+        copies.write(out, array)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def _layouts() -> dict[str, Any]:

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import DeviceError
-from interop.plugin import CheckedProducer, Declined, MemoryAt, parallel_for
+from interop.plugin import CastErrors, CheckedProducer, Declined, MemoryAt, parallel_for
 
 from .describe import DLPACK_DTYPES, IMMUTABLE, NARROW, PACKED, is_compact, place, unsupported_now
 
@@ -224,7 +224,7 @@ def _aligned(shape: tuple[int, ...], dtype: NumpyDtype) -> NumpyArray:
 
 
 def _write(out: NumpyArray, value: NumpyArray) -> None:
-    """Write `value` into `out`, which is in C order, and cast on the way without a warning."""
+    """Write `value` into `out`, which is in C order, and cast on the way."""
     import numpy as np
 
     if value.dtype.kind == "c" and out.dtype.kind not in "cb":
@@ -232,11 +232,14 @@ def _write(out: NumpyArray, value: NumpyArray) -> None:
     if value.flags.c_contiguous:
         out, value = out.reshape(-1), value.reshape(-1)
 
+    errors = CastErrors(np)
+
     def work(start: int, stop: int) -> None:
-        with np.errstate(all="ignore"):  # each thread has its own
+        with errors.noted():
             np.copyto(out[start:stop], value[start:stop], casting="unsafe")
 
     parallel_for(work, len(out), out.nbytes, touching=True)
+    errors.tell()
 
 
 def _put(array: NumpyArray) -> Array:

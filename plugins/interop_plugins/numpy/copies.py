@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Literal
 
-from interop.plugin import DTYPES, parallel_for
+from interop.plugin import DTYPES, CastErrors, parallel_for
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -38,7 +38,7 @@ _FAR = 256
 
 
 def written(value: Array, dtype: DType, order: Literal["C", "K"] = "C") -> Array:
-    """Return a writable copy of `value`, cast to `dtype` without a warning.
+    """Return a writable copy of `value`, cast to `dtype`.
 
     Parameters
     ----------
@@ -52,8 +52,11 @@ def written(value: Array, dtype: DType, order: Literal["C", "K"] = "C") -> Array
     if value.size < _FEW or _is_straight(value, dtype, order):
         if value.dtype is dtype:
             return value.copy(order)
-        with np.errstate(all="ignore"):
-            return _castable(value, dtype).astype(dtype, order=order)
+        errors = CastErrors(np)
+        with errors.noted():
+            result = _castable(value, dtype).astype(dtype, order=order)
+        errors.tell()
+        return result
     out = np.empty_like(value, dtype, order, subok=False)
     write(out, value, fresh=True)
     return out
@@ -78,7 +81,7 @@ def _last(shape: tuple[int, ...]) -> int:
 
 
 def write(out: Array, value: Array, *, fresh: bool = False) -> None:
-    """Write `value` into `out`, cast on the way, without a warning.
+    """Write `value` into `out`, cast on the way.
 
     Parameters
     ----------
@@ -93,15 +96,16 @@ def write(out: Array, value: Array, *, fresh: bool = False) -> None:
     axes = sorted(range(out.ndim), key=lambda axis: -abs(out.strides[axis]))
     out, value = out.transpose(axes), value.transpose(axes)
     boxes, copy = _cut(out, value)
+    errors = CastErrors(np)
 
     def work(start: int, stop: int) -> None:
-        # The state of errors is each thread's own.
-        with np.errstate(all="ignore"):
+        with errors.noted():
             for box in boxes[start:stop]:
                 copy(out[box], value[box])
 
     memory_bound = isinstance(boxes, _Slabs) and _is_fast(out.dtype) and _is_fast(value.dtype)
     parallel_for(work, len(boxes), out.nbytes, touching=fresh and memory_bound)
+    errors.tell()
 
 
 def _is_fast(dtype: DType) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.plugin import Declined, extents
+from interop.plugin import CastErrors, Declined, extents
 
 from .describe import is_arrow, number_name, storage
 
@@ -99,19 +99,22 @@ def write(out: Array, array: Storage) -> None:
     """Write the numbers of an array into a NumPy array of any dtype.
 
     Nulls become NaN if the dtype has one, else zero. A number that the dtype cannot hold becomes
-    what NumPy makes of it, without a warning; a real dtype keeps the real part of a complex number.
+    what NumPy makes of it; a real dtype keeps the real part of a complex number.
     """
     import numpy as np
 
+    errors, unseen = CastErrors(np), CastErrors(np)
     start, null = 0, float("nan") if out.dtype.kind in "fc" else 0
-    with np.errstate(all="ignore"):
-        for numbers, nulls in _pieces(array):
-            part = out[start : start + len(numbers)]
-            start += len(numbers)
-            real = part.dtype.kind != "c" and numbers.dtype.kind == "c" and part.dtype.kind != "b"
+    for numbers, nulls in _pieces(array):
+        part = out[start : start + len(numbers)]
+        start += len(numbers)
+        real = part.dtype.kind != "c" and numbers.dtype.kind == "c" and part.dtype.kind != "b"
+        # In the places of nulls stands anything.
+        with (errors if nulls is None else unseen).noted():
             part[...] = numbers.real if real else numbers
-            if nulls is not None:
-                part[nulls] = null
+        if nulls is not None:
+            part[nulls] = null
+    errors.tell()
 
 
 def _pieces(array: Storage) -> Iterator[tuple[Array, Array | None]]:

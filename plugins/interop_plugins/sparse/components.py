@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import Declined, Parts
+from interop.plugin import CastErrors, Declined, Parts
 
 from .canonical import is_canonical, shape_of
 
@@ -118,7 +118,9 @@ def _fill(fill: Scalar | None, dtype: DType) -> Scalar | None:
         return fill
     import numpy as np
 
-    with np.errstate(all="ignore"):
+    errors = CastErrors(np)
+    with errors.noted():
         number = fill.real if fill.dtype.kind == "c" and dtype.kind not in "cb" else fill
         cast: Scalar = number.astype(dtype)
-        return cast
+    errors.tell()
+    return cast

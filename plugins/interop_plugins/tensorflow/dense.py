@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError
-from interop.plugin import Declined, checked_export, extents, parallel_for
+from interop.plugin import CastErrors, Declined, checked_export, extents, parallel_for
 
 from .describe import (
     BUFFERED,
@@ -235,9 +235,13 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> Tensor:
 
 
 def _write(out: NumpyArray, value: NumpyArray) -> None:
-    """Write `value` into `out`, which is in C order, and cast on the way without a warning."""
+    """Write `value` into `out`, which is in C order, and cast on the way."""
+    import numpy as np
+
+    errors = CastErrors(np)
     if out.nbytes < _LARGE:
-        _copy_into(out, value)
+        _copy_into(out, value, errors)
+        errors.tell()
         return
     if value.flags.c_contiguous:
         out, value, rows = out.reshape(-1), value.reshape(-1), 2**16
@@ -246,18 +250,19 @@ def _write(out: NumpyArray, value: NumpyArray) -> None:
 
     def work(start: int, stop: int) -> None:
         for row in range(start * rows, min(stop * rows, len(out)), rows):
-            _copy_into(out[row : row + rows], value[row : row + rows])
+            _copy_into(out[row : row + rows], value[row : row + rows], errors)
 
     parallel_for(work, -(-len(out) // rows), out.nbytes)
+    errors.tell()
 
 
-def _copy_into(out: NumpyArray, value: NumpyArray) -> None:
+def _copy_into(out: NumpyArray, value: NumpyArray, errors: CastErrors) -> None:
     import numpy as np
 
     if out.dtype == value.dtype:
         np.copyto(out, value)
         return
-    with np.errstate(all="ignore"):  # each thread has its own
+    with errors.noted():
         np.copyto(out, value, casting="unsafe")
 
 

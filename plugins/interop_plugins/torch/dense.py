@@ -19,6 +19,7 @@ from interop.errors import BadRequestError, DeviceError, HandOffError
 from interop.plugin import (
     COMPLEX,
     INTEGERS,
+    CastErrors,
     CheckedProducer,
     Declined,
     MemoryAt,
@@ -269,10 +270,12 @@ def _write_as_numpy(out: Tensor, value: Tensor) -> None:
         (bits_to_numpy if tensor.dtype in _bit_dtypes() else tensor_to_numpy)(tensor.detach())
         for tensor in (out, value)
     )
-    with np.errstate(all="ignore"):
+    errors = CastErrors(np)
+    with errors.noted():
         if not np.can_cast(numbers.dtype, array.dtype, "unsafe"):  # from 8 bits to other 8 bits
             numbers = numbers.astype("float32")
         np.copyto(array, numbers, casting="unsafe")
+    errors.tell()
 
 
 def _casts_as_numpy(source: str, target: str) -> bool:

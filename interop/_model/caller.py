@@ -1,0 +1,23 @@
+"""The caller: the line of a user's that has asked for something."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+__all__ = ["warn_caller"]
+
+#: The packages of this distribution.
+_OWN = frozenset({__name__.partition(".")[0], "interop_plugins"})
+
+
+def warn_caller(warning: Warning) -> None:
+    """Warn the line outside of this distribution that has asked for a conversion.
+
+    Python's usual filter shows a warning once for each line.
+    """
+    level = 1
+    while sys._getframe(level).f_globals.get("__name__", "").partition(".")[0] in _OWN:
+        level += 1
+    # The warning itself, if it were raised, would keep what its traceback holds.
+    warnings.warn(str(warning), type(warning), stacklevel=level + 1)

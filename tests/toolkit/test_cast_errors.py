@@ -1,0 +1,127 @@
+"""Casts say what does not fit, as NumPy does: in the caller's thread and in the caller's way."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import interop
+from interop.errors import ComplexWarning
+from interop.plugin import CastErrors
+
+#: By framework, a cast of a value in which NumPy makes the numbers.
+CASTS: dict[str, Callable[[np.ndarray, str], Any]] = {
+    "numpy": lambda array, dtype: interop.convert(array, to="numpy", dtype=dtype),
+    "to torch": lambda array, dtype: interop.convert(array, to="torch", dtype=dtype),
+    "to jax": lambda array, dtype: interop.convert(array, to="jax", dtype=dtype),
+    "to tensorflow": lambda array, dtype: interop.convert(array, to="tensorflow", dtype=dtype),
+    "out": lambda array, dtype: interop.convert(array, out=np.zeros(array.shape, dtype)),
+    "tree": lambda array, dtype: interop.convert_tree(
+        [array], to="numpy", dtype=dtype, cast_all=True
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASTS)
+def test_overflow_and_nan_are_told(name: str) -> None:
+    """A number too large, and NaN that becomes an integer, give NumPy's warnings."""
+    cast = CASTS[name]
+    with pytest.warns(RuntimeWarning, match="^overflow encountered in cast$"):
+        cast(np.array([1e300, 1.0]), "float32")
+    with pytest.warns(RuntimeWarning, match="^invalid value encountered in cast$"):
+        cast(np.array([np.nan, 1.0]), "int32")
+
+
+@pytest.mark.parametrize("name", CASTS)
+def test_a_discarded_imaginary_part_is_told(name: str) -> None:
+    """A cast of complex numbers to reals is warned of, one to bools is not."""
+    cast = CASTS[name]
+    with pytest.warns(ComplexWarning, match="discards the imaginary part"):
+        cast(np.array([1 + 2j]), "float32")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cast(np.array([1 + 2j]), "complex64")
+        cast(np.array([1 + 2j]), "bool")
+
+
+@pytest.mark.parametrize("name", CASTS)
+def test_what_fits_is_cast_without_a_word(name: str) -> None:
+    """NaN and infinity are numbers of every dtype of reals that has them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CASTS[name](np.array([np.nan, np.inf, 0.1, 1e-300]), "float32")
+        CASTS[name](np.array([300, -1]), "int16")
+
+
+def test_the_line_of_the_caller_is_named() -> None:
+    """The warning points to the line that has asked for the conversion, not into a plugin."""
+    with pytest.warns(RuntimeWarning) as caught:
+        interop.convert(np.array([1e300]), to="numpy", dtype="float32")
+    with pytest.warns(ComplexWarning) as complex_:
+        interop.convert(np.array([1j]), to="torch", dtype="float32")
+    assert [warning.filename for warning in (*caught, *complex_)] == [__file__] * 2
+
+
+def test_the_state_of_the_caller_decides() -> None:
+    """With `numpy.errstate` an error is ignored, raised or handed to a function, as NumPy does."""
+    array = np.array([1e300])
+    calls = []
+    with np.errstate(over="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert interop.convert(array, to="numpy", dtype="float32")[0] == np.inf
+    with (
+        np.errstate(over="raise"),
+        pytest.raises(FloatingPointError, match=r"^overflow encountered"),
+    ):
+        interop.convert(array, to="numpy", dtype="float32")
+    with np.errstate(over="call", call=lambda kind, flag: calls.append(kind)):
+        interop.convert(array, to="numpy", dtype="float32")
+    assert calls == ["overflow"]
+
+
+def test_a_warning_turned_into_an_error_is_that_error() -> None:
+    """Under a filter that raises, the caller gets the warning itself, and the next call works."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="overflow encountered in cast"):
+            interop.convert(np.array([1e300]), to="numpy", dtype="float32")
+        with pytest.raises(ComplexWarning):
+            interop.convert(np.array([1j]), to="numpy", dtype="float32")
+    assert interop.convert(np.array([1.5]), to="numpy", dtype="float32").tolist() == [1.5]
+
+
+def test_nulls_are_not_taken_for_numbers() -> None:
+    """What stands in the place of a null is nobody's number, and nothing is said of it."""
+    import pandas as pd
+
+    values = pd.array([1.0, 1e300], dtype="Float64")
+    values[1] = pd.NA
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = interop.convert(pd.Series(values), to="numpy", dtype="float32", allow="drop_mask")
+    assert result[0] == 1.0
+
+
+def test_errors_of_several_threads_are_told_once() -> None:
+    """What each thread notes is told once, in the thread that asks."""
+    errors = CastErrors(np)
+
+    def cast() -> None:
+        with errors.noted():
+            np.array([1e300]).astype("float32")
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        threads = [threading.Thread(target=cast) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert caught == []
+        errors.tell()
+    assert [str(warning.message) for warning in caught] == ["overflow encountered in cast"]
