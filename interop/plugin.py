@@ -56,6 +56,7 @@ from ._toolkit.arrays import (
 )
 from ._toolkit.cast_errors import CastErrors
 from ._toolkit.dlpack import ADDRESSES, CheckedProducer, Export, checked_export, export
+from ._toolkit.streams import stream_handle
 from ._toolkit.threads import limit_threads, parallel_for
 from .errors import Declined
 
@@ -113,4 +114,5 @@ __all__ = [
     "overlaps",
     "parallel_for",
     "preserves",
+    "stream_handle",
 ]

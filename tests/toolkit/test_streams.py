@@ -1,0 +1,33 @@
+"""Streams: the handle of whatever a caller names as the stream to work on."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from interop.errors import BadRequestError
+from interop.plugin import stream_handle
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        1234,
+        SimpleNamespace(cuda_stream=1234),
+        SimpleNamespace(ptr=1234),
+        SimpleNamespace(__cuda_stream__=lambda: (0, 1234), ptr="elsewhere"),
+    ],
+    ids=["number", "cuda_stream", "ptr", "protocol"],
+)
+def test_a_handle_is_read_from_whatever_has_one(stream: Any) -> None:
+    """A stream may be given as its handle, or as an object of a framework or with the protocol."""
+    assert stream_handle(stream) == 1234
+
+
+@pytest.mark.parametrize("odd", ["side", -1, SimpleNamespace(ptr="x"), object()], ids=repr)
+def test_what_is_not_a_stream_is_refused(odd: Any) -> None:
+    """What has no handle is refused, DLPack's -1 for "no order" included; the message says what to do."""
+    with pytest.raises(BadRequestError, match=r"a number from 0 on, or its framework's object"):
+        stream_handle(odd)
