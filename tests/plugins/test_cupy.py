@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -15,7 +14,6 @@ from interop import Conversion, Cost, Format, Interop, Route, Spec
 from interop.plugin import Result, make_spec
 from interop_plugins.cupy.describe import memory
 from interop_plugins.cupy.sparse import unpack_coo
-from interop_plugins.cupy.streams import handle_of
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -491,30 +489,6 @@ def test_describes_coo(array: Callable[..., Any], shape: tuple[int, ...]) -> Non
     assert parts.arrays["values"] is value.data
     assert parts.arrays[f"indices_{len(shape) - 1}"] is value.col
     assert len(parts.arrays) == 1 + len(shape)
-
-
-# ---------------------------------------------------------------------- streams
-
-
-@pytest.mark.parametrize(
-    "stream",
-    [
-        1234,
-        SimpleNamespace(cuda_stream=1234),
-        SimpleNamespace(ptr=1234),
-        SimpleNamespace(__cuda_stream__=lambda: (0, 1234)),
-    ],
-    ids=["number", "torch", "cupy", "protocol"],
-)
-def test_reads_streams(stream: Any) -> None:
-    """A stream may be given as its handle, or as an object of a framework or with the protocol."""
-    assert handle_of(stream) == 1234
-
-
-def test_refuses_what_is_not_a_stream() -> None:
-    """What is not a stream is refused, and the message says what would be one."""
-    with pytest.raises(interop.errors.BadRequestError, match="its handle"):
-        handle_of("side")
 
 
 # ---------------------------------------------------------------------- quantized

@@ -31,6 +31,7 @@ from .describe import describe, memory
 from .hand_offs import (
     copy_from_dlpack,
     copy_from_interface,
+    fill_from_numpy,
     from_dlpack,
     from_interface,
     from_numpy,
@@ -195,6 +196,7 @@ def _transfers() -> Iterable[Conversion]:
             from_numpy,
             takes=MEMORY_TRAITS - {"byteswapped"},
             result=Result(devices=_ON_DEVICE),
+            into=fill_from_numpy,
             **move_to,
         ),
         Conversion(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .loans import reading
 from .streams import device_named, working
 
 if TYPE_CHECKING:
@@ -22,14 +23,14 @@ def as_array(value: CupyArray) -> CupyArray:
 
 def copy(value: CupyArray, *, stream: Stream = None) -> CupyArray:
     """Return a C-ordered copy on the same device."""
-    with working(value.data.device, stream):
+    with reading(value, stream):
         return value.copy(order="C")
 
 
 def cast(value: CupyArray, *, dtype: str, stream: Stream = None) -> CupyArray:
     """Return a C-ordered copy of another dtype, which of complex numbers keeps the real part."""
     target = _dtype_named(dtype)
-    with working(value.data.device, stream):
+    with reading(value, stream):
         return _castable(value, target).astype(target, order="C")
 
 
@@ -77,5 +78,5 @@ def move(value: CupyArray, *, device: str, stream: Stream = None) -> CupyArray:
 
 def fill(out: CupyArray, value: CupyArray) -> None:
     """Write the numbers of `value` into `out`, which is on the same device."""
-    with out.data.device:
+    with reading(value, None):
         out[...] = _castable(value, out.dtype)

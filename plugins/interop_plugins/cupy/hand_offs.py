@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from interop.plugin import CheckedProducer
+from interop.plugin import CheckedProducer, Declined
 
 from .dense import copy
-from .streams import LEGACY_STREAMS, device_named, working
+from .loans import lend, torch_of
+from .streams import device_named, working
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "copy_from_dlpack",
     "copy_from_interface",
+    "fill_from_numpy",
     "from_dlpack",
     "from_interface",
     "from_numpy",
@@ -44,20 +45,10 @@ def from_dlpack(value: object, *, stream: Stream = None) -> CupyArray:
     index = int(producer.__dlpack_device__()[1])
     with _exporting(value, index):
         if stream is None:
-            result = cupy.from_dlpack(producer)
-            pointer = cupy.cuda.get_current_stream(index).ptr
-        else:
-            with working(cupy.cuda.Device(index), stream) as current:
-                result = cupy.from_dlpack(producer)
-                pointer = current.ptr
-        _outlive(value, pointer)
-    return result
-
-
-def _torch_of(value: object) -> Any:
-    """Return torch if `value` is a tensor, else None."""
-    torch = sys.modules.get("torch")
-    return torch if torch is not None and isinstance(value, torch.Tensor) else None
+            array = cupy.from_dlpack(producer)
+            return lend(array, value, cupy.cuda.get_current_stream(index))
+        with working(cupy.cuda.Device(index), stream) as current:
+            return lend(cupy.from_dlpack(producer), value, current)
 
 
 def _exporting(value: object, index: int) -> AbstractContextManager[object]:
@@ -66,26 +57,11 @@ def _exporting(value: object, index: int) -> AbstractContextManager[object]:
     torch exports only from what it takes for the current device. That is the driver's, which CuPy
     sets. Where torch has put off initialising a device, it is the one that torch has noted.
     """
-    torch = _torch_of(value)
+    torch = torch_of(value)
     if torch is None or torch.cuda.current_device() == index:
         return nullcontext()
     guard: AbstractContextManager[object] = torch.cuda.device(index)
     return guard
-
-
-def _outlive(value: Any, pointer: int) -> None:
-    """Tell the producer's allocator on which stream its memory is going to be used.
-
-    DLPack cannot say when a consumer's work has ended, so without this the memory may be given
-    out again while that work is still queued. Only torch can be told.
-    """
-    torch = _torch_of(value)
-    if torch is None or torch.cuda.current_stream(value.device).cuda_stream == pointer:
-        return
-    if pointer in LEGACY_STREAMS:
-        value.record_stream(torch.cuda.default_stream(value.device))
-    else:
-        value.record_stream(torch.cuda.ExternalStream(pointer, device=value.device))
 
 
 def from_interface(value: CudaInterface, *, stream: Stream = None) -> CupyArray:
@@ -99,8 +75,8 @@ def from_interface(value: CudaInterface, *, stream: Stream = None) -> CupyArray:
     # NULL lies on no device. On any but the memory's own, CuPy would make a copy.
     runtime = cupy.cuda.runtime
     index = runtime.pointerGetAttributes(address).device if address else runtime.getDevice()
-    with working(cupy.cuda.Device(index), stream):
-        return cupy.asarray(value)
+    with working(cupy.cuda.Device(index), stream) as current:
+        return lend(cupy.asarray(value), value, current)
 
 
 def copy_from_dlpack(value: object, *, stream: Stream = None) -> CupyArray:
@@ -127,6 +103,17 @@ def from_numpy(value: NDArray[Any], *, device: str, stream: Stream = None) -> Cu
             result.set(value, stream=current)
             current.synchronize()
     return result
+
+
+def fill_from_numpy(out: CupyArray, value: NDArray[Any], *, stream: Stream = None) -> None:
+    """Write a NumPy array straight into one block on a device, complete on return."""
+    if out.dtype != value.dtype or not out.flags.c_contiguous:
+        msg = f"the driver copies bytes, and out is {out.dtype} of strides {out.strides}"
+        raise Declined(msg)
+    with working(out.data.device, stream) as current:
+        if value.size:
+            out.set(value, stream=current)
+            current.synchronize()
 
 
 def to_numpy(value: CupyArray, *, device: str, stream: Stream = None) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from interop.plugin import EMPTY, Declined, Parts, Spec
 
 from .describe import device_name, dtype_name, memory
-from .streams import working
+from .loans import reading
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -168,7 +168,7 @@ def coo_memory(value: Sparse) -> tuple[tuple[int, int], ...]:
 
 def canonical(value: Sparse, *, stream: Stream = None) -> Sparse:
     """Return a copy whose elements are sorted and in distinct places."""
-    with working(value.data.device, stream):
+    with reading(value, stream):
         result = value.copy()
         result.sum_duplicates()
     return result
@@ -176,41 +176,41 @@ def canonical(value: Sparse, *, stream: Stream = None) -> Sparse:
 
 def to_dense(value: Sparse, *, stream: Stream = None) -> CupyArray:
     """Return the dense array of a sparse one; duplicates are summed."""
-    with working(value.data.device, stream):
+    with reading(value, stream):
         return value.toarray(order="C")
 
 
 def to_coo(value: Sparse, *, stream: Stream = None) -> Sparse:
     """Return a compressed array as COO: the pointers are expanded, the other arrays are shared."""
-    with working(value.data.device, stream):
+    with reading(value, stream):
         return value.tocoo(copy=False)
 
 
 def to_csr(value: Sparse, *, stream: Stream = None) -> Sparse:
     """Return a sparse array as CSR."""
-    with working(value.data.device, stream):
+    with reading(value, stream):
         return value.tocsr()
 
 
 def to_csc(value: Sparse, *, stream: Stream = None) -> Sparse:
     """Return a sparse array as CSC."""
-    with working(value.data.device, stream):
+    with reading(value, stream):
         return value.tocsc()
 
 
 def dense_to_csr(value: CupyArray, *, stream: Stream = None) -> Sparse:
     """Return the nonzero elements of a matrix as CSR."""
-    with working(value.data.device, stream):
+    with reading(value, stream):
         return _class("csr_array")(value)
 
 
 def dense_to_csc(value: CupyArray, *, stream: Stream = None) -> Sparse:
     """Return the nonzero elements of a matrix as CSC."""
-    with working(value.data.device, stream):
+    with reading(value, stream):
         return _class("csc_array")(value)
 
 
 def dense_to_coo(value: CupyArray, *, stream: Stream = None) -> Sparse:
     """Return the nonzero elements of a matrix as COO."""
-    with working(value.data.device, stream):
+    with reading(value, stream):
         return _class("coo_array")(value)

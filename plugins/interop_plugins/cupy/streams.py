@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from interop.errors import BadRequestError, DeviceError
+from interop.plugin import stream_handle
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     #: As callers give it: a handle, the object of any framework, or None.
     Stream: TypeAlias = object
 
-__all__ = ["LEGACY_STREAMS", "available", "device_named", "handle_of", "working"]
+__all__ = ["available", "device_named", "working"]
 
 # Handles that are no addresses: the legacy default stream goes by two names.
-LEGACY_STREAMS = frozenset({0, 1})
+_LEGACY = frozenset({0, 1})
 
 
 def device_named(name: str) -> Device:
@@ -77,29 +78,14 @@ class _Handle:
         return (0, self._handle)
 
 
-def handle_of(stream: Stream) -> int:
-    """Return the handle of a stream given as a number or as a framework's stream object."""
-    if isinstance(stream, int):
-        return stream
-    protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        return int(protocol()[1])
-    for name in ("cuda_stream", "ptr"):  # torch's and older CuPy's own
-        handle = getattr(stream, name, None)
-        if isinstance(handle, int):
-            return handle
-    msg = (
-        f"stream={stream!r} is not a stream; pass its handle, a number, or its framework's object."
-    )
-    raise BadRequestError(msg)
-
-
 def _cupy_stream(stream: Stream) -> CupyStream:
     """Return CuPy's stream object for a stream of the current device."""
     import cupy
 
-    handle = handle_of(stream)
-    if handle in LEGACY_STREAMS:
+    if isinstance(stream, (cupy.cuda.Stream, cupy.cuda.ExternalStream)):
+        return stream
+    handle = stream_handle(stream)
+    if handle in _LEGACY:
         return cupy.cuda.Stream.null
     if hasattr(cupy.cuda.Stream, "from_external"):
         owner = stream if hasattr(stream, "__cuda_stream__") else _Handle(handle)
