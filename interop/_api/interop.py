@@ -779,9 +779,10 @@ class Interop:
         # What lies in the memory of `out` must all be read before any of it is written.
         apart = shares_memory(self._registry, x, out) is False
         holds = out_spec.dtype in target.dtypes  # of what else there is, `fill` says why not
-        request = self._table(
-            name, out_spec.dtype if holds else None, device, None, allow, forbid
-        ).request
+        # On a device, a view of another library's memory might be read after it has changed.
+        copy = None if device == "cpu" else True
+        dtype = out_spec.dtype if holds else None
+        request = self._table(name, dtype, device, copy, allow, forbid).request
         if not (apart and holds and self._engine.write(x, spec, out, out_spec, request, stream)):
             dtype = None if spec.dtype in target.dtypes or not holds else out_spec.dtype
             copy = None if apart else True

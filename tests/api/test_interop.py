@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ import pytest
 import torch
 
 import interop
-from interop import Interop
+from interop import Cost, Interop
 from interop._model.spec import TRAITS, UNWRITABLE
 from interop.errors import BadRequestError, UnknownValueError
-from tests.toys import Box, toy
+from tests.toys import Box, copy, toy, view
 
 
 def test_a_value_that_meets_the_request_is_returned_as_it_is() -> None:
@@ -290,3 +291,35 @@ def test_an_out_that_cannot_keep_all_numbers_is_refused_first(empty: Interop, tr
     assert not steps
     fine = Box("b", [1.0], traits={"noncontiguous"})
     assert empty.convert(Box("a", [3.0]), out=fine).numbers == [3]
+
+
+def on_device() -> tuple[Interop, list[str]]:
+    """Return frameworks that share memory on any device, or copy it, and notes of what they do."""
+    calls: list[str] = []
+
+    def note(name: str) -> Callable[..., Any]:
+        def write(out: Box, box: Box) -> None:
+            calls.append(name)
+            out.numbers = box.numbers
+
+        return write
+
+    instance = Interop()
+    facts = {"devices": ("cpu", "cuda"), "memory": lambda box: ((id(box.numbers), 1),)}
+    instance.register(
+        toy("a", **facts),
+        toy("b", **facts, fill=note("filled")),
+        view("a", "b", devices=None),
+        copy("a", "b", devices=None, cost=Cost(1e-5), into=note("copied into")),
+    )
+    return instance, calls
+
+
+def test_out_on_a_device_is_written_by_who_knows_the_source() -> None:
+    """On a device the step that copies writes ``out``: it knows who must not go on meanwhile."""
+    for device, expected in (("cuda:0", "copied into"), ("cpu", "filled")):
+        instance, calls = on_device()
+        out = Box("b", [0.0], device=device)
+        instance.convert(Box("a", [3.0], device=device), out=out)
+        assert calls == [expected]
+        assert out.numbers == [3.0]

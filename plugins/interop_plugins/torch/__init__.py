@@ -34,7 +34,7 @@ from interop.plugin import (
     hookimpl,
 )
 
-from . import autodiff, dense, no_trace, problems, quantized, samples, sparse
+from . import autodiff, cuda, dense, no_trace, problems, quantized, samples, sparse
 from .dense import CAST_REALS, CLIPPED, WHOLE
 from .describe import BIT_DTYPES, DTYPE_NAMES, available, describe, dtype_name, memory
 
@@ -49,9 +49,10 @@ _GRAD, _SUBCLASS, _ZERO = frozenset({"grad"}), frozenset({"subclass"}), frozense
 _CONJ, _NEG = frozenset({"conj"}), frozenset({"neg"})
 _UNCOALESCED, _GAPS = frozenset({"uncoalesced"}), frozenset({"noncontiguous"})
 _LAZY = _CONJ | _NEG
+_READONLY = frozenset({"readonly"})
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
-_MPS = frozenset({"mps"})
+_CUDA, _MPS = frozenset({"cuda"}), frozenset({"mps"})
 _ACCELERATORS = frozenset(_DEVICES) - CPU
 
 _LAYOUT = frozenset({"noncontiguous", "broadcast", "unaligned"})
@@ -83,6 +84,7 @@ _MATRIX = frozenset({2})
 #: Compressed are the last two axes but for dense ones; torch has tensors of at most 64.
 _MATRICES = frozenset(range(2, 65))
 _INSTALL = "pip install torch"
+_INTERFACE = "cuda_array_interface"
 
 
 @hookimpl
@@ -438,7 +440,7 @@ def _numpy() -> Iterable[Conversion]:
         effects=TRANSFER,
         cost=_WIRE,
     )
-    upload = partial(Conversion, "numpy", "torch")
+    upload = partial(Conversion, "numpy", "torch", into=dense.upload_into)
     yield from _moves(upload, dense.upload, _SHAREABLE, _ACCELERATORS)
 
 
@@ -450,22 +452,55 @@ def _protocols() -> Iterable[Conversion]:
             dense.from_dlpack,
             fast_path=dense.dlpack_fast_path,
             dtypes=DTYPE_NAMES,
-            devices=frozenset({"cpu", "cuda"}),
+            devices=CPU | _CUDA,
             takes=_SHAREABLE,
             stream=True,
             cost=Cost(1e-5),
             name="torch_from_dlpack",
         ),
         Conversion(
-            "cuda_array_interface",
+            _INTERFACE,
             "torch",
-            dense.from_cuda_array_interface,
+            cuda.from_cuda_array_interface,
             dtypes=_NUMPY_DTYPES,
-            devices=frozenset({"cuda"}),
-            takes=_SHAREABLE - {"readonly"},
-            cost=Cost(1e-5),
+            devices=_CUDA,
+            takes=_SHAREABLE - _READONLY,
+            stream=True,
+            # The driver is asked for the device, and who reads the interface itself comes first.
+            cost=Cost(1.6e-5),
         ),
+        *_copies_there(),
     ]
+
+
+def _copies_there() -> Iterable[Conversion]:
+    """Return the steps that share memory, copy it, and let its producer wait, all in one.
+
+    If a step of torch's copied what another has shared, the producer could write to it meanwhile.
+    """
+    for protocol, share, dtypes, takes, seconds in (
+        ("dlpack", dense.from_dlpack, DTYPE_NAMES, _SHAREABLE, 1.5e-5),
+        (_INTERFACE, cuda.from_cuda_array_interface, _NUMPY_DTYPES, _SHAREABLE - _READONLY, 2.6e-5),
+    ):
+        for kind, source, target in (
+            ("", dtypes & _REAL, DTYPE_NAMES),
+            ("complex_", dtypes & _COMPLEX, _COMPLEX),
+        ):
+            yield Conversion(
+                protocol,
+                "torch",
+                partial(cuda.copy_shared, share),
+                dtypes=source,
+                devices=_CUDA,
+                takes=takes,
+                changes=DTYPE,
+                result=Result(dtypes=target),
+                effects=COPY,
+                stream=True,
+                cost=Cost(seconds, 1e12),
+                name=f"torch_copy_{kind}from_{protocol}",
+                into=partial(cuda.fill_from_shared, share),
+            )
 
 
 def _between(

@@ -27,6 +27,7 @@ from interop.plugin import (
 )
 
 from .describe import BIT_DTYPES, DTYPE_NAMES, dtype_name
+from .streams import stream_on
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +54,6 @@ __all__ = [
     "download",
     "fill",
     "fresh",
-    "from_cuda_array_interface",
     "from_dlpack",
     "from_numpy",
     "move",
@@ -67,6 +67,7 @@ __all__ = [
     "tensor_to_numpy",
     "torch_fast_path",
     "upload",
+    "upload_into",
     "view_as",
     "without_subclass",
     "write",
@@ -370,6 +371,11 @@ def upload(value: Array, *, device: str) -> Tensor:
     return move(_over_numpy(value), device=device)
 
 
+def upload_into(out: Tensor, value: Array) -> None:
+    """Write a NumPy array's numbers into a tensor on a device, without another one beside it."""
+    fill(out, _over_numpy(value))
+
+
 def copy_into_torch(value: Array) -> Tensor:
     """Return a C-ordered tensor of a NumPy array's elements, in memory of its own."""
     return clone(_over_numpy(value))
@@ -518,7 +524,7 @@ def dlpack_fast_path(value: object) -> Any:
     return NotImplemented if array.flags.owndata else torch_fast_path(array)
 
 
-def from_dlpack(value: object, *, stream: int | None = None) -> Tensor:
+def from_dlpack(value: object, *, stream: object = None) -> Tensor:
     """Return a tensor over a DLPack producer's memory, ordered on `stream` if it is a device's."""
     import torch
     from torch.utils.dlpack import from_dlpack as share
@@ -535,39 +541,10 @@ def from_dlpack(value: object, *, stream: int | None = None) -> Tensor:
         raise Declined(msg)
     on_stream = stream is not None and kind == _DLPACK_CUDA
     try:
-        with torch.cuda.stream(_stream(stream, index)) if on_stream else nullcontext():
+        with torch.cuda.stream(stream_on(index, stream)) if on_stream else nullcontext():
             return share(producer)
     except HandOffError as reason:  # NumPy exports no odd strides, but there are other ways
         raise Declined(str(reason)) from reason
-
-
-def _stream(pointer: int | None, device: int | torch.device) -> torch.cuda.Stream:
-    """Return torch's object for a CUDA stream that another library made."""
-    import torch
-
-    make: Callable[..., torch.cuda.Stream] = torch.cuda.ExternalStream
-    return make(pointer, device=device)
-
-
-def from_cuda_array_interface(value: Any) -> Tensor:
-    """Return a tensor over the memory of a producer of the CUDA Array Interface.
-
-    The consumer waits for the interface's stream, which torch does not do by itself.
-    """
-    import torch
-
-    interface = value.__cuda_array_interface__
-    address, stream = interface["data"][0], interface.get("stream")
-    current = torch.cuda.current_device()
-    # The interface does not name the device, and torch copies to any but the right one.
-    for index in sorted(range(torch.cuda.device_count()), key=lambda index: index != current):
-        memory = MemoryAt(interface, value, "__cuda_array_interface__")
-        tensor = torch.as_tensor(memory, device=torch.device("cuda", index))
-        if tensor.data_ptr() == address or not tensor.numel():
-            break
-    if stream is not None:
-        torch.cuda.current_stream(tensor.device).wait_stream(_stream(stream, tensor.device))
-    return tensor
 
 
 def fill(out: Tensor, value: Tensor) -> None:
@@ -580,6 +557,10 @@ def fill(out: Tensor, value: Tensor) -> None:
     """
     check_writable(out)
     write(out, value)
+    # Whoever else owns the memory of `value` may overwrite it once this has returned.
+    if value.is_cuda and not value.untyped_storage().resizable():
+        torch = sys.modules["torch"]
+        torch.cuda.current_stream(value.device).synchronize()
 
 
 def write(out: Tensor, value: Tensor) -> None:

@@ -1,0 +1,97 @@
+"""Memory that others have on CUDA devices: shared by address, or copied."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from ctypes import CDLL, byref, c_int, c_void_p
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from interop.errors import HandOffError
+from interop.plugin import Declined, MemoryAt
+
+from .dense import cast, check_writable, write
+from .streams import let_wait, stream_on, working
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    #: An object with ``__dlpack__`` or ``__cuda_array_interface__``.
+    Producer: TypeAlias = Any
+    #: Returns a tensor over a producer's memory, ordered on ``stream=``.
+    Share: TypeAlias = Callable[..., Tensor]
+
+__all__ = ["copy_shared", "fill_from_shared", "from_cuda_array_interface"]
+
+_LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+#: The driver's number of the attribute that says on which device memory lies.
+_DEVICE_ORDINAL = 9
+
+
+def from_cuda_array_interface(value: Producer, *, stream: object = None) -> Tensor:
+    """Return a tensor over the memory of a producer of the CUDA Array Interface.
+
+    The consumer's stream waits for the interface's, which torch does not do by itself.
+    """
+    import torch
+
+    interface = value.__cuda_array_interface__
+    address, written_on = interface["data"][0], interface.get("stream")
+    # The interface does not name the device. torch copies to, or believes, whichever it is given.
+    index = _device_of(address) if address else torch.cuda.current_device()
+    memory = MemoryAt(interface, value, "__cuda_array_interface__")
+    tensor = torch.as_tensor(memory, device=torch.device("cuda", index))
+    if written_on is not None:
+        current = torch.cuda.current_stream(index)
+        consumer = current if stream is None else stream_on(index, stream)
+        consumer.wait_stream(stream_on(index, written_on))
+    return tensor
+
+
+def _device_of(address: int) -> int:
+    """Return the index of the device on which memory lies.
+
+    Raises
+    ------
+    Declined
+        There is no CUDA driver to ask.
+    HandOffError
+        The memory lies on no CUDA device.
+    """
+    ordinal = c_int(-1)
+    status = _driver().cuPointerGetAttribute(byref(ordinal), _DEVICE_ORDINAL, c_void_p(address))
+    if status or ordinal.value < 0:
+        msg = (
+            f"__cuda_array_interface__ names memory at {address:#x}, which the driver finds on no "
+            f"CUDA device (error {status}); correct the address, or pass an array of the host."
+        )
+        raise HandOffError(msg)
+    return ordinal.value
+
+
+@cache
+def _driver() -> CDLL:
+    try:
+        return CDLL(_LIBRARY)
+    except OSError as error:
+        msg = f"the CUDA driver cannot say on which device the memory lies: {error}"
+        raise Declined(msg) from error
+
+
+def copy_shared(share: Share, value: Producer, *, dtype: str, stream: object = None) -> Tensor:
+    """Return a copy, on its device, of what a producer shares; later writes do not reach it."""
+    shared = share(value, stream=stream)
+    with working(shared.device, stream):
+        result = cast(shared, dtype=dtype)
+        let_wait(value, shared.device)
+    return result
+
+
+def fill_from_shared(share: Share, out: Tensor, value: Producer, *, stream: object = None) -> None:
+    """Write the numbers that a producer shares into a tensor on the same device."""
+    check_writable(out)
+    shared = share(value, stream=stream)
+    with working(shared.device, stream):
+        write(out, shared)
+        let_wait(value, shared.device)

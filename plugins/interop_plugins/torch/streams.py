@@ -1,0 +1,67 @@
+"""CUDA streams as torch sees them: where a step works, and who waits for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from interop.plugin import stream_handle
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["let_wait", "stream_on", "working"]
+
+#: The legacy default stream goes by two numbers.
+_LEGACY = frozenset({0, 1})
+
+
+def stream_on(device: int | torch.device, stream: object) -> torch.cuda.Stream:
+    """Return torch's object for a CUDA stream of a device, whoever made the stream.
+
+    ``ExternalStream`` takes 0 for a wish for a stream of torch's own, and raises for 1.
+    """
+    import torch
+
+    if isinstance(stream, torch.cuda.Stream):
+        return stream
+    handle = stream_handle(stream)
+    if handle in _LEGACY:
+        return torch.cuda.default_stream(device)
+    make: Callable[..., torch.cuda.Stream] = torch.cuda.ExternalStream
+    return make(handle, device=device)
+
+
+@contextmanager
+def working(device: int | torch.device, stream: object) -> Iterator[None]:
+    """Make the stream that the caller has named current, if any, after and before the current one.
+
+    So memory that is read or written on it is not touched too early by either.
+    """
+    import torch
+
+    if stream is None:
+        yield
+        return
+    current, named = torch.cuda.current_stream(device), stream_on(device, stream)
+    named.wait_stream(current)
+    with torch.cuda.stream(named):
+        yield
+    current.wait_stream(named)
+
+
+def let_wait(producer: object, device: torch.device) -> None:
+    """Let a producer's later work wait until torch's current stream has read its memory.
+
+    CuPy's current stream is told to wait. The streams of others are not known: the host waits.
+    """
+    import torch
+
+    event = torch.cuda.current_stream(device).record_event()
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and isinstance(producer, cupy.ndarray):
+        stream_on(device, cupy.cuda.get_current_stream(device.index)).wait_event(event)
+    else:
+        event.synchronize()

@@ -1,0 +1,421 @@
+"""CUDA hand-offs without a device: which stream waits for which, what is kept alive, and until when.
+
+Streams are stood in for by objects that note what they are asked. What only a device can show is
+tested in tests/gpu.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import interop
+from interop.errors import BadRequestError, HandOffError
+from interop.plugin import Declined, make_spec
+
+torch = pytest.importorskip("torch", reason="torch is not installed here")
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed here")
+
+from interop_plugins.cupy import hand_offs, loans  # noqa: E402
+from interop_plugins.cupy import streams as cupy_streams  # noqa: E402
+from interop_plugins.torch import cuda, dense, streams  # noqa: E402
+
+ADDRESS = 0x7F0000000000
+
+
+class Stream:
+    """A stream that notes what is recorded on it, and what it waits for."""
+
+    def __init__(self, name: str, log: list[str], handle: int = 7) -> None:
+        self.name, self.log = name, log
+        self.ptr = self.cuda_stream = handle
+
+    def record_event(self) -> Event:
+        self.log.append(f"record on {self.name}")
+        return Event(self)
+
+    record = record_event
+
+    def wait_event(self, event: Event) -> None:
+        self.log.append(f"{self.name} waits for {event.stream.name}")
+
+    def wait_stream(self, stream: Stream) -> None:
+        self.wait_event(Event(stream))
+
+    def synchronize(self) -> None:
+        self.log.append(f"the host waits for {self.name}")
+
+
+class Event:
+    """What a stream has recorded."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.ptr = stream.ptr
+
+    def synchronize(self) -> None:
+        self.stream.synchronize()
+
+
+@pytest.fixture
+def log() -> list[str]:
+    """Return what the streams have been asked, in order."""
+    return []
+
+
+@pytest.fixture
+def torch_streams(monkeypatch: pytest.MonkeyPatch, log: list[str]) -> None:
+    """Let torch have a current stream and a default one; a stream by its handle is made external."""
+
+    def external(handle: int, *, device: object) -> Stream:
+        assert handle > 1, "0 makes torch take a stream of its own, and for 1 it raises"
+        return Stream(f"external {handle}", log, handle)
+
+    @contextmanager
+    def current(stream: Stream) -> Iterator[None]:
+        log.append(f"on {stream.name}")
+        yield
+        log.append(f"off {stream.name}")
+
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Stream("torch's", log))
+    monkeypatch.setattr(torch.cuda, "default_stream", lambda device: Stream("the default", log, 0))
+    monkeypatch.setattr(torch.cuda, "ExternalStream", external)
+    monkeypatch.setattr(torch.cuda, "stream", current)
+
+
+def on_device(shape: tuple[int, ...] = (3, 4), dtype: Any = "float32", owner: Any = None) -> Any:
+    """Return a CuPy array over an address that is never read."""
+    memory = cupy.cuda.UnownedMemory(ADDRESS, 1 << 20, owner, 0)
+    return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+
+def interface(stream: int | None = None, address: int = ADDRESS) -> Any:
+    """Return a value that shows memory by ``__cuda_array_interface__``, and in no other way."""
+    entries = {"shape": (2, 3), "typestr": "<f8", "data": (address, False), "version": 3}
+    return SimpleNamespace(__cuda_array_interface__={**entries, "stream": stream})
+
+
+# ---------------------------------------------------------------------- streams of torch's
+
+
+@pytest.mark.parametrize("legacy", [0, 1, SimpleNamespace(ptr=0)], ids=["0", "1", "CuPy's null"])
+def test_torch_knows_the_legacy_default_stream(torch_streams: None, legacy: Any) -> None:
+    """Both numbers of the legacy default stream, and CuPy's object for it, are torch's default."""
+    assert streams.stream_on(0, legacy).name == "the default"
+
+
+@pytest.mark.parametrize("given", [2, 99, SimpleNamespace(ptr=99)], ids=["2", "99", "object"])
+def test_torch_takes_streams_of_others(torch_streams: None, given: Any) -> None:
+    """Other handles, that of the thread's default stream included, are external streams."""
+    assert streams.stream_on(0, given).cuda_stream == getattr(given, "ptr", given)
+
+
+def test_torch_refuses_what_is_not_a_stream() -> None:
+    """A stream that cannot be one is named in a request error, before anything is shared."""
+    with pytest.raises(BadRequestError, match=r"stream=<object object.* is not a CUDA stream"):
+        streams.stream_on(0, object())
+
+
+def test_torch_works_on_a_named_stream_between_two_waits(
+    torch_streams: None, log: list[str]
+) -> None:
+    """The named stream starts after the current one, which then waits for it."""
+    with streams.working(0, 99):
+        log.append("work")
+    before, after = "external 99 waits for torch's", "torch's waits for external 99"
+    assert log == [before, "on external 99", "work", "off external 99", after]
+
+
+def test_cupy_waits_for_what_torch_reads(
+    torch_streams: None, log: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A CuPy producer's current stream waits for torch's, and the host does not."""
+    monkeypatch.setattr(cupy.cuda, "get_current_stream", lambda index: Stream("CuPy's", log, 99))
+    streams.let_wait(on_device(), torch.device("cuda", 0))
+    assert log == ["record on torch's", "external 99 waits for torch's"]
+
+
+def test_the_host_waits_where_no_producer_can(torch_streams: None, log: list[str]) -> None:
+    """Of any other producer the stream is not known, so the host waits."""
+    streams.let_wait(object(), torch.device("cuda", 0))
+    assert log == ["record on torch's", "the host waits for torch's"]
+
+
+# ---------------------------------------------------------------------- copies in torch
+
+
+@pytest.mark.parametrize("way", ["copy", "fill"])
+def test_torch_copies_what_is_shared_before_its_producer_goes_on(
+    log: list[str], monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """The producer is made to wait after the copy has been queued, not before."""
+    shared = torch.arange(3.0)
+
+    def share(value: object, *, stream: object) -> Any:
+        log.append(f"share on {stream}")
+        return shared
+
+    noted = "cast" if way == "copy" else "write"
+    function = getattr(cuda, noted)
+    monkeypatch.setattr(cuda, noted, lambda *a, **k: (log.append("copy"), function(*a, **k))[1])
+    monkeypatch.setattr(cuda, "let_wait", lambda value, device: log.append(f"{value} waits"))
+    monkeypatch.setattr(cuda, "working", lambda device, stream: nullcontext())
+    if way == "copy":
+        result = cuda.copy_shared(share, "it", dtype="int32", stream=5)
+    else:
+        result = torch.zeros(3, dtype=torch.int32)
+        cuda.fill_from_shared(share, result, "it", stream=5)
+    assert log == ["share on 5", "copy", "it waits"]
+    assert result.tolist() == [0, 1, 2]
+    assert result.dtype == torch.int32
+    assert result.data_ptr() != shared.data_ptr()
+
+
+@pytest.mark.parametrize("source", ["cupy", "jax"])
+@pytest.mark.parametrize("request_", [{"copy": True}, {"dtype": "int32"}], ids=["copy", "dtype"])
+def test_torch_shares_and_copies_in_one_step(source: str, request_: dict[str, Any]) -> None:
+    """No route copies in torch what an earlier step has shared: its producer might go on."""
+    spec = make_spec(source, "float32", device="cuda:0", shape=(4096, 4096))
+    route = interop.plan(spec, to="torch", **request_)
+    assert [step.label for step in route.steps] == ["torch_copy_from_dlpack"]
+    assert route.effects == {"copy"}
+
+
+# ---------------------------------------------------------------------- the interface, to torch
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the devices on which torch has taken memory by its interface; it lies on cuda:1."""
+    devices: list[Any] = []
+
+    def as_tensor(memory: Any, *, device: Any) -> Any:
+        assert memory.__cuda_array_interface__["data"][0] == ADDRESS
+        devices.append(device)
+        return torch.zeros(2, 3)
+
+    monkeypatch.setattr(torch, "as_tensor", as_tensor)
+    monkeypatch.setattr(cuda, "_device_of", lambda address: 1)
+    return devices
+
+
+def test_torch_takes_memory_on_the_device_where_it_lies(
+    torch_streams: None, taken: list[Any], log: list[str]
+) -> None:
+    """The pointer decides about the device; without a stream nobody waits."""
+    cuda.from_cuda_array_interface(interface())
+    assert taken == [torch.device("cuda", 1)]
+    assert log == []
+
+
+def test_torch_waits_for_the_stream_of_the_interface(
+    torch_streams: None, taken: list[Any], log: list[str]
+) -> None:
+    """The current stream waits for that of the interface, the legacy default one included."""
+    cuda.from_cuda_array_interface(interface(1))
+    cuda.from_cuda_array_interface(interface(99))
+    assert log == ["torch's waits for the default", "torch's waits for external 99"]
+
+
+def test_the_named_stream_waits_for_that_of_the_interface(
+    torch_streams: None, taken: list[Any], log: list[str]
+) -> None:
+    """If the caller names a stream, that one waits."""
+    cuda.from_cuda_array_interface(interface(1), stream=55)
+    assert log == ["external 55 waits for the default"]
+
+
+def test_the_device_of_memory_is_asked_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that the driver finds on no device is refused with its address."""
+    refusing = SimpleNamespace(cuPointerGetAttribute=lambda place, attribute, address: 1)
+    monkeypatch.setattr(cuda, "_driver", lambda: refusing)
+    with pytest.raises(HandOffError, match=r"0x7f0000000000, which the driver finds on no CUDA"):
+        cuda._device_of(ADDRESS)
+
+
+def test_without_a_driver_the_step_declines() -> None:
+    """Where no driver is installed, the step leaves the value to other routes."""
+    try:
+        ctypes.CDLL(cuda._LIBRARY)
+    except OSError:
+        with pytest.raises(Declined, match="the CUDA driver cannot say"):
+            cuda._device_of(ADDRESS)
+    else:
+        pytest.skip("this machine has a CUDA driver")
+
+
+@pytest.mark.parametrize("request_", [{}, {"copy": True}, {"dtype": "float32"}], ids=str)
+def test_the_interface_reaches_cupy_by_cupy(request_: dict[str, Any]) -> None:
+    """CuPy reads the interface itself, although torch is imported as well."""
+    route = interop.plan(interface(1), to="cupy", **request_)
+    assert {step.after.format for step in route.steps} == {"cupy"}
+
+
+def test_a_protocol_of_an_instance_counts() -> None:
+    """An interface set on an object, not on its class, is recognised, legacy stream and all."""
+    assert interop.spec(interface(1)) == make_spec(
+        "cuda_array_interface", "float64", device="cuda", shape=(2, 3)
+    )
+
+
+# ---------------------------------------------------------------------- loans to CuPy
+
+
+@pytest.fixture
+def tensor(monkeypatch: pytest.MonkeyPatch, log: list[str]) -> Any:
+    """Return a tensor of torch's, whose current stream has the handle 7."""
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Stream("torch's", log))
+    return torch.zeros(3, 4)
+
+
+def test_no_loan_on_torchs_own_stream(tensor: Any) -> None:
+    """Where CuPy works on torch's stream, its array is handed out as it was made."""
+    array = on_device()
+    assert loans.lend(array, tensor, Stream("the same", [])) is array
+
+
+def test_a_loan_changes_nothing_of_the_array(tensor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array with a loan has the memory, dtype, shape and strides of the one without."""
+    monkeypatch.setattr(loans._Loan, "_give_back", lambda self, tensor: None)
+    plain = on_device((6, 8), "int16")
+    for array in (plain, plain.T, plain[::-1, 1::2], plain[2:, 0]):
+        lent = loans.lend(array, tensor, Stream("CuPy's", [], 99))
+        assert lent is not array
+        assert type(lent) is cupy.ndarray
+        assert lent.data.ptr == array.data.ptr
+        assert (lent.dtype, lent.shape, lent.strides) == (array.dtype, array.shape, array.strides)
+        assert lent.data.device_id == array.data.device_id
+    empty = plain[:0]
+    assert loans.lend(empty, tensor, Stream("CuPy's", [], 99)) is empty
+
+
+def test_a_loan_keeps_the_stream_and_the_memory(
+    tensor: Any, monkeypatch: pytest.MonkeyPatch, log: list[str]
+) -> None:
+    """The stream lives as long as the last view of the array, and the memory goes back before it."""
+    monkeypatch.setattr(loans._Loan, "_give_back", lambda self, tensor: log.append("given back"))
+    stream = Stream("CuPy's", log, 99)
+    weakref.finalize(stream, log.append, "stream gone")
+    lent = loans.lend(on_device(), tensor, stream)
+    del stream, tensor
+    part = lent[1:]
+    del lent
+    gc.collect()
+    assert log == []
+    del part
+    assert log == ["given back", "stream gone"]
+
+
+def test_memory_goes_back_on_a_stream_of_torchs(
+    monkeypatch: pytest.MonkeyPatch, log: list[str]
+) -> None:
+    """torch's allocator is shown a stream that never dies, which waits for CuPy's; never CuPy's."""
+    returning = Stream("torch's own", log)
+    monkeypatch.setattr(loans, "_returning", lambda index: returning)
+    monkeypatch.setattr(
+        cupy.cuda.runtime,
+        "streamWaitEvent",
+        lambda waiting, event: log.append(f"{waiting}←{event}"),
+    )
+    array = SimpleNamespace(data=SimpleNamespace(device=nullcontext(), device_id=0))
+    tensor = SimpleNamespace(record_stream=lambda stream: log.append(f"kept for {stream.name}"))
+    loan = loans._Loan(array, tensor, Stream("CuPy's", log, 99))
+    assert log == []
+    del loan
+    assert log == ["record on CuPy's", "7←99", "kept for torch's own"]
+
+
+def test_memory_goes_back_even_if_a_stream_is_gone(
+    monkeypatch: pytest.MonkeyPatch, log: list[str]
+) -> None:
+    """If a stream that was named by its number is destroyed too early, the host waits instead."""
+    gone = Stream("CuPy's", log, 99)
+    error = cupy.cuda.runtime.CUDARuntimeError
+
+    def record() -> Any:
+        raise error(400)
+
+    monkeypatch.setattr(gone, "record", record)
+    monkeypatch.setattr(loans, "_returning", lambda index: Stream("torch's own", log))
+    monkeypatch.setattr(cupy.cuda.runtime, "deviceSynchronize", lambda: log.append("host waits"))
+    array = SimpleNamespace(data=SimpleNamespace(device=nullcontext(), device_id=0))
+    loan = loans._Loan(array, SimpleNamespace(), gone)
+    del loan
+    assert log == ["host waits"]
+
+
+@pytest.mark.parametrize("lender", ["torch", "another", None], ids=str)
+def test_what_reads_lent_memory_lets_the_lender_wait(
+    tensor: Any, monkeypatch: pytest.MonkeyPatch, log: list[str], lender: str | None
+) -> None:
+    """After a step of CuPy's, torch's stream waits for it; for other lenders the host does."""
+    monkeypatch.setattr(loans._Loan, "_give_back", lambda self, tensor: None)
+    monkeypatch.setattr(
+        loans,
+        "_queue_behind",
+        lambda waiting, stream: log.append(f"{waiting.name} ← {stream.name}"),
+    )
+    current = Stream("CuPy's", log, 99)
+    monkeypatch.setattr(loans, "working", lambda device, stream: nullcontext(current))
+    producer = tensor if lender == "torch" else object()
+    array = on_device() if lender is None else loans.lend(on_device(), producer, current)
+    for value in (array[1:], SimpleNamespace(data=array)):  # a view, and a sparse array's values
+        log.clear()
+        with loans.reading(value, None):
+            log.append("work")
+        waits = {"torch": ["torch's ← CuPy's"], "another": ["the host waits for CuPy's"], None: []}
+        assert log == ["work", *waits[lender]]
+
+
+# ---------------------------------------------------------------------- writes into out=
+
+
+def test_numpy_is_written_straight_into_a_block(
+    monkeypatch: pytest.MonkeyPatch, log: list[str]
+) -> None:
+    """The bytes of an array go into ``out`` and nowhere else, and are there on return."""
+    out = SimpleNamespace(
+        dtype=np.dtype("float32"),
+        flags=SimpleNamespace(c_contiguous=True),
+        data=SimpleNamespace(device=None),
+        set=lambda value, stream: log.append(f"{value.nbytes} bytes on {stream.name}"),
+    )
+    current = Stream("CuPy's", log)
+    monkeypatch.setattr(hand_offs, "working", lambda device, stream: nullcontext(current))
+    hand_offs.fill_from_numpy(out, np.ones((2, 3), "float32"))
+    assert log == ["24 bytes on CuPy's", "the host waits for CuPy's"]
+
+
+def test_numpy_is_not_written_into_what_is_no_block() -> None:
+    """Gaps, and another dtype, are left to a step that can: nothing has been written by then."""
+    for out in (on_device()[:, ::2], on_device((3, 2), "float64")):
+        with pytest.raises(Declined, match="the driver copies bytes"):
+            hand_offs.fill_from_numpy(out, np.ones((3, 2), "float32"))
+
+
+def test_upload_writes_into_a_tensor() -> None:
+    """An array's numbers go into a tensor that is there; one that is read-only may be the source."""
+    out, value = torch.zeros(3), np.arange(3.0)
+    value.flags.writeable = False
+    address = out.data_ptr()
+    dense.upload_into(out, value)
+    assert out.tolist() == [0, 1, 2]
+    assert out.data_ptr() == address
+
+
+# ---------------------------------------------------------------------- streams of CuPy's
+
+
+def test_cupy_works_on_its_own_stream_objects() -> None:
+    """CuPy's object is used as it is, so that whoever holds it keeps the caller's stream alive."""
+    stream = cupy.cuda.Stream.null
+    assert cupy_streams._cupy_stream(stream) is stream
+    assert cupy_streams._cupy_stream(1) is cupy.cuda.Stream.null
