@@ -12,6 +12,7 @@ from interop._model.typing import Value
 from interop.errors import (
     ConversionError,
     Declined,
+    DoesNotFitError,
     HandOffError,
     InteropError,
     NotInstalledError,
@@ -23,6 +24,10 @@ __all__ = ["FILLING", "Plan", "StepDeclined"]
 
 #: Effects after which a value may take far more memory than before.
 FILLING = frozenset({"densify", "materialize"})
+
+
+#: What frameworks call their own errors that are no MemoryError.
+_OUT_OF_MEMORY = frozenset({"OutOfMemoryError", "ResourceExhaustedError"})
 
 
 class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the planner
@@ -92,6 +97,11 @@ def _attributed(error: Exception, step: Step) -> Exception:
     if isinstance(error, BufferError):
         return HandOffError(
             f"{declared}, was refused the memory ({reason}); pass copy=True to copy it."
+        )
+    if type(error).__name__ in _OUT_OF_MEMORY:
+        return DoesNotFitError(
+            f"{declared}, ran out of memory ({reason}); ask for a narrower dtype, or convert it in "
+            "parts."
         )
     return ConversionError(
         f"{declared}, failed on a {step.before.format} value with {reason}; "

@@ -20,6 +20,7 @@ import pytest
 import interop
 from interop.errors import BadRequestError, HandOffError
 from interop.plugin import Declined, make_spec
+from tests.toys import Box, toy
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed here")
@@ -419,3 +420,17 @@ def test_cupy_works_on_its_own_stream_objects() -> None:
     stream = cupy.cuda.Stream.null
     assert cupy_streams._cupy_stream(stream) is stream
     assert cupy_streams._cupy_stream(1) is cupy.cuda.Stream.null
+
+
+def test_out_of_memory_is_a_memory_error() -> None:
+    """torch's own error, a RuntimeError, arrives as a MemoryError that says what to do."""
+
+    def full(box: Box) -> Box:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    instance = interop.Interop()
+    instance.register(toy("a"), toy("b"), interop.Conversion("a", "b", full))
+    with pytest.raises(interop.errors.DoesNotFitError, match=r"2\.00 GiB.*in parts") as caught:
+        instance.convert(Box("a", [1.0]), to="b")
+    assert isinstance(caught.value, MemoryError)
+    assert issubclass(cupy.cuda.memory.OutOfMemoryError, MemoryError)  # and passes as it is
