@@ -25,6 +25,7 @@ from tests.toys import Box, toy
 torch = pytest.importorskip("torch", reason="torch is not installed here")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed here")
 
+from interop_plugins.cupy import dense as cupy_dense  # noqa: E402
 from interop_plugins.cupy import hand_offs, loans  # noqa: E402
 from interop_plugins.cupy import streams as cupy_streams  # noqa: E402
 from interop_plugins.torch import cuda, dense, streams  # noqa: E402
@@ -133,6 +134,31 @@ def test_torch_works_on_a_named_stream_between_two_waits(
         log.append("work")
     before, after = "external 99 waits for torch's", "torch's waits for external 99"
     assert log == [before, "on external 99", "work", "off external 99", after]
+
+
+@pytest.mark.parametrize(
+    ("device", "stream", "expected"),
+    [(0, None, []), (1, None, ["device 1"]), (1, 99, ["on external 99", "off external 99"])],
+)
+@pytest.mark.usefixtures("torch_streams")
+def test_memory_is_shared_on_its_own_device(
+    log: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    device: int,
+    stream: int | None,
+    expected: list[str],
+) -> None:
+    """The device of the memory is made current, because CuPy waits for its stream of that one."""
+
+    def made_current(index: int) -> Any:
+        log.append(f"device {index}")
+        return nullcontext()
+
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "device", made_current)
+    with streams.sharing(device, stream):
+        pass
+    assert log == expected
 
 
 def test_cupy_waits_for_what_torch_reads(
@@ -374,6 +400,31 @@ def test_what_reads_lent_memory_lets_the_lender_wait(
             log.append("work")
         waits = {"torch": ["torch's ← CuPy's"], "another": ["the host waits for CuPy's"], None: []}
         assert log == ["work", *waits[lender]]
+
+
+def test_a_move_waits_for_both_ends(monkeypatch: pytest.MonkeyPatch, log: list[str]) -> None:
+    """The copy starts after what both devices have queued, and the host waits for its end."""
+    source, target = Stream("the source", log), Stream("the target", log)
+    pointer = SimpleNamespace(
+        device=nullcontext(), copy_from_device_async=lambda *a: log.append(f"copy on {a[2].name}")
+    )
+    value = SimpleNamespace(
+        data=pointer, flags=SimpleNamespace(c_contiguous=True), shape=(2,), size=2, nbytes=8
+    )
+    value.dtype = "float32"
+    monkeypatch.setattr(cupy_dense, "device_named", lambda name: None)
+    monkeypatch.setattr(cupy_dense, "working", lambda device, stream: nullcontext(target))
+    monkeypatch.setattr(cupy.cuda, "get_current_stream", lambda: source)
+    monkeypatch.setattr(cupy, "empty", lambda shape, dtype: value)
+    cupy_dense.move(value, device="cuda:1")
+    assert log == [
+        "record on the target",
+        "the source waits for the target",
+        "record on the source",
+        "the target waits for the source",
+        "copy on the target",
+        "the host waits for the target",
+    ]
 
 
 # ---------------------------------------------------------------------- writes into out=

@@ -27,7 +27,7 @@ from interop.plugin import (
 )
 
 from .describe import BIT_DTYPES, DTYPE_NAMES, dtype_name
-from .streams import stream_on
+from .streams import sharing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -539,9 +539,8 @@ def from_dlpack(value: object, *, stream: object = None) -> Tensor:
     if kind not in (_DLPACK_CPU, _DLPACK_CUDA):
         msg = f"torch does not import memory of DLPack's device type {kind}"
         raise Declined(msg)
-    on_stream = stream is not None and kind == _DLPACK_CUDA
     try:
-        with torch.cuda.stream(stream_on(index, stream)) if on_stream else nullcontext():
+        with sharing(index, stream) if kind == _DLPACK_CUDA else nullcontext():
             return share(producer)
     except HandOffError as reason:  # NumPy exports no odd strides, but there are other ways
         raise Declined(str(reason)) from reason

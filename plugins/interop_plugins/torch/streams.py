@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from interop.plugin import stream_handle
@@ -12,7 +12,7 @@ from interop.plugin import stream_handle
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["let_wait", "stream_on", "working"]
+__all__ = ["let_wait", "sharing", "stream_on", "working"]
 
 #: The legacy default stream goes by two numbers.
 _LEGACY = frozenset({0, 1})
@@ -32,6 +32,21 @@ def stream_on(device: int | torch.device, stream: object) -> torch.cuda.Stream:
         return torch.cuda.default_stream(device)
     make: Callable[..., torch.cuda.Stream] = torch.cuda.ExternalStream
     return make(handle, device=device)
+
+
+def sharing(device: int, stream: object) -> AbstractContextManager[object]:
+    """Make the device of another library's memory current, and the stream that the caller names.
+
+    CuPy lets the consumer wait for its own stream of the current device, whichever that is.
+    """
+    import torch
+
+    context: AbstractContextManager[object] = nullcontext()
+    if stream is not None:
+        context = torch.cuda.stream(stream_on(device, stream))
+    elif torch.cuda.current_device() != device:
+        context = torch.cuda.device(device)
+    return context
 
 
 @contextmanager
