@@ -216,6 +216,24 @@ def test_torch_shares_and_copies_in_one_step(source: str, request_: dict[str, An
     assert route.effects == {"copy"}
 
 
+@pytest.mark.parametrize(
+    ("there", "expected"), [(True, ["the host waits for torch's"]), (False, [])]
+)
+@pytest.mark.usefixtures("torch_streams")
+def test_a_move_of_torchs_between_devices_is_complete(
+    monkeypatch: pytest.MonkeyPatch,
+    log: list[str],
+    there: bool,
+    expected: list[str],
+) -> None:
+    """torch does not wait for a copy from device to device, so the step does; for others torch has."""
+    monkeypatch.setattr(dense, "_check_present", lambda module, device: None)
+    result = SimpleNamespace(is_cuda=True, device=1)
+    value = SimpleNamespace(is_cuda=there, layout=torch.strided, to=lambda *a, **k: result)
+    assert dense.move(value, device="cuda:1") is result
+    assert log == expected
+
+
 # ---------------------------------------------------------------------- the interface, to torch
 
 
