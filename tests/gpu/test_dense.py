@@ -191,11 +191,12 @@ def test_casts(cupy: Any, source: str, target: str) -> None:
     assert equal(array.get(), expected)
 
 
-def test_casts_without_double_rounding(cupy: Any) -> None:
-    """A float64 is rounded to bfloat16 once, and not by way of float32."""
-    value = np.array([1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-8 - 2.0**-40])
+def test_casts_to_bfloat16_as_numpy_does(cupy: Any) -> None:
+    """A float64 is rounded to bfloat16 by way of float32, on the device as on the host."""
+    value = np.array([1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-8 - 2.0**-40, 1 + 2.0**-8 + 2.0**-20])
     array = interop.convert(interop.convert(value, to="cupy"), to="cupy", dtype="bfloat16")
-    assert (array.get().astype("float64") == [1 + 2.0**-7, 1.0]).all()
+    assert equal(array.get(), value.astype(ml_dtypes.bfloat16))
+    assert array.get().astype("float64").tolist() == [1.0, 1.0, 1 + 2.0**-7]
 
 
 def test_out(cupy: Any, torch: Any) -> None:
@@ -262,20 +263,83 @@ def test_float8(cupy: Any, torch: Any, kind: str) -> None:
     assert (array.get().astype("float32") == tensor.float().cpu().numpy()).all()
 
 
-def test_cuda_array_interface(cupy: Any) -> None:
+class Foreign:
+    """A value that shows memory of CuPy's by ``__cuda_array_interface__``, and in no other way."""
+
+    def __init__(self, array: Any, **entries: Any) -> None:
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **entries}
+
+
+@pytest.mark.parametrize("target", ["cupy", "torch"])
+def test_cuda_array_interface(cupy: Any, torch: Any, target: str) -> None:
     """A foreign value that has only __cuda_array_interface__ is shared, and kept alive."""
-
-    class Foreign:
-        def __init__(self) -> None:
-            self.array = cupy.arange(6.0).reshape(2, 3)
-            self.__cuda_array_interface__ = self.array.__cuda_array_interface__
-
-    value = Foreign()
-    array = interop.convert(value, to="cupy")
-    assert array.data.ptr == value.array.data.ptr
+    value = Foreign(cupy.arange(6.0).reshape(2, 3))
+    address = value.array.data.ptr
+    result = interop.convert(value, to=target)
+    assert (result.data.ptr if target == "cupy" else result.data_ptr()) == address
     del value
-    cupy.empty(6)  # would take the freed memory
-    assert (array.get().ravel() == np.arange(6.0)).all()
+    cupy.full(6, 9.0)  # would take the freed memory
+    assert equal(interop.convert(result, to="numpy"), np.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize("stream", [None, 1, 2])
+@pytest.mark.parametrize("target", ["cupy", "torch", "numpy"])
+def test_cuda_array_interface_names_its_stream(
+    cupy: Any, torch: Any, target: str, stream: int | None
+) -> None:
+    """Every stream that the interface can name without an address is taken, on the way to all."""
+    value = Foreign(cupy.arange(6.0), stream=stream)
+    result = interop.convert(value, to=target)
+    assert equal(interop.convert(result, to="numpy"), np.arange(6.0))
+
+
+def test_cuda_array_interface_without_elements(cupy: Any, torch: Any) -> None:
+    """No elements have no address, and lie on the current device."""
+    value = Foreign(cupy.empty((0, 3)), data=(0, False))
+    assert interop.convert(value, to="cupy").shape == (0, 3)
+    tensor = interop.convert(value, to="torch")
+    assert (tuple(tensor.shape), tensor.is_cuda) == ((0, 3), True)
+
+
+def test_cuda_array_interface_of_the_host(cupy: Any, torch: Any) -> None:
+    """Memory of the host that is shown as a device's is refused, and not read."""
+    host_memory = np.arange(6.0)
+    entries = {"data": (host_memory.ctypes.data, False)}
+    with pytest.raises(interop.errors.HandOffError, match="on no CUDA device"):
+        interop.convert(Foreign(cupy.arange(6.0), **entries), to="torch")
+
+
+def test_cuda_array_interface_on_the_second_device(
+    cupy: Any, torch: Any, second_device: str
+) -> None:
+    """The device is that of the memory, whichever is current, and nothing is copied."""
+    with cupy.cuda.Device(1):
+        value = Foreign(cupy.arange(6.0))
+    for current in (0, 1):
+        with torch.cuda.device(current):
+            tensor = interop.convert(value, to="torch")
+            array = interop.convert(value, to="cupy")
+        assert (str(tensor.device), tensor.data_ptr()) == (second_device, value.array.data.ptr)
+        assert (array.device.id, array.data.ptr) == (1, value.array.data.ptr)
+        assert tensor.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("framework", ["torch", "cupy"])
+def test_out_of_memory_is_a_memory_error(cupy: Any, torch: Any, framework: str) -> None:
+    """What a framework's allocator refuses is a MemoryError, and the next conversion works."""
+    value, pool = np.ones(1 << 24, "float32"), cupy.get_default_memory_pool()
+    torch.cuda.empty_cache()
+    pool.free_all_blocks()
+    try:
+        torch.cuda.set_per_process_memory_fraction(1e-6)
+        pool.set_limit(size=1 << 20)
+        with pytest.raises(MemoryError):
+            interop.convert(value, to=framework, device="cuda")
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+        pool.set_limit(size=0)
+    assert interop.convert(value, to=framework, device="cuda").shape == value.shape
 
 
 JAX_PROGRAM = """

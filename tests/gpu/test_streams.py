@@ -8,6 +8,8 @@ ordered nothing would read what was there before. That the busy stream has not f
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +47,26 @@ def test_cupy_to_torch_race(torch: Any, cupy: Any, keep_busy: Callable[[Any], No
     assert int(tensor.sum()) == SIZE
 
 
+def test_interface_to_torch_race(torch: Any, cupy: Any, keep_busy: Callable[[Any], None]) -> None:
+    """torch's current stream waits for the stream that a ``__cuda_array_interface__`` names."""
+    side = cupy.cuda.Stream(non_blocking=True)
+    array = cupy.zeros(SIZE, "float32")
+    cupy.cuda.Device().synchronize()
+    keep_busy(torch.cuda.ExternalStream(side.ptr))
+    with side:
+        array.fill(1)
+        tensor = interop.convert(Shown(array.__cuda_array_interface__), to="torch")
+    assert not side.done
+    assert int(tensor.sum()) == SIZE
+
+
+class Shown:
+    """A value with ``__cuda_array_interface__``, and nothing else."""
+
+    def __init__(self, entries: dict[str, Any]) -> None:
+        self.__cuda_array_interface__ = entries
+
+
 @pytest.mark.parametrize("form", ["number", "object"])
 def test_torch_to_cupy_on_a_stream(
     torch: Any, cupy: Any, keep_busy: Callable[[Any], None], form: str
@@ -65,19 +87,52 @@ def test_torch_to_cupy_on_a_stream(
     assert int(array.sum()) == SIZE
 
 
-def test_cupy_to_torch_on_a_stream(torch: Any, cupy: Any, keep_busy: Callable[[Any], None]) -> None:
-    """stream= names the torch stream that will read, and it waits for CuPy's."""
-    consumer = torch.cuda.Stream()
+@pytest.mark.parametrize("form", ["number", "object", "CuPy's object"])
+def test_cupy_to_torch_on_a_stream(
+    torch: Any, cupy: Any, keep_busy: Callable[[Any], None], form: str
+) -> None:
+    """stream= names the stream that will read, in any form, and it waits for CuPy's."""
+    reader = cupy.cuda.Stream(non_blocking=True)
+    consumer = torch.cuda.ExternalStream(reader.ptr)
     side = cupy.cuda.Stream(non_blocking=True)
     array = cupy.zeros(SIZE, "float32")
     cupy.cuda.Device().synchronize()
     keep_busy(torch.cuda.ExternalStream(side.ptr))
+    stream = {"number": reader.ptr, "object": consumer, "CuPy's object": reader}[form]
     with side:
         array.fill(1)
-        tensor = interop.convert(array, to="torch", stream=consumer.cuda_stream)
+        tensor = interop.convert(array, to="torch", stream=stream)
     assert not side.done
     with torch.cuda.stream(consumer):
         assert int(tensor.sum()) == SIZE
+
+
+@pytest.mark.parametrize("stream", [0, 1, 2])
+@pytest.mark.parametrize("source", ["torch", "cupy"])
+def test_default_streams_have_numbers(
+    torch: Any, cupy: Any, keep_busy: Callable[[Any], None], source: str, stream: int
+) -> None:
+    """0 and 1 name the legacy default stream, and 2 that of the thread, for either library."""
+    target = "cupy" if source == "torch" else "torch"
+    if (source, stream) == ("torch", 2):
+        with pytest.raises(interop.InteropError, match="per-thread"):
+            interop.convert(torch.ones(4, device="cuda"), to="cupy", stream=stream)
+        return
+    side = cupy.cuda.Stream(non_blocking=True)
+    array = cupy.zeros(SIZE, "float32")
+    value = interop.convert(array, to=source)
+    cupy.cuda.Device().synchronize()
+    outside = torch.cuda.ExternalStream(side.ptr)
+    keep_busy(outside)
+    with side, torch.cuda.stream(outside):
+        array.fill(1)
+        result = interop.convert(value, to=target, stream=stream)
+    assert not side.done
+    if stream == 2:
+        with torch.cuda.stream(torch.cuda.ExternalStream(2)):
+            assert int(result.sum()) == SIZE
+    else:
+        assert int(result.sum()) == SIZE
 
 
 def test_steps_stay_on_the_stream(torch: Any, cupy: Any, keep_busy: Callable[[Any], None]) -> None:
@@ -149,6 +204,105 @@ def test_memory_is_not_reused_too_early(
     assert following.data_ptr() != address
     torch.cuda.synchronize()
     assert int(total) == SIZE
+
+
+@pytest.mark.parametrize("framework", ["torch", "cupy"])
+def test_moves_wait_for_both_ends(
+    torch: Any, cupy: Any, keep_busy: Callable[[Any], None], second_device: str, framework: str
+) -> None:
+    """A move to another device waits for the writes, and is complete for every stream there."""
+    side = cupy.cuda.Stream(non_blocking=True)
+    outside = torch.cuda.ExternalStream(side.ptr)
+    array = cupy.zeros(SIZE, "float32")
+    value = interop.convert(array, to=framework)
+    cupy.cuda.Device().synchronize()
+    keep_busy(outside)
+    with side, torch.cuda.stream(outside):
+        array.fill(1)
+        moved = interop.convert(value, to="cupy", device=second_device)
+    assert side.done
+    with cupy.cuda.Device(1), cupy.cuda.Stream(non_blocking=True):
+        assert int(moved.sum()) == SIZE
+
+
+def test_hand_offs_on_the_second_device_wait(
+    torch: Any, cupy: Any, keep_busy: Callable[[Any], None], second_device: str
+) -> None:
+    """Memory of a device that is not current is ordered after CuPy's stream of its own device."""
+    with cupy.cuda.Device(1):
+        side = cupy.cuda.Stream(non_blocking=True)
+        array = cupy.zeros(SIZE, "float32")
+        cupy.cuda.Device().synchronize()
+        keep_busy(torch.cuda.ExternalStream(side.ptr, device=second_device))
+        side.use()
+        array.fill(1)
+    try:
+        tensor = interop.convert(array, to="torch")
+        assert not side.done
+        assert int(tensor.sum()) == SIZE
+    finally:
+        with cupy.cuda.Device(1):
+            cupy.cuda.Stream.null.use()
+
+
+DYING_STREAM = """
+import gc, sys
+import cupy, torch
+import interop
+
+owner, stream_first = sys.argv[1] == "owner", sys.argv[2] == "stream first"
+tensor = torch.ones(1 << 22, device="cuda")
+stream = cupy.cuda.Stream(non_blocking=True)
+if owner:
+    with stream:
+        array = interop.convert(tensor, to="cupy")
+else:
+    array = interop.convert(tensor, to="cupy", stream=stream)
+with stream:
+    total = array.sum()
+if stream_first:
+    del stream
+    gc.collect()
+del array
+gc.collect()
+stream = None
+gc.collect()
+del tensor
+gc.collect()
+again = [torch.full((1 << 22,), 5.0, device="cuda") for _ in range(4)]
+torch.cuda.synchronize()
+assert float(total) == 1 << 22
+print("alive")
+"""
+
+
+@pytest.mark.parametrize("order", ["stream first", "array first"])
+@pytest.mark.parametrize("way", ["owner", "named"])
+def test_a_stream_may_die_before_the_tensor(torch: Any, cupy: Any, way: str, order: str) -> None:
+    """A tensor that was used on a stream of CuPy's is freed in peace after the stream is gone."""
+    process = subprocess.run(
+        [sys.executable, "-c", DYING_STREAM, way, order],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (process.returncode, process.stdout.strip()) == (0, "alive"), process.stderr
+
+
+def test_streams_of_conversions_leave_nothing_behind(torch: Any, cupy: Any) -> None:
+    """A hundred conversions on a stream each keep no memory once the device has done its work."""
+    tensor = torch.ones(1024, device="cuda")
+    gc.collect()
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    for _ in range(100):
+        with cupy.cuda.Stream(non_blocking=True):
+            interop.convert(tensor.clone(), to="cupy").sum()
+    gc.collect()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()  # looks which events have passed
+    assert torch.cuda.memory_allocated() == before
 
 
 @pytest.mark.parametrize("order", ["producer first", "consumer first"])
