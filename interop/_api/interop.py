@@ -116,7 +116,7 @@ class Interop:
         out: Value = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
-        stream: int | None = None,
+        stream: object = None,
     ) -> Value:
         """Convert `x` to another format by the cheapest correct route.
 
@@ -149,8 +149,9 @@ class Interop:
             returned.
         allow, forbid : str or iterable of str
             Effects permitted or refused in this call.
-        stream : int, optional
-            The stream on which the consumer will use the result, where the target has streams.
+        stream : int or object, optional
+            The stream on which the consumer will use the result, where the target has streams: its
+            handle, or a framework's object.
 
         Returns
         -------
@@ -175,13 +176,13 @@ class Interop:
         ConversionError, DeviceError
             A step failed for a reason of its own, or the device is missing (RuntimeErrors).
         """
+        if stream is not None:
+            check_stream(stream)
         if out is not None:
             if copy is False or not all(word is None for word in (to, like, dtype, device)):
                 msg = "out= decides the format, dtype and device, and is written; pass it alone."
                 raise BadRequestError(msg)
             return self._fill(x, out, allow, forbid, stream)
-        if stream is not None:
-            check_stream(stream)
         table = self._table(to, dtype, device, copy, allow, forbid, like)
         # A target alone, under the default policy, is what fast paths are kept for.
         result = self._run(x, table, stream, to if stream is None else None)
@@ -197,7 +198,7 @@ class Interop:
         copy: bool | None = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
-        stream: int | None = None,
+        stream: object = None,
     ) -> ValueFunction:
         """Resolve a request once, for hot loops.
 
@@ -234,7 +235,7 @@ class Interop:
         copy: bool | None = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
-        stream: int | None = None,
+        stream: object = None,
         cast_all: bool = False,
         strict: bool = False,
         progress: bool = False,
@@ -415,7 +416,7 @@ class Interop:
         copy: bool | None = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
-        stream: int | None = None,
+        stream: object = None,
     ) -> Route:
         """Return the route that `convert` would take, without touching the data.
 
@@ -677,7 +678,7 @@ class Interop:
         return self._cache.keep(self._cache.by_words, key, table, version) if keep else table
 
     def _run(
-        self, x: Value, table: PlanTable, stream: int | None, to: TargetLike | None = None
+        self, x: Value, table: PlanTable, stream: object, to: TargetLike | None = None
     ) -> Value:
         """Carry out the plan for `x`.
 
@@ -765,7 +766,7 @@ class Interop:
         out: Value,
         allow: str | Iterable[str] | None,
         forbid: str | Iterable[str] | None,
-        stream: int | None,
+        stream: object,
     ) -> Value:
         """Write `x` into `out`, which decides format, dtype and device."""
         allow, forbid = reusable(allow, "allow"), reusable(forbid, "forbid")
@@ -813,7 +814,7 @@ def _check_writable(format_: Format, spec: Spec, shape: tuple[int, ...]) -> None
 def _converted(  # noqa: PLR0917 - all but the last are bound
     owner: Interop,
     table: PlanTable,
-    stream: int | None,
+    stream: object,
     to: TargetLike | None,
     like: object,
     x: Value,

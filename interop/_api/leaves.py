@@ -62,7 +62,7 @@ def convert_leaves(
     table_of: Callable[[Spec], PlanTable],
     keep: Callable[[Value, Spec, Plan, PlanTable], None],
     *,
-    stream: int | None = None,
+    stream: object = None,
     strict: bool = False,
     progress: bool = False,
     consume: bool = False,

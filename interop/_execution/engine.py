@@ -94,7 +94,7 @@ class Engine:
         _log.debug("planned %s → %s: %s", spec, request, _names(steps))
         return plan
 
-    def run(self, plan: Plan, x: Value, spec: Spec, request: Request, stream: int | None) -> Value:
+    def run(self, plan: Plan, x: Value, spec: Spec, request: Request, stream: object) -> Value:
         """Carry out the steps on `x`, leaving a receipt if a trace is open."""
         innermost = block.get()
         if innermost is None or innermost.trace is None:
@@ -112,7 +112,7 @@ class Engine:
         x: Value,
         spec: Spec,
         request: Request,
-        stream: int | None,
+        stream: object,
         wrap: _Wrap | None = None,
     ) -> Value:
         """Carry out the steps on `x`."""
@@ -128,7 +128,7 @@ class Engine:
         return result
 
     def write(  # noqa: PLR0917 - called in one place
-        self, x: Value, spec: Spec, out: Value, out_spec: Spec, request: Request, stream: int | None
+        self, x: Value, spec: Spec, out: Value, out_spec: Spec, request: Request, stream: object
     ) -> bool:
         """Let the step that would write the result write it into `out`, if it can.
 
@@ -153,7 +153,7 @@ class Engine:
         self,
         declined: StepDeclined,
         request: Request,
-        stream: int | None,
+        stream: object,
         wrap: _Wrap | None,
         *,
         without: frozenset[object] = frozenset(),
@@ -191,7 +191,7 @@ class Engine:
         verified = (step._replace(call=partial(self._verified, step, spec)) for step in plan.steps)
         return Plan(tuple(verified))
 
-    def _verified(self, step: Step, spec: Spec, value: Value, **keywords: int) -> Value:
+    def _verified(self, step: Step, spec: Spec, value: Value, **keywords: object) -> Value:
         """Carry out a step, and compare its result with what was planned."""
         result = step.call(value, **keywords)
         self._verify(step, spec, result)

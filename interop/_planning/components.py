@@ -377,7 +377,7 @@ def _transfer(
     digits: int | None,
     value: Value,
     *,
-    stream: int | None = None,
+    stream: object = None,
 ) -> Value:
     parts = unpacking.unpack(value)
     if digits is not None and any(length >= 2**digits for length in _lengths(parts)):

@@ -59,7 +59,7 @@ class Plan:
         #: The types of values for which a fast path was looked for.
         self.fast_types: dict[type, bool] = {}
 
-    def __call__(self, value: Value, stream: int | None = None) -> Value:
+    def __call__(self, value: Value, stream: object = None) -> Value:
         """Return what the steps make of `value`."""
         position = 0
         try:
@@ -77,7 +77,7 @@ class Plan:
             raise _attributed(error, self.steps[position]) from error
         return value
 
-    def _calls_on(self, stream: int | None) -> list[Value]:
+    def _calls_on(self, stream: object) -> list[Value]:
         """Return the calls of the steps, on a stream where they care."""
         return [
             partial(step.call, stream=stream) if step.stream else step.call for step in self.steps

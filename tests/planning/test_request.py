@@ -103,6 +103,7 @@ def test_what_is_no_stream_is_refused(odd: Any) -> None:
     """A stream is a number or a framework's object, also where no step of the route takes one."""
     for call in (
         lambda: interop.convert(np.ones(1), to="torch", stream=odd),
+        lambda: interop.convert(np.ones(1), out=np.ones(1), stream=odd),
         lambda: interop.converter("torch", stream=odd),
     ):
         with pytest.raises(BadRequestError, match="is not a stream"):

@@ -9,7 +9,7 @@ all work of its stream. The loan keeps that stream alive as well.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
@@ -111,8 +111,8 @@ def _returning(index: int) -> torch.cuda.Stream:
     """Return the stream of torch's that waits for memory to come back to a device."""
     import torch
 
-    stream: torch.cuda.Stream = torch.cuda.Stream(index)
-    return stream
+    make: Callable[..., torch.cuda.Stream] = torch.cuda.Stream
+    return make(index)
 
 
 def _queue_behind(waiting: torch.cuda.Stream, stream: CupyStream) -> None:
