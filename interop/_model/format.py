@@ -147,9 +147,9 @@ class Limits(NamedTuple):
     unsupported : mapping of str to set of str
         For a device type, those of the format's dtypes that it cannot hold there.
     unsupported_now : callable or None
-        ``unsupported_now() -> frozenset`` of those of the dtypes that it cannot hold anywhere as
-        the process is set up at this moment, by an option of the framework's. Routes are kept
-        apart by the answer.
+        ``unsupported_now(device) -> frozenset`` of those of the dtypes that it cannot hold on a
+        device, ``"cuda:1"`` or ``"cuda"``, as the process is set up at this moment: by an option
+        of the framework's, or by what the device can do. Routes are kept apart by the answer.
     refusal_hints : mapping of str to str
         For a trait of its own that keeps a value from leaving, or a dtype that it does not hold,
         the text of the refusal: why that is, and what to do about it.
@@ -159,7 +159,7 @@ class Limits(NamedTuple):
     """
 
     unsupported: Mapping[str, Set[str]] = _NOTHING
-    unsupported_now: Callable[[], Set[str]] | None = None
+    unsupported_now: Callable[[str], Set[str]] | None = None
     refusal_hints: Mapping[str, str] = _NOTHING
     available: Callable[[str], int | None] | None = None
 
@@ -337,7 +337,7 @@ class Format(NamedTuple):
         """Return those of its dtypes that it cannot hold on a device at this moment."""
         unsupported = self.limits.unsupported.get(device_type(device), frozenset())
         now = self.limits.unsupported_now
-        return unsupported if now is None else unsupported | now()
+        return unsupported if now is None else unsupported | now(device)
 
 
 def common_axes(*formats: Format) -> int | None:

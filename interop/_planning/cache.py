@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Set
+from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -116,8 +117,11 @@ class PlanCache:
         table = self._tables.get(request)
         if table is None:
             formats = map(self._registry.formats.get, request.formats)
-            limits = [format_.limits.unsupported_now for format_ in formats if format_]
-            states = tuple(limit for limit in limits if limit is not None)
+            states = tuple(
+                partial(format_.limits.unsupported_now, request.device or format_.devices[0])
+                for format_ in formats
+                if format_ and format_.limits.unsupported_now is not None
+            )
             with self.lock:
                 table = self.keep(self._tables, request, PlanTable(request, states))
                 self._used.add(table)

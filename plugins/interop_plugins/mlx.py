@@ -168,7 +168,7 @@ def _from_numpy() -> Iterator[Conversion]:
 # ---------------------------------------------------------------------- described
 
 
-def unsupported_now() -> frozenset[str]:
+def unsupported_now(device: str = "") -> frozenset[str]:
     """Return the dtypes that the default device cannot compute with."""
     core = sys.modules.get("mlx.core")
     # On Apple's machines MLX starts with the GPU as its default.

@@ -216,7 +216,7 @@ def test_threads_that_ask_for_the_same_route_search_once(
 def test_plans_are_kept_apart_by_the_state_of_the_process(empty: Interop) -> None:
     """`unsupported_now` is asked for each value, and the plans for each answer are kept."""
     unsupported: frozenset[str] = frozenset()
-    narrow = Limits(unsupported_now=lambda: unsupported)
+    narrow = Limits(unsupported_now=lambda device: unsupported)
     empty.register(toy("a"), toy("b", limits=narrow), view("a", "b"))
     empty.register(copy("a", "a", name="cast", changes=frozenset({"dtype"})))
     box = Box("a", [1.0], dtype="float64")
@@ -234,10 +234,31 @@ def test_plans_are_kept_apart_by_the_state_of_the_process(empty: Interop) -> Non
     assert empty.convert(box, to="b").dtype == "float64"
 
 
+def test_a_device_may_lack_what_another_has(empty: Interop) -> None:
+    """`unsupported_now` is told the device, and a plan for one device is none for another."""
+    lacking: dict[str, frozenset[str]] = {"gpu:1": frozenset({"float64"})}
+    limits = Limits(unsupported_now=lambda device: lacking.get(device, frozenset()))
+    empty.register(
+        toy("a"),
+        toy("b", devices=("gpu",), limits=limits),
+        copy("a", "a", name="cast", changes=frozenset({"dtype"})),
+        copy("a", "b", effects=frozenset({"transfer"}), changes=frozenset({"device"})),
+    )
+    box = Box("a", [1.0], dtype="float64")
+    for device, expected in (("gpu:0", "float64"), ("gpu:1", "float32"), ("gpu", "float64")):
+        assert empty.plan(box, to="b", device=device, allow="narrow").result.dtype == expected
+    with pytest.raises(interop.errors.RefusedError, match="narrow"):
+        empty.plan(box, to="b", device="gpu:1")
+    lacking["gpu"] = frozenset({"float64"})
+    assert empty.plan(box, to="b", device="gpu", allow="narrow").result.dtype == "float32"
+
+
 def test_formats_without_such_a_state_are_planned_by_their_spec_alone() -> None:
     """Only the formats of a request that have a state keep plans apart."""
     registry = Registry()
-    registry.add([Format("a"), Format("b", limits=Limits(unsupported_now=frozenset))])
+    registry.add(
+        [Format("a"), Format("b", limits=Limits(unsupported_now=lambda device: frozenset()))]
+    )
     plan_cache = PlanCache(registry)
     group = ("kind",)
     assert plan_cache.table(Request(("a",))).key(group) == group

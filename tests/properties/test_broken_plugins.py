@@ -107,11 +107,11 @@ BROKEN = {
         "limits.unsupported=",
     ),
     "state_raises": (
-        "declare(Format('bad', limits=Limits(unsupported_now=lambda: 1 / 0)))",
+        "declare(Format('bad', limits=Limits(unsupported_now=lambda device: 1 / 0)))",
         "ZeroDivisionError",
     ),
     "state_is_none": (
-        "declare(Format('bad', limits=Limits(unsupported_now=lambda: None)))",
+        "declare(Format('bad', limits=Limits(unsupported_now=lambda device: None)))",
         "unsupported_now",
     ),
     "pack_seconds_are_nan": ("declare(csr(pack_seconds=float('nan')))", "pack_seconds=nan"),

@@ -32,7 +32,10 @@ from interop.plugin import Components, Limits, NoTrace, Result, Wrapper
         (Format("a", components=Components("csr", "a", {}, id, id, pack_seconds=-1.0)), "-1.0"),
         (Format("a", wrapper=Wrapper("x")), "wrapper.unwrap='x'"),  # type: ignore[arg-type]
         (Format("a", wrapper=id), "wrapper=<built-in"),  # type: ignore[arg-type]
-        (Format("a", limits=Limits(unsupported_now=list)), r"limits.unsupported_now\(\) of \[\]"),
+        (
+            Format("a", limits=Limits(unsupported_now=list)),
+            r"limits.unsupported_now\('cpu'\) of \[",
+        ),
         (Conversion("a", "b", "not callable"), "function='not callable'"),  # type: ignore[arg-type]
         (Conversion("a", "b", print, result=Result(bits="twist")), "result.bits='twist'"),
         (Conversion("a", "b", print, changes={"shape"}), "shape"),

@@ -64,7 +64,7 @@ _TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})
 _plain_types: set[type] = set()
 
 
-def unsupported_now() -> frozenset[str]:
+def unsupported_now(device: str = "") -> frozenset[str]:
     """Return the dtypes that JAX would narrow as it is set up now, in this thread."""
     config = getattr(sys.modules.get("jax"), "config", None)
     if config is None:  # it would start with what the environment says
