@@ -68,7 +68,8 @@ SPECIAL_DTYPES = frozenset({"float16", "float32", "float64", "complex64", "compl
 _LARGE = (400, 400)
 
 
-#: For each instance, why no sample of a format can be made on a device, by both their names.
+#: For each instance, why no sample of a format can be made on a device, by both their names, and
+#: "" once one was made.
 _unavailable: WeakKeyDictionary[Interop, dict[tuple[str, str], str]] = WeakKeyDictionary()
 
 
@@ -256,19 +257,21 @@ def sampled(interop: Interop, recipe: Recipe) -> Value:
     """
     place = (recipe.format, recipe.device)
     reasons = _unavailable.setdefault(interop, {})
-    if place in reasons:
+    if reasons.get(place):
         raise NoSample(reasons[place])
     try:
-        return sample(interop, recipe)
+        value = sample(interop, recipe)
     except NoSample as reason:
         if recipe.device != "cpu":
             # To find out that there is no such device takes long, and is the same every time.
-            reasons[place] = str(reason)
+            reasons.setdefault(place, str(reason))
         raise
     # Foreign code of all kinds makes samples, and is not to blame if it cannot.
     except Exception as error:
         msg = f"{recipe.format} {recipe.dtype} {recipe.shape} could not be made: {error}"
         raise NoSample(msg.partition("\n")[0]) from error
+    reasons[place] = ""  # the device is there, whatever else cannot be made on it
+    return value
 
 
 def odd_numbers(trial: Trial) -> Array:
