@@ -133,7 +133,8 @@ def frameworks_table() -> str:
     """Return the versions that the extras allow, and those that the tests run with."""
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
-    pinned, lowest = _versions(extras["test"]), _versions(extras["floor"])
+    pinned = _versions([*extras["test"], *extras["sycl"]])
+    lowest = _versions(extras["floor"])
     required = _versions(project["project"]["dependencies"])["numpy"]
     rows = [("`numpy`", "`numpy`", required, lowest["numpy"], pinned["numpy"])]
     for plugin in interop.plugins():
