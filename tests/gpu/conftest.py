@@ -1,14 +1,17 @@
-"""Tests that need a CUDA device: without one they are skipped, and say what was looked for."""
+"""Tests that need a device: without one they are skipped, and say what was looked for."""
 
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from benchmarks.machine import cupy_finds, torch_finds
 
@@ -25,16 +28,179 @@ def missing() -> str:
     return "" if "" in reasons else "no CUDA device: " + "; ".join(reasons)
 
 
+def dpnp_finds() -> str:
+    """Return "" if dpnp sees a SYCL device, else why it does not."""
+    try:
+        import dpctl
+    except ImportError as error:
+        return f"dpctl cannot be imported ({error})"
+    return "" if dpctl.get_devices() else f"dpctl {dpctl.__version__} sees no SYCL device"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder, and skip them where there is no device."""
+    """Mark the tests of this folder, and skip those of CUDA where there is no such device."""
     for item in items:
         if _HERE not in item.path.parents:
             continue
         item.add_marker(pytest.mark.gpu)
         # The frameworks' own warnings differ by version; interop's are tested where it runs.
         item.add_marker(pytest.mark.filterwarnings("default"))
-        if missing():
+        if not {"kit", "dpnp"} & set(getattr(item, "fixturenames", ())) and missing():
             item.add_marker(pytest.mark.skip(reason=missing()))
+
+
+class Kit(ABC):
+    """A framework with arrays on devices of one type, used without interop.
+
+    Attributes
+    ----------
+    name : str
+        Its format.
+    device_type : str
+        The type of its devices.
+    dtypes : tuple of str
+        All that its arrays hold.
+    """
+
+    name: str
+    device_type: str
+    dtypes: tuple[str, ...] = (
+        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float16", "float32", "float64", "complex64", "complex128"),
+    )
+
+    @abstractmethod
+    def missing(self) -> str:
+        """Return why there is no device, "" if there is one."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """Return how many devices there are."""
+
+    @abstractmethod
+    def make(self, values: NDArray[Any], index: int = 0) -> Any:
+        """Return an array with some values on a device."""
+
+    @abstractmethod
+    def fetch(self, array: Any) -> NDArray[Any]:
+        """Return the values of an array."""
+
+    @abstractmethod
+    def address(self, array: Any) -> int:
+        """Return where the first element of an array lies."""
+
+    @property
+    @abstractmethod
+    def module(self) -> Any:
+        """Return the framework."""
+
+    def index(self, array: Any) -> int:
+        """Return the number of the device that an array lies on."""
+        return int(array.__dlpack_device__()[1])
+
+
+class Cupy(Kit):
+    """CuPy on CUDA."""
+
+    name = "cupy"
+    device_type = "cuda"
+    dtypes = (*Kit.dtypes, "bfloat16")
+
+    def missing(self) -> str:
+        return cupy_finds()
+
+    @property
+    def module(self) -> Any:
+        import cupy
+
+        return cupy
+
+    def count(self) -> int:
+        return int(self.module.cuda.runtime.getDeviceCount())
+
+    def make(self, values: NDArray[Any], index: int = 0) -> Any:
+        with self.module.cuda.Device(index):
+            result = self.module.empty(values.shape, values.dtype)
+            result.set(np.ascontiguousarray(values))
+        return result
+
+    def fetch(self, array: Any) -> NDArray[Any]:
+        values: NDArray[Any] = array.get()
+        return values
+
+    def address(self, array: Any) -> int:
+        return int(array.data.ptr)
+
+
+class Dpnp(Kit):
+    """dpnp's arrays on SYCL devices."""
+
+    name = "dpnp"
+    device_type = "oneapi"
+
+    def missing(self) -> str:
+        return dpnp_finds()
+
+    @property
+    def module(self) -> Any:
+        import dpnp
+
+        return dpnp
+
+    def count(self) -> int:
+        import dpctl
+
+        return len(dpctl.get_devices())
+
+    def make(self, values: NDArray[Any], index: int = 0) -> Any:
+        return self.module.asarray(values, device=str(index))
+
+    def fetch(self, array: Any) -> NDArray[Any]:
+        values: NDArray[Any] = self.module.asnumpy(array)
+        return values
+
+    def address(self, array: Any) -> int:
+        interface = array.__sycl_usm_array_interface__
+        return int(interface["data"][0]) + int(interface["offset"]) * int(array.itemsize)
+
+
+class DpnpTensor(Dpnp):
+    """The tensors that dpnp's arrays hold."""
+
+    name = "dpnp.tensor"
+
+    @property
+    def module(self) -> Any:
+        import dpnp.tensor
+
+        return dpnp.tensor
+
+
+@pytest.fixture(params=[Cupy, Dpnp, DpnpTensor], ids=lambda kit: kit.name)
+def kit(request: pytest.FixtureRequest) -> Kit:
+    """Return each framework that has a device here."""
+    kit: Kit = request.param()
+    if kit.missing():
+        pytest.skip(kit.missing())
+    return kit
+
+
+@pytest.fixture
+def another_device(kit: Kit) -> str:
+    """Return the name of a device of a kit that is not its first."""
+    if kit.count() < 2:
+        pytest.skip(f"there is one {kit.device_type} device, and this needs two")
+    return f"{kit.device_type}:1"
+
+
+@pytest.fixture
+def dpnp() -> Any:
+    """Return dpnp, if it sees a device."""
+    if dpnp_finds():
+        pytest.skip(dpnp_finds())
+    import dpnp
+
+    return dpnp
 
 
 @pytest.fixture
