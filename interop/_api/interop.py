@@ -139,8 +139,8 @@ class Interop:
             Asking for it is consent to the cast. By default the dtype of `x`, or the narrowest
             that holds all its values if the target does not know that one.
         device : str, optional
-            ``"cpu"``, ``"cuda"``, ``"cuda:1"`` … By default the data stay where they are if the
-            target can live there.
+            ``"cpu"``, ``"cuda"``, ``"cuda:1"`` …; ``"cpu:2"`` for a target that divides the host.
+            By default the data stay where they are if the target can live there.
         copy : bool, optional
             None: share memory if at all possible. True: the result owns fresh writable memory.
             False: never copy, over the whole route; raise instead.
@@ -511,6 +511,7 @@ class Interop:
         registry = self._loaded()
         check_format(registry, format)
         dtype, device = named_dtype(registry, dtype), named_device(registry, device)
+        device = registry.formats[format].home(device) or device
         return make_spec(format, dtype, device=device, shape=shape, traits=frozenset(traits))
 
     # ------------------------------------------------------------------ what is registered

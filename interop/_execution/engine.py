@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from interop._model.caller import warn_caller
-from interop._model.device import matches
+from interop._model.device import device_type, matches
 from interop._model.dialect import keyword
 from interop._model.display import readable
 from interop._model.dtype import imaginary_loss, itemsize
@@ -209,7 +209,7 @@ class Engine:
                 or "unknown_dtype" in actual.traits
             )
             and (actual.shape == spec.shape or "shape" in unknown or "unknown_shape" in spec.traits)
-            and matches(actual.device, planned.device)
+            and (matches(actual.device, planned.device) or _is_first_part(actual, planned))
         )
         if not as_planned:
             msg = (
@@ -257,10 +257,15 @@ class Engine:
 
     def _available(self, spec: Spec) -> int | None:
         """Return the bytes that are left where a spec is, or None if that is not known."""
-        if spec.device == "cpu":
+        if device_type(spec.device) == "cpu":
             return available_memory()
         available = self._registry.formats[spec.format].limits.available
         return None if available is None else available(spec.device)
+
+
+def _is_first_part(actual: Spec, planned: Spec) -> bool:
+    """Tell whether a result is on the host, the first part of which is the whole of it here."""
+    return (actual.device, planned.device) == ("cpu", "cpu:0")
 
 
 def _logged(error: RefusedError) -> RefusedError:
@@ -280,7 +285,7 @@ def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:
         subject, move = "the result of", "ask for a lazy format or"
     elif "densify" in step.effects:
         subject, move = "the dense form of", "ask for a sparse format or"
-    place = "" if step.after.device == "cpu" else f" on {step.after.device}"
+    place = "" if device_type(step.after.device) == "cpu" else f" on {step.after.device}"
     return (
         f"{subject} {spec} takes {readable(needed)}, but only {readable(available)} of memory is "
         f"available{place}; {move} a narrower {keyword('dtype')}, or convert it in parts."

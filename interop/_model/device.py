@@ -1,4 +1,7 @@
-"""Devices by name: ``"cpu"``, ``"cuda"`` (whichever is current) or ``"cuda:1"``."""
+"""Devices by name: ``"cpu"``, ``"cuda"`` (whichever is current), ``"cuda:1"`` or ``"cpu:2"``.
+
+``"cpu"`` is the host as a whole. Few frameworks divide it, into ``"cpu:0"``, ``"cpu:1"`` …
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,7 @@ from functools import lru_cache
 
 from interop.errors import BadRequestError
 
-from .dialect import keyword
-
-__all__ = ["NICKNAMES", "device_name", "device_type", "matches"]
+__all__ = ["NICKNAMES", "device_name", "device_type", "is_host_part", "matches"]
 
 #: Words that people say for a device type.
 NICKNAMES = {"gpu": "cuda"}
@@ -25,20 +26,16 @@ def matches(device: str, requested: str) -> bool:
     return device == requested or device_type(device) == requested
 
 
-def device_name(device: object) -> str:
-    """Return the name of `device`, given as a name or as a framework's device object.
+def is_host_part(device: str) -> bool:
+    """Tell whether `device` is a part of the host, which only some frameworks divide."""
+    return device.startswith("cpu:")
 
-    The host is one device, whatever a framework divides it into.
-    """
+
+def device_name(device: object) -> str:
+    """Return the name of `device`, given as a name or as a framework's device object."""
     name = device if isinstance(device, str) else str(device)
     kind, colon, index = name.partition(":")
     if not kind.isidentifier() or (colon and not index.isdecimal()):
         msg = f"device={device!r} is not a device name; write 'cpu', 'cuda' or 'cuda:1'."
         raise BadRequestError(msg)
-    if kind == "cpu" and int(index or 0):
-        msg = (
-            f"device={name!r} is a part of the host, which is one device here; ask for "
-            f"{keyword('device', 'cpu')}, and let the framework move the result to that part."
-        )
-        raise BadRequestError(msg)
-    return "cpu" if kind == "cpu" else name
+    return f"{kind}:{int(index)}" if colon else name

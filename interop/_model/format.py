@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from interop._model.typing import Value, ValueFunction
 
-from .device import device_type
+from .device import device_type, is_host_part
 from .display import html_table
 from .spec import Spec
 
@@ -206,6 +206,9 @@ class Format(NamedTuple):
         The dtypes it can hold.
     devices : tuple of str
         The device types where it can live; the first is the default.
+    divides_host : bool
+        Whether the host is several devices in it, ``"cpu:0"``, ``"cpu:1"`` …, if so it is set up.
+        Elsewhere memory of every one of them is ``"cpu"``.
     carries : set of str
         Traits that a finished value of this format may have. A result never has another.
     exports : mapping of str to set of str
@@ -287,6 +290,7 @@ class Format(NamedTuple):
     not_recoverable: Set[str] = frozenset()
     transit: bool = True
     priority: int = 0
+    divides_host: bool = False
 
     def __repr__(self) -> str:
         return f"Format({self.name!r}, {len(self.dtypes)} dtypes on {', '.join(self.devices)})"
@@ -328,6 +332,13 @@ class Format(NamedTuple):
         if self.wrapper is not None:
             changes["wrapper"] = self.wrapper._replace(seconds=seconds)
         return self._replace(**changes) if changes else self
+
+    def home(self, device: str) -> str | None:
+        """Return where it is when its data lie on a device, or None if it cannot be there."""
+        kind = device_type(device)
+        if kind not in self.devices:
+            return None
+        return kind if is_host_part(device) and not self.divides_host else device
 
     def holds(self, device: str) -> Set[str]:
         """Return the dtypes it can hold on a device."""

@@ -206,7 +206,7 @@ def _is_possible(conversion: ResolvedConversion, devices: frozenset[str]) -> boo
     if "device" in declared.changes:
         ends = declared.result.devices or ends
         if devices == {"cpu"}:
-            return False  # there is but one host
+            return False  # no part of it is named
     takes = conversion.devices is None or not devices.isdisjoint(conversion.devices)
     return takes and not devices.isdisjoint(ends)
 

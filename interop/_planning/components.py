@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from interop._model.device import device_type, matches
+from interop._model.device import matches
 from interop._model.dtype import DTYPES, itemsize, preserves
 from interop._model.format import PLAIN_DTYPES, Components, Format, Parts
 from interop._model.spec import MEMORY_TRAITS, Spec, representative, spec_class, spec_kind
@@ -201,7 +201,7 @@ class ComponentTransfer(NamedTuple):
         """Tell whether the target can hold the dtype, the device and what the value carries."""
         return (
             self.change.dtype in self.target.holds(self.change.device)
-            and device_type(self.change.device) in self.target.devices
+            and self.target.home(self.change.device) == self.change.device
             and (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
             and (self.change.dtype == self.spec.dtype or self._may_cast())
         )

@@ -86,12 +86,15 @@ class ResolvedConversion:
 
     def _devices(self, spec: Spec, targets: Targets) -> Iterable[str]:
         if "device" not in self.conversion.changes:
-            return (spec.device,) if device_type(spec.device) in self.target.devices else ()
+            home = self.target.home(spec.device)
+            return () if home is None else (home,)
         possible = self.conversion.result.devices or self.target.devices
         return [
             device
             for device in targets.devices
-            if device_type(device) in possible and not matches(spec.device, device)
+            if device_type(device) in possible
+            and self.target.home(device) == device
+            and not matches(spec.device, device)
         ]
 
     def _elements(self, spec: Spec, targets: Targets) -> Iterator[tuple[str | None, str | None]]:

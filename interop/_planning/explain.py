@@ -184,7 +184,7 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
 def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:
     name = request.formats[0]
     target = planner.format(name)
-    if request.device and device_type(request.device) not in target.devices:
+    if request.device and target.home(request.device) != request.device:
         return (
             f"{name} cannot be on {request.device}; ask for device "
             f"{' or '.join(map(repr, target.devices))}, or for another format."

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Set
 from functools import partial
 
-from interop._model.device import device_type, matches
+from interop._model.device import device_type, is_host_part, matches
 from interop._model.dtype import narrowed, promoted
 from interop._model.format import Format
 from interop._model.spec import Spec, spec_kind
@@ -55,14 +55,26 @@ class Planner:
         goals: dict[str, Goal] = {}
         for name in request.formats:
             target = self._registry.formats[name]
-            device = request.device or _default_device(spec, target)
+            device = self._device(spec, target, request.device)
             dtype = request.dtype or _default_dtype(spec, target, device)
             unchanged = name == spec.format and dtype == spec.dtype
             fits = name == spec.format or target.ndims is None or len(spec.shape) in target.ndims
             holds = fits and (unchanged or dtype in self.holds(spec, target, device))
-            if holds and device_type(device) in target.devices:
+            if holds and target.home(device) == device:
                 goals[name] = Goal(dtype, device, self._carries(spec, target, request))
         return goals
+
+    def _device(self, spec: Spec, target: Format, requested: str | None) -> str:
+        """Return where a result must be: where the data is, if it can and the caller did not say.
+
+        The first part of the host is the host where that is one device, as it is in a framework
+        whose values do not say on which part they are.
+        """
+        if requested is None:
+            return target.home(spec.device) or target.devices[0]
+        source = self.format(spec.wrapped or spec.format)
+        whole = source.framework == target.framework and spec.device == "cpu"
+        return "cpu" if requested == "cpu:0" and (whole or not target.divides_host) else requested
 
     def holds(self, spec: Spec, target: Format, device: str) -> Set[str]:
         """Return the dtypes a result may have; a wrapper that stays one keeps what it wraps."""
@@ -117,7 +129,7 @@ class Planner:
         They are those of one framework if only labels would be lost by leaving it.
         """
         places = ("cpu", spec.device, *(goal.device for goal in goals.values()))
-        devices = frozenset(map(device_type, places))
+        devices = frozenset({*map(device_type, places), *filter(is_host_part, places)})
         candidates = self.graph.candidates(
             spec.wrapped or spec.format, goals, devices, everywhere=everywhere, dense=dense
         )
@@ -215,8 +227,3 @@ def _default_dtype(spec: Spec, target: Format, device: str) -> str | None:
     if spec.dtype is None:
         return None
     return promoted(spec.dtype, dtypes) or narrowed(spec.dtype, dtypes)
-
-
-def _default_device(spec: Spec, target: Format) -> str:
-    """Return where a result should be when the caller did not say: where the data is, if it can."""
-    return spec.device if device_type(spec.device) in target.devices else target.devices[0]

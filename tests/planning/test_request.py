@@ -31,15 +31,15 @@ def request(instance: Interop, to: Any, **keywords: Any) -> Request:
 def test_a_request_is_a_value(empty: Interop) -> None:
     """Two spellings of one request are equal and hash alike, and a request holds no answer."""
     empty.register(toy("a"), toy("ring.x"), toy("ring.y"))
-    first = request(empty, "ring", dtype="half", device="cpu:0", allow=["narrow"])
+    first = request(empty, "ring", dtype="half", device="cpu:00", allow=["narrow"])
     again = request(
-        empty, ["ring.x", "ring.y", "ring.x"], dtype="float16", device="cpu", allow="narrow"
+        empty, ["ring.x", "ring.y", "ring.x"], dtype="float16", device="cpu:0", allow="narrow"
     )
     assert first == again
     assert len({first, again}) == 1
     permitted = Policy(Policy().permitted | {"narrow"})
-    assert first == Request(("ring.x", "ring.y"), "float16", "cpu", None, permitted)
-    assert str(first) == "ring.x or ring.y, dtype=float16, device=cpu"
+    assert first == Request(("ring.x", "ring.y"), "float16", "cpu:0", None, permitted)
+    assert str(first) == "ring.x or ring.y, dtype=float16, device=cpu:0"
 
 
 def test_copy_false_takes_the_copying_effects_away() -> None:

@@ -516,7 +516,7 @@ def test_several_devices(in_subprocess):
             interop.convert(one, to=target), interop.convert(one, to=target)
             result = interop.convert(one, to=target, copy=False)
             assert np.array_equal(result, a)
-        assert interop.spec(one).device == "cpu"
+        assert interop.spec(one).device == "cpu:2"
 
         from interop_plugins.jax import dense
         moved = dense.download(one, device="cpu")  # which on a host is another of its devices
@@ -530,34 +530,94 @@ def test_several_devices(in_subprocess):
     )
 
 
-def test_devices_of_the_host(in_subprocess):
-    """The host is one device: a part of it that JAX knows by a number is refused by that name."""
+def test_parts_of_the_host(in_subprocess):
+    """A part of the host that JAX knows by a number is a place: arrays are put there, and stay."""
+    in_subprocess(
+        """
+        import numpy as np, jax, jax.numpy as jnp, scipy.sparse as sp, torch, interop
+        from interop.errors import DeviceError, RefusedError
+
+        devices = jax.devices()
+
+        def check(value, to="jax", device="cpu:2", **words):
+            route = interop.plan(value, to=to, device=device, **words)
+            result = interop.convert(value, to=to, device=device, **words)
+            spec, part = interop.spec(result), devices[int(str(device)[-1])]
+            assert spec.device == route.result.device == str(device), (route, spec)
+            parts = jax.tree.leaves(result)
+            assert all(leaf.devices() == {part} and leaf.committed for leaf in parts), route
+            return result, route
+
+        for count in (0, 3, 10**5):
+            for dtype in ("float32", "int32", "bool", "complex64", "bfloat16"):
+                array = np.arange(count).astype(jnp.dtype(dtype))
+                tensor = torch.arange(count).to(getattr(torch, dtype))
+                for value in (array, tensor):
+                    for device in ("cpu:0", "cpu:2", devices[3], torch.device("cpu", 1)):
+                        result, route = check(value, device=device)
+                        assert np.array_equal(result, array) and route.effects == {"transfer"}
+                if count:  # the array's memory stays the array's
+                    result, _ = check(array)
+                    array[...] = 0
+                    assert np.any(np.asarray(result)) and result.dtype == dtype
+        wide = np.arange(7.0)
+        assert np.array_equal(check(wide, dtype="float32")[0], wide)
+
+        one = jax.device_put(jnp.arange(6.0).reshape(2, 3), devices[2])
+        for device in (None, "cpu", "cpu:2", devices[2]):
+            assert interop.convert(one, to="jax", device=device) is one
+        assert interop.convert(wide, like=one, dtype="float32").devices() == {devices[2]}
+        for words in ({}, {"dtype": "int32"}, {"copy": True}):
+            assert check(one, **words)[0] is one or words
+            moved, route = check(one, device="cpu:0", **words)
+            assert np.array_equal(moved, one) and "transfer" in route.effects
+            assert moved.unsafe_buffer_pointer() != one.unsafe_buffer_pointer()
+        assert np.shares_memory(interop.convert(one, to="numpy"), one)
+        sparse = sp.random(20, 30, 0.2, dtype="f4", format="csr", random_state=1)
+        for to in ("jax", "jax.bcoo", "jax.bcsr"):
+            there, _ = check(sparse, to=to)
+            back = interop.convert(there, to="scipy.csr")
+            assert interop.spec(back).device == "cpu" and (back != sparse).nnz == 0
+            for other in ("jax", "jax.bcoo", "jax.bcsr"):
+                stays = interop.convert(there, to=other)
+                assert interop.spec(stays).device == "cpu:2", (to, other)
+                check(there, to=other, device="cpu:1")
+
+        for value in (wide.astype("f4"), one, sparse):
+            try:
+                interop.convert(value, to="jax", device="cpu:9")
+            except DeviceError as error:
+                assert "no device cpu:9; it has 4 of that type" in str(error)
+            else:
+                raise AssertionError(value)
+            for to in ("numpy", "torch", "tensorflow", "scipy.csr"):
+                for ask in (interop.convert, interop.plan):
+                    try:
+                        ask(value, to=to, device="cpu:2")
+                    except RefusedError as error:
+                        assert f"{to} cannot be on cpu:2" in str(error)
+                    else:
+                        raise AssertionError(to)
+                if to == "numpy" and value is not sparse:
+                    assert np.array_equal(interop.convert(value, to=to, device="cpu:0"), value)
+        """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=4",
+    )
+
+
+def test_host_where_nothing_is_named(in_subprocess):
+    """Without a number arrays are where JAX makes them by default, and free to be moved."""
     in_subprocess(
         """
         import numpy as np, jax, jax.numpy as jnp, torch, interop
-        from interop.errors import BadRequestError
 
         arrays = [np.ones(n, dtype) for n in (0, 3, 10**5) for dtype in ("float32", "float64")]
         devices = jax.devices()
-        for name in ("cpu:1", "cpu:3", devices[2], torch.device("cpu:2")):
-            for to in ("jax", "numpy", "torch", "jax.bcoo"):
-                for value in (*arrays, jax.device_put(arrays[2], devices[2])):
-                    for ask in (interop.convert, interop.plan):
-                        try:
-                            ask(value, to=to, device=name)
-                        except BadRequestError as error:
-                            assert "part of the host" in str(error)
-                            assert "device='cpu'" in str(error)
-                        else:
-                            raise AssertionError((name, to))
-        for name in ("cpu", "cpu:0", devices[0], torch.device("cpu")):
+        for name in ("cpu", torch.device("cpu")):
             for value in arrays:
                 result = interop.convert(value, to="jax", dtype="float32", device=name)
                 assert result.devices() == {devices[0]} and not result.committed
-        one = jax.device_put(arrays[2], devices[2])
-        assert interop.convert(one, to="jax", device="cpu") is one
-
-        # Where JAX makes arrays by default, if that is on the host, and free to be moved.
+        # Where JAX makes arrays by default, if that is on the host.
         for default in (devices[2], "cpu"):
             jax.config.update("jax_default_device", default)
             for value in (*arrays, torch.ones(3), torch.ones(10**5)):
@@ -569,6 +629,20 @@ def test_devices_of_the_host(in_subprocess):
         """,
         XLA_FLAGS="--xla_force_host_platform_device_count=4",
     )
+
+
+@pytest.mark.parametrize("make", [np.ones, torch.ones, jnp.ones])
+def test_host_of_one_part(make):
+    """Where the host is one device that is its first part, and there is no second."""
+    value = make(4) if make is not np.ones else np.ones(4, "f4")
+    result = interop.convert(value, to="jax", device="cpu:0")
+    assert interop.spec(result).device == "cpu"
+    assert (result is value) == (make is jnp.ones)
+    assert interop.convert(result, to="jax", device="cpu:0", copy=False) is result
+    copied = interop.convert(result, to="jax", device="cpu:0", copy=True)
+    assert copied.unsafe_buffer_pointer() != result.unsafe_buffer_pointer()
+    with pytest.raises(RuntimeError, match=r"no device cpu:1; .*jax_num_cpu_devices"):
+        interop.convert(value, to="jax", device="cpu:1")
 
 
 # ------------------------------------------------------------------ accelerators, planned

@@ -109,6 +109,7 @@ def _formats() -> Iterator[Format]:
         memory=describe.memory,
         fast_path=describe.unless_deleted,
         transit=False,  # it copies what comes in, and compiles for every new shape
+        divides_host=True,
     )
     sparse_format = partial(
         Format,
@@ -121,6 +122,7 @@ def _formats() -> Iterator[Format]:
         index_dtypes=frozenset({"int32"}),
         memory=sparse.memory,
         transit=False,
+        divides_host=True,
     )
     components = partial(Components, format="jax", unpack_keeps=_UNCOALESCED, pack_seconds=1e-4)
     yield sparse_format(
@@ -182,6 +184,9 @@ def _to_jax() -> Iterator[Conversion]:
     from_numpy = partial(Conversion, "numpy", "jax", adds=_IMMUTABLE)
     copy = partial(from_numpy, dense.from_numpy, takes=MEMORY_TRAITS, effects=COPY)
     yield copy(fast_path=dense.jax_fast_path, cost=Cost(4e-5, 1.2e10))
+    # Onto a part of the host that is named.
+    put = partial(copy, result=Result(devices=CPU), changes=DEVICE, effects=TRANSFER)
+    yield put(cost=Cost(5e-5, 1.2e10), name="put_numpy")
     # As fast as a copy: to cast first, and to copy the result, would take its memory twice.
     for name, dtypes, results, speed in (
         ("real", _FAST | _LONG, _FAST - COMPLEX, 1.2e10),
@@ -194,6 +199,14 @@ def _to_jax() -> Iterator[Conversion]:
             changes=DTYPE,
             cost=Cost(8e-5, speed),
             name=f"from_numpy_cast_{name}",
+        )
+        yield copy(
+            dtypes=dtypes,
+            result=Result(dtypes=results, devices=CPU),
+            changes=DTYPE | DEVICE,
+            effects=TRANSFER,
+            cost=Cost(8e-5, speed),
+            name=f"put_numpy_cast_{name}",
         )
     yield Conversion(
         "torch",

@@ -184,8 +184,10 @@ def _narrow_torch_fast_path(value: Array) -> object:
 # ---------------------------------------------------------------------- into JAX
 
 
-def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> Array:
+def from_numpy(value: NumpyArray, *, dtype: str | None = None, device: str | None = None) -> Array:
     """Return an array on the host with a copy of a NumPy array's elements, cast on the way.
+
+    With `device` it is on that part of the host, and stays there.
 
     XLA shares memory that happens to be aligned to 64 bytes, and copies any other. Whether the
     result shares memory must not depend on that, so it never does.
@@ -193,10 +195,10 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> Array:
     target = value.dtype.newbyteorder("=") if dtype is None else _numpy_dtype(dtype)
     _check_width(target)
     if value.dtype == target and (value.nbytes < _LARGE or target.name in PACKED):
-        return _copy_by_jax(value)
+        return _copy_by_jax(value, device)
     out = _aligned(value.shape, target)
     _write(out, value)
-    return _put(out)
+    return _put(out, device)
 
 
 def jax_fast_path(value: NumpyArray) -> object:
@@ -205,11 +207,11 @@ def jax_fast_path(value: NumpyArray) -> object:
     return from_numpy(value) if dtype.num in _PLAIN_NUMBERS and dtype.isnative else NotImplemented
 
 
-def _copy_by_jax(value: NumpyArray) -> Array:
+def _copy_by_jax(value: NumpyArray, device: str | None) -> Array:
     """Return a copy that JAX itself makes, which is quicker for few bytes, and packs elements."""
     import jax.numpy as jnp
 
-    return jnp.array(value, device=_host())
+    return jnp.array(value, device=_host(device))
 
 
 def _aligned(shape: tuple[int, ...], dtype: NumpyDtype) -> NumpyArray:
@@ -242,19 +244,21 @@ def _write(out: NumpyArray, value: NumpyArray) -> None:
     errors.tell()
 
 
-def _put(array: NumpyArray) -> Array:
+def _put(array: NumpyArray, device: str | None = None) -> Array:
     """Return a JAX array over memory that nobody else has."""
     import jax
 
-    put: Array = jax.device_put(array, _host())
+    put: Array = jax.device_put(array, _host(device))
     return put
 
 
-def _host() -> Device | None:
-    """Return the host as JAX's device, or None if JAX makes arrays there anyway.
+def _host(device: str | None = None) -> Device | None:
+    """Return a part of the host, or the host as JAX's device; None if JAX makes arrays there.
 
     JAX refuses to compute with an array that was put on a device by name and one of another device.
     """
+    if device is not None:
+        return _device(device)
     import jax
 
     config: Any = jax.config  # its types do not list the options
@@ -314,14 +318,19 @@ def _device(name: str) -> Device:
     except RuntimeError as error:  # which no variable may keep, since its traceback keeps the array
         raise _not_found(name) from error
     for device in devices:
-        if kind == "cpu" or device.local_hardware_id == int(index or 0):
+        if not index or device.local_hardware_id == int(index):
             return device
-    raise _not_found(name)
+    raise _not_found(name, len(devices))
 
 
-def _not_found(device: str) -> DeviceError:
+def _not_found(device: str, count: int = 0) -> DeviceError:
     kind = device.partition(":")[0]
-    msg = f"JAX finds no device {device}; install its support for {kind}, or name another device."
+    move = f"install its support for {kind}, or name another device"
+    if count:
+        move = f"it has {count} of that type, counted from {kind}:0"
+    if count == 1 and kind == "cpu":
+        move = "it divides the host if its option jax_num_cpu_devices is set before its first use"
+    msg = f"JAX finds no device {device}; {move}."
     return DeviceError(msg)
 
 

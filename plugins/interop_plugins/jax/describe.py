@@ -120,16 +120,18 @@ def place(sharding: Sharding) -> tuple[str, frozenset[str]]:
     if not sharding.is_fully_addressable:
         traits.add("remote")
     name = _device_name(devices[0])
-    if name != "cpu" and sharding.memory_kind not in (None, "device"):
+    if not name.startswith("cpu") and sharding.memory_kind not in (None, "device"):
         traits.add("host_memory")
     return name, frozenset(traits)
 
 
 def _device_name(device: Device) -> str:
+    """Return the name of a device; the host has numbers only where JAX divides it."""
     kind = str(device.platform)
     if kind == "gpu":
         kind = "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
-    return "cpu" if kind == "cpu" else f"{kind}:{device.local_hardware_id}"
+    whole = kind == "cpu" and len(device.client.local_devices()) == 1
+    return "cpu" if whole else f"{kind}:{device.local_hardware_id}"
 
 
 def is_compact(value: Array) -> bool:
