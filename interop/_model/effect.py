@@ -41,6 +41,9 @@ EFFECTS: dict[str, Effect] = {
         Effect("dequantize", True, True, "codes become the real numbers they stand for"),
         Effect("materialize", True, False, "a lazy value is computed"),
         Effect(
+            "gather", False, False, "parts in other processes are collected, and each has to call"
+        ),
+        Effect(
             "drop_labels", True, True, "an index, names or attributes are left behind", derived=True
         ),
         Effect(
@@ -75,7 +78,7 @@ LOSING = frozenset(name for name, effect in EFFECTS.items() if effect.loses)
 DERIVED = frozenset(name for name, effect in EFFECTS.items() if effect.derived)
 
 #: What ``copy=False`` forbids.
-COPYING = frozenset({"copy", "transfer", "densify", "dequantize"})
+COPYING = frozenset({"copy", "transfer", "gather", "densify", "dequantize"})
 
 #: Effects after which the result lies in memory of its own.
 WRITING = COPYING | {"materialize"}

@@ -151,8 +151,8 @@ class Limits(NamedTuple):
         device, ``"cuda:1"`` or ``"cuda"``, as the process is set up at this moment: by an option
         of the framework's, or by what the device can do. Routes are kept apart by the answer.
     refusal_hints : mapping of str to str
-        For a trait of its own that keeps a value from leaving, or a dtype that it does not hold,
-        the text of the refusal: why that is, and what to do about it.
+        For a trait of its own that keeps a value from leaving, a dtype that it does not hold, or
+        an effect that is refused, the text of the refusal: why that is, and what to do about it.
     available : callable or None
         ``available(device) -> int``, the bytes that a device other than the host can still hand
         out, or None if that cannot be told without starting the framework.

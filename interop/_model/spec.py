@@ -11,6 +11,7 @@ from .dtype import itemsize
 __all__ = [
     "LABELLED",
     "MEMORY_TRAITS",
+    "SEVERAL",
     "TRAITS",
     "UNWRITABLE",
     "Spec",
@@ -37,6 +38,9 @@ MEMORY_TRAITS = frozenset(
 #: What values of formats with labels may have.
 LABELLED = frozenset({"labelled"})
 
+#: What values have that lie on several devices, whose type alone their spec names.
+SEVERAL = frozenset({"replicated", "sharded", "distributed"})
+
 #: The standard traits and what each says. Plugins may use further ones; a conversion takes
 #: only the traits that it names, so one it has never heard of is refused, not lost.
 TRAITS: dict[str, str] = {
@@ -56,6 +60,9 @@ TRAITS: dict[str, str] = {
     "mixed": "its columns have several dtypes, and its own does not hold the numbers of each",
     "weak": "its numbers have no dtype of their own, and fit in 32 bits",
     "uncoalesced": "it may hold one coordinate twice, or out of order",
+    "replicated": "each of several devices has the whole of it",
+    "sharded": "it lies in parts on several devices of this process",
+    "distributed": "parts of it are in other processes",
     "subclass": "its type is a subclass of the format's array type",
     "scalar": "it is a scalar object rather than an array",
     "matrix": "it is a sparse matrix rather than a sparse array",

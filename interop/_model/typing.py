@@ -25,6 +25,7 @@ EffectName: TypeAlias = Literal[
     "densify",
     "dequantize",
     "materialize",
+    "gather",
     "drop_labels",
     "alias_immutable",
     "narrow",

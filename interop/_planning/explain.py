@@ -122,19 +122,26 @@ def explanation(
         routes = "\n".join(f"  - {line}" for line in _described(nearest, request))
         steps, effects = nearest[0]
         text = f"{request_text}; the nearest routes are refused:\n{routes}\n"
-        move = _move(effects, request, steps)
-        return RefusedError(f"{text}To permit the nearest, {move}.", effects)
+        hints = _hints(planner, spec)
+        others = [hints[effect] for effect in sorted(effects & hints.keys())]
+        moves = [f"To permit the nearest, {_move(effects, request, steps)}.", *others]
+        return RefusedError(text + "\n".join(moves), effects)
     return RefusedError(f"{request_text}: {_obstacle(planner, spec, request)}")
+
+
+def _hints(planner: Planner, spec: Spec) -> dict[str, str]:
+    """Return what formats say of refusals, for a value of which one may wrap another."""
+    return {
+        **(planner.format(spec.wrapped).limits.refusal_hints if spec.wrapped else {}),
+        **planner.format(spec.format).limits.refusal_hints,
+    }
 
 
 def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     """Say what no keyword would permit, and what to do about it."""
     for trait in sorted(spec.traits & _MOVES.keys()):
         return f"{TRAITS[trait]}; {_MOVES[trait]}."
-    hints = {
-        **(planner.format(spec.wrapped).limits.refusal_hints if spec.wrapped else {}),
-        **planner.format(spec.format).limits.refusal_hints,
-    }
+    hints = _hints(planner, spec)
     for trait in sorted(spec.traits & hints.keys()):
         return hints[trait]
     if spec.dtype not in DTYPES:

@@ -13,7 +13,7 @@ from functools import partial
 from interop._model.device import device_type, is_host_part, matches
 from interop._model.dtype import narrowed, promoted
 from interop._model.format import Format
-from interop._model.spec import Spec, spec_kind
+from interop._model.spec import SEVERAL, Spec, spec_kind
 from interop._model.typing import Value, ValueFunction
 from interop._registry.registry import Registry
 
@@ -73,7 +73,8 @@ class Planner:
         if requested is None:
             return target.home(spec.device) or target.devices[0]
         source = self.format(spec.wrapped or spec.format)
-        whole = source.framework == target.framework and spec.device == "cpu"
+        within = source.framework == target.framework and spec.traits.isdisjoint(SEVERAL)
+        whole = within and spec.device == "cpu"
         return "cpu" if requested == "cpu:0" and (whole or not target.divides_host) else requested
 
     def holds(self, spec: Spec, target: Format, device: str) -> Set[str]:
@@ -89,8 +90,10 @@ class Planner:
         carries = self._registry.carries(target)
         if target.wrapper is not None and spec.wrapped:
             carries |= spec.traits
-        # A dtype that is asked for is that of every column.
-        return carries - {"mixed"} if request.dtype else carries
+        # A dtype that is asked for is that of every column, and one device that of every part.
+        if request.dtype:
+            carries -= {"mixed"}
+        return carries - SEVERAL if ":" in (request.device or "") else carries
 
     def route(
         self,

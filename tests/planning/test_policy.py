@@ -26,6 +26,7 @@ DEFAULTS = {
     "densify": True,
     "dequantize": True,
     "materialize": True,
+    "gather": False,
     "alias_immutable": True,
     "narrow": False,
     "drop_labels": True,

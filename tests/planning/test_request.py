@@ -44,7 +44,7 @@ def test_a_request_is_a_value(empty: Interop) -> None:
 
 def test_copy_false_takes_the_copying_effects_away() -> None:
     """A request with copy=False permits no step that writes bytes, whatever its policy is."""
-    copying = {"copy", "transfer", "densify", "dequantize"}
+    copying = {"copy", "transfer", "gather", "densify", "dequantize"}
     assert Request(("a",), copy=False).permitted == Policy().permitted - copying
     assert Request(("a",), copy=True).permitted == Request(("a",)).permitted == Policy().permitted
 

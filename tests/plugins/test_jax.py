@@ -482,7 +482,7 @@ def test_not_written_into():
 
 
 def test_several_devices(in_subprocess):
-    """Parts on several devices are gathered for formats on the host, and only for them."""
+    """Parts on several devices are gathered for formats on the host; one replica is shared."""
     in_subprocess(
         """
         import numpy as np, jax, torch, interop
@@ -494,10 +494,18 @@ def test_several_devices(in_subprocess):
         mesh = Mesh(np.array(devices).reshape(2, 2), ("x", "y"))
         for spec in (P("x", "y"), P("y"), P(None, "x"), P()):
             value = jax.device_put(a, NamedSharding(mesh, spec))
-            assert interop.spec(value).traits == {"immutable", "sharded"}
+            trait = "sharded" if any(spec) else "replicated"
+            assert interop.spec(value).traits == {"immutable", trait}
             assert interop.convert(value, to="jax") is value
             for target in ("numpy", "torch", "python"):
                 route = interop.plan(value, to=target)
+                if trait == "replicated":
+                    assert route.steps[0].label == "replica"
+                    if target != "python":
+                        result = interop.convert(value, to=target, copy=False)
+                        assert np.shares_memory(np.asarray(result), value.addressable_data(0))
+                    assert np.array_equal(interop.convert(value, to=target), a)
+                    continue
                 assert route.steps[0].label == "gather" and "copy" in route.effects
                 result = interop.convert(value, to=target)
                 assert np.array_equal(np.asarray(result), a)
@@ -696,8 +704,14 @@ def test_accelerators_to_and_from_the_host():
     assert labels(interop.plan(several, to="numpy")) == ["gather"]
     with pytest.raises(RefusedError, match=r"host_round_trip|several devices"):
         interop.plan(several, to="torch")
-    with pytest.raises(RefusedError, match="other processes"):
-        interop.plan(spec("jax", traits={"immutable", "sharded", "remote"}), to="numpy")
+    several = spec("jax", device="cuda", traits={"immutable", "sharded"})
+    one = interop.plan(several, to="torch", device="cuda:0")
+    assert labels(one) == ["gather_there", "torch_from_dlpack"], one
+    with pytest.raises(RefusedError, match="other processes") as caught:
+        interop.plan(spec("jax", traits={"immutable", "distributed"}), to="numpy")
+    assert caught.value.effects == {"gather"}
+    several = spec("jax", device="cuda", traits={"immutable", "replicated"})
+    assert interop.plan(several, to="torch").zero_copy
 
 
 def test_devices_that_are_not_there():

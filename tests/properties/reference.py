@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from interop import Conversion, Cost, Format, Interop, Spec
 from interop.plugin import Limits, Result, make_spec
 
-COPYING = {"copy", "transfer", "densify", "dequantize"}
+COPYING = {"copy", "transfer", "gather", "densify", "dequantize"}
 LOSING = {"detach", "densify", "dequantize", "narrow", "drop_mask"}
 ALLOWED = COPYING | {"detach", "materialize", "alias_immutable"}
 MEMORY = {"readonly", "immutable", "noncontiguous", "pinned"}

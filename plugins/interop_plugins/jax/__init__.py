@@ -40,6 +40,9 @@ from .describe import DLPACK_DTYPES
 __all__ = ["interop_declarations"]
 
 _IMMUTABLE, _SHARDED = frozenset({"immutable"}), frozenset({"sharded"})
+_REPLICATED, _DISTRIBUTED = frozenset({"replicated"}), frozenset({"distributed"})
+_SEVERAL = _SHARDED | _REPLICATED | _DISTRIBUTED
+_GATHER = frozenset({"gather"})
 _GAPS, _UNCOALESCED = frozenset({"noncontiguous"}), frozenset({"uncoalesced"})
 _PADDED, _INVALID = frozenset({"padded"}), frozenset({"invalid_indices"})
 _AXIS_KINDS = frozenset({"batched", "hybrid"})
@@ -66,12 +69,12 @@ _HINTS = {
     },
     "deleted": "its memory is gone, because it was deleted or donated to a function; convert it "
     "before that, or convert what the function returned.",
-    "remote": "parts of it are on devices of other processes; gather it first "
-    "(jax.experimental.multihost_utils.process_allgather).",
+    "gather": "What this process has of it are its value.addressable_shards. With allow='gather' "
+    "every process that has a part must make this call.",
     "host_memory": "it lies in the host memory of an accelerator; put it on the device first "
     "(jax.device_put).",
-    "sharded": "it lies on several devices, and the target reads from one; put it on one first "
-    "(jax.device_put), or ask for a format on the host, where it is gathered.",
+    "sharded": "it lies on several devices, and the target reads from one; name that one "
+    "(device='cuda:0'), or ask for a format on the host, where it is gathered.",
     "invalid_indices": "it has indices below zero, or pointers that do not rise from zero to the "
     "number of elements, and other libraries do not check for either.",
 }
@@ -102,7 +105,7 @@ def _formats() -> Iterator[Format]:
         dtypes=describe.DTYPES,
         devices=_DEVICES,
         limits=_LIMITS,
-        carries=_IMMUTABLE | _SHARDED | _GAPS | {"traced", "remote", "host_memory"},
+        carries=_IMMUTABLE | _SEVERAL | _GAPS | {"traced", "host_memory"},
         exports={"dlpack": DLPACK_DTYPES},
         requires="jax",
         install=_INSTALL,
@@ -116,7 +119,7 @@ def _formats() -> Iterator[Format]:
         dtypes=DLPACK_DTYPES,
         devices=_DEVICES,
         limits=_LIMITS,
-        carries=_UNCOALESCED | _PADDED | _AXIS_KINDS | _SHARDED | {"traced", "remote"},
+        carries=_UNCOALESCED | _PADDED | _AXIS_KINDS | _SEVERAL | {"traced"},
         requires="jax",
         install=_INSTALL,
         index_dtypes=frozenset({"int32"}),
@@ -168,6 +171,20 @@ def _from_jax() -> Iterator[Conversion]:
     copy = partial(Conversion, "jax", "numpy", takes=_IMMUTABLE | _GAPS)
     yield copy(dense.unpack, dtypes=describe.PACKED, effects=COPY, cost=Cost(1e-5, 1e9))
     yield copy(dense.gather, requires=_SHARDED, drops=_SHARDED, effects=COPY, cost=Cost(1e-4, 8e9))
+    together = partial(
+        copy,
+        dense.gather_processes,
+        requires=_DISTRIBUTED,
+        drops=_DISTRIBUTED,
+        cost=Cost(1e-3, 1e9),
+    )
+    yield together(effects=_GATHER)
+    yield together(
+        devices=_ACCELERATORS,
+        changes=DEVICE,
+        result=Result(devices=CPU),
+        effects=_GATHER | TRANSFER,
+    )
     transfer = partial(
         copy,
         devices=_ACCELERATORS,
@@ -245,12 +262,21 @@ def _within_jax() -> Iterator[Conversion]:
     within = partial(Conversion, "jax", "jax", takes=_IMMUTABLE | _GAPS, adds=_IMMUTABLE)
     for devices, speed in ((CPU, 1.2e10), (_ACCELERATORS, 1e12)):
         write = partial(within, devices=devices, effects=COPY, cost=Cost(5e-5, speed))
-        yield write(dense.copy)
-        yield write(dense.copy, requires=_SHARDED)
-        # On the host JAX compiles a cast for every shape, so NumPy casts on the way in instead.
-        for requires in (_SHARDED,) if devices is CPU else (EMPTY, _SHARDED):
-            yield write(dense.cast, requires=requires, changes=DTYPE)
-    yield within(dense.move, devices=None, changes=DEVICE, effects=TRANSFER, cost=_BUS)
+        for requires in (EMPTY, _SHARDED, _REPLICATED):
+            yield write(dense.copy, requires=requires)
+            # On the host JAX compiles a cast for every shape, so NumPy casts on the way in instead.
+            if requires or devices is not CPU:
+                yield write(dense.cast, requires=requires, changes=DTYPE)
+    move = partial(within, devices=None, changes=DEVICE, effects=TRANSFER, cost=_BUS)
+    yield move(dense.move)
+    yield move(dense.gather_there, requires=_SHARDED, drops=_SHARDED)
+    yield within(
+        dense.replica,
+        devices=None,
+        requires=_REPLICATED,
+        drops=_REPLICATED,
+        cost=Cost(2e-5),
+    )
 
 
 def _sparse_conversions() -> Iterator[Conversion]:

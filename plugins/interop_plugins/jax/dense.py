@@ -28,9 +28,12 @@ __all__ = [
     "from_numpy",
     "from_torch",
     "gather",
+    "gather_processes",
+    "gather_there",
     "jax_fast_path",
     "move",
     "numpy_fast_path",
+    "replica",
     "to_numpy",
     "to_torch",
     "torch_fast_path",
@@ -87,11 +90,40 @@ def gather(value: Array, *, device: str = "cpu") -> NumpyArray:
     """Return a NumPy array of all the parts of an array that lies on several devices."""
     import numpy as np
 
-    out = np.empty(value.shape, value.dtype)
+    return _gather_into(np.empty(value.shape, value.dtype), value)
+
+
+def _gather_into(out: NumpyArray, value: Array) -> NumpyArray:
+    import numpy as np
+
     for shard in value.addressable_shards:
         if not shard.replica_id:
             out[shard.index] = np.asarray(shard.data)
     return out
+
+
+def gather_there(value: Array, *, device: str) -> Array:
+    """Return an array on one device of all the parts of one that lies on several."""
+    if device.startswith("cpu:") and value.dtype.name not in PACKED:
+        _check_width(value.dtype)
+        return _put(_gather_into(_aligned(value.shape, value.dtype), value), device)
+    return move(value, device=device)
+
+
+def gather_processes(value: Array, *, device: str = "cpu") -> NumpyArray:
+    """Return a NumPy array of all the parts of an array, those of other processes among them.
+
+    Every process that has a part has to call.
+    """
+    import numpy as np
+    from jax.experimental.multihost_utils import process_allgather
+
+    return np.array(process_allgather(value, tiled=True))
+
+
+def replica(value: Array) -> Array:
+    """Return the array as it is on one of the devices that have the whole of it."""
+    return value.addressable_data(0)
 
 
 def download(value: Array, *, device: str) -> NumpyArray:
@@ -370,5 +402,8 @@ def move(value: Array, *, device: str) -> Array:
     """Return the array on another device, complete on return."""
     import jax
 
-    moved: Array = jax.device_put(value, _device(device))
+    target = _device(device)
+    if value.devices() == {target}:  # it was a replica, of which only the type of device was known
+        return value.copy()
+    moved: Array = jax.device_put(value, target)
     return moved.block_until_ready()

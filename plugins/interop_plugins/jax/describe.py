@@ -84,8 +84,8 @@ def describe(value: Array) -> Spec:
     Returns
     -------
     Spec
-        The memory of what has the trait ``traced`` or ``deleted``, or is on devices of other
-        processes (``remote``), cannot be read. The dtype of random keys is not one of numbers.
+        The memory of what has the trait ``traced`` or ``deleted`` cannot be read, and of what is
+        ``distributed`` only a part. The dtype of random keys is not one of numbers.
     """
     dtype, shape = value.dtype, value.shape
     if type(value) not in _plain_types and not _is_concrete(value):
@@ -112,17 +112,23 @@ def _is_concrete(value: Array) -> bool:
 
 @lru_cache(maxsize=256)
 def place(sharding: Sharding) -> tuple[str, frozenset[str]]:
-    """Return the device on which an array lies, or the first of several, and its traits."""
+    """Return the device on which an array lies, or the type of several, and its traits."""
     devices = sorted(sharding.device_set, key=attrgetter("id"))
     traits = set(IMMUTABLE)
-    if len(devices) > 1:
-        traits.add("sharded")
-    if not sharding.is_fully_addressable:
-        traits.add("remote")
     name = _device_name(devices[0])
+    if len(devices) > 1 or not sharding.is_fully_addressable:
+        name = name.partition(":")[0]
+        traits.add(_division(sharding))
     if not name.startswith("cpu") and sharding.memory_kind not in (None, "device"):
         traits.add("host_memory")
     return name, frozenset(traits)
+
+
+def _division(sharding: Sharding) -> str:
+    """Return the trait of an array that lies on several devices, or on one of another process."""
+    if sharding.is_fully_replicated and sharding.addressable_devices:
+        return "replicated"
+    return "sharded" if sharding.is_fully_addressable else "distributed"
 
 
 def _device_name(device: Device) -> str:

@@ -86,9 +86,8 @@ def _spec(name: str, value: BCOO | BCSR, indices: tuple[Array, ...]) -> Spec:
 
 def _index_traits(value: BCOO | BCSR, device: str) -> frozenset[str]:
     """Return whether an array of plain shape may be padded, or may be out of order."""
-    if not device.startswith(
-        "cpu"
-    ):  # inspecting it would cost too much: report what may be as if it were
+    if not device.startswith("cpu"):
+        # Inspecting it would cost too much: report what may be as if it were.
         return _PADDED if _is_flagged(value) else _PADDED | _UNCOALESCED
     indices = value.indices
     traits = _inspected_traits(indices)
