@@ -58,6 +58,7 @@ Torch: TypeAlias = Literal[
     "torch.sparse_bsc",
     "torch.quantized",
     "torch.mkldnn",
+    "torch.dtensor",
     "torchao",
     "torchao.int8",
     "torchao.float8",

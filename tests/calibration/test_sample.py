@@ -17,7 +17,8 @@ HOST = [
     for declared in interop.formats()
     if "cpu" in declared.format.devices
     and declared.format.framework != "cupy"
-    and declared.name != "torch.mkldnn"
+    # The one is tried below; of the other, processes have to be started.
+    and declared.name not in ("torch.mkldnn", "torch.dtensor")
 ]
 
 

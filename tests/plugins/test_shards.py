@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -145,3 +147,204 @@ def test_to_gather_is_to_copy() -> None:
         interop.plan(spec, to="numpy", allow="gather", copy=False)
     with interop.policy(allow="gather"), pytest.raises(RefusedError, match="leave out copy=False"):
         interop.plan(spec, to="numpy", copy=False)
+
+
+# ------------------------------------------------------------------ torch
+
+#: Two processes of torch, their mesh, and a tensor that both know.
+TORCH = """
+import os, numpy as np, torch, torch.distributed as dist, interop
+from interop.errors import RefusedError
+from torch.distributed.tensor import (
+    DTensor, Partial, Replicate, Shard, distribute_tensor, init_device_mesh
+)
+
+rank = int(os.environ["RANK"])
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=os.environ["PORT"])
+dist.init_process_group("gloo", rank=rank, world_size=2)
+mesh = init_device_mesh("cpu", (2,))
+whole = torch.arange(15.0).reshape(5, 3)
+"""
+
+
+def test_dtensor_in_shards(in_two_processes: Run) -> None:
+    """A DTensor is put together with consent alone, on every process and for every target."""
+    in_two_processes(
+        TORCH
+        + """
+for placement in (Shard(0), Shard(1), Partial()):
+    local = placement.is_partial()
+    value = (
+        DTensor.from_local(whole, mesh, [placement])
+        if local
+        else distribute_tensor(whole, mesh, [placement])
+    )
+    wanted = 2 * whole if local else whole
+    spec = interop.spec(value)
+    assert (spec.format, spec.dtype, spec.shape) == ("torch.dtensor", "float32", (5, 3))
+    assert (spec.traits, spec.nbytes) == ({"distributed"}, 60)
+    assert interop.convert(value, to="torch.dtensor") is value
+    for to in ("numpy", "torch", "jax", "scipy.csr"):
+        try:
+            interop.convert(value, to=to)
+        except RefusedError as error:
+            assert error.effects == {"gather"}
+            for place in ("to_local()", "placements", "device_mesh", "allow={'gather'}"):
+                assert place in str(error), error
+        else:
+            raise AssertionError((placement, to))
+        route = interop.plan(value, to=to, allow="gather")
+        assert "gather" in route.effects and route.result.device == "cpu"
+        result = interop.convert(interop.convert(value, to=to, allow="gather"), to="numpy")
+        assert np.array_equal(result, wanted), (placement, to, result)
+    copied = interop.convert(value, to="torch.dtensor", copy=True)
+    assert copied.placements == value.placements
+    assert copied.to_local().data_ptr() != value.to_local().data_ptr()
+    assert torch.equal(copied.to_local(), value.to_local())
+dist.destroy_process_group()
+"""
+    )
+
+
+def test_dtensor_with_replicas(in_two_processes: Run) -> None:
+    """The local tensor of a replicated DTensor is shared, without a word from other processes."""
+    in_two_processes(
+        TORCH
+        + """
+value = DTensor.from_local(whole, mesh, [Replicate()], run_check=False)
+if rank == 0:  # alone: whoever waited for the other would wait for ever
+    assert interop.spec(value).traits == {"replicated"}
+    shared = interop.convert(value, to="numpy", copy=False)
+    assert shared.ctypes.data == value.to_local().data_ptr() == whole.data_ptr()
+    assert np.array_equal(shared, whole)
+    assert interop.convert(value, to="torch", copy=False).data_ptr() == whole.data_ptr()
+    turned = DTensor.from_local(whole.T, mesh, [Replicate()], run_check=False)
+    assert interop.spec(turned).traits == {"replicated", "noncontiguous"}
+    assert np.array_equal(interop.convert(turned, to="numpy"), whole.T)
+    signs = torch.tensor([1 + 2j, 3 - 4j]).conj()
+    lazy = DTensor.from_local(signs, mesh, [Replicate()], run_check=False)
+    assert np.array_equal(interop.convert(lazy, to="numpy"), [1 - 2j, 3 + 4j])
+dist.destroy_process_group()
+"""
+    )
+
+
+def test_dtensor_dtypes_and_graphs(in_two_processes: Run) -> None:
+    """Bits of every dtype arrive, conjugates resolved; gradients flow back into the shards."""
+    in_two_processes(
+        TORCH
+        + """
+names = "bool uint8 int64 uint16 bfloat16 float16 float8_e5m2 float64 complex64 complex128"
+for name in names.split():
+    every = (whole - 7 * (name[0] in "ifc")).to(getattr(torch, name))
+    local = every[:, :2] if rank == 0 else every[:, 2:]
+    shape = {"shape": every.shape, "stride": every.stride(), "run_check": False}
+    value = DTensor.from_local(local.contiguous(), mesh, [Shard(1)], **shape)
+    result = interop.convert(value, to="torch", allow="gather")
+    assert result.dtype == every.dtype and result.is_contiguous()
+    assert torch.equal(result.view(torch.uint8), every.view(torch.uint8)), name
+    if every.is_complex():
+        lazy = DTensor.from_local((local * 1j).contiguous().conj(), mesh, [Shard(1)], **shape)
+        result = interop.convert(lazy, to="numpy", allow="gather")
+        assert np.array_equal(result, (every * 1j).conj().resolve_conj().numpy())
+uneven = DTensor.from_local(whole[:1], mesh, [Shard(0)], run_check=False, shape=(5, 3), stride=(3, 1))
+try:
+    interop.convert(uneven, to="numpy", allow="gather")
+except RefusedError as error:
+    assert "its local shard is of shape (1, 3)" in str(error)
+else:
+    raise AssertionError("a shard that does not fit was taken")
+
+leaf = distribute_tensor(whole, mesh, [Shard(0)]).requires_grad_()
+assert interop.spec(leaf).traits == {"distributed", "grad"}
+route = interop.plan(leaf, to="numpy", allow="gather")
+assert route.effects == {"detach", "gather"}, route
+assert np.array_equal(interop.convert(leaf, to="numpy", allow="gather"), whole)
+result = interop.convert(leaf, to="torch", allow="gather")
+assert result.requires_grad and torch.equal(result.detach(), whole)
+(result * 3).sum().backward()
+assert torch.equal(leaf.grad.full_tensor(), torch.full_like(whole, 3))
+dist.destroy_process_group()
+"""
+    )
+
+
+def test_dtensor_on_a_mesh_of_two_axes(in_two_processes: Run) -> None:
+    """Axes of the mesh that divide nothing, or are of length one, take no part."""
+    in_two_processes(
+        TORCH
+        + """
+for lengths in ((1, 2), (2, 1)):
+    plane = init_device_mesh("cpu", lengths)
+    for placements in ([Shard(0), Shard(0)], [Shard(1), Shard(0)], [Replicate(), Shard(1)]):
+        value = distribute_tensor(whole, plane, placements)
+        result = interop.convert(value, to="numpy", allow="gather")
+        assert np.array_equal(result, whole), (lengths, placements)
+alone = init_device_mesh("cpu", (2, 1), mesh_dim_names=("a", "b"))["b"]
+value = DTensor.from_local(whole, alone, [Shard(0)])
+assert interop.spec(value).traits == {"replicated"}
+assert interop.convert(value, to="torch", copy=False).data_ptr() == whole.data_ptr()
+dist.destroy_process_group()
+"""
+    )
+
+
+def test_dtensor_takes_one_shard_beside_the_result(in_two_processes: Run) -> None:
+    """To gather takes the memory of the result, and of one shard if it lies apart in the result."""
+    in_two_processes(
+        TORCH
+        + """
+from interop._execution.memory import PeakMeter
+
+rows = 2**12
+for dim, most in ((0, 1.1), (1, 1.6)):
+    local = torch.full((rows // 2, rows) if dim == 0 else (rows, rows // 2), float(rank))
+    value = DTensor.from_local(local, mesh, [Shard(dim)], run_check=False)
+    interop.convert(value, to="numpy", allow="gather")
+    meter = PeakMeter()
+    result = interop.convert(value, to="numpy", allow="gather")
+    rise = meter.rise()
+    assert (result[0, 0], result[-1, -1]) == (0, 1)
+    assert rise is None or rise < most * result.nbytes, (dim, rise / result.nbytes)
+dist.destroy_process_group()
+"""
+    )
+
+
+# ------------------------------------------------------------------ from one to the other
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "arrays-in-shards.md"
+
+
+def test_shards_are_handed_over_as_the_page_says(in_two_processes: Run) -> None:
+    """JAX's shards are shared with torch's processes, and torch's with JAX's, without the whole."""
+    functions = re.findall(r"```python\n(def .*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(functions) == 1
+    in_two_processes(
+        "import jax\n"
+        'jax.config.update("jax_cpu_collectives_implementation", "gloo")\n'
+        + TORCH.replace("mesh =", "device_mesh =")
+        + functions[0]
+        + """
+store = dist.distributed_c10d._get_default_store()
+if rank == 0:
+    import socket
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        store.set("jax", str(free.getsockname()[1]))
+jax.distributed.initialize("127.0.0.1:" + store.get("jax").decode(), 2, rank)
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+wanted = np.arange(24, dtype="f4").reshape(6, 4)
+sharding = NamedSharding(Mesh(np.array(jax.devices()), ("x",)), P(None, "x"))
+array = jax.make_array_from_callback(wanted.shape, sharding, lambda index: wanted[index])
+tensor = to_dtensor(array, device_mesh, [Shard(1)])
+here = array.addressable_shards[0].data.unsafe_buffer_pointer()
+assert tensor.to_local().data_ptr() == here
+assert np.array_equal(interop.convert(tensor, to="numpy", allow="gather"), wanted)
+back = to_jax(tensor, sharding)
+assert back.sharding == sharding
+assert np.array_equal(interop.convert(back, to="numpy", allow="gather"), wanted)
+dist.destroy_process_group()
+"""
+    )

@@ -34,7 +34,7 @@ from interop.plugin import (
     hookimpl,
 )
 
-from . import autodiff, cuda, dense, no_trace, problems, quantized, samples, sparse
+from . import autodiff, cuda, dense, no_trace, problems, quantized, samples, shards, sparse
 from .dense import CAST_REALS, CLIPPED, WHOLE
 from .describe import BIT_DTYPES, DTYPE_NAMES, available, describe, dtype_name, memory
 
@@ -50,6 +50,7 @@ _CONJ, _NEG = frozenset({"conj"}), frozenset({"neg"})
 _UNCOALESCED, _GAPS = frozenset({"uncoalesced"}), frozenset({"noncontiguous"})
 _LAZY = _CONJ | _NEG
 _READONLY = frozenset({"readonly"})
+_REPLICATED, _DISTRIBUTED = frozenset({"replicated"}), frozenset({"distributed"})
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
 _CUDA, _MPS = frozenset({"cuda"}), frozenset({"mps"})
@@ -85,6 +86,11 @@ _MATRIX = frozenset({2})
 _MATRICES = frozenset(range(2, 65))
 _INSTALL = "pip install torch"
 _INTERFACE = "cuda_array_interface"
+_SHARD_HINTS = {
+    "gather": "What this process has of it is value.to_local(), at value.placements on "
+    "value.device_mesh. With allow='gather' every process of the mesh must make this call.",
+    "elsewhere": "its mesh is of other processes, and this one has nothing of it.",
+}
 
 
 @hookimpl
@@ -140,6 +146,18 @@ def _formats() -> Iterable[Format]:
             "mkldnn",
             dtypes=frozenset({"float32", "bfloat16", "float16", "int8", "uint8"}),
             samples=Samples(make=samples.mkldnn),
+        ),
+        Format(
+            "torch.dtensor",
+            types=("torch.distributed.tensor:DTensor",),
+            describe=shards.describe,
+            dtypes=DTYPE_NAMES,
+            devices=_DEVICES,
+            carries=_CARRIES | _REPLICATED | _DISTRIBUTED,
+            requires="torch",
+            install=_INSTALL,
+            memory=shards.memory,
+            limits=Limits(refusal_hints=_SHARD_HINTS, available=available),
         ),
     ]
 
@@ -211,6 +229,7 @@ def _conversions() -> Iterable[Conversion]:
         *_batches_of_dense(),
         *_regroupings(),
         *_opaque(),
+        *_shards(),
     ]
 
 
@@ -691,3 +710,29 @@ def _opaque() -> Iterable[Conversion]:
             into=quantized.dequantize_into,
         ),
     ]
+
+
+def _shards() -> Iterable[Conversion]:
+    """Return the steps of tensors in shards; each process makes that of its own."""
+    out = partial(_between, "dtensor", "")
+    yield out("replica", shards.replica, takes=_CARRIES, requires=_REPLICATED, drops=_REPLICATED)
+    gather = partial(out, drops=_DISTRIBUTED, effects=frozenset({"gather"}))
+    yield gather("gather", shards.gather, requires=_DISTRIBUTED, cost=Cost(1e-3, 1e9))
+    yield gather(
+        "gather_in_graph",
+        shards.gather_in_graph,
+        requires=_DISTRIBUTED | _GRAD,
+        cost=Cost(2e-3, 5e8),
+    )
+    within = partial(_between, "dtensor", "dtensor")
+    for requires in (_REPLICATED, _DISTRIBUTED):
+        yield within("copy", shards.copy, takes=_CARRIES, requires=requires, effects=COPY)
+        yield within(
+            "detach",
+            shards.detach,
+            takes=_LAYOUT | _LAZY,
+            requires=requires | _GRAD,
+            drops=_GRAD,
+            effects=frozenset({"detach"}),
+            cost=Cost(1e-5),
+        )
