@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import select
 import socket
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,38 +18,79 @@ import pytest
 import interop
 from interop.errors import BadRequestError, RefusedError
 
-Run = Callable[[str], list[str]]
+Run = Callable[[str], None]
+
+#: Runs the programs that it reads, one a line, and answers each with what went wrong.
+WORKER = """
+import json, os, sys, traceback
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # where libraries print
+for line in sys.stdin:
+    try:
+        exec(json.loads(line), {})
+        problem = ""
+    except BaseException:
+        problem = traceback.format_exc()
+    print(json.dumps(problem), file=answers, flush=True)
+"""
 
 
-@pytest.fixture
-def in_two_processes() -> Run:
-    """Run a program in two processes that know RANK and PORT, and return what each printed."""
+class Pair:
+    """Two processes that know RANK and PORT, and run the same programs."""
 
-    def run(program: str) -> list[str]:
+    def __init__(self) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        arguments = [sys.executable, "-W", "error", "-c", textwrap.dedent(program)]
-        processes = [
+        facts = {**os.environ, "PORT": str(port), "OMP_NUM_THREADS": "1"}
+        self._processes = [
             subprocess.Popen(
-                arguments,
+                [sys.executable, "-W", "error", "-c", WORKER],
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
                 text=True,
-                env={**os.environ, "RANK": str(rank), "PORT": str(port), "OMP_NUM_THREADS": "1"},
+                env={**facts, "RANK": str(rank)},
             )
             for rank in range(2)
         ]
-        try:
-            printed = [process.communicate(timeout=180) for process in processes]
-        finally:
-            for process in processes:
-                process.kill()
-        for process, (out, errors) in zip(processes, printed, strict=True):
-            assert process.returncode == 0, f"exit {process.returncode}\n{out}\n{errors}"
-        return [out for out, _ in printed]
 
-    return run
+    def run(self, program: str) -> None:
+        """Run a program in both, and fail if it fails in one or does not end."""
+        for process in self._processes:
+            assert process.stdin is not None
+            process.stdin.write(json.dumps(textwrap.dedent(program)) + "\n")
+            process.stdin.flush()
+        problems = list(map(self._answer, self._processes))
+        assert problems == ["", ""], "\n".join(problems)
+
+    def _answer(self, process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None
+        if not select.select([process.stdout], [], [], 120)[0]:
+            return "it does not end"
+        line = process.stdout.readline()
+        return str(json.loads(line)) if line else f"exit {process.wait()}"
+
+    def end(self) -> None:
+        """End both, whatever they wait for."""
+        for process in self._processes:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def in_two_processes() -> Iterator[Run]:
+    """Run programs in two processes that are started for one test."""
+    pair = Pair()
+    yield pair.run
+    pair.end()
+
+
+@pytest.fixture(scope="module")
+def in_torch() -> Iterator[Run]:
+    """Run programs in two processes of torch that several tests share."""
+    pair = Pair()
+    yield lambda program: pair.run(TORCH + program)
+    pair.end()
 
 
 # ------------------------------------------------------------------ JAX
@@ -161,17 +204,17 @@ from torch.distributed.tensor import (
 
 rank = int(os.environ["RANK"])
 os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=os.environ["PORT"])
-dist.init_process_group("gloo", rank=rank, world_size=2)
+if not dist.is_initialized():
+    dist.init_process_group("gloo", rank=rank, world_size=2)
 mesh = init_device_mesh("cpu", (2,))
 whole = torch.arange(15.0).reshape(5, 3)
 """
 
 
-def test_dtensor_in_shards(in_two_processes: Run) -> None:
+def test_dtensor_in_shards(in_torch: Run) -> None:
     """A DTensor is put together with consent alone, on every process and for every target."""
-    in_two_processes(
-        TORCH
-        + """
+    in_torch(
+        """
 for placement in (Shard(0), Shard(1), Partial()):
     local = placement.is_partial()
     value = (
@@ -201,16 +244,14 @@ for placement in (Shard(0), Shard(1), Partial()):
     assert copied.placements == value.placements
     assert copied.to_local().data_ptr() != value.to_local().data_ptr()
     assert torch.equal(copied.to_local(), value.to_local())
-dist.destroy_process_group()
 """
     )
 
 
-def test_dtensor_with_replicas(in_two_processes: Run) -> None:
+def test_dtensor_with_replicas(in_torch: Run) -> None:
     """The local tensor of a replicated DTensor is shared, without a word from other processes."""
-    in_two_processes(
-        TORCH
-        + """
+    in_torch(
+        """
 value = DTensor.from_local(whole, mesh, [Replicate()], run_check=False)
 if rank == 0:  # alone: whoever waited for the other would wait for ever
     assert interop.spec(value).traits == {"replicated"}
@@ -224,16 +265,14 @@ if rank == 0:  # alone: whoever waited for the other would wait for ever
     signs = torch.tensor([1 + 2j, 3 - 4j]).conj()
     lazy = DTensor.from_local(signs, mesh, [Replicate()], run_check=False)
     assert np.array_equal(interop.convert(lazy, to="numpy"), [1 - 2j, 3 + 4j])
-dist.destroy_process_group()
 """
     )
 
 
-def test_dtensor_dtypes_and_graphs(in_two_processes: Run) -> None:
+def test_dtensor_dtypes_and_graphs(in_torch: Run) -> None:
     """Bits of every dtype arrive, conjugates resolved; gradients flow back into the shards."""
-    in_two_processes(
-        TORCH
-        + """
+    in_torch(
+        """
 names = "bool uint8 int64 uint16 bfloat16 float16 float8_e5m2 float64 complex64 complex128"
 for name in names.split():
     every = (whole - 7 * (name[0] in "ifc")).to(getattr(torch, name))
@@ -247,6 +286,11 @@ for name in names.split():
         lazy = DTensor.from_local((local * 1j).contiguous().conj(), mesh, [Shard(1)], **shape)
         result = interop.convert(lazy, to="numpy", allow="gather")
         assert np.array_equal(result, (every * 1j).conj().resolve_conj().numpy())
+for shape in ((1, 3), (0, 3), (3, 1, 2)):  # of which one process has nothing
+    few = torch.arange(float(np.prod(shape))).reshape(shape)
+    for dim in range(2):
+        value = distribute_tensor(few, mesh, [Shard(dim)])
+        assert np.array_equal(interop.convert(value, to="numpy", allow="gather"), few)
 uneven = DTensor.from_local(whole[:1], mesh, [Shard(0)], run_check=False, shape=(5, 3), stride=(3, 1))
 try:
     interop.convert(uneven, to="numpy", allow="gather")
@@ -264,16 +308,14 @@ result = interop.convert(leaf, to="torch", allow="gather")
 assert result.requires_grad and torch.equal(result.detach(), whole)
 (result * 3).sum().backward()
 assert torch.equal(leaf.grad.full_tensor(), torch.full_like(whole, 3))
-dist.destroy_process_group()
 """
     )
 
 
-def test_dtensor_on_a_mesh_of_two_axes(in_two_processes: Run) -> None:
+def test_dtensor_on_a_mesh_of_two_axes(in_torch: Run) -> None:
     """Axes of the mesh that divide nothing, or are of length one, take no part."""
-    in_two_processes(
-        TORCH
-        + """
+    in_torch(
+        """
 for lengths in ((1, 2), (2, 1)):
     plane = init_device_mesh("cpu", lengths)
     for placements in ([Shard(0), Shard(0)], [Shard(1), Shard(0)], [Replicate(), Shard(1)]):
@@ -284,16 +326,14 @@ alone = init_device_mesh("cpu", (2, 1), mesh_dim_names=("a", "b"))["b"]
 value = DTensor.from_local(whole, alone, [Shard(0)])
 assert interop.spec(value).traits == {"replicated"}
 assert interop.convert(value, to="torch", copy=False).data_ptr() == whole.data_ptr()
-dist.destroy_process_group()
 """
     )
 
 
-def test_dtensor_takes_one_shard_beside_the_result(in_two_processes: Run) -> None:
+def test_dtensor_takes_one_shard_beside_the_result(in_torch: Run) -> None:
     """To gather takes the memory of the result, and of one shard if it lies apart in the result."""
-    in_two_processes(
-        TORCH
-        + """
+    in_torch(
+        """
 from interop._execution.memory import PeakMeter
 
 rows = 2**12
@@ -306,7 +346,6 @@ for dim, most in ((0, 1.1), (1, 1.6)):
     rise = meter.rise()
     assert (result[0, 0], result[-1, -1]) == (0, 1)
     assert rise is None or rise < most * result.nbytes, (dim, rise / result.nbytes)
-dist.destroy_process_group()
 """
     )
 

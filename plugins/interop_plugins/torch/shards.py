@@ -15,6 +15,7 @@ from .describe import memory as memory_of
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributed import ProcessGroup
+    from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.tensor import DTensor
 
 __all__ = ["copy", "describe", "detach", "gather", "gather_in_graph", "memory", "replica"]
@@ -79,10 +80,9 @@ def copy(value: DTensor) -> DTensor:
     )
 
 
-def detach(value: DTensor) -> DTensor:
-    """Return the tensor outside of its graph."""
-    detached: DTensor = value.detach()
-    return detached
+def detach(value: DTensor) -> Tensor:
+    """Return the tensor, still in shards, outside of its graph."""
+    return value.detach()
 
 
 def replica(value: DTensor) -> Tensor:
@@ -105,25 +105,28 @@ def gather(value: DTensor) -> Tensor:
 
     if any(type(placement) not in (Replicate, Shard) for placement in value.placements):
         return value.full_tensor()  # which adds up what is partial
-    local = value.to_local().resolve_conj().resolve_neg()
+    local: Tensor = value.to_local().resolve_conj().resolve_neg()
     *divisions, shape = _shapes(value)
     if tuple(local.shape) != shape:
         msg = f"its local shard is of shape {tuple(local.shape)}, and its placements say {shape}"
         raise Declined(msg)
     for axis, whole in reversed(list(enumerate(divisions))):
-        if whole != shape:
-            local = _joined(local, whole, value, axis)
-        shape = whole
+        placement = value.placements[axis]
+        # What every process knows alike has to decide, and not how long the shard here is.
+        if isinstance(placement, Shard) and value.device_mesh.size(axis) > 1:
+            local = _joined(local, placement.dim, whole, value.device_mesh, axis)
     return local
 
 
 def _shapes(value: DTensor) -> Iterator[tuple[int, ...]]:
     """Yield the shape of the whole, and of the part that is here after each axis of the mesh."""
+    from torch.distributed.tensor import Shard
+
     mesh, shape = value.device_mesh, tuple(value.shape)
     position = mesh.get_coordinate() or ()
     yield shape
     for axis, placement in enumerate(value.placements):
-        if placement.is_shard():
+        if isinstance(placement, Shard):
             dim = placement.dim
             start, stop = _bounds(shape[dim], mesh.size(axis), position[axis])
             shape = (*shape[:dim], stop - start, *shape[dim + 1 :])
@@ -136,11 +139,10 @@ def _bounds(length: int, count: int, index: int) -> tuple[int, int]:
     return min(index * step, length), min((index + 1) * step, length)
 
 
-def _joined(local: Tensor, shape: tuple[int, ...], value: DTensor, axis: int) -> Tensor:
+def _joined(local: Tensor, dim: int, shape: tuple[int, ...], mesh: DeviceMesh, axis: int) -> Tensor:
     """Return the shards of the processes along an axis of the mesh, as one tensor."""
     import torch
 
-    mesh, dim = value.device_mesh, value.placements[axis].dim
     here: list[int | slice] = list(mesh.get_coordinate() or ())
     index = here[axis]
     here[axis] = slice(None)
