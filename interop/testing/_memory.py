@@ -120,7 +120,8 @@ def _extents(array: Value) -> _Extents:
 
     if isinstance(array, np.generic) or not array.size:
         return ()
-    low, high = np.lib.array_utils.byte_bounds(array)
+    # NumPy 1 has it at its top.
+    low, high = getattr(np.lib, "array_utils", np).byte_bounds(array)
     return ((int(low), int(high - low)),)
 
 

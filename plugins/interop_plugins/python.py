@@ -172,7 +172,7 @@ def _check_numbers(value: Nested, depth: int) -> None:
     import numpy as np
 
     for leaf in _leaves(value, depth):
-        if not isinstance(leaf, (numbers.Number, np.number, np.bool)):
+        if not isinstance(leaf, (numbers.Number, np.number, np.bool_)):
             kind = type(leaf).__qualname__
             msg = (
                 f"a {type(value).__name__} that holds {leaf!r:.40}, of type {kind}, is not an "
@@ -229,7 +229,7 @@ def _unrounded(value: Nested, array: Array) -> Array:
 
     types = _types(value, array.ndim)
     whole = {t for t in types if issubclass(t, (int, np.integer))}
-    reals = {t for t in types if issubclass(t, (float, complex, np.inexact, np.bool))}
+    reals = {t for t in types if issubclass(t, (float, complex, np.inexact, np.bool_))}
     if not whole or types - whole - reals or not array.size:
         return array
     leaves = list(_leaves(value, array.ndim))

@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from interop.plugin import COPY, DEVICE, DTYPE, TRANSFER, Conversion, Cost, Format, Samples, Spec
+from interop.plugin import (
+    COPY,
+    DEVICE,
+    DTYPE,
+    TRANSFER,
+    Conversion,
+    Cost,
+    Format,
+    Samples,
+    Spec,
+    extents,
+)
 
 __all__ = ["LAYOUT", "NUMBERS", "Grid", "changed", "conversions", "grid_format"]
 
@@ -51,12 +62,7 @@ def describe(grid: Grid) -> Spec:
 
 def memory(grid: Grid) -> tuple[tuple[int, int], ...]:
     """Return the addresses and lengths of the memory it lies in."""
-    import numpy as np
-
-    if not grid.numbers.size:
-        return ()
-    low, high = np.lib.array_utils.byte_bounds(grid.numbers)
-    return ((low, high - low),)
+    return extents((grid.numbers,))
 
 
 def fill(out: Grid, grid: Grid) -> None:

@@ -15,9 +15,11 @@ import pytest
 import interop
 from interop._model.dtype import preserves
 from interop.plugin import DTYPES
+from interop_plugins.numpy.dtypes import ONLY_ML_DTYPES
 
 __all__ = [
     "LARGE_CASTS",
+    "LATER",
     "NAMES",
     "check_arrivals",
     "check_departures",
@@ -26,10 +28,10 @@ __all__ = [
     "peak_of",
 ]
 
+#: Dtypes of later ml_dtypes: those of a single bit came with 0.6, several reals with 0.5.
+LATER = {name for name in ONLY_ML_DTYPES if not hasattr(ml_dtypes, name)}
 #: NumPy has no conversion from or to complex32, which only ml_dtypes know.
-#: Those of a single bit came with ml_dtypes 0.6.
-_LATER = {name for name in ("int1", "uint1") if not hasattr(ml_dtypes, name)}
-NAMES = sorted(set(DTYPES) - {"complex32"} - _LATER)
+NAMES = sorted(set(DTYPES) - {"complex32"} - LATER)
 
 #: Pairs of dtypes between which NumPy casts at the speed of memory, the result being no less than
 #: half as large.

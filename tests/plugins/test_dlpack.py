@@ -15,6 +15,7 @@ import pytest
 
 import interop
 from interop.errors import HandOffError
+from tests.toolkit.capsules import bounds, exported
 from tests.toolkit.test_dlpack import FAULTS, Fake
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +33,7 @@ class Producer:
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         self.streams.append(stream)
-        return self.array.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+        return exported(self.array, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self):
         return self.device
@@ -258,7 +259,7 @@ def test_memory_is_described(layout):
     from interop_plugins.dlpack import memory
 
     array = LAYOUTS[layout][0]()
-    low, high = np.lib.array_utils.byte_bounds(array)
+    low, high = bounds(array)
     assert memory(Producer(array)) == (((low, high - low),) if array.size else ())
 
 
@@ -299,6 +300,7 @@ def offer_when_warm(target):
 )
 def test_a_warm_conversion_checks_as_a_cold_one_does(target):
     """What a value of the type did before does not vouch for a later value's capsule."""
+    exported(matrix(), max_version=(1, 0))
     program = subprocess.run(
         [sys.executable, "-m", "tests.plugins.test_dlpack", target],
         capture_output=True,

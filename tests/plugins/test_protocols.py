@@ -20,6 +20,7 @@ import interop
 from interop.errors import HandOffError, RefusedError, UnknownValueError
 from interop.plugin import ADDRESSES
 from interop_plugins.protocols import buffers, interfaces
+from tests.toolkit.capsules import bounds
 
 
 class Interface:
@@ -524,7 +525,7 @@ def test_a_lying_cuda_interface_is_refused(changes, problem):
 def test_memory_is_described():
     """The address and extent of each protocol's memory are those NumPy knows."""
     source = matrix()[::-1, ::2]
-    low, high = np.lib.array_utils.byte_bounds(source)
+    low, high = bounds(source)
     assert interfaces.interface_memory(Interface(source)) == ((low, high - low),)
     assert buffers.buffer_memory(memoryview(source)) == ((low, high - low),)
     assert buffers.buffer_memory(b"") == ()

@@ -16,9 +16,8 @@ import pytest
 import interop
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
 from interop.plugin import DTYPES
+from tests.plugins.promises import LATER
 
-#: Those of a single bit came with ml_dtypes 0.6.
-LATER = {name for name in ("int1", "uint1") if not hasattr(ml_dtypes, name)}
 NAMES = sorted(set(DTYPES) - {"complex32", "longdouble", "clongdouble"} - LATER)
 KINDS = {"b": bool, "u": int, "i": int, "f": float, "c": complex}
 

@@ -18,6 +18,7 @@ from interop._execution.trace import shares_memory
 from interop.errors import HandOffError, InteropError, RefusedError, UnknownValueError
 from tests.properties.effort import cases
 from tests.properties.readers import DECLARED, FORMATS, FRAMEWORKS, calm, dtype_of, read, same
+from tests.toolkit.capsules import bounds
 
 __all__ = ["calm"]  # a fixture
 
@@ -80,7 +81,7 @@ def laid_out(rng: Random, result: np.ndarray) -> np.ndarray:
 
 def another(rng: Random, like: np.ndarray) -> np.ndarray:
     """Return other numbers that lie as those of an array do."""
-    low, high = np.lib.array_utils.byte_bounds(like)
+    low, high = bounds(like)
     start = low % 16  # as far from what every dtype is aligned to
     memory = np.zeros(high - low + 32, "u1")
     start += -memory.ctypes.data % 16

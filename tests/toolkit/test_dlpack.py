@@ -19,7 +19,15 @@ import pytest
 from interop._toolkit import dlpack
 from interop._toolkit.dlpack import CheckedProducer, Export, checked_export, export
 from interop.errors import HandOffError
-from tests.toolkit.capsules import DELETER, Legacy, Versioned, forever, get_pointer, new_capsule
+from tests.toolkit.capsules import (
+    DELETER,
+    Legacy,
+    Versioned,
+    exported,
+    forever,
+    get_pointer,
+    new_capsule,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +50,7 @@ class Fake:
         return (1, 0)
 
     def capsule(self, **keywords):
-        capsule = self.array.__dlpack__(**keywords)
+        capsule = exported(self.array, **keywords)
         versioned = keywords.get("max_version") is not None
         address = get_pointer(capsule, b"dltensor_versioned" if versioned else b"dltensor")
         managed = (Versioned if versioned else Legacy).from_address(address)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
-from interop.plugin import CheckedProducer, MemoryAt, checked_export, export
+from interop.plugin import CheckedProducer, Export, MemoryAt, checked_export, export
 
 from .dtypes import dtype_named
 
@@ -54,6 +55,8 @@ def from_dlpack(value: object) -> Array:
 
     producer = _CapsuleProducer(export(value))
     exported = checked_export(producer)
+    if exported.versioned and not _consumes_versioned():
+        return _over(exported, producer)
     array: Array = np.from_dlpack(producer)
     if not _from_dlpack:
         _from_dlpack.append(np.from_dlpack)
@@ -97,20 +100,32 @@ def from_narrow_dlpack(value: object) -> Array:
     process. So the capsule is not consumed but becomes the array's owner: freed with the array, it
     frees the memory as any capsule does that nobody consumed.
     """
+    producer = _CapsuleProducer(export(value))
+    return _over(checked_export(producer), producer)
+
+
+@cache
+def _consumes_versioned() -> bool:
+    """Tell whether NumPy consumes capsules of the versioned kind, as it does from 2.1."""
     import numpy as np
 
-    producer = _CapsuleProducer(export(value))
-    exported = checked_export(producer)
+    return np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+
+
+def _over(exported: Export, owner: object) -> Array:
+    """Return an array over the memory of a capsule that stays unconsumed, with its owner."""
+    import numpy as np
+
     dtype = dtype_named(exported.dtype)
     strides = exported.strides and tuple(step * dtype.itemsize for step in exported.strides)
     interface = {
         "version": 3,
         "shape": exported.shape,
         "strides": None if 0 in exported.shape else strides,
-        "typestr": np.dtype(f"u{dtype.itemsize}").str,
+        "typestr": f"|V{dtype.itemsize}",
         "data": (exported.data, exported.readonly),
     }
-    return np.asarray(MemoryAt(interface, producer)).view(dtype)
+    return np.asarray(MemoryAt(interface, owner)).view(dtype)
 
 
 def from_locked_narrow_dlpack(value: object) -> Array:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array: TypeAlias = NDArray[Any]
-    Mask: TypeAlias = NDArray[np.bool]
+    Mask: TypeAlias = NDArray[np.bool_]
     DType: TypeAlias = np.dtype[Any]
     Scalar: TypeAlias = np.generic[Any]
     #: A COO, GCXS or DOK array: the library ships no types.
