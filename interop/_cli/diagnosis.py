@@ -280,7 +280,10 @@ def _version(distribution: str) -> str:
 
 def _plugin_findings(interop: Interop) -> Iterator[Finding]:
     for plugin in interop.plugins():
-        if plugin.reason and plugin.state != "blocked":
+        if plugin.state == "outdated":
+            problem, _, fix = plugin.reason.rpartition(": ")
+            yield Finding(plugin.name, f"the plugin {plugin.name!r} is not loaded: {problem}", fix)
+        elif plugin.reason and plugin.state != "blocked":
             fix = (
                 f"pip install --upgrade {plugin.distribution}, or set "
                 f"INTEROP_DISABLE_PLUGINS={plugin.name}"

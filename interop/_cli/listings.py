@@ -24,7 +24,13 @@ _FROM = typer.Option(
 )
 _TO = typer.Option("--to", metavar="NAME", help="Only those that lead to a framework or format.")
 
-_STYLES = {"missing": "dim", "failed": "red", "blocked": "dim", "dormant": "dim"}
+_STYLES = {
+    "missing": "dim",
+    "failed": "red",
+    "outdated": "yellow",
+    "blocked": "dim",
+    "dormant": "dim",
+}
 
 _FORMAT_HEADS = ("format", "framework", "layout", "dtypes", "devices", "exports", "declared by")
 _CONVERSION_HEADS = (

@@ -13,8 +13,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from importlib.metadata import Distribution, EntryPoint, entry_points
+from functools import lru_cache
+from importlib.metadata import Distribution, EntryPoint, PackageMetadata, entry_points
 from types import ModuleType
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from interop.errors import PluginError
 from . import hooks
 from .claims import Claim, Dispute, overriding, settled
 from .declared import OWN, Provenance
+from .floors import too_old
 from .registry import Registry
 from .validation import validated
 
@@ -58,7 +59,7 @@ class Plugin(NamedTuple):
         Name of its entry point.
     distribution, version : str
     state : str
-        ``"loaded"``, ``"failed"`` or ``"blocked"``.
+        ``"loaded"``, ``"failed"``, ``"blocked"`` or ``"outdated"`` (its framework is too old).
     reason : str
         Why it, or something that it has declared, is left out; "" if nothing is.
     formats, conversions : int
@@ -104,7 +105,7 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
         failures.get(origin) or _registered(origin, heard, disputes, registry)
         for _, origin in entries
     ]
-    disabled = [plugin for plugin in plugins if plugin.state in {"blocked", "failed"}]
+    disabled = [plugin for plugin in plugins if plugin.state != "loaded"]
     registry.unavailable = {p.name: f"its plugin is not loaded ({p.reason})." for p in disabled}
     if problem := problem_of_blocking(plugins):
         _log.warning("%s", problem)
@@ -125,6 +126,9 @@ def _claims(
             _current.origin = origin
             if blocked & {entry.name, origin.distribution}:
                 failures[origin] = Plugin(*origin, "blocked", f"disabled by {_BLOCKING}")
+                continue
+            if reason := too_old(_requirements(entry), entry.name):
+                failures[origin] = _disabled(origin, "outdated", reason)
                 continue
             try:
                 declared = _declared(entry.load(), manager, origin)
@@ -158,10 +162,13 @@ def problem_of_blocking(plugins: Iterable[Plugin]) -> str:
 
 
 def _failed(origin: Provenance, error: BaseException) -> Plugin:
-    reason = f"{type(error).__name__}: {error}"
+    return _disabled(origin, "failed", f"{type(error).__name__}: {error}")
+
+
+def _disabled(origin: Provenance, state: str, reason: str) -> Plugin:
     # A log record and not a warning: under ``-W error`` that would disable the others too.
     _log.warning("plugin %r of %s is disabled (%s)", origin.plugin, origin, reason)
-    return Plugin(*origin, "failed", reason)
+    return Plugin(*origin, state, reason)
 
 
 def _registered(
@@ -237,20 +244,24 @@ def _order(pair: tuple[EntryPoint, Provenance]) -> tuple[bool, str, str]:
 
 
 def _provenances(entries: Iterable[EntryPoint]) -> Iterator[tuple[EntryPoint, Provenance]]:
-    """Yield entry points with where they come from.
-
-    To ask a distribution for its name is to parse its metadata, so each is asked once.
-    """
-
-    @cache
-    def release(distribution: Distribution | None) -> tuple[str, str]:
-        if distribution is None:
-            return "an unknown distribution", ""
-        metadata = distribution.metadata
-        return metadata["Name"], metadata["Version"]
-
+    """Yield entry points with where they come from."""
     for entry in entries:
-        yield entry, Provenance(entry.name, *release(entry.dist))
+        release = ("an unknown distribution", "")
+        if entry.dist is not None:
+            metadata = _metadata(entry.dist)
+            release = metadata["Name"], metadata["Version"]
+        yield entry, Provenance(entry.name, *release)
+
+
+@lru_cache(maxsize=64)  # to read metadata is to parse them, and a distribution has many plugins
+def _metadata(distribution: Distribution) -> PackageMetadata:
+    return distribution.metadata
+
+
+def _requirements(entry: EntryPoint) -> list[str]:
+    """Return what the distribution of a plugin requires, for its extras too."""
+    lines = None if entry.dist is None else _metadata(entry.dist).get_all("Requires-Dist")
+    return lines or []
 
 
 def enlist(module: ModuleType, origin: Provenance, registry: Registry) -> tuple[int, int]:

@@ -13,7 +13,6 @@ import pytest
 import scipy.sparse as sp
 import torch
 from jax.experimental import sparse as jsparse
-from jax.experimental.layout import Format, Layout
 
 import interop
 from interop.errors import BadRequestError, Declined, RefusedError
@@ -173,9 +172,20 @@ def test_views_outlive_the_array_and_donation():
         assert zeros.tolist() == [0] * 12
 
 
+def by_columns():
+    """Return the place of a matrix that is laid out by columns."""
+    from jax.experimental import layout
+
+    sharding = jnp.ones(1).sharding
+    if hasattr(layout, "Format"):
+        return layout.Format(layout.Layout((1, 0)), sharding)
+    # Their names before JAX 0.7.
+    return layout.Layout(layout.DeviceLocalLayout((1, 0)), sharding)
+
+
 def test_layouts_of_the_users_choice():
     """An array laid out by columns is shared as it lies."""
-    layout = Format(Layout((1, 0)), jnp.ones(1).sharding)
+    layout = by_columns()
     value = jax.device_put(jnp.arange(12.0).reshape(3, 4), layout)
     assert interop.spec(value).traits == {"immutable", "noncontiguous"}
     for target in ("numpy", "torch"):

@@ -1,0 +1,49 @@
+"""Floors: the oldest releases of the frameworks that a plugin works with.
+
+The plugin's distribution states them in its metadata, in the extras that are named after both the
+plugin and what they install: ``torch>=2.6`` in the extra ``torch``. Builds that are distributed
+under longer names have extras of their own, such as ``torch-cpu``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+__all__ = ["too_old"]
+
+#: A line of Requires-Dist: the distribution, its oldest version and the extra.
+_LINE = re.compile(r"""([\w.-]+)[^;]*>=\s*(\d[\w.]*)[^;]*;\s*extra\s*==\s*['"]([\w.-]+)['"]\s*""")
+
+
+def too_old(requirements: Iterable[str], plugin: str) -> str:
+    """Say so if a framework is older than its plugin's distribution requires; "" if none is."""
+    for name, floor in _floors(requirements, plugin):
+        try:
+            installed = version(name)
+        except PackageNotFoundError:
+            continue
+        if _release(installed) < _release(floor):
+            return f"{name} {installed} is older than {floor}: pip install '{name}>={floor}'"
+    return ""
+
+
+def _floors(requirements: Iterable[str], plugin: str) -> Iterator[tuple[str, str]]:
+    """Yield the distributions of a plugin's frameworks, with their oldest versions."""
+    plugin = _normal(plugin)
+    for match in filter(None, map(_LINE.fullmatch, requirements)):
+        name, floor, extra = match.groups()
+        extra = _normal(extra)
+        if extra == _normal(name) and (extra == plugin or extra.startswith(f"{plugin}-")):
+            yield name, floor
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _release(text: str) -> tuple[int, ...]:
+    """Return the numbers of a version, without the zeros at its end."""
+    match = re.match(r"\d+(\.\d+)*", text)
+    return tuple(map(int, re.sub(r"(\.0)+$", "", match[0]).split("."))) if match else ()
