@@ -10,7 +10,8 @@ several are copied; one is shared like a Series.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -82,6 +83,16 @@ _REFUSAL_HINTS = {
     "polars first (x.cast(...), x.to_physical(), x.list.to_array(...)). A column of arrays "
     "converts by itself (x['a']).",
 }
+
+
+@cache
+def _unsupported() -> frozenset[str]:
+    """Return the dtypes that the installed polars does not hold; float16 came with 1.36."""
+    try:
+        major, minor = version("polars").split(".")[:2]
+    except PackageNotFoundError:  # another build of it
+        return EMPTY
+    return frozenset({"float16"}) if (int(major), int(minor)) < (1, 36) else EMPTY
 
 
 # ---------------------------------------------------------------------- describing
@@ -288,8 +299,21 @@ def _frame(columns: Array, names: list[str]) -> pl.DataFrame:
     import polars as pl
 
     if not names:
-        return pl.DataFrame(height=columns.shape[0])
+        return _rows(columns.shape[0])
     return pl.DataFrame([pl.Series(n, c) for n, c in zip(names, columns.T, strict=True)])
+
+
+def _rows(height: int) -> pl.DataFrame:
+    """Return a DataFrame without columns."""
+    import polars as pl
+
+    try:
+        return pl.DataFrame(height=height)
+    except TypeError as error:
+        if height:
+            msg = f"polars {pl.__version__} has no rows without columns"
+            raise Declined(msg) from error
+        return pl.DataFrame()
 
 
 def recast(series: pl.Series, *, dtype: str) -> pl.Series:
@@ -357,6 +381,7 @@ def interop_declarations() -> Iterable[Declaration]:
 
 def _formats() -> Iterable[Format]:
     """Return the formats of Series and DataFrames."""
+    limits = Limits(unsupported_now=_unsupported, refusal_hints=_REFUSAL_HINTS)
     common = partial(
         Format,
         carries=_CARRIED,
@@ -373,7 +398,7 @@ def _formats() -> Iterable[Format]:
             dtypes=_DTYPES,
             memory=memory,
             ndims={1},  # of a result; a Series of fixed-size arrays, which is none, has more
-            limits=Limits(refusal_hints=_REFUSAL_HINTS),
+            limits=limits,
         ),
         common(
             "polars.dataframe",
@@ -384,7 +409,7 @@ def _formats() -> Iterable[Format]:
             describe=describe_frame,
             carries=_CARRIED | _SEVERAL | _UNKNOWN_DTYPE,
             dtypes=_DTYPES,
-            limits=Limits(refusal_hints=_REFUSAL_HINTS),
+            limits=limits,
             memory=frame_memory,
             ndims={2},
         ),

@@ -188,7 +188,21 @@ def _capsule(array: NumpyArray) -> object:
 
     Whether the consumer may have the memory all the same was for the policy to say.
     """
-    return array.__dlpack__(max_version=(1, 0))
+    if _exports_readonly():
+        return array.__dlpack__(max_version=(1, 0))
+    import numpy as np
+
+    interface = dict(np.atleast_1d(array).__array_interface__)
+    interface["data"] = (interface["data"][0], False)
+    return np.asarray(MemoryAt(interface, array)).reshape(array.shape).__dlpack__()
+
+
+@cache
+def _exports_readonly() -> bool:
+    """Tell whether NumPy exports read-only memory, as it does from 2.1 on."""
+    import numpy as np
+
+    return np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 
 def torch_fast_path(value: Array) -> object:
@@ -198,7 +212,7 @@ def torch_fast_path(value: Array) -> object:
     """
     try:
         array = _asarray[0](memoryview(value))
-        return _torch_from_dlpack[0](array.__dlpack__(max_version=(1, 0)))
+        return _torch_from_dlpack[0](_capsule(array))
     except (*_HAND_OFF_ERRORS, IndexError):
         return _narrow_torch_fast_path(value)
 

@@ -143,7 +143,8 @@ def _device_name(device: Device) -> str:
 def is_compact(value: Array) -> bool:
     """Tell whether an array is laid out in C order."""
     concrete: Any = value  # the types of JAX's arrays do not list `format`
-    layout = concrete.format.layout
+    named_format = hasattr(concrete, "format")  # from JAX 0.7 on
+    layout = concrete.format.layout if named_format else concrete.layout.device_local_layout
     return layout is None or tuple(layout.major_to_minor) == tuple(range(value.ndim))
 
 

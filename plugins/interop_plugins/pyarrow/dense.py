@@ -10,6 +10,8 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from interop.plugin import export
+
 from .describe import ALIGNMENT, levels
 from .dtypes import NUMBERS, arrow_type, element_layout
 
@@ -200,7 +202,7 @@ def to_torch(array: pa.Array) -> torch.Tensor:
         from torch.utils.dlpack import from_dlpack
 
         _torch_from_dlpack.append(from_dlpack)
-    return _torch_from_dlpack[0](array.__dlpack__(max_version=(1, 0)))
+    return _torch_from_dlpack[0](export(array))
 
 
 def torch_fast_path(array: pa.Array) -> Any:
