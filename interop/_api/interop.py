@@ -21,7 +21,7 @@ from interop._model.dtype import imaginary_loss, same_kind
 from interop._model.extension import Declaration
 from interop._model.format import Format, itself
 from interop._model.spec import TRAITS, UNWRITABLE, Spec, make_spec, spec_class
-from interop._model.typing import EffectNames, TargetLike, Value, ValueFunction
+from interop._model.typing import CopyLike, EffectNames, TargetLike, Value, ValueFunction
 from interop._planning.cache import PlanCache, PlanTable
 from interop._planning.explain import refused_routes
 from interop._planning.naming import check_format, named_device, named_dtype
@@ -112,7 +112,7 @@ class Interop:
         like: object = None,
         dtype: object = None,
         device: object = None,
-        copy: bool | None = None,
+        copy: CopyLike = None,
         out: Value = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
@@ -141,9 +141,10 @@ class Interop:
         device : str, optional
             ``"cpu"``, ``"cuda"``, ``"cuda:1"`` …; ``"cpu:2"`` for a target that divides the host.
             By default the data stay where they are if the target can live there.
-        copy : bool, optional
+        copy : bool or "writable", optional
             None: share memory if at all possible. True: the result owns fresh writable memory.
-            False: never copy, over the whole route; raise instead.
+            False: never copy, over the whole route; raise instead. "writable": share memory unless
+            it is read-only or an immutable framework's, so that the result can be written to.
         out : array, optional
             An array to write the result into; it decides format, dtype and device, and is
             returned.
@@ -195,7 +196,7 @@ class Interop:
         like: object = None,
         dtype: object = None,
         device: object = None,
-        copy: bool | None = None,
+        copy: CopyLike = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
         stream: object = None,
@@ -232,7 +233,7 @@ class Interop:
         like: object = None,
         dtype: object = None,
         device: object = None,
-        copy: bool | None = None,
+        copy: CopyLike = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
         stream: object = None,
@@ -330,7 +331,7 @@ class Interop:
         *,
         dtype: object = None,
         device: object = None,
-        copy: bool | None = None,
+        copy: CopyLike = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
         grad: bool = False,
@@ -413,7 +414,7 @@ class Interop:
         like: object = None,
         dtype: object = None,
         device: object = None,
-        copy: bool | None = None,
+        copy: CopyLike = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
         stream: object = None,
@@ -646,7 +647,7 @@ class Interop:
         to: TargetLike | None,
         dtype: object,
         device: object,
-        copy: bool | None,
+        copy: CopyLike,
         allow: str | Iterable[str] | None,
         forbid: str | Iterable[str] | None,
         like: object = None,

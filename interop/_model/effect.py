@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["COPYING", "DERIVED", "EFFECTS", "LOSING", "WRITING", "Effect"]
+__all__ = ["COPYING", "DERIVED", "EFFECTS", "LOCKING", "LOSING", "WRITING", "Effect"]
 
 
 class Effect(NamedTuple):
@@ -79,6 +79,9 @@ DERIVED = frozenset(name for name, effect in EFFECTS.items() if effect.derived)
 
 #: What ``copy=False`` forbids.
 COPYING = frozenset({"copy", "transfer", "gather", "densify", "dequantize"})
+
+#: Effects after which a result must not be written to, although it could be.
+LOCKING = frozenset({"alias_immutable", "share_readonly"})
 
 #: Effects after which the result lies in memory of its own.
 WRITING = COPYING | {"materialize"}

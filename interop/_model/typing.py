@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Set
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["EffectName", "EffectNames", "TargetLike", "Value", "ValueFunction"]
+__all__ = ["CopyLike", "EffectName", "EffectNames", "TargetLike", "Value", "ValueFunction"]
 
 #: A value of any framework: an array, a tensor, a sparse matrix, a list of numbers.
 Value: TypeAlias = Any
@@ -16,6 +16,9 @@ ValueFunction: TypeAlias = Callable[[Value], Value]
 
 #: What ``to=`` takes: a format, an array type, a module, or several of these.
 TargetLike: TypeAlias = str | type | ModuleType | Iterable["str | type | ModuleType"]
+
+#: What ``copy=`` takes.
+CopyLike: TypeAlias = Literal["writable"] | bool | None
 
 #: The names of :data:`EFFECTS`.
 EffectName: TypeAlias = Literal[

@@ -8,7 +8,7 @@ from interop._model.device import device_type
 from interop._model.dialect import keyword
 from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES
-from interop._model.effect import COPYING, EFFECTS
+from interop._model.effect import EFFECTS
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
 from interop._registry.installed import not_installed
@@ -16,7 +16,7 @@ from interop.errors import RefusedError
 
 from .naming import unknown_dtype
 from .planner import Planner
-from .request import Request
+from .request import WRITABLE, Request
 from .step import Step
 
 __all__ = ["explanation", "nearest_refused", "refused_routes", "round_trip_warning"]
@@ -97,9 +97,9 @@ def _returns(steps: list[Step]) -> bool:
 def _move(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
     """Name the keywords that would permit a route, and those that forbid it."""
     moves = []
-    if request.copy is False and effects & COPYING:
-        moves.append(f"leave out {keyword('copy', False)}")
-        effects -= COPYING - request.forbid
+    if effects & request.forbidden_by_copy:
+        moves.append(f"leave out {keyword('copy', request.copy)}")
+        effects -= request.forbidden_by_copy & request.policy.permitted
     moves += [
         f"leave out {keyword('forbid', effect)}" for effect in sorted(effects & request.forbid)
     ]
@@ -153,6 +153,12 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
         return f"{request.dtype!r} is not a dtype; {unknown_dtype(request.dtype)}"
     if not planner.goals(spec, request):
         return _impossible_goal(planner, spec, request)
+    shared = request._replace(copy=None)
+    if request.copy == WRITABLE and any(
+        planner.route(spec, shared, relaxed=relaxed) for relaxed in (False, True)
+    ):
+        names = " or ".join(request.formats)
+        return f"{names} arrays cannot be written to; leave out {keyword('copy', WRITABLE)}."
     return _missing_conversion(planner, spec, request)
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from interop._model.device import device_type, is_host_part, matches
 from interop._model.dtype import narrowed, promoted
 from interop._model.format import Format
-from interop._model.spec import SEVERAL, Spec, spec_kind
+from interop._model.spec import MEMORY_TRAITS, SEVERAL, UNWRITABLE, Spec, spec_kind
 from interop._model.typing import Value, ValueFunction
 from interop._registry.registry import Registry
 
@@ -22,7 +22,7 @@ from .cache import PlanCache
 from .components import ComponentTransfers
 from .graph import Graph
 from .ranking import Rank
-from .request import Request
+from .request import WRITABLE, Request
 from .search import Goal, Search, SearchState, advanced
 from .step import Step, Targets
 
@@ -90,6 +90,8 @@ class Planner:
         carries = self._registry.carries(target)
         if target.wrapper is not None and spec.wrapped:
             carries |= spec.traits
+        if request.copy == WRITABLE:
+            carries -= UNWRITABLE & MEMORY_TRAITS
         # A dtype that is asked for is that of every column, and one device that of every part.
         if request.dtype:
             carries -= {"mixed"}

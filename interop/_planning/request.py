@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from interop._model.dialect import keyword
-from interop._model.effect import COPYING
+from interop._model.effect import COPYING, LOCKING
+from interop._model.typing import CopyLike
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError
 
 from .naming import named_device, named_dtype, named_formats
 from .policy import Policy, adjusted, effect_names
 
-__all__ = ["Request", "check_copy", "check_stream", "resolved"]
+__all__ = ["WRITABLE", "Request", "check_copy", "check_stream", "resolved"]
+
+#: The word of ``copy=`` for a result that may be written to.
+WRITABLE: Final = "writable"
+
+#: The effects that a word of ``copy=`` forbids.
+_FORBIDDEN = {False: COPYING, WRITABLE: LOCKING}
 
 
 class Request(NamedTuple):
@@ -25,8 +32,9 @@ class Request(NamedTuple):
         Acceptable formats.
     dtype, device : str or None
         None: as the value has it, if the target can.
-    copy : bool or None
-        As in the array API standard.
+    copy : bool, "writable" or None
+        As in the array API standard; or whatever it takes for the result to be the caller's to
+        write.
     policy : Policy
         The effects permitted by the blocks around the call and by its keywords.
     forbid : frozenset of str
@@ -36,15 +44,19 @@ class Request(NamedTuple):
     formats: tuple[str, ...]
     dtype: str | None = None
     device: str | None = None
-    copy: bool | None = None
+    copy: CopyLike = None
     policy: Policy = Policy()
     forbid: frozenset[str] = frozenset()
 
     @property
     def permitted(self) -> frozenset[str]:
         """The effects that a route may have."""
-        permitted = self.policy.permitted
-        return permitted - COPYING if self.copy is False else permitted
+        return self.policy.permitted - self.forbidden_by_copy
+
+    @property
+    def forbidden_by_copy(self) -> frozenset[str]:
+        """The effects that ``copy=`` forbids."""
+        return frozenset() if self.copy is None else _FORBIDDEN.get(self.copy, frozenset())
 
     @property
     def consents(self) -> bool:
@@ -66,8 +78,8 @@ class Request(NamedTuple):
 
 def check_copy(copy: object) -> None:
     """Refuse what only compares equal to True or False: 1, 0 and NumPy's booleans."""
-    if copy is not None and not isinstance(copy, bool):
-        msg = f"copy must be None, True or False, got {copy!r}."
+    if not (copy is None or isinstance(copy, bool) or (isinstance(copy, str) and copy == WRITABLE)):
+        msg = f"copy must be None, True, False or 'writable', got {copy!r}."
         raise BadRequestError(msg)
 
 
@@ -85,20 +97,13 @@ def resolved(
     *,
     dtype: Any,
     device: Any,
-    copy: bool | None,
+    copy: CopyLike,
     allow: str | Iterable[str] | None,
     forbid: str | Iterable[str] | None,
     base: Policy,
 ) -> Request:
     """Return the request that the keywords of a call make under a policy."""
-    contradictory = COPYING & effect_names(allow, "allow")
-    if copy is False and contradictory:
-        msg = (
-            f"{keyword('copy', False)} forbids {min(contradictory)!r}, which {keyword('allow')} "
-            "permits; pass one of the two."
-        )
-        raise BadRequestError(msg)
-    return Request(
+    request = Request(
         named_formats(registry, to),
         None if dtype is None else named_dtype(registry, dtype),
         None if device is None else named_device(registry, device),
@@ -106,3 +111,11 @@ def resolved(
         adjusted(base, allow, forbid),
         effect_names(forbid, "forbid"),
     )
+    contradictory = request.forbidden_by_copy & effect_names(allow, "allow")
+    if contradictory:
+        msg = (
+            f"{keyword('copy', copy)} forbids {min(contradictory)!r}, which {keyword('allow')} "
+            "permits; pass one of the two."
+        )
+        raise BadRequestError(msg)
+    return request

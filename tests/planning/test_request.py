@@ -49,6 +49,14 @@ def test_copy_false_takes_the_copying_effects_away() -> None:
     assert Request(("a",), copy=True).permitted == Request(("a",)).permitted == Policy().permitted
 
 
+def test_copy_writable_takes_the_sharing_of_locked_memory_away() -> None:
+    """With copy="writable" no policy shares read-only or immutable memory with what could write."""
+    locking = {"alias_immutable", "share_readonly"}
+    generous = Policy(Policy().permitted | locking)
+    request = Request(("a",), copy="writable", policy=generous)
+    assert request.permitted == generous.permitted - locking
+
+
 def test_only_a_request_for_formats_alone_is_the_default() -> None:
     """Any keyword, and any policy but the default one, makes another request of it."""
     assert Request(("a", "b")).is_default
@@ -63,13 +71,13 @@ def test_only_a_request_for_formats_alone_is_the_default() -> None:
 
 @pytest.mark.parametrize("odd", ODD_BOOLEANS, ids=repr)
 @pytest.mark.parametrize("call", ["convert", "converter", "plan", "convert_tree"])
-def test_copy_is_none_true_or_false(call: str, odd: object) -> None:
-    """Anything but the objects None, True and False is refused, even what compares equal to them."""
+def test_copy_is_none_true_false_or_a_word(call: str, odd: object) -> None:
+    """Anything but None, True, False and one word is refused, even what compares equal to them."""
     array = np.arange(3.0)
     arguments = () if call == "converter" else (array,)
     with pytest.raises(BadRequestError) as caught:
         getattr(interop, call)(*arguments, to="numpy", copy=odd)
-    assert str(caught.value) == f"copy must be None, True or False, got {odd!r}."
+    assert str(caught.value) == f"copy must be None, True, False or 'writable', got {odd!r}."
 
 
 @pytest.mark.parametrize("odd", ODD_BOOLEANS, ids=repr)

@@ -1,0 +1,114 @@
+"""``copy="writable"``: a result that is the caller's to write, copied only if it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+import torch
+from jax.experimental import sparse as jax_sparse
+
+import interop
+from interop.errors import BadRequestError, RefusedError
+
+
+def readonly() -> np.ndarray[Any, Any]:
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    return array
+
+
+#: Values whose memory is not the caller's to write.
+LOCKED: dict[str, Callable[[], Any]] = {
+    "read-only": readonly,
+    "broadcast": lambda: np.broadcast_to(np.ones(1), (3,)),
+    "expanded": lambda: torch.ones(1).expand(3),
+    "bytes": lambda: b"abc",
+    "jax": lambda: jnp.arange(3.0),
+    "pyarrow": lambda: pa.array([0.0, 1.0, 2.0]),
+    "polars": lambda: pl.Series([0.0, 1.0, 2.0]),
+}
+
+
+def overwrite(result: Any) -> None:
+    result[:] = 7
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("value", LOCKED.values(), ids=LOCKED)
+def test_locked_memory_is_copied(value: Callable[[], Any], target: str) -> None:
+    """Of memory that is not the caller's to write, the result is a copy that may be written."""
+    source = value()
+    before = interop.convert(source, to="numpy", copy=True)
+    result = interop.convert(source, to=target, copy="writable")
+    assert interop.spec(result).traits == frozenset()
+    overwrite(result)
+    assert result.tolist() == [7] * 3
+    assert np.array_equal(interop.convert(source, to="numpy"), before)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_memory_that_may_be_written_is_shared(target: str) -> None:
+    """Writable memory is shared, and a value that is what was asked for is returned as it is."""
+    for source in (np.arange(3.0), torch.arange(3.0), np.arange(6.0)[::2], bytearray(b"abc")):
+        result = interop.convert(source, to=target, copy="writable")
+        assert interop.plan(source, to=target, copy="writable").aliases
+        overwrite(result)
+        assert interop.convert(source, to="numpy").tolist() == [7] * 3
+    assert interop.convert(result, to=target, copy="writable") is result
+
+
+def test_a_route_copies_once() -> None:
+    """The copy that a result has to be is the only one on the route."""
+    for target in ("numpy", "torch"):
+        route = interop.plan(jnp.arange(3.0), to=target, copy="writable")
+        assert sum("copy" in step.effects for step in route.steps) == 1
+
+
+@pytest.mark.parametrize("target", ["scipy.coo", "torch.sparse_coo"])
+def test_sparse_components_may_be_written(target: str) -> None:
+    """All arrays of a sparse result may be written, and the source keeps its numbers."""
+    source = jax_sparse.BCOO.fromdense(jnp.eye(3))
+    result = interop.convert(source, to=target, copy="writable")
+    values = result.data if scipy.sparse.issparse(result) else result.coalesce().values()
+    values[:] = 7
+    assert source.todense().tolist() == np.eye(3).tolist()
+
+
+def test_every_entrance_knows_the_word() -> None:
+    """A converter, a tree and an accepting function make writable results of the same values."""
+    source = readonly()
+    assert interop.converter("numpy", copy="writable")(source).flags.writeable
+    tree = interop.convert_tree({"a": source}, to="numpy", copy="writable")
+    assert tree["a"].flags.writeable
+
+    @interop.accepts("numpy", copy="writable")
+    def writeable(x: Any) -> bool:
+        return bool(x.flags.writeable)
+
+    assert writeable(source)
+    assert writeable(jnp.ones(2))
+
+
+@pytest.mark.parametrize("source", [jnp.ones(2), np.ones(2, "float64")], ids=["jax", "numpy"])
+def test_an_immutable_target_is_refused(source: Any) -> None:
+    """Arrays that nobody can write are refused by name, whether or not another effect is."""
+    with pytest.raises(RefusedError, match="jax arrays cannot be written to; leave out copy='wri"):
+        interop.convert(source, to="jax", copy="writable")
+
+
+def test_a_refused_copy_says_what_would_permit_it() -> None:
+    """Where the copy is forbidden, the message names each word that stands in the way."""
+    with pytest.raises(RefusedError) as caught:
+        interop.convert(readonly(), to="torch", copy="writable", forbid="copy")
+    text = str(caught.value)
+    assert "; leave out copy='writable' and pass allow={'share_readonly'}\n" in text
+    assert "'copy' (bytes are duplicated on one device); leave out forbid='copy'\n" in text
+    with pytest.raises(BadRequestError, match="copy='writable' forbids 'share_readonly'"):
+        interop.convert(readonly(), to="torch", copy="writable", allow="share_readonly")
