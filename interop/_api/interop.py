@@ -39,6 +39,8 @@ from interop.errors import BadRequestError
 if TYPE_CHECKING:
     from interop._registry.discovery import Plugin
 
+    from .leaves import Others
+
 __all__ = ["Interop"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Value])
@@ -238,7 +240,7 @@ class Interop:
         forbid: EffectNames = (),
         stream: object = None,
         cast_all: bool = False,
-        strict: bool = False,
+        others: Others = "keep",
         progress: bool = False,
         consume: bool = False,
     ) -> Value:
@@ -246,7 +248,8 @@ class Interop:
 
         Dicts, lists, tuples, namedtuples, deques and their subclasses, dataclasses, types that a
         user has registered with ``optree``, and containers that plugins open (the pytrees of JAX)
-        are traversed. Numbers, strings and everything else that is not an array pass through.
+        are traversed. What becomes of numbers, strings and everything else that is not an array,
+        `others` says.
 
         Parameters
         ----------
@@ -258,8 +261,10 @@ class Interop:
             weights leaves token ids and masks as they are.
         cast_all : bool, default False
             Whether `dtype` is for the arrays of other kinds, too.
-        strict : bool, default False
-            Whether to refuse a leaf that is not an array, other than None.
+        others : {"keep", "convert", "refuse"}, default "keep"
+            What becomes of leaves that are not arrays. "keep": they pass through. "convert": so
+            they do, but Python's numbers become arrays without axes. "refuse": the first of them
+            is refused, unless it is None.
         progress : bool, default False
             Whether to show a bar on standard error; needs ``rich``.
         consume : bool, default False
@@ -295,15 +300,16 @@ class Interop:
         >>> mine.convert_tree(batch, to="numpy", dtype="float32")["ids"]
         array([0, 1])
         """
-        from .leaves import convert_leaves, is_array
+        from .leaves import check_others, convert_leaves, is_array
         from .tree import Tree
 
+        check_others(others)
         if stream is not None:
             check_stream(stream)
         words = device, copy, reusable(allow, "allow"), reusable(forbid, "forbid"), like
         table = self._table(to, dtype, *words)
-        is_plain = block.get() is None and not (strict or progress or consume or stream is not None)
-        if is_plain and _has_fast_paths(table, to):
+        is_plain = others == "keep" and stream is None and not (progress or consume)
+        if is_plain and block.get() is None and _has_fast_paths(table, to):
             result = fast_tree(tree, self._cache.fast_paths_to((to,)), {})
             if result is not NotImplemented:
                 return result
@@ -318,7 +324,7 @@ class Interop:
             lambda spec: table if same_kind(spec.dtype, table.request.dtype) else uncast,
             partial(self._keep_leaf_path, to, version=registry.version),
             stream=stream,
-            strict=strict,
+            others=others,
             progress=progress,
             consume=consume,
         )
@@ -747,6 +753,8 @@ class Interop:
 
     def _share_fast_path(self, to: TargetLike | None, type_: type) -> None:
         """Let the leaves of trees take the fast path of a type whose values count as arrays."""
+        if type_.__module__ == "builtins":  # a number, which only `others` makes an array of
+            return
         version = self._registry.version
         path = self._cache.fast_paths_to(to).get(type_, NotImplemented)
         if path is not NotImplemented:

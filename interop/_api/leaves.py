@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from interop._execution.engine import Engine
 from interop._model.format import Format
@@ -13,13 +13,19 @@ from interop._model.typing import Value
 from interop._planning.cache import PlanTable
 from interop._planning.plan import Plan
 from interop._registry.registry import Registry
-from interop.errors import InteropError, NotInstalledError, UnknownValueError
+from interop.errors import BadRequestError, InteropError, NotInstalledError, UnknownValueError
 
 from .tree import Tree, joined
 
-__all__ = ["Located", "array_spec", "convert_leaves", "is_array"]
+__all__ = ["Located", "Others", "array_spec", "check_others", "convert_leaves", "is_array"]
 
 _Path = tuple[Any, ...]
+
+#: What to do with leaves that are not arrays: leave them, make arrays of numbers, or refuse.
+Others: TypeAlias = Literal["keep", "convert", "refuse"]
+
+#: The types of Python's numbers.
+_NUMBERS = (bool, int, float, complex)
 
 #: What a value may lose on its way to a result that is the same for two values over one memory.
 _LOST = frozenset({"grad"})
@@ -33,6 +39,13 @@ class _Group(NamedTuple):
     table: PlanTable
     plan: Plan
     places: list[int]
+
+
+def check_others(others: object) -> None:
+    """Refuse what is not a word for leaves that are not arrays."""
+    if others not in get_args(Others):
+        msg = f"others must be 'keep', 'convert' or 'refuse', got {others!r}."
+        raise BadRequestError(msg)
 
 
 def is_array(registry: Registry, value: Value) -> bool:
@@ -63,7 +76,7 @@ def convert_leaves(
     keep: Callable[[Value, Spec, Plan, PlanTable], None],
     *,
     stream: object = None,
-    strict: bool = False,
+    others: Others = "keep",
     progress: bool = False,
     consume: bool = False,
 ) -> list[Value]:
@@ -72,7 +85,7 @@ def convert_leaves(
     Of each array `table_of` gives the plans, and `keep` is told the plan of each one converted.
     Every leaf is planned before the first is converted, so that a refusal costs nothing.
     """
-    groups = _planned(tree, registry, engine, table_of, strict=strict)
+    groups = _planned(tree, registry, engine, table_of, others)
     bar = _bar if progress else _no_bar
     leaves = tree.leaves
     if consume:
@@ -97,24 +110,27 @@ def _planned(
     registry: Registry,
     engine: Engine,
     table_of: Callable[[Spec], PlanTable],
-    *,
-    strict: bool,
+    others: Others,
 ) -> list[_Group]:
     groups: dict[Any, _Group] = {}
     for place, (path, value) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
         with Located(path):
             spec = array_spec(registry, value)
+            identity: Value = id(value)
             if spec is None:
-                if strict and value is not None:
+                if others == "refuse" and value is not None:
                     _refuse(value)
-                continue
-            group = groups.get(id(value))
+                if others != "convert" or type(value) not in _NUMBERS:
+                    continue
+                # One object may stand for a number in many places; each gets an array of its own.
+                spec, identity = registry.describe(value), (place,)
+            group = groups.get(identity)
             if group is None:
                 table = table_of(spec)
                 plan = engine.plan(spec, table)
-                key = _tie(registry, value, spec, plan)
+                key = _tie(registry, value, spec, plan) or identity
                 group = groups.setdefault(key, _Group(path, spec, table, plan, []))
-                groups[id(value)] = group
+                groups[identity] = group
             group.places.append(place)
     return list({id(group): group for group in groups.values()}.values())
 
@@ -122,13 +138,13 @@ def _planned(
 def _refuse(value: Value) -> None:
     msg = (
         f"{type(value).__module__}.{type(value).__qualname__} is not an array type interop "
-        "recognises; leave out strict=True to let it pass through."
+        "recognises; leave out others='refuse' to let it pass through."
     )
     raise UnknownValueError(msg)
 
 
-def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value:
-    """Return what values of the same elements in the same memory have in common.
+def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value | None:
+    """Return what values of the same elements in the same memory have in common, if anything.
 
     Their views share that memory, too; of copies, one is made. Only of dense arrays that lie in one
     block do address, dtype and shape say it all. A sparse array has a fill value, a quantized one
@@ -137,10 +153,10 @@ def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value:
     format_ = registry.formats[spec.format]
     memory = format_.memory if plan.writes and _is_plain_array(format_) else None
     if memory is None or "noncontiguous" in spec.traits:
-        return id(value)
+        return None
     extents = memory(value)
     if not extents or not all(nbytes for _, nbytes in extents):
-        return id(value)
+        return None
     kind = spec._replace(traits=spec.traits - _LOST)
     return (extents, kind, plan.steps[-1].after.traits)
 

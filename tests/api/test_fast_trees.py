@@ -141,10 +141,14 @@ def test_a_tree_that_holds_itself_is_refused(warm: Interop) -> None:
         warm.convert_tree(tree, to="numpy")
 
 
-def test_strict_still_refuses(warm: Interop) -> None:
-    """What is no array is refused in a warm tree."""
+def test_what_is_no_array_is_treated_as_the_caller_says(warm: Interop) -> None:
+    """What is no array is refused, or made one, in a warm tree, and kept in the next."""
+    tree = {"a": torch.ones(1), "b": 2.5}
     with pytest.raises(UnknownValueError):
-        warm.convert_tree({"a": torch.ones(1), "b": "text"}, to="numpy", strict=True)
+        warm.convert_tree(tree, to="numpy", others="refuse")
+    for _ in range(3):
+        assert isinstance(warm.convert_tree(tree, to="numpy", others="convert")["b"], np.ndarray)
+        assert warm.convert_tree(tree, to="numpy")["b"] is tree["b"]
 
 
 def test_a_policy_holds_in_a_warm_tree(warm: Interop) -> None:

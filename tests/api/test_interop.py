@@ -94,7 +94,11 @@ def _readonly() -> np.ndarray:
         ({"to": "numpy", "like": np.zeros(1)}, ValueError, "one of them"),
         ({"like": "numpy"}, ValueError, "what names a format is for to="),
         ({"like": np}, ValueError, "what names a format is for to="),
-        ({"to": "numpy", "copy": "yes"}, ValueError, "copy must be None, True, False or 'writable', got 'yes'"),
+        (
+            {"to": "numpy", "copy": "yes"},
+            ValueError,
+            "copy must be None, True, False or 'writable', got 'yes'",
+        ),
         ({"to": "numpy", "copy": False, "allow": "copy"}, ValueError, "one of the two"),
         ({"to": "numpy", "allow": "copying"}, ValueError, "not an effect"),
         ({"to": "numpy", "dtype": "float31"}, ValueError, "float31"),

@@ -285,11 +285,53 @@ def test_a_missing_framework_is_named_with_the_path() -> None:
 
 
 @pytest.mark.parametrize("leaf", [3, "text", object()])
-def test_strict_refuses_everything_but_arrays(leaf: object) -> None:
-    """With strict=True a leaf that is not an array is refused by its path, unless it is None."""
-    with pytest.raises(UnknownValueError, match=r"^b/1: .*leave out strict=True"):
-        interop.convert_tree({"a": None, "b": [np.ones(1), leaf]}, to="torch", strict=True)
-    assert interop.convert_tree([None, np.ones(1)], to="torch", strict=True)[0] is None
+def test_others_can_be_refused(leaf: object) -> None:
+    """With others="refuse" a leaf that is no array is refused by its path, unless it is None."""
+    with pytest.raises(UnknownValueError, match=r"^b/1: .*leave out others='refuse'"):
+        interop.convert_tree({"a": None, "b": [np.ones(1), leaf]}, to="torch", others="refuse")
+    assert interop.convert_tree([None, np.ones(1)], to="torch", others="refuse")[0] is None
+
+
+def test_others_can_be_converted() -> None:
+    """With others="convert" numbers become arrays without axes, and all the rest passes through."""
+    tree = {"on": True, "n": 3, "rate": 0.5, "z": 1j, "list": [1, 2], "text": "a", "none": None}
+    result = interop.convert_tree(tree, to="torch", others="convert")
+    dtypes = {name: result[name].dtype for name in ("on", "n", "rate", "z")}
+    assert dtypes == {
+        "on": torch.bool,
+        "n": torch.int64,
+        "rate": torch.float64,
+        "z": torch.complex128,
+    }
+    assert [result[name].shape for name in dtypes] == [()] * 4
+    assert [result[name].item() for name in dtypes] == [True, 3, 0.5, 1j]
+    assert [type(leaf) for leaf in result["list"]] == [torch.Tensor] * 2
+    assert (result["text"], result["none"]) == ("a", None)
+    assert interop.convert_tree(tree, to="torch") == tree
+
+
+def test_converted_numbers_follow_the_dtype_of_their_kind() -> None:
+    """A dtype is for numbers of its kind as for arrays, and one that cannot be is located."""
+    tree = {"rate": 0.5, "n": 3}
+    result = interop.convert_tree(tree, to="numpy", dtype="float32", others="convert")
+    assert (result["rate"].dtype, result["n"].dtype) == (np.float32, np.int64)
+    with pytest.raises(BadRequestError, match=r"^n: "):
+        interop.convert_tree({"n": 2**80 + 1}, to="torch", others="convert")
+
+
+def test_one_number_at_two_places_becomes_two_arrays() -> None:
+    """To write into the array of one number changes no other, though both were one object."""
+    number = 0.5
+    first, second = interop.convert_tree([number, number], to="numpy", others="convert")
+    first[...] = 7
+    assert second == 0.5
+
+
+@pytest.mark.parametrize("others", ["drop", None, True])
+def test_a_word_for_others_that_does_not_exist_is_refused(others: Any) -> None:
+    """Whatever the tree holds, `others` is one of three words."""
+    with pytest.raises(BadRequestError, match="others must be 'keep', 'convert' or 'refuse'"):
+        interop.convert_tree([], to="numpy", others=others)
 
 
 def test_a_tree_that_holds_itself_is_refused() -> None:
