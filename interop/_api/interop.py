@@ -136,10 +136,11 @@ class Interop:
         like : object, optional
             A value whose format and device the result is to have, instead of `to`, and whose
             labels, where the shapes agree and `x` has none of its own.
-        dtype : str or dtype, optional
+        dtype : str, dtype or mapping, optional
             dtype of the result, by NumPy's or ml_dtypes' name or as a framework's dtype object.
             Asking for it is consent to the cast. By default the dtype of `x`, or the narrowest
-            that holds all its values if the target does not know that one.
+            that holds all its values if the target does not know that one. A mapping names dtypes
+            of results by the dtypes of values; for values of any other the default holds.
         device : str, optional
             ``"cpu"``, ``"cuda"``, ``"cuda:1"`` …; ``"cpu:2"`` for a target that divides the host.
             By default the data stay where they are if the target can live there.
@@ -186,6 +187,17 @@ class Interop:
                 msg = "out= decides the format, dtype and device, and is written; pass it alone."
                 raise BadRequestError(msg)
             return self._fill(x, out, allow, forbid, stream)
+        if isinstance(dtype, Mapping):
+            return self.converter(
+                to,
+                like=like,
+                dtype=dtype,
+                device=device,
+                copy=copy,
+                allow=allow,
+                forbid=forbid,
+                stream=stream,
+            )(x)
         table = self._table(to, dtype, device, copy, allow, forbid, like)
         # A target alone, under the default policy, is what fast paths are kept for.
         result = self._run(x, table, stream, to if stream is None else None)
@@ -217,9 +229,15 @@ class Interop:
         callable
             ``converter(x)`` returns what ``convert(x, ...)`` would.
         """
-        table = self._table(to, dtype, device, copy, allow, forbid, like)
         if stream is not None:
             check_stream(stream)
+        if isinstance(dtype, Mapping):
+            words = device, copy, reusable(allow, "allow"), reusable(forbid, "forbid"), like
+            table_of = self._table_of(dtype, lambda name: self._table(to, name, *words))
+            return self._registry.untraced(
+                lambda x: _converted(self, table_of(self.spec(x)), stream, None, like, x)
+            )
+        table = self._table(to, dtype, device, copy, allow, forbid, like)
         if stream is not None or not _has_fast_paths(table, to):
             return self._registry.untraced(partial(_converted, self, table, stream, None, like))
         convert = partial(_converted, self, table, None, to, None)
@@ -307,13 +325,15 @@ class Interop:
         if stream is not None:
             check_stream(stream)
         words = device, copy, reusable(allow, "allow"), reusable(forbid, "forbid"), like
-        table = self._table(to, dtype, *words)
         is_plain = others == "keep" and stream is None and not (progress or consume)
-        if is_plain and block.get() is None and _has_fast_paths(table, to):
-            result = fast_tree(tree, self._cache.fast_paths_to((to,)), {})
-            if result is not NotImplemented:
-                return result
-        uncast = table if cast_all else self._table(to, None, *words)
+        if is_plain and dtype is None and block.get() is None:
+            if _has_fast_paths(self._table(to, None, *words), to):
+                result = fast_tree(tree, self._cache.fast_paths_to((to,)), {})
+                if result is not NotImplemented:
+                    return result
+        table_of = self._table_of(
+            dtype, lambda name: self._table(to, name, *words), of_kind=not cast_all
+        )
         registry = self._registry
         opened = Tree(tree, lambda x: is_array(registry, x), registry.containers)
         del tree
@@ -321,7 +341,7 @@ class Interop:
             opened,
             registry,
             self._engine,
-            lambda spec: table if same_kind(spec.dtype, table.request.dtype) else uncast,
+            table_of,
             partial(self._keep_leaf_path, to, version=registry.version),
             stream=stream,
             others=others,
@@ -396,7 +416,8 @@ class Interop:
 
         if callable(to) and not isinstance(to, type):  # the decorator stands without parentheses
             return accepting(self, to, annotated_target(self._loaded(), to), {}, grad=False)
-        self._table(to, dtype, device, copy, allow, forbid)  # so that mistakes show here
+        # So that mistakes show here.
+        self.converter(to, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid)
         # Without the defaults, so that fast paths can be taken.
         keywords = {
             name: value
@@ -445,8 +466,10 @@ class Interop:
         UnknownValueError, UnknownTargetError, BadRequestError, RefusedError
             As for `convert`.
         """
-        table = self._table(to, dtype, device, copy, allow, forbid, like)
+        words = device, copy, reusable(allow, "allow"), reusable(forbid, "forbid"), like
+        table_of = self._table_of(dtype, lambda name: self._table(to, name, *words))
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
+        table = table_of(spec)
         check_format(self._registry, spec.format)
         request, steps = table.request, self._planned_steps(spec, table)
         ends = (self._registry.formats[s.format] for s in (spec, *(step.after for step in steps)))
@@ -684,6 +707,24 @@ class Interop:
         )
         table = self._cache.table(request)
         return self._cache.keep(self._cache.by_words, key, table, version) if keep else table
+
+    def _table_of(
+        self, dtype: object, table: Callable[[object], PlanTable], *, of_kind: bool = False
+    ) -> Callable[[Spec], PlanTable]:
+        """Return what gives the plans for a spec, if a dtype may be for some values only.
+
+        `table` gives those of one dtype. A mapping has dtypes by the dtypes of values; with
+        `of_kind` a dtype is for values of its kind.
+        """
+        if isinstance(dtype, Mapping):
+            tables = {named_dtype(self._loaded(), name): table(to) for name, to in dtype.items()}
+            uncast = table(None)
+            return lambda spec: tables.get(spec.dtype or "", uncast)
+        cast = table(dtype)
+        if not of_kind or dtype is None:
+            return lambda spec: cast
+        uncast, kind = table(None), cast.request.dtype
+        return lambda spec: cast if same_kind(spec.dtype, kind) else uncast
 
     def _run(
         self, x: Value, table: PlanTable, stream: object, to: TargetLike | None = None
