@@ -326,11 +326,11 @@ class Interop:
             check_stream(stream)
         words = device, copy, reusable(allow, "allow"), reusable(forbid, "forbid"), like
         is_plain = others == "keep" and stream is None and not (progress or consume)
-        if is_plain and dtype is None and block.get() is None:
-            if _has_fast_paths(self._table(to, None, *words), to):
-                result = fast_tree(tree, self._cache.fast_paths_to((to,)), {})
-                if result is not NotImplemented:
-                    return result
+        is_plain = is_plain and dtype is None and block.get() is None
+        if is_plain and _has_fast_paths(self._table(to, None, *words), to):
+            result = fast_tree(tree, self._cache.fast_paths_to((to,)), {})
+            if result is not NotImplemented:
+                return result
         table_of = self._table_of(
             dtype, lambda name: self._table(to, name, *words), of_kind=not cast_all
         )

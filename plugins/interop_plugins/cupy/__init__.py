@@ -26,7 +26,7 @@ from interop.plugin import (
     hookimpl,
 )
 
-from .dense import as_array, cast, copy, fill, move
+from .dense import as_array, cast, copy, fill, move, stack
 from .describe import describe, memory
 from .hand_offs import (
     copy_from_dlpack,
@@ -207,6 +207,15 @@ def _transfers() -> Iterable[Conversion]:
             takes=_LAYOUT,
             result=Result(devices=CPU),
             **move_to,
+        ),
+        Conversion(
+            "python.arrays",
+            "cupy",
+            stack,
+            devices=_ON_DEVICE,
+            changes=DTYPE,
+            effects=COPY,
+            cost=Cost(2e-5, 1.2e11),
         ),
         _step(move, takes=_LAYOUT, **{**move_to, "cost": Cost(3e-5, 4e10)}),
     ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import interop
 
 from .loans import reading
 from .streams import device_named, working
@@ -11,7 +14,7 @@ if TYPE_CHECKING:
     from .describe import CupyArray, DType
     from .streams import Stream
 
-__all__ = ["as_array", "cast", "copy", "fill", "move"]
+__all__ = ["as_array", "cast", "copy", "fill", "move", "stack"]
 
 
 def as_array(value: CupyArray) -> CupyArray:
@@ -74,6 +77,16 @@ def move(value: CupyArray, *, device: str, stream: Stream = None) -> CupyArray:
             result.data.copy_from_device_async(source.data, source.nbytes, target_stream)
         target_stream.synchronize()
     return result
+
+
+def stack(value: Sequence[object], *, dtype: str) -> CupyArray:
+    """Return an array of the elements of a sequence, on their device."""
+    import cupy
+
+    convert, target = interop.converter("cupy"), _dtype_named(dtype)
+    rows = [convert(element) for element in value]
+    with rows[0].device:
+        return cupy.stack([_castable(row, target).astype(target, copy=False) for row in rows])
 
 
 def fill(out: CupyArray, value: CupyArray) -> None:

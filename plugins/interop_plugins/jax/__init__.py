@@ -244,6 +244,16 @@ def _to_jax() -> Iterator[Conversion]:
         cost=_BUS,
     )
     yield Conversion(
+        "python.arrays",
+        "jax",
+        dense.stack,
+        devices=_ACCELERATORS,
+        adds=_IMMUTABLE,
+        changes=DTYPE,
+        effects=COPY,
+        cost=Cost(3e-5, 1.2e11),
+    )
+    yield Conversion(
         "dlpack",
         "jax",
         dense.from_dlpack,

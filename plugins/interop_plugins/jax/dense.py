@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import interop
 from interop.errors import DeviceError
 from interop.plugin import CastErrors, CheckedProducer, Declined, MemoryAt, parallel_for
 
@@ -34,6 +35,7 @@ __all__ = [
     "move",
     "numpy_fast_path",
     "replica",
+    "stack",
     "to_numpy",
     "to_torch",
     "torch_fast_path",
@@ -410,6 +412,17 @@ def cast(value: Array, *, dtype: str) -> Array:
     if value.dtype.kind == "c" and target.kind not in "cb":
         value = value.real
     return value.astype(target)
+
+
+def stack(value: Sequence[object], *, dtype: str) -> Array:
+    """Return an array of the elements of a sequence, on their device."""
+    import jax.numpy as jnp
+
+    convert, target = interop.converter("jax"), _numpy_dtype(dtype)
+    rows = (convert(element) for element in value)
+    return jnp.stack(
+        [row if row.dtype == target else interop.convert(row, "jax", dtype=dtype) for row in rows]
+    )
 
 
 def move(value: Array, *, device: str) -> Array:

@@ -466,6 +466,17 @@ def _numpy() -> Iterable[Conversion]:
 def _protocols() -> Iterable[Conversion]:
     return [
         Conversion(
+            "python.arrays",
+            "torch",
+            dense.stack,
+            devices=None,
+            takes=_GRAD | {"labelled"},
+            drops=frozenset({"labelled"}),
+            changes=DTYPE,
+            effects=COPY,
+            cost=Cost(1.5e-5, 4e9, 1.2e11),
+        ),
+        Conversion(
             "dlpack",
             "torch",
             dense.from_dlpack,

@@ -15,6 +15,7 @@ from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import interop
 from interop.errors import BadRequestError, DeviceError, HandOffError
 from interop.plugin import (
     COMPLEX,
@@ -64,6 +65,7 @@ __all__ = [
     "refill_in_order",
     "resolve",
     "resolve_in_order",
+    "stack",
     "tensor_to_numpy",
     "torch_fast_path",
     "upload",
@@ -224,6 +226,17 @@ def clone(value: Tensor) -> Tensor:
     if _is_large(value):
         return refill(value)
     return value.clone(memory_format=torch.contiguous_format)
+
+
+def stack(value: Sequence[object], *, dtype: str) -> Tensor:
+    """Return a tensor of the elements of a sequence, part of their graphs, on their device."""
+    import torch
+
+    convert, target = interop.converter("torch"), getattr(torch, dtype)
+    rows = (convert(element) for element in value)
+    return torch.stack(
+        [row if row.dtype is target else interop.convert(row, "torch", dtype=dtype) for row in rows]
+    )
 
 
 def cast(value: Tensor, *, dtype: str) -> Tensor:

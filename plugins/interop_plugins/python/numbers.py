@@ -1,4 +1,4 @@
-"""Python itself: numbers, ranges, and nested lists and tuples of them."""
+"""Numbers of Python's own, and nested lists, tuples and ranges of them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,10 @@ import sys
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
-from types import NoneType
 from typing import TYPE_CHECKING
 
 from interop.errors import BadRequestError, UnknownValueError
-from interop.plugin import (
-    COPY,
-    DTYPE,
-    DTYPES,
-    EMPTY,
-    MEMORY_TRAITS,
-    Conversion,
-    Cost,
-    Declaration,
-    Format,
-    Result,
-    Spec,
-    hookimpl,
-)
+from interop.plugin import EMPTY, Spec
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -38,12 +24,22 @@ if TYPE_CHECKING:
     #: A number, or lists, tuples and ranges of numbers to any depth.
     Nested: TypeAlias = Number | list["Nested"] | tuple["Nested", ...] | range
 
-__all__ = ["interop_declarations"]
+__all__ = [
+    "MAX_AXES",
+    "SEQUENCES",
+    "WEAK",
+    "check_unmasked",
+    "describe_number",
+    "describe_numbers",
+    "element_types",
+    "from_numpy",
+    "numpy_fast_path",
+    "python_fast_path",
+    "to_32_bits",
+    "to_numpy",
+]
 
-#: The dtypes whose numbers become an equal bool, int, float or complex. Python has no number of the
-#: precision of longdouble, so that another dtype has to be asked for.
-_DTYPES = frozenset(DTYPES) - {"longdouble", "clongdouble"}
-
+#: The dtypes of Python's numbers, and the bytes of an element.
 _NUMBERS: dict[type, tuple[str, int]] = {
     bool: ("bool", 1),
     int: ("int64", 8),
@@ -51,12 +47,10 @@ _NUMBERS: dict[type, tuple[str, int]] = {
     complex: ("complex128", 16),
 }
 
-_SEQUENCES = (list, tuple, range)
-
-
+#: The types of sequences that are opened.
+SEQUENCES = (list, tuple, range)
 #: The trait of numbers that may arrive in 32 bits where a framework has no more.
-_WEAK = frozenset({"weak"})
-_HALVES = frozenset({"int32", "float32", "complex64"})
+WEAK = frozenset({"weak"})
 #: The least and the largest number that float32 holds with all its digits.
 _LEAST, _MOST = 2.0**-126, (2 - 2.0**-23) * 2.0**127
 
@@ -66,32 +60,33 @@ _PLAIN = {int: "lq", float: "d"}
 _ODD_NUMBERS = 13
 
 #: More than any array has; a list that contains itself ends here.
-_MAX_AXES = 64
+MAX_AXES = 64
 
 #: The least integer that has a neighbour which is no float64.
 _FIRST_ROUNDED = 2.0**53
 
 
-def describe(value: Nested) -> Spec:
-    """Return the spec of the array that a number or nested lists become.
+def describe_number(value: Number) -> Spec | None:
+    """Return the spec of a number of Python's own that has a usual dtype, else None."""
+    name_and_size = _NUMBERS.get(type(value))
+    if name_and_size is None or (type(value) is int and not -(2**63) <= value < 2**63):
+        return None
+    traits = WEAK if _is_weak(value) else EMPTY
+    return Spec("python", name_and_size[0], "cpu", (), traits, name_and_size[1])
 
-    Python's lists do not say what they hold, so they are read. Only here is a value described by
-    its elements.
+
+def describe_numbers(value: Nested) -> Spec:
+    """Return the spec of the array that a number or nested lists of numbers become.
 
     Raises
     ------
     UnknownValueError
-        The leaves are not numbers, or are arrays.
+        The leaves are not numbers.
     BadRequestError
         The rows differ in length, no dtype holds every number exactly, or some are masked.
     """
-    if not isinstance(value, (list, tuple, range)):
-        name_and_size = _NUMBERS.get(type(value))
-        if name_and_size is not None and (type(value) is not int or -(2**63) <= value < 2**63):
-            traits = _WEAK if _is_weak(value) else EMPTY
-            return Spec("python", name_and_size[0], "cpu", (), traits, name_and_size[1])
     array = _array(value)
-    traits = _WEAK if _are_weak(value, array) else EMPTY
+    traits = WEAK if _are_weak(value, array) else EMPTY
     return Spec("python", _name(array.dtype), "cpu", array.shape, traits, array.nbytes)
 
 
@@ -129,7 +124,6 @@ def _array(value: Nested) -> Array:
     """
     import numpy as np
 
-    _check_leaves(value)
     try:
         array = np.array(value)
     except (ValueError, TypeError, RuntimeError) as error:  # an element's own refusal among them
@@ -144,22 +138,10 @@ def _array(value: Nested) -> Array:
     return array if _is_exact(array) else _unrounded(value, array)
 
 
-def _check_leaves(value: Nested) -> None:
-    """Refuse lists of arrays, and lists with masked elements, whose masks NumPy would drop."""
-    import numpy as np
-
-    leaf, depth = _first_leaf(value)
-    if leaf is not None and not isinstance(
-        leaf, (numbers.Number, str, bytes, NoneType, np.generic)
-    ):
-        kind = type(leaf)
-        msg = (
-            f"a {type(value).__name__} of {kind.__module__}.{kind.__qualname__} is not one array; "
-            "convert each element, or stack them with their framework first."
-        )
-        raise UnknownValueError(msg)
+def check_unmasked(value: Nested) -> None:
+    """Refuse lists with masked elements, whose masks NumPy would drop."""
     masked = sys.modules.get("numpy.ma")
-    if masked and any(issubclass(t, masked.MaskedArray) for t in _types(value, depth)):
+    if masked and any(issubclass(t, masked.MaskedArray) for t in element_types(value)):
         msg = (
             f"this {type(value).__name__} has masked elements, which an array of numbers has not; "
             "make a numpy.ma.MaskedArray of it, or fill them first."
@@ -183,13 +165,13 @@ def _check_numbers(value: Nested, depth: int) -> None:
 
 def _first_leaf(value: Nested) -> tuple[object, int]:
     """Return the first element that is not a list or tuple, or None, and how deep it lies."""
-    for depth in range(_MAX_AXES + 1):
-        if not isinstance(value, _SEQUENCES):
+    for depth in range(MAX_AXES + 1):
+        if not isinstance(value, SEQUENCES):
             return value, depth
         if not value:
             return None, depth
         value = value[0]
-    msg = f"this {type(value).__name__} is nested more than {_MAX_AXES} deep; flatten it first."
+    msg = f"this {type(value).__name__} is nested more than {MAX_AXES} deep; flatten it first."
     raise BadRequestError(msg)
 
 
@@ -199,6 +181,11 @@ def _leaves(value: Nested, depth: int) -> Iterable[Any]:
     for _ in range(depth):
         leaves = chain.from_iterable(leaves)
     return leaves
+
+
+def element_types(value: Nested) -> set[type]:
+    """Return the types of the elements that lie as deep as the first."""
+    return _types(value, _first_leaf(value)[1])
 
 
 def _types(value: Nested, depth: int) -> set[type]:
@@ -304,66 +291,3 @@ def from_numpy(value: Array) -> Nested:
     """Return a 0-d array as a number, others as nested lists."""
     result: Nested = value.tolist()
     return result
-
-
-@hookimpl
-def interop_declarations() -> Iterable[Declaration]:
-    """Return the format of Python's own numbers and lists, and the ways to and from NumPy."""
-    return [*_formats(), *_conversions()]
-
-
-def _formats() -> Iterable[Format]:
-    return [
-        Format(
-            "python",
-            types=tuple(
-                f"builtins:{name}"
-                for name in ("bool", "int", "float", "complex", "list", "tuple", "range")
-            ),
-            describe=describe,
-            dtypes=_DTYPES,
-            carries=_WEAK,
-            # One array may come out as a number, as a list, or as a list of lists.
-            target_types=(),
-            aliases=("list",),
-            not_recoverable=frozenset({"dtype", "shape"}),
-        )
-    ]
-
-
-def _conversions() -> Iterable[Conversion]:
-    # Every element is an object of its own in Python, hence the speed.
-    return [
-        Conversion(
-            "python",
-            "numpy",
-            to_numpy,
-            takes=_WEAK,
-            drops=_WEAK,
-            effects=COPY,
-            cost=Cost(1e-6, 2e8),
-            fast_path=numpy_fast_path,
-        ),
-        Conversion(
-            "python",
-            "numpy",
-            to_32_bits,
-            requires=_WEAK,
-            drops=_WEAK,
-            changes=DTYPE,
-            result=Result(dtypes=_HALVES),
-            effects=COPY,
-            cost=Cost(1e-6, 2e8),
-        ),
-        Conversion(
-            "numpy",
-            "python",
-            from_numpy,
-            dtypes=_DTYPES,
-            # ml_dtypes misreads the single elements of a byte-swapped array.
-            takes=MEMORY_TRAITS - {"pinned", "byteswapped"},
-            effects=COPY,
-            cost=Cost(5e-7, 1e9),
-            fast_path=python_fast_path,
-        ),
-    ]

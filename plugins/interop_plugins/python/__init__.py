@@ -1,0 +1,117 @@
+"""Python itself: numbers, and lists, tuples and ranges of numbers or of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from interop.plugin import (
+    COPY,
+    CPU,
+    DTYPE,
+    DTYPES,
+    MEMORY_TRAITS,
+    Conversion,
+    Cost,
+    Declaration,
+    Format,
+    Result,
+    Samples,
+    hookimpl,
+)
+
+from . import arrays, numbers
+from .describe import describe
+
+__all__ = ["interop_declarations"]
+
+#: The dtypes whose numbers become an equal bool, int, float or complex. Python has no number of the
+#: precision of longdouble, so that another dtype has to be asked for.
+_DTYPES = frozenset(DTYPES) - {"longdouble", "clongdouble"}
+#: What numbers may arrive in where a framework has no more bits.
+_HALVES = frozenset({"int32", "float32", "complex64"})
+_LABELLED = frozenset({"labelled"})
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the formats of numbers and of sequences, and the ways to and from NumPy."""
+    return [*_formats(), *_conversions()]
+
+
+def _formats() -> Iterable[Format]:
+    return [
+        Format(
+            "python",
+            types=tuple(
+                f"builtins:{name}"
+                for name in ("bool", "int", "float", "complex", "list", "tuple", "range")
+            ),
+            describe=describe,
+            dtypes=_DTYPES,
+            carries=numbers.WEAK,
+            # One array may come out as a number, as a list, or as a list of lists.
+            target_types=(),
+            aliases=("list",),
+            not_recoverable=frozenset({"dtype", "shape"}),
+        ),
+        Format(
+            "python.arrays",
+            types=("builtins:list", "builtins:tuple"),
+            target_types=(),
+            describe=describe,
+            dtypes=frozenset(DTYPES),
+            devices=arrays.DEVICES,
+            carries=arrays.CARRIES,
+            ndims=frozenset(range(1, 65)),
+            samples=Samples(make=arrays.sample, source="numpy"),
+        ),
+    ]
+
+
+def _conversions() -> Iterable[Conversion]:
+    # Every element is an object of its own in Python, hence the speed.
+    return [
+        Conversion(
+            "python.arrays",
+            "numpy",
+            arrays.stack,
+            devices=CPU,
+            takes=_LABELLED,
+            drops=_LABELLED,
+            changes=DTYPE,
+            effects=COPY,
+            cost=Cost(1e-5, 5e9),
+        ),
+        Conversion(
+            "python",
+            "numpy",
+            numbers.to_numpy,
+            takes=numbers.WEAK,
+            drops=numbers.WEAK,
+            effects=COPY,
+            cost=Cost(1e-6, 2e8),
+            fast_path=numbers.numpy_fast_path,
+        ),
+        Conversion(
+            "python",
+            "numpy",
+            numbers.to_32_bits,
+            requires=numbers.WEAK,
+            drops=numbers.WEAK,
+            changes=DTYPE,
+            result=Result(dtypes=_HALVES),
+            effects=COPY,
+            cost=Cost(1e-6, 2e8),
+        ),
+        Conversion(
+            "numpy",
+            "python",
+            numbers.from_numpy,
+            dtypes=_DTYPES,
+            # ml_dtypes misreads the single elements of a byte-swapped array.
+            takes=MEMORY_TRAITS - {"pinned", "byteswapped"},
+            effects=COPY,
+            cost=Cost(5e-7, 1e9),
+            fast_path=numbers.python_fast_path,
+        ),
+    ]

@@ -1,0 +1,146 @@
+"""What a number or a sequence becomes: of numbers the elements are read, of arrays the specs."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from types import NoneType
+from typing import TYPE_CHECKING, cast
+
+import interop
+from interop.errors import BadRequestError, UnknownValueError
+from interop.plugin import MEMORY_TRAITS, Spec, itemsize, preserves
+
+from .numbers import (
+    MAX_AXES,
+    SEQUENCES,
+    check_unmasked,
+    describe_number,
+    describe_numbers,
+    element_types,
+)
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .numbers import Nested
+
+__all__ = ["describe"]
+
+#: What an array loses when it is copied into another.
+_RESOLVED = MEMORY_TRAITS | {"conj", "neg", "weak", "scalar"}
+
+
+def describe(value: Nested | Sequence[Any], *, depth: int = 0) -> Spec:
+    """Return the spec of the array that a number, or a nested sequence, becomes.
+
+    Python's lists do not say what they hold, so lists of numbers are read. Only here is a value
+    described by its elements.
+
+    Raises
+    ------
+    UnknownValueError
+        The leaves are neither numbers nor dense arrays.
+    BadRequestError
+        The rows differ in shape or device, no dtype holds every number exactly, or some are masked.
+    """
+    if not isinstance(value, SEQUENCES):
+        return describe_number(value) or describe_numbers(value)
+    if _holds_arrays(value):
+        return _describe_arrays(cast("Sequence[Any]", value), depth)
+    return describe_numbers(cast("Nested", value))
+
+
+def _holds_arrays(value: Nested | Sequence[Any]) -> bool:
+    """Tell whether a sequence holds something else than numbers and what stands in their place."""
+    import numpy as np
+
+    usual = (numbers.Number, str, bytes, NoneType, np.generic, *SEQUENCES)
+    return not all(issubclass(kind, usual) for kind in element_types(cast("Nested", value)))
+
+
+def _describe_arrays(value: Sequence[Any], depth: int) -> Spec:
+    """Return the spec of the array that a sequence of arrays of one shape becomes."""
+    if depth > MAX_AXES:
+        msg = f"this {type(value).__name__} is nested more than {MAX_AXES} deep; flatten it first."
+        raise BadRequestError(msg)
+    check_unmasked(cast("Nested", value))
+    rows = [_describe_row(value, element, depth) for element in value]
+    for name in {row.format for row in rows} | {row.wrapped for row in rows if row.wrapped}:
+        if not _is_dense(name):
+            raise _not_stacked(value, name)
+    shape = (len(rows), *_common(value, "shapes", [row.shape for row in rows]))
+    device = _common(value, "devices", [row.device for row in rows])
+    dtype = _common_dtype(value, rows)
+    traits = frozenset[str]().union(*(row.traits for row in rows)) - _RESOLVED
+    nbytes = prod(shape) * itemsize(dtype)
+    return Spec("python.arrays", dtype, device, shape, traits, nbytes)
+
+
+def _describe_row(value: Sequence[Any], element: Any, depth: int) -> Spec:
+    """Return the spec of one element, which has to be a dense array, or a sequence of such."""
+    if isinstance(element, SEQUENCES):
+        return describe(element, depth=depth + 1)
+    try:
+        spec = interop.spec(element)
+    except UnknownValueError as error:
+        kind = type(element)
+        raise _not_stacked(value, f"{kind.__module__}.{kind.__qualname__}") from error
+    if type(element) is int:  # which has no dtype of its own
+        import numpy as np
+
+        return spec._replace(dtype=np.min_scalar_type(element).name)
+    return spec
+
+
+def _not_stacked(value: Sequence[Any], kind: str) -> UnknownValueError:
+    msg = (
+        f"a {type(value).__name__} of {kind} is not one array; convert each element, or stack them "
+        "with their framework first."
+    )
+    return UnknownValueError(msg)
+
+
+@lru_cache(maxsize=256)
+def _is_dense(name: str) -> bool:
+    """Tell whether a format stores every element, and in memory."""
+    formats = {declared.name: declared.format for declared in interop.formats()}
+    return formats[name].is_dense and not formats[name].lazy
+
+
+def _common(value: Sequence[Any], what: str, facts: list[Any]) -> Any:
+    """Return the shape or the device of all elements."""
+    if any(fact != facts[0] for fact in facts):
+        other = next(fact for fact in facts if fact != facts[0])
+        move = "pad them to one shape" if what == "shapes" else "move them to one device"
+        msg = (
+            f"this {type(value).__name__} holds arrays of different {what} ({facts[0]}, {other}), "
+            f"so it is not one array; {move}, or convert each separately."
+        )
+        raise BadRequestError(msg)
+    return facts[0]
+
+
+def _common_dtype(value: Sequence[Any], rows: list[Spec]) -> str | None:
+    """Return the dtype that holds the numbers of all elements, if NumPy finds it for them."""
+    import ml_dtypes
+    import numpy as np
+
+    names = {row.dtype for row in rows}
+    if len(names) == 1:
+        return names.pop()
+    try:
+        dtypes = [np.dtype(getattr(ml_dtypes, str(name), name)) for name in names]
+        common = np.result_type(*dtypes).name
+    except TypeError:
+        common = ""
+    if not all(preserves(name, common) for name in names):
+        shown = ", ".join(sorted(map(str, names)))
+        msg = (
+            f"this {type(value).__name__} holds arrays of the dtypes {shown}, and no dtype holds "
+            "the numbers of each exactly; cast them to one first."
+        )
+        raise BadRequestError(msg)
+    return common

@@ -1,0 +1,162 @@
+"""Lists and tuples of arrays of one shape become one array, by a planned copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.array as da
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import interop
+from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
+from interop.plugin import Spec
+
+ROWS = np.arange(6, dtype="float32").reshape(2, 3)
+
+#: The same rows, as several frameworks have them.
+BATCHES: dict[str, Any] = {
+    "numpy": list(ROWS),
+    "tuple": tuple(ROWS),
+    "torch": [torch.tensor(row) for row in ROWS],
+    "jax": [jnp.asarray(row) for row in ROWS],
+    "mixed": [torch.tensor(ROWS[0]), jnp.asarray(ROWS[1])],
+    "memoryview": [memoryview(row) for row in ROWS],
+    "nested": [[torch.tensor(x) for x in row] for row in ROWS],
+    "strided": [torch.tensor(ROWS.T.copy()).T[0], ROWS[::-1][0]],
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("batch", BATCHES.values(), ids=BATCHES)
+def test_arrays_of_one_shape_become_one_array(batch: Any, target: str) -> None:
+    """The rows come out in order, exactly, in memory of their own, and the plan says so."""
+    spec = interop.spec(batch)
+    assert spec == Spec("python.arrays", "float32", "cpu", (2, 3), frozenset(), 24)
+    route = interop.plan(batch, to=target)
+    assert "copy" in route.effects
+    result = interop.convert(batch, to=target)
+    assert str(result.dtype).removeprefix("torch.") == "float32"
+    assert np.asarray(result).tolist() == ROWS.tolist()
+    if target != "jax":
+        result[:] = 7
+        assert np.array_equal(interop.convert(batch, to="numpy"), ROWS)
+
+
+@pytest.mark.parametrize(
+    ("batch", "dtype"),
+    [
+        ([np.ones(1, "int8"), np.ones(1, "uint8")], "int16"),
+        ([torch.ones(1, dtype=torch.bfloat16), np.ones(1, "float32")], "float32"),
+        ([torch.ones(1, dtype=torch.bfloat16)] * 2, "bfloat16"),
+        ([torch.tensor(1.5), 2], "float32"),
+        ([torch.tensor(1.5), 0.1], "float64"),
+        ([0.1, torch.tensor(1.5)], "float64"),
+        ([np.ones(1), [2.0]], "float64"),
+        ([torch.tensor(3), True, -1], "int64"),
+    ],
+)
+def test_the_dtype_holds_every_number(batch: list[Any], dtype: str) -> None:
+    """Where dtypes differ, the result has the one that NumPy finds, if it loses nothing."""
+    result = interop.convert(batch, to="numpy")
+    assert result.dtype == np.dtype(getattr(ml_dtypes, dtype, dtype))
+    rows = [np.asarray(interop.convert(row, to="numpy"), result.dtype) for row in batch]
+    assert np.array_equal(result, np.stack(rows))
+    assert interop.convert(batch, to="torch").dtype == getattr(torch, dtype)
+
+
+def test_a_dtype_that_is_asked_for_is_cast_to_row_by_row() -> None:
+    """A cast is part of the one copy."""
+    route = interop.plan([np.ones(2), np.zeros(2)], to="numpy", dtype="float16")
+    assert [step.label for step in route.steps] == ["stack"]
+    result = interop.convert(
+        [np.array([1 / 3]), torch.tensor([2])[::1].double()], "numpy", dtype="f2"
+    )
+    assert (result.dtype, result.tolist()) == (np.float16, [[float(np.float16(1 / 3))], [2.0]])
+
+
+def test_a_graph_goes_through() -> None:
+    """Tensors with a history stay part of it in torch, and lose it elsewhere as one of them does."""
+    leaf = torch.ones(2, requires_grad=True)
+    result = interop.convert([leaf * 2, torch.zeros(2)], to="torch")
+    result.sum().backward()
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [2.0, 2.0]
+    assert "detach" in interop.plan([leaf], to="numpy").effects
+    assert interop.convert([leaf], to="numpy").tolist() == [[1.0, 1.0]]
+    with pytest.raises(RefusedError, match="detach"):
+        interop.convert([leaf], to="numpy", forbid="detach")
+
+
+def test_lazy_bits_are_resolved() -> None:
+    """A conjugate view among the rows is read as the numbers that it stands for."""
+    z = torch.tensor([1 + 2j])
+    assert interop.convert([z.conj(), z], to="numpy").tolist() == [[1 - 2j], [1 + 2j]]
+
+
+def test_labels_are_dropped_as_those_of_one_are() -> None:
+    """What rows lose beside their numbers is an effect that can be forbidden."""
+    rows = [pd.Series([1.0, 2.0], index=["a", "b"])] * 2
+    assert "drop_labels" in interop.plan(rows, to="numpy").effects
+    assert interop.convert(rows, to="numpy").tolist() == [[1.0, 2.0]] * 2
+    with pytest.raises(RefusedError, match="drop_labels"):
+        interop.convert(rows, to="numpy", forbid="drop_labels")
+
+
+def test_rows_on_a_device_are_stacked_there() -> None:
+    """The route of rows on a device stacks them before anything else, and moves the stack once."""
+    spec = interop.make_spec("python.arrays", "float32", device="cuda:0", shape=(2, 3))
+    for target in ("torch", "cupy", "jax"):
+        route = interop.plan(spec, to=target)
+        assert [(step.label, step.after.device) for step in route.steps] == [("stack", "cuda:0")]
+    route = interop.plan(spec, to="numpy")
+    assert [step.after.device for step in route.steps] == ["cuda:0", "cpu"]
+    assert route.effects == {"copy", "transfer"}
+
+
+def test_jax_stacks_what_lies_on_its_devices() -> None:
+    """JAX's own step gives the rows in order, in the dtype that was planned."""
+    from interop_plugins.jax import dense
+
+    result = dense.stack([jnp.ones(2), np.zeros(2, "float32"), [2, 3]], dtype="float32")
+    assert (str(result.dtype), result.tolist()) == ("float32", [[1, 1], [0, 0], [2, 3]])
+
+
+@pytest.mark.parametrize(
+    ("batch", "kind", "message"),
+    [
+        ([np.ones(2), np.ones(3)], BadRequestError, r"different shapes \(\(2,\), \(3,\)\)"),
+        ([1, np.ones(2)], BadRequestError, "different shapes"),
+        ([np.ones(1), torch.ones(1, device="meta")], BadRequestError, "different devices"),
+        ([np.ones(1, "int64"), np.ones(1, "float32")], BadRequestError, "float32, int64, and no"),
+        ([np.ma.masked_equal([1, 2], 2)], BadRequestError, "has masked elements"),
+        ([torch.ones(1).to_sparse()], UnknownValueError, "list of torch.sparse_coo is not one"),
+        ([da.ones(2)], UnknownValueError, "list of dask is not one array"),
+        ([np.ones(1), None], UnknownValueError, "list of builtins.NoneType is not one array"),
+        (({}, np.ones(1)), UnknownValueError, "tuple of builtins.dict is not one array"),
+    ],
+)
+def test_what_is_not_one_array_is_refused(
+    batch: Any, kind: type[InteropError], message: str
+) -> None:
+    """Rows that differ, or are no dense arrays, are refused with the reason and the next move."""
+    with pytest.raises(kind, match=message):
+        interop.convert(batch, to="numpy")
+
+
+def test_a_list_that_holds_itself_is_refused() -> None:
+    """A cycle behind an array is an error, and no endless recursion."""
+    batch: list[Any] = [np.ones(1)]
+    batch.append(batch)
+    with pytest.raises(BadRequestError, match="nested more than 64 deep"):
+        interop.spec(batch)
+
+
+def test_a_tree_takes_lists_for_containers() -> None:
+    """Inside a tree a list of arrays stays a list."""
+    tree = interop.convert_tree({"a": [np.ones(1), np.ones(2)]}, to="torch")
+    assert [type(leaf) for leaf in tree["a"]] == [torch.Tensor] * 2
