@@ -13,6 +13,7 @@ from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.plan import Plan
 from interop._planning.policy import Block, block
+from interop.errors import HandOffError
 
 from .memory import PeakMeter
 
@@ -258,7 +259,7 @@ class Recorder:
 
 
 def shares_memory(registry: Registry, source: Value, result: Value) -> bool | None:
-    """Tell whether two values overlap in memory, or None if a format does not tell."""
+    """Tell whether two values overlap in memory, or None if one of them does not tell."""
     if source is result:
         return True
     extents = []
@@ -266,7 +267,10 @@ def shares_memory(registry: Registry, source: Value, result: Value) -> bool | No
         wrapper = registry.format_of(value).wrapper  # the memory is that of what it wraps
         wrapped = None if wrapper is None else wrapper.unwrap(value)
         array = value if wrapped is None else wrapped
-        memory = registry.formats[registry.describe(array).format].memory
+        try:
+            memory = registry.formats[registry.describe(array).format].memory
+        except HandOffError:  # it could be exported once, and has been
+            memory = None
         if memory is None:
             return None
         extents.append(memory(array))

@@ -1,24 +1,36 @@
-"""DLPack: every value that has ``__dlpack__`` and no plugin of its own.
+"""DLPack: every value that has ``__dlpack__`` and no plugin of its own, and bare capsules.
 
-Only the description is here. The conversions belong to the frameworks that consume, which take
-every format that exports DLPack by the same rule as this one.
+Of these only the description is here. The conversions belong to the frameworks that consume, which
+take every format that exports DLPack by the same rule as this one. A namespace of the array API
+standard consumes by its ``from_dlpack``, so that it needs no more than its name to be a framework.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime_CAPI
+from functools import partial
+from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING
 
 from interop.plugin import (
+    COMPLEX,
+    CPU,
     DTYPES,
     EMPTY,
+    INTEGERS,
     MEMORY_TRAITS,
+    CheckedProducer,
+    Conversion,
+    Cost,
     Declaration,
+    DtypeNames,
     Export,
     Format,
     Samples,
     Spec,
+    Wrapper,
     checked_export,
     hookimpl,
 )
@@ -26,12 +38,20 @@ from interop.plugin import (
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
+    import numpy as np
+
     Producer: TypeAlias = Any
 
-__all__ = ["interop_declarations"]
+__all__ = ["interop_declarations", "namespace"]
+
+#: The type of capsules, which has no name before Python 3.13.
+Capsule = type(datetime_CAPI)
 
 #: An element of DLPack has at most 255 bits.
 _DTYPES = frozenset(DTYPES) - {"clongdouble"}
+
+#: The dtypes of the array API standard.
+_STANDARD = INTEGERS | COMPLEX | {"bool", "float32", "float64"}
 
 _DEVICES = (
     "cpu",
@@ -67,6 +87,74 @@ def describe(value: Producer) -> Spec:
     traits = _traits(value, exported)
     nbytes = prod(exported.shape) * (exported.bits // 8)
     return Spec("dlpack", exported.dtype, exported.device, exported.shape, traits, nbytes)
+
+
+def _describe_as(name: str, value: Producer) -> Spec:
+    """Return the spec of an array of a namespace."""
+    return describe(value)._replace(format=name)
+
+
+def _from_dlpack(module: str, value: Producer) -> Any:
+    """Return an array of a namespace over the memory of a producer."""
+    return import_module(module).from_dlpack(CheckedProducer(value, negative_strides=True))
+
+
+def namespace(module: str, array: str, dtype: str = "", *, install: str = "") -> list[Declaration]:
+    """Return what makes a framework of a namespace of the array API standard.
+
+    Its arrays lie on the host, and it shares the memory of DLPack's producers.
+
+    Parameters
+    ----------
+    module : str
+        The namespace, by which `to` names it.
+    array : str
+        The type of its arrays, as ``"module:Class"``.
+    dtype : str
+        The type of its dtypes, if they have one of their own; their text ends with the name.
+    install : str
+        The command that installs it.
+
+    Returns
+    -------
+    list of Format, Conversion and DtypeNames
+        For `interop.register`, or for a plugin's hook.
+
+    Examples
+    --------
+    >>> [declaration.target for declaration in namespace("mylib", "mylib:Array")[1:]]
+    ['mylib']
+    """
+    dtype_names = [DtypeNames(dtype, _last_word)] if dtype else []
+    return [
+        Format(
+            module,
+            types=(array,),
+            describe=partial(_describe_as, module),
+            dtypes=_STANDARD,
+            carries=MEMORY_TRAITS - {"byteswapped", "pinned"},
+            exports={"dlpack": _STANDARD},
+            memory=memory,
+            requires=module.partition(".")[0],
+            install=install,
+            transit=False,
+        ),
+        Conversion(
+            "dlpack",
+            module,
+            partial(_from_dlpack, module),
+            takes=MEMORY_TRAITS - {"byteswapped", "immutable"},
+            devices=CPU,
+            cost=Cost(1e-5),
+            name=f"{module}_from_dlpack",
+        ),
+        *dtype_names,
+    ]
+
+
+def _last_word(dtype: object) -> str:
+    """Return the name of a dtype: the end of its text."""
+    return str(dtype).rpartition(".")[2]
 
 
 def _inspect(value: Producer) -> Export:
@@ -121,6 +209,28 @@ def memory(value: Producer) -> tuple[tuple[int, int], ...]:
     return ((exported.data + low * itemsize, (high - low + 1) * itemsize),)
 
 
+class _CapsuleProducer:
+    """A producer of the one capsule that a caller has in hand.
+
+    It gives the memory as it is: whoever made the capsule has decided on stream, device and copy.
+    """
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, *, stream: object = None, max_version: object = None) -> object:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        exported = checked_export(self)
+        return exported.device_type, int(exported.device.partition(":")[2] or 0)
+
+
+def _capsule(value: np.ndarray[Any, Any]) -> object:
+    """Return a sample: the capsule of an array."""
+    return value.__dlpack__(max_version=(1, 0))
+
+
 class _Legacy:
     """A sample: a producer of the first kind of capsule, which has no flags."""
 
@@ -137,7 +247,7 @@ class _Legacy:
 
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
-    """Return the format of foreign values that export DLPack."""
+    """Return the formats of foreign values that export DLPack, and of the capsules themselves."""
     return [
         Format(
             "dlpack",
@@ -149,5 +259,21 @@ def interop_declarations() -> Iterable[Declaration]:
             protocol="__dlpack__",
             memory=memory,
             samples=Samples(variants={"immutable": _Legacy}),
-        )
+        ),
+        Format(
+            "dlpack.capsule",
+            types=(f"{__name__}:Capsule",),
+            target_types=(),
+            dtypes=_DTYPES,
+            devices=_DEVICES,
+            carries=MEMORY_TRAITS - {"byteswapped"},
+            wrapper=Wrapper(_CapsuleProducer, seconds=1e-6),
+            samples=Samples(make=_capsule, source="numpy"),
+        ),
+        *namespace(
+            "array_api_strict",
+            "array_api_strict._array_object:Array",
+            "array_api_strict._dtypes:DType",
+            install="pip install array-api-strict",
+        ),
     ]

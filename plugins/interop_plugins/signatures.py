@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from jax.experimental import sparse as jsparse
 
-    from interop._model.typing import EffectNames
+    from interop._model.typing import CopyLike, EffectNames
     from interop_plugins.quantized.array import QuantizedArray
 
 __all__ = ["Accepts", "Convert", "MakeConverter"]
@@ -175,7 +175,7 @@ class Keywords(TypedDict, total=False):
 
     dtype: object
     device: object
-    copy: bool | None
+    copy: CopyLike
     allow: EffectNames
     forbid: EffectNames
     stream: object
@@ -408,7 +408,7 @@ class Accepts(Protocol):
         *,
         dtype: object = None,
         device: object = None,
-        copy: bool | None = None,
+        copy: CopyLike = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
         grad: bool = False,

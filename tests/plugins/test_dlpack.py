@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import weakref
+from datetime import datetime_CAPI
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop.errors import HandOffError
+from interop.errors import HandOffError, RefusedError
 from tests.toolkit.capsules import bounds, exported
 from tests.toolkit.test_dlpack import FAULTS, Fake
 
@@ -247,6 +248,73 @@ def test_a_wrapper_without_memory_is_refused():
         interop.convert(Disguise(), to="numpy")
 
 
+@pytest.mark.parametrize("version", [None, (1, 0)], ids=["legacy", "versioned"])
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_a_bare_capsule_is_a_source(target, version):
+    """A capsule in the caller's hand is described, shared and kept alive as its producer is."""
+    array = np.arange(6.0).reshape(2, 3)
+    owner = weakref.ref(array)
+    address = array.ctypes.data
+    capsule = array.__dlpack__(max_version=version)
+    del array
+    spec = interop.spec(capsule)
+    assert (spec.dtype, spec.shape, spec.device) == ("float64", (2, 3), "cpu")
+    assert spec.traits == (frozenset() if version else {"immutable"})
+    result = interop.convert(capsule, to=target)
+    assert (interop.spec(result).dtype, interop.spec(result).shape) == ("float64", (2, 3))
+    assert np.asarray(result).ctypes.data == address
+    del capsule
+    gc.collect()
+    assert np.asarray(result).tolist() == [[0, 1, 2], [3, 4, 5]]
+    del result
+    gc.collect()
+    assert owner() is None
+
+
+def test_a_capsule_that_nobody_consumes_frees_its_memory():
+    """To plan, and to be refused, leaves a capsule as it was, and it frees itself."""
+    array = np.arange(3.0)
+    owner, capsule = weakref.ref(array), array.__dlpack__(max_version=(1, 0))
+    del array
+    interop.plan(capsule, to="numpy")
+    with pytest.raises(RefusedError):
+        interop.convert(capsule, to="numpy", dtype="float32", copy=False)
+    assert interop.spec(capsule).shape == (3,)
+    del capsule
+    gc.collect()
+    assert owner() is None
+
+
+def test_a_capsule_is_good_for_one_conversion():
+    """What was consumed is refused, and so is a capsule of something else."""
+    capsule = np.arange(3.0).__dlpack__(max_version=(1, 0))
+    interop.convert(capsule, to="torch")
+    for other in (capsule, datetime_CAPI):
+        with pytest.raises(HandOffError, match=r"offers a capsule named '(used_dltensor|datetime)"):
+            interop.convert(other, to="torch")
+
+
+def test_a_capsule_leaves_a_receipt():
+    """A trace of what can be read only once says that it does not know whether it is shared."""
+    with interop.trace() as receipts:
+        interop.convert(np.arange(3.0).__dlpack__(max_version=(1, 0)), to="torch")
+    assert [receipt.aliased for receipt in receipts] == [None]
+
+
+def test_what_a_capsule_cannot_do_is_done_afterwards():
+    """A copy, a cast and ``out=`` are steps of their own, for nobody can ask a capsule for them."""
+    array = np.arange(3.0)
+    for keywords in ({"copy": True}, {"dtype": "float32"}, {"copy": "writable"}):
+        capsule = array.__dlpack__()
+        result = interop.convert(capsule, to="numpy", **keywords)
+        assert result.flags.writeable
+        assert not np.shares_memory(result, array)
+        assert result.tolist() == [0, 1, 2]
+    out = np.zeros(3)
+    interop.convert(array.__dlpack__(), out=out)
+    assert out.tolist() == [0, 1, 2]
+
+
 def test_a_dtype_that_is_not_of_numbers():
     """A dtype outside the standard's numbers is refused before any consumer sees it."""
     with pytest.raises(HandOffError, match="would not export"):
@@ -281,16 +349,17 @@ def test_a_legacy_capsule_of_a_narrow_dtype_is_locked_as_well():
 
 
 def offer_when_warm(target):
-    """Offer every fault after a sound value of its type; return what became of each."""
+    """Offer every fault after a sound value of its type, and in a bare capsule."""
     outcomes = {}
     for fault in sorted(FAULTS.keys() - READABLE):
         interop.convert(Fake(matrix()), to=target)
         interop.convert(Fake(matrix()), to=target)
         fake = Fake(matrix(), **FAULTS[fault][0])
-        try:
-            outcomes[fault] = str(interop.convert(fake, to=target).dtype)
-        except HandOffError as error:
-            outcomes[fault] = str(error)
+        for name, value in ((fault, fake), (f"{fault} bare", fake.capsule(max_version=(1, 0)))):
+            try:
+                outcomes[name] = str(interop.convert(value, to=target).dtype)
+            except HandOffError as error:
+                outcomes[name] = str(error)
     return outcomes
 
 
@@ -299,7 +368,7 @@ def offer_when_warm(target):
     ["numpy", "torch"],
 )
 def test_a_warm_conversion_checks_as_a_cold_one_does(target):
-    """What a value of the type did before does not vouch for a later value's capsule."""
+    """What a value did before does not vouch for a later one's capsule, nor for a bare one."""
     exported(matrix(), max_version=(1, 0))
     program = subprocess.run(
         [sys.executable, "-m", "tests.plugins.test_dlpack", target],
@@ -311,7 +380,8 @@ def test_a_warm_conversion_checks_as_a_cold_one_does(target):
     )
     assert program.returncode == 0, program.stderr
     outcomes = json.loads(program.stdout)
-    assert outcomes.keys() == FAULTS.keys() - READABLE
+    faults = FAULTS.keys() - READABLE
+    assert outcomes.keys() == faults | {f"{fault} bare" for fault in faults}
     assert {f: text for f, text in outcomes.items() if "DLPack hand-off" not in text} == {}
 
 

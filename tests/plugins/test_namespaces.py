@@ -1,0 +1,119 @@
+"""Namespaces of the array API standard are targets, and their arrays are sources."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+from interop import Interop
+from interop.errors import NotInstalledError, UnknownTargetError
+from interop_plugins.dlpack import namespace
+
+
+class Array:
+    """An array of a library that nobody knows, over NumPy's memory."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+
+    def __dlpack__(self, **keywords: Any) -> object:
+        return self.array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        return self.array.__dlpack_device__()
+
+
+class Dtype:
+    """A dtype of that library."""
+
+    def __str__(self) -> str:
+        return "unheard_of.float32"
+
+
+@pytest.fixture
+def xp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A namespace with what a conversion needs of the standard."""
+    module: Any = ModuleType("unheard_of")
+    module.__spec__ = ModuleSpec("unheard_of", None)  # as if it were installed
+    module.Array, module.Dtype = Array, Dtype
+    module.from_dlpack = lambda x: Array(np.from_dlpack(x))
+    module.__array_namespace_info__ = object
+    module.empty = lambda shape: Array(np.empty(shape))
+    monkeypatch.setitem(sys.modules, "unheard_of", module)
+    return module
+
+
+@pytest.fixture
+def mine(xp: Any) -> Interop:
+    """An instance to which the namespace is declared."""
+    instance = Interop()
+    instance.register(*namespace("unheard_of", "unheard_of:Array", "unheard_of:Dtype"))
+    return instance
+
+
+def test_a_namespace_is_a_target(mine: Interop, xp: Any) -> None:
+    """By its module, its name and its type; the memory of a producer is shared."""
+    array = np.arange(3.0)
+    for to in (xp, "unheard_of", Array):
+        result: Any = mine.convert(array, to=to)
+        assert type(result) is Array
+        assert np.shares_memory(result.array, array)
+    for value in (torch.arange(3.0), jnp.arange(3.0), [0.0, 1.0, 2.0], array[::-1][::-1]):
+        result = mine.convert(value, to=xp)
+        assert result.array.tolist() == [0, 1, 2]
+    assert mine.convert(array, to=xp, dtype=Dtype()).array.dtype == np.float32
+
+
+def test_an_array_of_a_namespace_is_a_source(mine: Interop) -> None:
+    """It is described as one of its library, shared, copied and cast like any other."""
+    array = np.arange(6.0).reshape(2, 3)
+    value = Array(array)
+    spec = mine.spec(value)
+    assert (spec.format, spec.dtype, spec.shape) == ("unheard_of", "float64", (2, 3))
+    assert mine.convert(value, to="torch").data_ptr() == array.ctypes.data
+    copy: Any = mine.convert(value, to="unheard_of", copy=True)
+    assert not np.shares_memory(copy.array, array)
+    assert copy.array.tolist() == array.tolist()
+    assert mine.convert(value, like=value) is value
+
+
+def test_what_a_namespace_cannot_hold_is_cast_or_copied(mine: Interop) -> None:
+    """bfloat16 is not of the standard, and byte-swapped memory not of DLPack."""
+    assert mine.convert(torch.ones(2, dtype=torch.bfloat16), to="unheard_of").array.dtype == "f4"
+    swapped: Any = mine.convert(np.arange(3, dtype=">i4"), to="unheard_of")
+    assert (swapped.array.dtype.str, swapped.array.tolist()) == ("<i4", [0, 1, 2])
+
+
+def test_a_namespace_that_nobody_declared_is_refused(xp: Any) -> None:
+    """Until it is declared, a namespace names nothing, and its arrays are DLPack's."""
+    instance = Interop()
+    with pytest.raises(UnknownTargetError):
+        instance.convert(np.ones(1), to=xp)
+    assert instance.spec(Array(np.ones(1))).format == "dlpack"
+
+
+def test_array_api_strict() -> None:
+    """The strict namespace and its dtypes are known, and it shares memory in both directions."""
+    strict = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+    instance, tensor = Interop(), torch.arange(3.0)
+    array = instance.convert(tensor, to=strict)
+    assert type(array) is type(strict.ones(1))
+    assert strict.all(array == strict.asarray([0.0, 1.0, 2.0], dtype=strict.float32))
+    assert instance.convert(array, to="torch").data_ptr() == tensor.data_ptr()
+    assert instance.convert([1, 2], to=strict, dtype=strict.int8).dtype == strict.int8
+
+
+def test_a_namespace_that_is_not_installed_says_how() -> None:
+    """The command that installs it ends the message."""
+    instance = Interop()
+    instance.register(*namespace("no_such_xp", "no_such_xp:Array", install="pip install xp"))
+    with pytest.raises(NotInstalledError, match="no_such_xp is not installed: pip install xp"):
+        instance.convert(np.ones(1), to="no_such_xp")
