@@ -105,7 +105,7 @@ def gather(value: DTensor) -> Tensor:
 
     if any(type(placement) not in (Replicate, Shard) for placement in value.placements):
         return value.full_tensor()  # which adds up what is partial
-    local: Tensor = value.to_local().resolve_conj().resolve_neg()
+    local: Tensor = value.to_local()
     *divisions, shape = _shapes(value)
     if tuple(local.shape) != shape:
         msg = f"its local shard is of shape {tuple(local.shape)}, and its placements say {shape}"
