@@ -181,7 +181,8 @@ def _impossible_format(format_: Format) -> str:
     if "builtins:object" in format_.types:
         return "the type builtins:object, which everything is an instance of"
     now = format_.limits.unsupported_now
-    if now is not None and not isinstance(answer := now(format_.devices[0]), Set):
+    answer: object = frozenset() if now is None else now(format_.devices[0])
+    if not isinstance(answer, Set):
         return f"limits.unsupported_now({format_.devices[0]!r}) of {answer!r}"
     return ""
 

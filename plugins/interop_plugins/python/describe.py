@@ -47,7 +47,8 @@ def describe(value: Nested | Sequence[Any], *, depth: int = 0) -> Spec:
         The rows differ in shape or device, no dtype holds every number exactly, or some are masked.
     """
     if not isinstance(value, SEQUENCES):
-        return describe_number(value) or describe_numbers(value)
+        number = cast("complex", value)
+        return describe_number(number) or describe_numbers(number)
     if _holds_arrays(value):
         return _describe_arrays(cast("Sequence[Any]", value), depth)
     return describe_numbers(cast("Nested", value))
