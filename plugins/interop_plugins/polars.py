@@ -86,8 +86,8 @@ _REFUSAL_HINTS = {
 
 
 @cache
-def _unsupported() -> frozenset[str]:
-    """Return the dtypes that the installed polars does not hold; float16 came with 1.36."""
+def _unsupported(device: str) -> frozenset[str]:
+    """Return the dtypes that the installed polars holds nowhere; float16 came with 1.36."""
     try:
         major, minor = version("polars").split(".")[:2]
     except PackageNotFoundError:  # another build of it
