@@ -140,6 +140,9 @@ def _nearest(registry: Registry, to: object, word: str) -> str:
     frameworks = dict.fromkeys(format_.framework for format_ in formats)
     names = {alias: format_.name for format_ in formats for alias in format_.aliases}
     names |= {name: name for name in (*frameworks, *(format_.name for format_ in formats))}
+    for format_ in formats:  # of those that share a type, the first
+        for type_ in format_.types:
+            names.setdefault(type_.replace(":", "."), format_.name)
     return suggestion(word, names, f"the frameworks are {listed(frameworks)}.")
 
 

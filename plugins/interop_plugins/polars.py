@@ -254,6 +254,8 @@ def fill_frame_nulls(frame: pl.DataFrame) -> Array:
 
 def _write(out: Array, series: pl.Series, name: str) -> None:
     """Write a Series into an array of any dtype, cast as NumPy casts; nulls become NaN or zero."""
+    import numpy as np
+
     errors = CastErrors(np)
     with errors.noted():
         for start, piece in _pieces(series):

@@ -116,7 +116,12 @@ def _steps(
     yield stays(
         returning(dense.cast), takes=takes, changes=DTYPE, effects=COPY, cost=Cost(2e-4, 3e9)
     )
-    moves: dict[str, Any] = {"changes": DEVICE, "effects": TRANSFER, "stream": True, "cost": Cost(2e-4, 4e9)}
+    moves: dict[str, Any] = {
+        "changes": DEVICE,
+        "effects": TRANSFER,
+        "stream": True,
+        "cost": Cost(2e-4, 4e9),
+    }
     on_device = Result(devices=_ON_DEVICE)
     yield Conversion(
         "numpy",
