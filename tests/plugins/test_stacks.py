@@ -31,6 +31,10 @@ BATCHES: dict[str, Any] = {
 }
 
 
+class Tagged(torch.Tensor):
+    """A tensor of a type of its own."""
+
+
 @pytest.mark.parametrize("target", ["numpy", "torch", "jax"])
 @pytest.mark.parametrize("batch", BATCHES.values(), ids=BATCHES)
 def test_arrays_of_one_shape_become_one_array(batch: Any, target: str) -> None:
@@ -96,6 +100,14 @@ def test_lazy_bits_are_resolved() -> None:
     """A conjugate view among the rows is read as the numbers that it stands for."""
     z = torch.tensor([1 + 2j])
     assert interop.convert([z.conj(), z], to="numpy").tolist() == [[1 - 2j], [1 + 2j]]
+
+
+def test_subclasses_are_stacked_as_their_numbers() -> None:
+    """Rows of a subclass come out as those of a plain array, as one of them does."""
+    rows = [torch.ones(2).as_subclass(Tagged), np.zeros(2, "float32")]
+    result = interop.convert(rows, to="torch")
+    assert type(result) is torch.Tensor
+    assert result.tolist() == [[1, 1], [0, 0]]
 
 
 def test_labels_are_dropped_as_those_of_one_are() -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["describe"]
 
 #: What an array loses when it is copied into another.
-_RESOLVED = MEMORY_TRAITS | {"conj", "neg", "weak", "scalar"}
+_RESOLVED = MEMORY_TRAITS | {"conj", "neg", "weak", "scalar", "subclass"}
 
 
 def describe(value: Nested | Sequence[Any], *, depth: int = 0) -> Spec:
