@@ -33,7 +33,7 @@ __all__ = ["describe"]
 _RESOLVED = MEMORY_TRAITS | {"conj", "neg", "weak", "scalar", "subclass"}
 
 
-def describe(value: Nested | Sequence[Any], *, depth: int = 0) -> Spec:
+def describe(value: Nested, *, depth: int = 0) -> Spec:
     """Return the spec of the array that a number, or a nested sequence, becomes.
 
     Python's lists do not say what they hold, so lists of numbers are read. Only here is a value
@@ -51,15 +51,15 @@ def describe(value: Nested | Sequence[Any], *, depth: int = 0) -> Spec:
         return describe_number(number) or describe_numbers(number)
     if _holds_arrays(value):
         return _describe_arrays(cast("Sequence[Any]", value), depth)
-    return describe_numbers(cast("Nested", value))
+    return describe_numbers(value)
 
 
-def _holds_arrays(value: Nested | Sequence[Any]) -> bool:
+def _holds_arrays(value: Nested) -> bool:
     """Tell whether a sequence holds something else than numbers and what stands in their place."""
     import numpy as np
 
     usual = (numbers.Number, str, bytes, NoneType, np.generic, *SEQUENCES)
-    return not all(issubclass(kind, usual) for kind in element_types(cast("Nested", value)))
+    return not all(issubclass(kind, usual) for kind in element_types(value))
 
 
 def _describe_arrays(value: Sequence[Any], depth: int) -> Spec:
