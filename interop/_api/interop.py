@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
+from operator import index
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -542,7 +543,8 @@ class Interop:
         check_format(registry, format)
         dtype, device = named_dtype(registry, dtype), named_device(registry, device)
         device = registry.formats[format].home(device) or device
-        return make_spec(format, dtype, device=device, shape=shape, traits=frozenset(traits))
+        lengths = tuple(map(index, shape))
+        return make_spec(format, dtype, device=device, shape=lengths, traits=frozenset(traits))
 
     # ------------------------------------------------------------------ what is registered
 

@@ -40,6 +40,14 @@ def test_copy_true_gives_fresh_writable_memory() -> None:
     np.testing.assert_array_equal(x, y)
 
 
+def test_lengths_may_be_numpys_integers() -> None:
+    """A spec made from NumPy's integers holds Python's, and anything else is no length."""
+    spec = interop.make_spec("numpy", "float32", shape=(np.int64(3), np.uint8(2)))
+    assert [type(n) for n in (*spec.shape, spec.nbytes)] == [int] * 3
+    with pytest.raises(TypeError):
+        interop.make_spec("numpy", "float32", shape=(2.5,))  # type: ignore[arg-type]
+
+
 def test_copy_false_raises_rather_than_copies() -> None:
     """A cast with copy=False is refused, and the message says what to leave out."""
     with pytest.raises(interop.errors.RefusedError, match="leave out copy=False"):
