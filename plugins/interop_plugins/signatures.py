@@ -117,6 +117,7 @@ Others: TypeAlias = Literal[
     "pyarrow.record_batch",
     "tensorflow.sparse",
     "tensorflow.indexed_slices",
+    "array_api_strict",
 ]
 Name: TypeAlias = (
     Torch
