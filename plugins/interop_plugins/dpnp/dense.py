@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ParamSpec
 
 from interop.plugin import CheckedProducer, Declined
 
-from .queues import device_named, number_of, on_queue, queue_of, unsupported_now
+from .queues import device_named, let_wait, number_of, on_queue, queue_of, unsupported_now
 
 if TYPE_CHECKING:
     from typing import Any
@@ -180,7 +180,9 @@ def from_dlpack(value: object, *, stream: Stream = None) -> Tensor:
     producer = CheckedProducer(value, negative_strides=True)
     device = dpctl.get_devices()[int(producer.__dlpack_device__()[1])]
     queue = queue_of(stream, device)
-    return dpnp.tensor.from_dlpack(_Ordered(producer, queue)).to_device(queue)
+    tensor = dpnp.tensor.from_dlpack(_Ordered(producer, queue)).to_device(queue)
+    let_wait(queue)
+    return tensor
 
 
 class _Ordered:

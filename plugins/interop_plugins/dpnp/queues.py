@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Device: TypeAlias = Any
     #: A ``dpctl.SyclQueue``.
     Queue: TypeAlias = Any
+    #: A ``dpctl.SyclEvent``.
+    Event: TypeAlias = Any
     #: A ``dpnp.tensor.usm_ndarray``.
     Tensor: TypeAlias = Any
     #: As callers give it: a queue, what has one as its ``sycl_queue``, or None.
@@ -33,6 +35,7 @@ __all__ = [
     "available",
     "device_named",
     "is_shared",
+    "let_wait",
     "number_of",
     "on_queue",
     "queue_of",
@@ -159,5 +162,16 @@ def on_queue(tensor: Tensor, stream: Stream) -> Tensor:
             "make it with dpctl.SyclQueue(array.sycl_context, array.sycl_device)."
         )
         raise BadRequestError(msg)
-    queue.submit_barrier([tensor.sycl_queue.submit_barrier()])
+    let_wait(queue, tensor.sycl_queue.submit_barrier())
     return tensor.to_device(queue)
+
+
+def let_wait(queue: Queue, *events: Event) -> None:
+    """Let all that is going to be done on a queue wait for events, or for all that it has to do.
+
+    Copies of dpctl's are not held up by a barrier, but by the events that it keeps for the queue.
+    """
+    from dpctl.utils import SequentialOrderManager
+
+    barrier = queue.submit_barrier(list(events))
+    SequentialOrderManager[queue].add_event_pair(barrier, barrier)
