@@ -49,7 +49,7 @@ _CARRIED = _LAYOUT | {"readonly"}
 _SUBCLASS, _IMMUTABLE = frozenset({"subclass"}), frozenset({"immutable"})
 
 _LACKING = (
-    "not every SYCL device computes with it; ask for a narrower dtype=, or for a device= that does"
+    "not every SYCL device computes with it; ask for a narrower dtype=, or for a device= that does."
 )
 _HINTS = {
     "private_context": "it lies on a part of a device, or in a context of its own, where nobody "
