@@ -168,8 +168,8 @@ def test_the_named_queue_waits(
     dpnp: Any, queue_beside: Any, write_late: Callable[[Any, float], Callable[[], bool]], step: str
 ) -> None:
     """What is still to be written on the array's queue is there when the other queue reads it."""
-    words: dict[str, Any] = {"stream": queue_beside}
-    words |= {"take": {"copy": True}, "copy": {"copy": True}, "cast": {"dtype": "int32"}}.get(
+    keywords: dict[str, Any] = {"stream": queue_beside}
+    keywords |= {"take": {"copy": True}, "copy": {"copy": True}, "cast": {"dtype": "int32"}}.get(
         step, {}
     )
     for number in (1, 3):  # the first is planned for longer than the write takes
@@ -179,10 +179,10 @@ def test_the_named_queue_waits(
             result = dpnp.zeros(SIZE, dtype="float32", sycl_queue=queue_beside)
             interop.convert(array, out=result)
         elif step == "fetch":
-            result = interop.convert(array, to="numpy", **words)
+            result = interop.convert(array, to="numpy", **keywords)
         else:
             value = {"share": Foreign, "take": Barrier}.get(step, lambda array: array)(array)
-            result = interop.convert(value, to="dpnp", **words)
+            result = interop.convert(value, to="dpnp", **keywords)
         total = result.sum() if step == "fetch" else dpnp.asnumpy(result.sum())
         assert int(total) == number * SIZE
 
@@ -254,8 +254,8 @@ def test_private_memory(dpnp: Any, name: str, how: str) -> None:
     array = interop.convert(made_apart(dpnp, how), to=name)
     assert interop.spec(array).traits == {"private_context"}
     assert interop.spec(array).device == "oneapi:0"
-    for words in ({"copy": True}, {"dtype": "float64"}):
-        result = interop.convert(array, to=name, **words)
+    for keywords in ({"copy": True}, {"dtype": "float64"}):
+        result = interop.convert(array, to=name, **keywords)
         assert result.sycl_queue == array.sycl_queue
         assert (interop.convert(result, to="numpy") == host("float32")).all()
     with pytest.raises(interop.errors.RefusedError, match="in a context of its own"):
