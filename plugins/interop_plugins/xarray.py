@@ -79,7 +79,20 @@ def unwrap(value: Labelled) -> AnyArray | None:
     variable = _variable(value)
     data = variable._data
     loads = hasattr(type(data), "get_duck_array") and not variable._in_memory
-    return None if loads else variable.data
+    return None if loads else _locked(variable)
+
+
+def _locked(variable: xr.Variable) -> AnyArray:
+    """Return the array of a Variable; that of an index is read-only."""
+    import numpy as np
+    import xarray as xr
+
+    array = variable.data
+    is_index = isinstance(variable, xr.IndexVariable) and isinstance(array, np.ndarray)
+    if is_index and array.flags.writeable:  # pandas before 3 does not lock the labels it looks up
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def _variable(value: Labelled | xr.Dataset | xr.DataTree) -> xr.Variable:

@@ -170,7 +170,9 @@ def smooth(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 @pytest.fixture
 def wide() -> Any:
-    with jax.enable_x64(True):
+    # Its place before JAX 0.8.
+    enable_x64 = getattr(jax, "enable_x64", None) or jax.experimental.enable_x64
+    with enable_x64(True):
         yield
 
 

@@ -35,6 +35,9 @@ TORCH = sorted(
     if n not in ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz")
 )
 
+# Its place before JAX 0.8.
+enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
+
 
 def numpy_dtype(name):
     return np.dtype(getattr(ml_dtypes, name, name))
@@ -48,7 +51,7 @@ def numbers(name, shape=(3, 4)):
 
 def array(name, shape=(3, 4)):
     """Return a JAX array, made by JAX itself, of 64 bits if need be."""
-    with jax.enable_x64(True):
+    with enable_x64(True):
         return jnp.array(numbers(name, shape))
 
 
@@ -147,7 +150,7 @@ def test_to_torch(name, shape):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_number_out_of_jax(name: str) -> None:
     """Every number of JAX's arrives elsewhere as it is, or its dtype is refused."""
-    with jax.enable_x64(True):
+    with enable_x64(True):
         check_departures(jnp.array, name)
 
 
@@ -245,7 +248,7 @@ def test_memory_of_every_kind(odd, size):
 )
 def test_every_number_of_every_dtype(name: str, x64: bool) -> None:
     """What JAX cannot hold arrives in a wider dtype or is refused, on the fast path as off it."""
-    with jax.enable_x64(x64):
+    with enable_x64(x64):
         check_arrivals("jax", name, describe.DTYPES - describe.unsupported_now())
 
 
@@ -374,7 +377,7 @@ def test_never_narrowed_in_silence(make, name, number):
     value = make(np.array([number], name))
     with pytest.raises(RefusedError, match="narrow"):
         interop.convert(value, to="jax")
-    with jax.enable_x64(True):
+    with enable_x64(True):
         result = interop.convert(value, to="jax")
         assert (str(result.dtype), result.tolist()) == (name, [number])
     half = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
@@ -391,7 +394,7 @@ def test_routes_are_not_kept_beyond_the_option():
     for _ in range(3):
         assert convert(value).dtype == "float32"
         assert "narrow" in interop.plan(value, to="jax", allow="narrow").effects
-        with jax.enable_x64(True):
+        with enable_x64(True):
             assert convert(value).tolist() == [1e300]
             assert interop.plan(value, to="jax", allow="narrow").effects == {"copy"}
             assert interop.convert(value, to="jax").dtype == "float64"
@@ -406,7 +409,7 @@ def test_a_plan_that_is_older_than_the_option():
             step(np.ones(2))
     with pytest.raises(Declined, match="jax_enable_x64 is off"):
         dense.from_torch(torch.ones(100_000, dtype=torch.float64))
-    with jax.enable_x64(True):
+    with enable_x64(True):
         route = interop.plan(np.ones(2), to="jax")
     with pytest.raises(RefusedError, match="narrow"):
         route(np.ones(2))
@@ -682,7 +685,7 @@ def test_accelerators_share_by_dlpack(other):
     assert (back.result.device, back.result.traits) == ("cuda:1", {"immutable"})
     with pytest.raises(RefusedError, match="narrow"):
         interop.plan(spec(other, "float64"), to="jax")
-    with jax.enable_x64(True):
+    with enable_x64(True):
         assert interop.plan(spec(other, "float64"), to="jax").zero_copy
 
 
@@ -911,7 +914,7 @@ def test_sparse_arrays_of_64_bits():
     for target in ("jax.bcoo", "jax.bcsr"):
         with pytest.raises(RefusedError, match="narrow"):
             interop.convert(value, to=target)
-        with jax.enable_x64(True):
+        with enable_x64(True):
             result = interop.convert(value, to=target)
             assert result.dtype == "float64"
         assert interop.convert(value, to=target, dtype="float32").dtype == "float32"
@@ -978,7 +981,7 @@ def test_numbers_below_the_normal_ones_survive_being_made_dense(
 )
 def test_numbers_without_a_dtype_become_jaxs_own(value, narrow, wide, x64):
     """Python's numbers become 32 bits where JAX has no more, and 64 where it has."""
-    with jax.enable_x64(x64):
+    with enable_x64(x64):
         result = interop.convert(value, to="jax")
         assert str(result.dtype) == (wide if x64 else narrow)
         assert np.array_equal(result, jnp.asarray(value), equal_nan=True)
@@ -991,7 +994,7 @@ def test_numbers_without_a_dtype_become_jaxs_own(value, narrow, wide, x64):
 )
 def test_numbers_that_32_bits_do_not_hold_are_not_narrowed(value):
     """A number beyond 32 bits, or one of NumPy's, which has a dtype, needs a permission."""
-    with jax.enable_x64(False):
+    with enable_x64(False):
         with pytest.raises(RefusedError) as caught:
             interop.convert(value, to="jax")
         assert caught.value.effects == {"narrow"}
