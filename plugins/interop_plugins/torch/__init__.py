@@ -660,7 +660,7 @@ def _layout_changes() -> Iterable[Conversion]:
             result=Result(index_dtype="int64" if to_coo or not source else None),
             effects=COPY,
             shares=shares,
-            cost=Cost(2e-5, speed),
+            cost=Cost(8e-5 if source in _BLOCKS else 2e-5, speed),
         )
 
 
