@@ -397,7 +397,7 @@ def _casts_of_lazy() -> Iterable[Conversion]:
             into=dense.fill,
         )
         yield cast(
-            name, takes=_BLOCK | _GRAD | _LAZY, requires=trait, cost=Cost(1e-5, 1.6e10, 1.2e11)
+            name, takes=_BLOCK | _GRAD | _LAZY, requires=trait, cost=Cost(3e-6, 1.6e10, 1.2e11)
         )
         yield cast(
             f"{name}_in_order",
@@ -405,7 +405,7 @@ def _casts_of_lazy() -> Iterable[Conversion]:
             takes=_CARRIES,
             requires=trait | _GAPS,
             adds=_GAPS,
-            cost=Cost(1e-5, 1.6e10, 1e11),
+            cost=Cost(3e-6, 1.6e10, 1e11),
         )
 
 
