@@ -83,7 +83,7 @@ function layerOrder() {
 /** Lay the boxes and the lines between them out in layers. */
 function layers(sizes, upright) {
   const layout = new dagre.graphlib.Graph();
-  layout.setGraph({ rankdir: upright ? "TB" : "LR", nodesep: 10, ranksep: 34, edgesep: 1 });
+  layout.setGraph({ rankdir: upright ? "TB" : "LR", nodesep: 6, ranksep: 28, edgesep: 1 });
   layout.setDefaultEdgeLabel(() => ({}));
   for (const [name, size] of sizes) layout.setNode(name, { ...size });
   const order = new Map(layerOrder().map((name, place) => [name, place]));
@@ -204,7 +204,7 @@ const graph = window.graph = cytoscape({
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => graph.style(style()));
 
 const row = name => graph.getElementById(`format ${name}`);
-const SMALLEST_TEXT = 10, LARGEST_ZOOM = 1.4;
+const SMALLEST_TEXT = 9.5, LARGEST_ZOOM = 1.4;
 
 function showAll() {
   graph.fit(undefined, 14);
