@@ -275,9 +275,10 @@ class Interop:
         tree : object
             It is left as it is, unless `consume` is set.
         to, like, dtype, device, copy, allow, forbid, stream
-            As for `convert`, for every array; but `dtype` is for the arrays of its kind: of reals,
-            of integers, of bools or of complex numbers. The others keep theirs, so that a cast of
-            weights leaves token ids and masks as they are.
+            As for `convert`, for every array; but no array gets the labels of `like`, and `dtype`
+            is for the arrays of its kind: of reals, of integers, of bools or of complex numbers.
+            The others keep theirs, so that a cast of weights leaves token ids and masks as they
+            are.
         cast_all : bool, default False
             Whether `dtype` is for the arrays of other kinds, too.
         others : {"keep", "convert", "refuse"}, default "keep"

@@ -8,14 +8,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, note
-from hypothesis import strategies as st
+from hypothesis import note
 
 import interop
 from interop._execution.trace import shares_memory
 from interop.errors import RefusedError
-from tests.properties.effort import cases
-from tests.properties.readers import DECLARED, FORMATS, FRAMEWORKS, calm, dtype_of, read, same
+from tests.properties.outcomes import outcomes_of
+from tests.properties.readers import DECLARED, FRAMEWORKS, calm, dtype_of, read, same
 
 __all__ = ["calm"]  # a fixture
 
@@ -156,13 +155,4 @@ def check_plan(route: interop.Route, value: Any, result: Any) -> None:
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_every_bit_arrives_or_an_error(framework: str) -> None:
     """Every conversion from a framework is exact or refused, and leaves its source as it was."""
-    sources = [name for name in FORMATS if name.partition(".")[0] == framework]
-    outcomes = []
-
-    @cases(20 if framework == "dask" else 60)
-    @given(st.randoms(use_true_random=False), st.sampled_from(sources), st.sampled_from(FORMATS))
-    def tried(rng: Random, source: str, target: str) -> None:
-        outcomes.append(check(rng, source, target))
-
-    tried()
-    assert "right" in outcomes or framework in ("torchao", "quantized")
+    assert "right" in outcomes_of(framework, check) or framework in ("torchao", "quantized")
