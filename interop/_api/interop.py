@@ -828,9 +828,6 @@ class Interop:
         target = self._registry.formats[out_spec.format]
         _check_writable(target, out_spec, spec.shape)
         name, device = out_spec.format, out_spec.device
-        loss = imaginary_loss(spec.dtype, out_spec.dtype)
-        if loss is not None:
-            warn_caller(loss)
         # What lies in the memory of `out` must all be read before any of it is written.
         apart = shares_memory(self._registry, x, out) is False
         holds = out_spec.dtype in target.dtypes  # of what else there is, `fill` says why not
@@ -844,6 +841,9 @@ class Interop:
             table = self._table(name, dtype, device, copy, allow, forbid)
             assert target.fill is not None
             target.fill(out, self._run(x, table, stream))
+        loss = imaginary_loss(spec.dtype, out_spec.dtype)
+        if loss is not None:
+            warn_caller(loss)
         return out
 
 

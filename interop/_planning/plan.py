@@ -68,8 +68,9 @@ class Plan:
                 position += 1
         except (Declined, StepDeclined) as reason:
             raise StepDeclined(self.steps[position], value, reason) from reason
-        # The last two are what the caller has made of numbers that do not fit.
-        except (InteropError, MemoryError, RuntimeWarning, FloatingPointError) as error:
+        except (RuntimeWarning, FloatingPointError):
+            raise  # what the caller has made of numbers that do not fit
+        except (InteropError, MemoryError) as error:
             error.add_note(f"raised in {_declared(self.steps[position])}")
             raise
         except Exception as error:

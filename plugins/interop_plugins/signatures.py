@@ -118,6 +118,8 @@ Others: TypeAlias = Literal[
     "tensorflow.sparse",
     "tensorflow.indexed_slices",
     "array_api_strict",
+    "dpnp",
+    "dpnp.tensor",
 ]
 Name: TypeAlias = (
     Torch

@@ -171,7 +171,7 @@ def smooth(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
 @pytest.fixture
 def wide() -> Any:
     # Its place before JAX 0.8.
-    enable_x64 = getattr(jax, "enable_x64", None) or jax.experimental.enable_x64
+    enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
     with enable_x64(True):
         yield
 

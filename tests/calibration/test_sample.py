@@ -16,6 +16,7 @@ HOST = [
     declared.name
     for declared in interop.formats()
     if "cpu" in declared.format.devices
+    and declared.state != "missing"
     and declared.format.framework != "cupy"
     # The one is tried below; of the other, processes have to be started.
     and declared.name not in ("torch.mkldnn", "torch.dtensor")

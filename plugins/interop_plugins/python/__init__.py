@@ -80,7 +80,7 @@ def _conversions() -> Iterable[Conversion]:
             drops=_LABELLED,
             changes=DTYPE,
             effects=COPY,
-            cost=Cost(1e-5, 5e9),
+            cost=Cost(1.5e-5, 3e8),
         ),
         Conversion(
             "python",

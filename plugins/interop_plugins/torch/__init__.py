@@ -469,12 +469,13 @@ def _protocols() -> Iterable[Conversion]:
             "python.arrays",
             "torch",
             dense.stack,
+            dtypes=DTYPE_NAMES,
             devices=None,
             takes=_GRAD | {"labelled"},
             drops=frozenset({"labelled"}),
             changes=DTYPE,
             effects=COPY,
-            cost=Cost(1.5e-5, 4e9, 1.2e11),
+            cost=Cost(1.5e-5, 5e8),  # most of it for each element, of which nobody knows the size
         ),
         Conversion(
             "dlpack",

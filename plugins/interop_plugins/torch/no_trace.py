@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import CodeType, ModuleType
 
 __all__ = ["mark", "mark_waiting"]
@@ -36,5 +37,7 @@ def mark_waiting() -> None:
     if eval_frame is None or set_strategy is None:
         return
     skip = eval_frame._FrameAction.SKIP
-    while _waiting:
-        set_strategy(_waiting.pop(), eval_frame._FrameExecStrategy(skip, skip))
+    strategy = eval_frame._FrameExecStrategy(skip, skip)
+    with suppress(IndexError):  # none is left, perhaps because another thread has told of the last
+        while True:
+            set_strategy(_waiting.pop(), strategy)
