@@ -389,8 +389,10 @@ def test_capsules_that_numpy_cannot_consume(name, monkeypatch):
         result = from_dlpack(Versioned(a))
         same(result, a)
         assert result.flags.writeable == a.flags.writeable
-        if a.size:
-            assert (start(result), result.strides) == (start(a), a.strides)
+        if a.size:  # along an axis of one element, a stride says nothing
+            assert start(result) == start(a)
+            strides = zip(result.strides, a.strides, a.shape, strict=True)
+            assert all(stride == own for stride, own, length in strides if length > 1)
 
 
 def test_read_only_memory_stays_so():
