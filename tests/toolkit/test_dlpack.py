@@ -76,8 +76,11 @@ class Fake:
             if field in ("major", "minor", "flags"):
                 setattr(managed, field, value)
             elif isinstance(value, tuple):
-                for axis, number in enumerate(value):
-                    getattr(managed.tensor, field)[axis] = number
+                # In the place of what is there, which of some versions of NumPy is no strides.
+                numbers = (ctypes.c_int64 * len(value))(*value)
+                forever.append(numbers)
+                pointer = type(getattr(managed.tensor, field))
+                setattr(managed.tensor, field, ctypes.cast(numbers, pointer))
             else:
                 setattr(managed.tensor, field, value)
 
