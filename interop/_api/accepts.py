@@ -9,7 +9,7 @@ from functools import partial, wraps
 from inspect import get_annotations, iscoroutinefunction, isgeneratorfunction, signature
 from typing import TYPE_CHECKING, Any, get_origin
 
-from interop._execution.fast_path import fast_tree
+from interop._execution.fast_path import NAMING, fast_tree
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
 from interop._model.spec import Spec
@@ -41,7 +41,8 @@ def accepting(
     if iscoroutinefunction(function) or isgeneratorfunction(function):
         msg = f"{function.__qualname__} gives its results later; convert them where they come up."
         raise BadRequestError(msg)
-    fast = None if grad or keywords else _FastCalls(interop, function, to)
+    is_plain = isinstance(to, NAMING) and not (grad or keywords)
+    fast = _FastCalls(interop, function, to) if is_plain else None
 
     @wraps(function)
     def accepted(*args: Any, **kwargs: Any) -> Value:

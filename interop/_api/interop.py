@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from interop._execution.engine import Engine
-from interop._execution.fast_path import fast_tree, with_fast_paths, with_fast_paths_to
+from interop._execution.fast_path import NAMING, fast_tree, with_fast_paths, with_fast_paths_to
 from interop._execution.trace import shares_memory
 from interop._model.caller import warn_caller
 from interop._model.conversion import Conversion
@@ -881,7 +881,7 @@ def _converted(  # noqa: PLR0917 - all but the last are bound
 
 def _has_fast_paths(table: PlanTable, to: TargetLike | None) -> bool:
     """Tell whether a request may take fast paths, by the target as the caller has named it."""
-    return table.request.is_default and isinstance(to, (str, type, ModuleType))
+    return table.request.is_default and isinstance(to, NAMING)
 
 
 def _takes_fast_paths(

@@ -11,14 +11,17 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from copy import copy
 from functools import wraps
+from types import ModuleType
 from typing import Any
 
 from interop._model.typing import TargetLike, Value, ValueFunction
 from interop._planning.cache import FastPath
 from interop.errors import InteropError
 
-__all__ = ["fast_tree", "with_fast_paths", "with_fast_paths_to"]
+__all__ = ["NAMING", "fast_tree", "with_fast_paths", "with_fast_paths_to"]
 
+#: The types of what names one target, by which its fast paths are kept.
+NAMING = (str, type, ModuleType)
 #: What passes through trees as it is.
 _PASSED = frozenset({int, float, complex, bool, str, bytes, type(None)})
 

@@ -184,8 +184,9 @@ def same_kind(dtype: str | None, other: str | None) -> bool:
 
 def imaginary_loss(dtype: str | None, target: str | None) -> Warning | None:
     """Return what to warn of if a cast keeps only the real parts of complex numbers."""
-    kinds = [DTYPES[name].kind for name in (dtype, target) if name in DTYPES]
-    if kinds[:1] != ["c"] or kinds[1:] in (["c"], ["b"], []):
+    if dtype not in DTYPES or target not in DTYPES:
+        return None
+    if DTYPES[dtype].kind != "c" or DTYPES[target].kind in "cb":
         return None
     return ComplexWarning("Casting complex values to real discards the imaginary part")
 

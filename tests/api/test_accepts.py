@@ -138,6 +138,16 @@ def test_keywords_are_those_of_convert() -> None:
         strict(np.ones(2), np.ones(2)[::-1])
 
 
+@pytest.mark.parametrize("to", [["numpy", "torch"], ("numpy",)], ids=["list", "tuple"])
+def test_one_of_several_formats_may_be_asked_for(to: Any) -> None:
+    """Of a sequence of targets the cheapest is taken, however often the function is called."""
+    kinds = []
+    double = interop.accepts(to)(lambda x: kinds.append(type(x)) or x * 2)
+    for _ in range(3):
+        assert torch.equal(double(torch.ones(2)), torch.full((2,), 2.0))
+    assert len(set(kinds)) == 1
+
+
 def test_coroutines_and_generators_are_refused() -> None:
     """A function that gives its results later is refused when it is decorated."""
 
