@@ -327,8 +327,8 @@ class Interop:
         if stream is not None:
             check_stream(stream)
         words = device, copy, reusable(allow, "allow"), reusable(forbid, "forbid"), like
-        is_plain = others == "keep" and stream is None and not (progress or consume)
-        is_plain = is_plain and dtype is None and block.get() is None
+        asks_no_more = others == "keep" and not (progress or consume)
+        is_plain = asks_no_more and dtype is None and stream is None and block.get() is None
         if is_plain and _has_fast_paths(self._table(to, None, *words), to):
             result = fast_tree(tree, self._cache.fast_paths_to((to,)), {})
             if result is not NotImplemented:
