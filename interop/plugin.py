@@ -54,7 +54,7 @@ from ._toolkit.arrays import (
     extents,
     overlaps,
 )
-from ._toolkit.cast_errors import CastErrors
+from ._toolkit.cast_errors import CastErrors, checked_cast
 from ._toolkit.dlpack import ADDRESSES, CheckedProducer, Export, checked_export, export
 from ._toolkit.streams import stream_handle
 from ._toolkit.threads import limit_threads, parallel_for
@@ -101,6 +101,7 @@ __all__ = [
     "Samples",
     "Spec",
     "Wrapper",
+    "checked_cast",
     "checked_export",
     "export",
     "extent",

@@ -9,7 +9,7 @@ from functools import partial, wraps
 from inspect import get_annotations, iscoroutinefunction, isgeneratorfunction, signature
 from typing import TYPE_CHECKING, Any, get_origin
 
-from interop._execution.fast_path import NAMING, fast_tree
+from interop._execution.fast_path import fast_tree
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
 from interop._model.spec import Spec
@@ -41,8 +41,8 @@ def accepting(
     if iscoroutinefunction(function) or isgeneratorfunction(function):
         msg = f"{function.__qualname__} gives its results later; convert them where they come up."
         raise BadRequestError(msg)
-    is_plain = isinstance(to, NAMING) and not (grad or keywords)
-    fast = _FastCalls(interop, function, to) if is_plain else None
+    has_one_request = not (grad or isinstance(keywords.get("dtype"), Mapping))
+    fast = _FastCalls(interop, function, to, keywords) if has_one_request else None
 
     @wraps(function)
     def accepted(*args: Any, **kwargs: Any) -> Value:
@@ -144,7 +144,7 @@ class _Home:
             result = self._interop.convert(value, target)
         else:
             result = self._interop.convert(value, target, dtype=dtype, device=self.device)
-        self._interop._share_fast_path(target, type(value))
+        self._interop._share_fast_path(self._interop._table(target), type(value))
         return self._registry.relabelled(result, self.array)
 
     def _counterpart(self, spec: Spec) -> str | None:
@@ -170,11 +170,18 @@ def _has_axes(format_: Format, spec: Spec) -> bool:
 class _FastCalls:
     """Calls in which all arrays take fast paths, to the function and back."""
 
-    def __init__(self, interop: Interop, function: Callable[..., Value], to: TargetLike) -> None:
+    def __init__(
+        self,
+        interop: Interop,
+        function: Callable[..., Value],
+        to: TargetLike,
+        keywords: Mapping[str, Any],
+    ) -> None:
         self._interop = interop
         self._function = function
         self._to = to
-        self._paths = interop._cache.fast_paths_to((to,))
+        self._keywords = keywords
+        self._paths: Mapping[type, FastPath] = {}
         #: By type of the caller's first array, the fast paths to its format.
         self._paths_back: dict[type, Mapping[type, FastPath]] = {}
         self._version = -1
@@ -185,14 +192,15 @@ class _FastCalls:
         if block.get() is not None or self._version != registry.version:
             return NotImplemented
         converted: dict[int, tuple[Value, Value]] = {}
-        given = fast_tree((args, kwargs), self._paths, converted)
-        if given is NotImplemented or not converted:
+        given = fast_tree(args, self._paths, converted)
+        named = fast_tree(kwargs, self._paths, converted) if kwargs else kwargs
+        if given is NotImplemented or named is NotImplemented or not converted:
             return NotImplemented
         array, _ = next(iter(converted.values()))
         paths = self._paths_back.get(type(array))
         if paths is None:
             return NotImplemented
-        result = self._function(*given[0], **given[1])
+        result = self._function(*given, **named)
         returned = fast_tree(result, paths, {})
         if returned is NotImplemented:
             home = _Home(self._interop, array, registry.describe(array))
@@ -205,16 +213,18 @@ class _FastCalls:
         Fast paths never change the device, and know no labels. A result belongs on the device of
         the caller's arrays, as which only what is on the host alone can be told from its type.
         """
+        if block.get() is not None:
+            return
         interop, registry = self._interop, self._interop._registry
+        table = interop._table(self._to, **self._keywords)
         for array in arrays:
-            interop._share_fast_path(self._to, type(array))
-        formats = [home.format, registry.formats[registry.named(self._to)[0]]]
+            interop._share_fast_path(table, type(array))
+        formats = [home.format, registry.formats[table.request.formats[0]]]
         if home.format.labels is None and any(f.devices == ("cpu",) for f in formats):
             if self._version != registry.version:
                 self._paths_back.clear()
-                self._version = registry.version
-            paths = interop._cache.fast_paths_to((home.format.name,))
-            self._paths_back[type(home.array)] = paths
+                self._paths, self._version = table.leaf_paths, registry.version
+            self._paths_back[type(home.array)] = interop._table(home.format.name).leaf_paths
 
 
 @dataclass

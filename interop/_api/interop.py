@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from interop._execution.engine import Engine
-from interop._execution.fast_path import NAMING, fast_tree, with_fast_paths, with_fast_paths_to
+from interop._execution.fast_path import (
+    fast_tree,
+    planned_path,
+    with_fast_paths,
+    with_fast_paths_to,
+)
 from interop._execution.trace import shares_memory
 from interop._model.caller import warn_caller
 from interop._model.conversion import Conversion
@@ -21,7 +26,7 @@ from interop._model.display import Listing
 from interop._model.dtype import imaginary_loss, same_kind
 from interop._model.extension import Declaration
 from interop._model.format import Format, itself
-from interop._model.spec import TRAITS, UNWRITABLE, Spec, make_spec, spec_class
+from interop._model.spec import MEMORY_TRAITS, TRAITS, UNWRITABLE, Spec, make_spec, spec_class
 from interop._model.typing import CopyLike, EffectNames, TargetLike, Value, ValueFunction
 from interop._planning.cache import PlanCache, PlanTable
 from interop._planning.explain import refused_routes
@@ -51,6 +56,9 @@ _instances: WeakSet[Interop] = WeakSet()
 
 #: Seconds for which a fork waits for plugins that are being loaded.
 _PATIENCE = 10.0
+
+#: Bytes of values that are converted in a few microseconds, which are worth a fast path.
+_SMALL = 2**16
 
 #: The methods through which values enter.
 _ENTRANCES = ("convert", "convert_tree", "plan", "spec", "_run")
@@ -98,7 +106,10 @@ class Interop:
         self._plugins: tuple[Plugin, ...] = ()
         _instances.add(self)
         if not TYPE_CHECKING:
-            self.convert = with_fast_paths(self.convert, self._cache.fast_paths, block)
+            cache = self._cache
+            self.convert = with_fast_paths(
+                self.convert, cache.fast_paths, block, cache.call_key, self._link
+            )
 
     def __repr__(self) -> str:
         formats = len(self._registry.formats)
@@ -200,8 +211,7 @@ class Interop:
                 stream=stream,
             )(x)
         table = self._table(to, dtype, device, copy, allow, forbid, like)
-        # A target alone, under the default policy, is what fast paths are kept for.
-        result = self._run(x, table, stream, to if stream is None else None)
+        result = self._run(x, table, stream)
         return result if like is None else self._registry.relabelled(result, like)
 
     def converter(
@@ -236,14 +246,13 @@ class Interop:
             words = device, copy, reusable(allow, "allow"), reusable(forbid, "forbid"), like
             table_of = self._table_of(dtype, lambda name: self._table(to, name, *words))
             return self._registry.untraced(
-                lambda x: _converted(self, table_of(self.spec(x)), stream, None, like, x)
+                lambda x: _converted(self, table_of(self.spec(x)), stream, like, x)
             )
         table = self._table(to, dtype, device, copy, allow, forbid, like)
-        if stream is not None or not _has_fast_paths(table, to):
-            return self._registry.untraced(partial(_converted, self, table, stream, None, like))
-        convert = partial(_converted, self, table, None, to, None)
-        fast_paths = self._cache.fast_paths_to(to)
-        return self._registry.untraced(with_fast_paths_to(convert, fast_paths, block))
+        convert: ValueFunction = partial(_converted, self, table, stream, like)
+        if stream is None and not self._gives_labels(like):
+            convert = with_fast_paths_to(convert, table.fast_paths, block)
+        return self._registry.untraced(convert)
 
     def convert_tree(
         self,
@@ -320,19 +329,18 @@ class Interop:
         >>> mine.convert_tree(batch, to="numpy", dtype="float32")["ids"]
         array([0, 1])
         """
+        words = device, copy, reusable(allow, "allow"), reusable(forbid, "forbid"), like
+        asks_no_more = others == "keep" and not (progress or consume)
+        if asks_no_more and dtype is None and stream is None and not is_traced():
+            result = fast_tree(tree, self._table(to, None, *words).leaf_paths, {})
+            if result is not NotImplemented:
+                return result
         from .leaves import check_others, convert_leaves, is_array
         from .tree import Tree
 
         check_others(others)
         if stream is not None:
             check_stream(stream)
-        words = device, copy, reusable(allow, "allow"), reusable(forbid, "forbid"), like
-        asks_no_more = others == "keep" and not (progress or consume)
-        is_plain = asks_no_more and dtype is None and stream is None and block.get() is None
-        if is_plain and _has_fast_paths(self._table(to, None, *words), to):
-            result = fast_tree(tree, self._cache.fast_paths_to((to,)), {})
-            if result is not NotImplemented:
-                return result
         table_of = self._table_of(
             dtype, lambda name: self._table(to, name, *words), of_kind=not cast_all
         )
@@ -344,7 +352,7 @@ class Interop:
             registry,
             self._engine,
             table_of,
-            partial(self._keep_leaf_path, to, version=registry.version),
+            partial(self._keep_leaf_path, version=registry.version),
             stream=stream,
             others=others,
             progress=progress,
@@ -418,6 +426,7 @@ class Interop:
 
         if callable(to) and not isinstance(to, type):  # the decorator stands without parentheses
             return accepting(self, to, annotated_target(self._loaded(), to), {}, grad=False)
+        allow, forbid = reusable(allow, "allow"), reusable(forbid, "forbid")  # type: ignore[assignment]
         # So that mistakes show here.
         self.converter(to, dtype=dtype, device=device, copy=copy, allow=allow, forbid=forbid)
         # Without the defaults, so that fast paths can be taken.
@@ -671,17 +680,20 @@ class Interop:
         if isinstance(like, (str, type, ModuleType)):
             msg = "like= takes an array; what names a format is for to=."
             raise BadRequestError(msg)
-        spec = self.spec(like)
+        version, spec = self._registry.version, self.spec(like)
+        format_ = self._registry.formats[spec.format]
+        if format_.fast_key is not None and self._registry.is_plain(type(like), format_):
+            self._cache.keep(self._cache.fast_keys, type(like), format_.fast_key, version)
         return spec.format, device or spec.device
 
     def _table(  # noqa: PLR0917 - on the way of every conversion
         self,
         to: TargetLike | None,
-        dtype: object,
-        device: object,
-        copy: CopyLike,
-        allow: str | Iterable[str] | None,
-        forbid: str | Iterable[str] | None,
+        dtype: object = None,
+        device: object = None,
+        copy: CopyLike = None,
+        allow: str | Iterable[str] | None = (),
+        forbid: str | Iterable[str] | None = (),
         like: object = None,
     ) -> PlanTable:
         """Return the plans of the request that the keywords of a call make, under its policy."""
@@ -729,18 +741,8 @@ class Interop:
         uncast, kind = table(None), cast.request.dtype
         return lambda spec: cast if same_kind(spec.dtype, kind) else uncast
 
-    def _run(
-        self, x: Value, table: PlanTable, stream: object, to: TargetLike | None = None
-    ) -> Value:
-        """Carry out the plan for `x`.
-
-        `to` is the target as the caller has named it, if nothing else was asked for.
-        """
-        fast_path = table.fast_paths.get(type(x))
-        if fast_path is not None and stream is None and not is_traced():
-            result = fast_path(x)
-            if result is not NotImplemented:
-                return result
+    def _run(self, x: Value, table: PlanTable, stream: object) -> Value:
+        """Carry out the plan for `x`."""
         registry = self._registry
         version = registry.version
         spec = registry.describe(x)
@@ -750,59 +752,76 @@ class Interop:
         plan = table.plans.get(key) or self._engine.plan(spec, table)
         result = self._engine.run(plan, x, spec, table.request, stream)
         if type(x) not in plan.fast_types:
-            self._keep_fast_path(to, x, spec, plan, table, version)
+            self._keep_fast_path(x, spec, plan, table, version)
         return result
 
-    def _keep_fast_path(  # noqa: PLR0917 - called in one place
-        self,
-        to: TargetLike | None,
-        x: Value,
-        spec: Spec,
-        plan: Plan,
-        table: PlanTable,
-        version: int,
+    def _keep_fast_path(
+        self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int
     ) -> None:
         """Keep the fast path for values of the very type of `x`, if its route has one."""
-        registry, keep = self._registry, self._cache.keep
+        registry, keep, kind = self._registry, self._cache.keep, type(x)
         # The first route of a type may have none, so that every plan is asked once.
-        keep(plan.fast_types, type(x), True, version)
-        source, steps = registry.formats[spec.format], plan.steps
-        if plan.warning or not registry.is_plain(type(x), source):
+        keep(plan.fast_types, kind, True, version)
+        source = registry.formats[spec.format]
+        if plan.warning or not registry.is_plain(kind, source):
             return
-        path = self._planner.fast_path(steps) if steps else source.fast_path
-        if path is None:
-            return
-        path = path if path is itself else registry.untraced(path)  # a compiler may trace into it
-        if _has_fast_paths(table, to):
-            entry = None if path is itself else path
-            keep(self._cache.fast_paths_to(to), type(x), entry, version)
-        elif _takes_fast_paths(table.request, plan, source, registry.formats):
-            keep(table.fast_paths, type(x), path, version)
+        steps, path = plan.steps, None
+        if _takes_fast_paths(table.request, plan, source, registry.formats):
+            path = self._planner.fast_path(steps) if steps else source.fast_path
+        if path is None and self._keep_plan(x, spec, plan, table, version):
+            assert source.fast_key is not None
+            path = planned_path(kind, source.fast_key, table.plans_by_key)
+        if path is not None:
+            # A compiler may trace into it.
+            entry = None if path is itself else registry.untraced(path)
+            keep(table.fast_paths, kind, entry, version)
+
+    def _keep_plan(self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int) -> bool:
+        """Keep a plan for values that are plain and small, and tell whether `x` is one."""
+        key_of = self._registry.formats[spec.format].fast_key
+        if key_of is None or table.states or plan.allocates or spec.nbytes > _SMALL:
+            return False
+        key = key_of(x)
+        if key is not None:
+            self._cache.keep(table.plans_by_key, (type(x), key), plan, version)
+        return key is not None
 
     def _keep_leaf_path(
-        self,
-        to: TargetLike | None,
-        x: Value,
-        spec: Spec,
-        plan: Plan,
-        table: PlanTable,
-        *,
-        version: int,
+        self, x: Value, spec: Spec, plan: Plan, table: PlanTable, *, version: int
     ) -> None:
         """Keep the fast path for leaves of the very type of `x`, which counts as an array."""
         if type(x) not in plan.fast_types:
-            self._keep_fast_path(to, x, spec, plan, table, version)
-        if _has_fast_paths(table, to):
-            self._share_fast_path(to, type(x))
+            self._keep_fast_path(x, spec, plan, table, version)
+        self._share_fast_path(table, type(x))
 
-    def _share_fast_path(self, to: TargetLike | None, type_: type) -> None:
+    def _share_fast_path(self, table: PlanTable, kind: type) -> None:
         """Let the leaves of trees take the fast path of a type whose values count as arrays."""
-        if type_.__module__ == "builtins":  # a number, which only `others` makes an array of
+        # A number is one only if `others` says so.
+        if kind in table.fast_paths and kind.__module__ != "builtins":
+            path, version = table.fast_paths[kind], self._registry.version
+            self._cache.keep(table.leaf_paths, kind, path, version)
+
+    def _link(self, key: object, to: Any, keywords: Mapping[str, Any]) -> None:
+        """Let calls like one that was carried out find the fast paths of their request."""
+        try:
+            if key in self._cache.fast_paths or self._gives_labels(keywords.get("like")):
+                return
+        except TypeError:  # a list of targets, a set of effects
+            return
+        effects = [keywords.get(name, ()) for name in ("allow", "forbid")]
+        if not all(isinstance(names, (str, tuple, frozenset)) for names in effects):
+            return  # an iterator, which is used up
+        if isinstance(keywords.get("dtype"), Mapping):
             return
         version = self._registry.version
-        path = self._cache.fast_paths_to(to).get(type_, NotImplemented)
-        if path is not NotImplemented:
-            self._cache.keep(self._cache.fast_paths_to((to,)), type_, path, version)
+        table = self._table(to, **keywords)
+        self._cache.keep(self._cache.fast_paths, key, table.fast_paths, version)
+
+    def _gives_labels(self, like: object) -> bool:
+        """Tell whether results take labels from a value."""
+        if like is None:
+            return False
+        return self._registry.formats[self.spec(like).format].labels is not None
 
     def _planned_steps(self, spec: Spec, table: PlanTable) -> tuple[Step, ...]:
         """Return the steps of a route as they are for `spec`."""
@@ -823,8 +842,12 @@ class Interop:
         stream: object,
     ) -> Value:
         """Write `x` into `out`, which decides format, dtype and device."""
+        out_spec = self.spec(out)
         allow, forbid = reusable(allow, "allow"), reusable(forbid, "forbid")
-        spec, out_spec = self.spec(x), self.spec(out)
+        is_default = not allow and not forbid and stream is None and block.get() is None
+        if is_default and self._fill_fast(x, out, out_spec):
+            return out
+        spec = self.spec(x)
         target = self._registry.formats[out_spec.format]
         _check_writable(target, out_spec, spec.shape)
         name, device = out_spec.format, out_spec.device
@@ -844,7 +867,38 @@ class Interop:
         loss = imaginary_loss(spec.dtype, out_spec.dtype)
         if loss is not None:
             warn_caller(loss)
+        elif is_default and spec.nbytes < _SMALL and _is_alike(spec, out_spec):
+            self._learn_fast_path(x, spec, self._table(name))
         return out
+
+    def _learn_fast_path(self, x: Value, spec: Spec, table: PlanTable) -> None:
+        """Convert a small value once by itself, which keeps its fast path if there is one."""
+        plan = table.plans.get(table.key(spec_class(spec)))
+        if plan is None or type(x) not in plan.fast_types:
+            self._run(x, table, None)
+
+    def _fill_fast(self, x: Value, out: Value, out_spec: Spec) -> bool:
+        """Write `x` into `out` by way of a fast path, if both are plain and alike in all else."""
+        table, registry = self._table(out_spec.format), self._registry
+        path = table.fast_paths.get(type(x), NotImplemented)
+        if path is NotImplemented or out_spec.device != "cpu" or out_spec.traits:
+            return False
+        value = x if path is None else path(x)
+        if value is NotImplemented:
+            return False
+        spec, target = registry.describe(value), registry.formats[out_spec.format]
+        fits = spec.format == out_spec.format and _is_alike(spec, out_spec)
+        if not fits or not spec.traits <= MEMORY_TRAITS or target.fill is None:
+            return False
+        if shares_memory(registry, value, out, (spec, out_spec)) is not False:
+            return False
+        target.fill(out, value)
+        return True
+
+
+def _is_alike(spec: Spec, other: Spec) -> bool:
+    """Tell whether two values have the same dtype, device and shape."""
+    return (spec.dtype, spec.device, spec.shape) == (other.dtype, other.device, other.shape)
 
 
 def _check_writable(format_: Format, spec: Spec, shape: tuple[int, ...]) -> None:
@@ -865,23 +919,12 @@ def _check_writable(format_: Format, spec: Spec, shape: tuple[int, ...]) -> None
         raise BadRequestError(msg)
 
 
-def _converted(  # noqa: PLR0917 - all but the last are bound
-    owner: Interop,
-    table: PlanTable,
-    stream: object,
-    to: TargetLike | None,
-    like: object,
-    x: Value,
-    /,
+def _converted(
+    owner: Interop, table: PlanTable, stream: object, like: object, x: Value, /
 ) -> Value:
     """Convert under a request that was resolved before."""
-    result = owner._run(x, table, stream, to)
+    result = owner._run(x, table, stream)
     return result if like is None else owner._registry.relabelled(result, like)
-
-
-def _has_fast_paths(table: PlanTable, to: TargetLike | None) -> bool:
-    """Tell whether a request may take fast paths, by the target as the caller has named it."""
-    return table.request.is_default and isinstance(to, NAMING)
 
 
 def _takes_fast_paths(
@@ -892,7 +935,7 @@ def _takes_fast_paths(
     Fast paths know the default policy alone, no dtype, and no place but that of the value.
     """
     names, dtype, device, copy, policy, _ = request
-    if len(names) > 1 or dtype or policy.permitted != Policy().permitted:
+    if dtype or policy.permitted != Policy().permitted or (len(names) > 1 and plan.steps):
         return False
     stays = device is None or ("cpu",) in (source.devices, formats[names[0]].devices)
     return stays and device in {None, "cpu"} and not copy and (copy is None or not plan.writes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 
 from interop._model.caller import warn_caller
@@ -16,7 +16,7 @@ from interop._model.spec import Spec, representative, spec_class
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable
 from interop._planning.explain import explanation, nearest_refused, round_trip_warning
-from interop._planning.plan import FILLING, Plan, StepDeclined
+from interop._planning.plan import FILLING, Note, Plan, StepDeclined
 from interop._planning.planner import Planner
 from interop._planning.policy import Policy, block
 from interop._planning.request import Request
@@ -45,9 +45,6 @@ _NOTEWORTHY = _SMALL // 32
 _WIDEST = 32
 
 _log = logging.getLogger("interop")
-
-#: What is done to a plan before it is carried out.
-_Wrap = Callable[[Plan], Plan]
 
 
 class Engine:
@@ -100,9 +97,7 @@ class Engine:
         if innermost is None or innermost.trace is None:
             return self.carry_out(plan, x, spec, request, stream)
         recorder = Recorder(innermost.trace, self._registry)
-        watched = recorder.watching(plan)
-        result = self.carry_out(watched, x, spec, request, stream, recorder.watching)
-        plan.verified = watched.verified
+        result = self.carry_out(plan, x, spec, request, stream, recorder.note)
         innermost.trace.record(recorder.receipt(x, spec, result))
         return result
 
@@ -113,17 +108,17 @@ class Engine:
         spec: Spec,
         request: Request,
         stream: object,
-        wrap: _Wrap | None = None,
+        note: Note | None = None,
     ) -> Value:
         """Carry out the steps on `x`."""
         if plan.allocates or plan.warning or (plan.writes and spec.nbytes > _NOTEWORTHY):
             self._check(plan, spec)
         try:
             if plan.verified:
-                return plan(x, stream)
-            result = self._verifying(plan, spec)(x, stream)
+                return plan(x, stream, note)
+            result = plan(x, stream, partial(self._verify, spec, note))
         except StepDeclined as declined:
-            return self._replan(declined, request, stream, wrap)
+            return self._replan(declined, request, stream, note)
         plan.verified = True
         return result
 
@@ -154,7 +149,7 @@ class Engine:
         declined: StepDeclined,
         request: Request,
         stream: object,
-        wrap: _Wrap | None,
+        note: Note | None,
         *,
         without: frozenset[object] = frozenset(),
         reasons: tuple[str, ...] = (),
@@ -182,23 +177,14 @@ class Engine:
             "%s declined (%s); going on by %s", declined.step.label, declined, _names(plan.steps)
         )
         try:
-            return (wrap(plan) if wrap else plan)(declined.value, stream)
+            return plan(declined.value, stream, note)
         except StepDeclined as again:
-            return self._replan(again, request, stream, wrap, without=without, reasons=reasons)
+            return self._replan(again, request, stream, note, without=without, reasons=reasons)
 
-    def _verifying(self, plan: Plan, spec: Spec) -> Plan:
-        """Return a plan of the same steps that compares each result with what was planned."""
-        verified = (step._replace(call=partial(self._verified, step, spec)) for step in plan.steps)
-        return Plan(tuple(verified))
-
-    def _verified(self, step: Step, spec: Spec, value: Value, **keywords: object) -> Value:
-        """Carry out a step, and compare its result with what was planned."""
-        result = step.call(value, **keywords)
-        self._verify(step, spec, result)
-        return result
-
-    def _verify(self, step: Step, spec: Spec, result: Value) -> None:
-        """Compare the result of a step with what was planned."""
+    def _verify(self, spec: Spec, note: Note | None, step: Step, result: Value) -> None:
+        """Compare the result of a step with what was planned, and note it."""
+        if note is not None:
+            note(step, result)
         planned, actual = step.after, self._registry.describe(result)
         unknown = self._registry.formats[planned.format].not_recoverable
         as_planned = (

@@ -11,17 +11,16 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from copy import copy
 from functools import wraps
-from types import ModuleType
 from typing import Any
 
 from interop._model.typing import TargetLike, Value, ValueFunction
 from interop._planning.cache import FastPath
+from interop._planning.plan import Plan, StepDeclined
+from interop._planning.policy import Block
 from interop.errors import InteropError
 
-__all__ = ["NAMING", "fast_tree", "with_fast_paths", "with_fast_paths_to"]
+__all__ = ["fast_tree", "planned_path", "with_fast_paths", "with_fast_paths_to"]
 
-#: The types of what names one target, by which its fast paths are kept.
-NAMING = (str, type, ModuleType)
 #: What passes through trees as it is.
 _PASSED = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
@@ -32,40 +31,61 @@ class _NotPlain(Exception):  # noqa: N818 - nothing is wrong
 
 def with_fast_paths(
     full: Callable[..., Value],
-    tables: dict[Any, dict[type, FastPath]],
-    block: ContextVar[Any],
+    tables: Mapping[Any, Mapping[type, FastPath]],
+    block: ContextVar[Block | None],
+    call_key: Callable[[Block | None, Any, dict[str, Any]], object],
+    link: Callable[[object, Any, dict[str, Any]], None],
 ) -> Callable[..., Value]:
-    """Return `full` behind the fast paths of every target.
+    """Return `full` behind the fast paths of every request.
 
-    State in cells is what is cheapest to reach. `block` holds None where the default policy is in
-    force and no trace is open.
+    State in cells is what is cheapest to reach.
+
+    Parameters
+    ----------
+    full : callable
+    tables : mapping
+        The fast paths by type, by what a call says beside its value: by its target, or by what
+        `call_key` makes of the open block, the target and the keywords.
+    block : ContextVar
+    call_key : callable
+        Returns None for a call that takes no fast paths.
+    link : callable
+        Is told what a call said that was carried out in full.
     """
 
     @wraps(full)
     def convert(x: Value, /, to: TargetLike | None = None, **keywords: Any) -> Value:
-        if not keywords and block.get() is None:
-            try:
-                fast_path = tables[to][type(x)]
-            except (KeyError, TypeError):
-                pass  # converted below, so that no KeyError stands in the traceback of what follows
-            else:
-                if fast_path is None:
-                    return x
-                result = fast_path(x)
-                if result is not NotImplemented:
-                    return result
-        return full(x, to, **keywords)
+        innermost = block.get()
+        key: Any = to
+        if keywords or innermost is not None:
+            key = call_key(innermost, to, keywords)
+            if key is None:
+                return full(x, to, **keywords)
+        try:
+            fast_path = tables[key][type(x)]
+        except (KeyError, TypeError):
+            pass  # converted below, so that no KeyError stands in the traceback of what follows
+        else:
+            if fast_path is None:
+                return x
+            result = fast_path(x)
+            if result is not NotImplemented:
+                return result
+        result = full(x, to, **keywords)
+        link(key, to, keywords)
+        return result
 
     return convert
 
 
 def with_fast_paths_to(
-    full: ValueFunction, table: dict[type, FastPath], block: ContextVar[Any]
+    full: ValueFunction, table: Mapping[type, FastPath], block: ContextVar[Block | None]
 ) -> ValueFunction:
-    """Return `full`, which takes a value alone, behind the fast paths of its target."""
+    """Return `full`, which takes a value alone, behind the fast paths of its request."""
 
     def converted(x: Value, /) -> Value:
-        if block.get() is None:
+        innermost = block.get()
+        if innermost is None or innermost.trace is None:
             try:
                 fast_path = table[type(x)]
             except KeyError:
@@ -79,6 +99,23 @@ def with_fast_paths_to(
         return full(x)
 
     return converted
+
+
+def planned_path(
+    kind: type, key_of: ValueFunction, plans: Mapping[tuple[type, object], Plan]
+) -> ValueFunction:
+    """Return the fast path of a type whose plans are kept by the keys of its plain values."""
+
+    def path(x: Value) -> Value:
+        plan = plans.get((kind, key_of(x)))
+        if plan is None:
+            return NotImplemented
+        try:
+            return plan(x)
+        except StepDeclined:
+            return NotImplemented
+
+    return path
 
 
 def fast_tree(
@@ -101,34 +138,43 @@ def fast_tree(
         `NotImplemented` if anything in the tree is not plain; no array is copied then.
     """
 
-    def grown(value: Value) -> Value:
-        kind = type(value)
-        path = paths.get(kind, NotImplemented)
-        if path is NotImplemented:
-            return value if kind in _PASSED else opened(kind, value)
-        address = id(value)
-        if address in converted:
-            return converted[address][1]
-        result = value if path is None else path(value)
-        if result is NotImplemented:
-            raise _NotPlain
-        converted[address] = value, result
-        return result
-
-    def opened(kind: type, value: Value) -> Value:
-        if kind is dict:
-            return {name: grown(child) for name, child in value.items()}
-        if kind is list or kind is tuple:
-            return kind([grown(child) for child in value])
-        if kind is not OrderedDict:
-            raise _NotPlain
-        new = copy(value)  # with the attributes that a state dict has
-        for name, child in value.items():
-            new[name] = grown(child)
-        return new
-
     # What goes wrong does so again for whoever can say where in the tree it does.
     try:
-        return grown(tree)
+        return _grown(tree, paths, converted)
     except (_NotPlain, RecursionError, InteropError):
         return NotImplemented
+
+
+def _grown(
+    value: Value, paths: Mapping[type, FastPath], converted: dict[int, tuple[Value, Value]]
+) -> Value:
+    kind = type(value)
+    path = paths.get(kind, NotImplemented)
+    if path is NotImplemented:
+        return value if kind in _PASSED else _opened(kind, value, paths, converted)
+    address = id(value)
+    if address in converted:
+        return converted[address][1]
+    result = value if path is None else path(value)
+    if result is NotImplemented:
+        raise _NotPlain
+    converted[address] = value, result
+    return result
+
+
+def _opened(
+    kind: type,
+    value: Value,
+    paths: Mapping[type, FastPath],
+    converted: dict[int, tuple[Value, Value]],
+) -> Value:
+    if kind is dict:
+        return {name: _grown(child, paths, converted) for name, child in value.items()}
+    if kind is list or kind is tuple:
+        return kind([_grown(child, paths, converted) for child in value])
+    if kind is not OrderedDict:
+        raise _NotPlain
+    new = copy(value)  # with the attributes that a state dict has
+    for name, child in value.items():
+        new[name] = _grown(child, paths, converted)
+    return new

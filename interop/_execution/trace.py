@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from time import perf_counter_ns, time_ns
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from interop._model.display import duration, html_table, readable, table
 from interop._model.spec import Spec
 from interop._model.typing import Value
-from interop._planning.plan import Plan
 from interop._planning.policy import Block, block
 from interop.errors import HandOffError
 
@@ -22,6 +20,9 @@ if TYPE_CHECKING:
     from interop._registry.registry import Registry
 
 __all__ = ["Receipt", "Recorder", "Trace", "shares_memory", "trace"]
+
+#: Address and bytes of each stretch of memory.
+Extents: TypeAlias = tuple[tuple[int, int], ...]
 
 _SHARES = {True: "yes", False: "no", None: "unknown"}
 _HEADS = ("value", "steps", "effects", "result", "time", "peak", "shares memory")
@@ -218,60 +219,68 @@ class Recorder:
         self._records: list[tuple[Step, float, int]] = []
         self._meter = PeakMeter() if trace.peak else None
         self._started, self._clock = time_ns(), perf_counter_ns()
+        self._last = self._clock
 
-    def watching(self, plan: Plan) -> Plan:
-        """Return a plan of the same steps that notes each once it is done."""
-        steps = (step._replace(call=partial(self._watched, step)) for step in plan.steps)
-        watched = Plan(tuple(steps), plan.warning)
-        watched.verified = plan.verified
-        return watched
-
-    def _watched(self, step: Step, value: Value, **keywords: int) -> Value:
-        """Carry out a step, and note it."""
-        start = perf_counter_ns()
-        result = step.call(value, **keywords)
-        seconds = (perf_counter_ns() - start) / 1e9
+    def note(self, step: Step, result: Value) -> None:
+        """Note a step that was carried out."""
+        now = perf_counter_ns()
         # The steps of a route are those of its class of sizes, not those of this very value.
         written = self._registry.describe(result).nbytes if step.writes else 0
-        self._records.append((step, seconds, written))
-        return result
+        self._records.append((step, (now - self._last) / 1e9, written))
+        self._last = perf_counter_ns()
 
     def receipt(self, x: Value, spec: Spec, result: Value) -> Receipt:
         """Return the receipt of the conversion of `x` to `result`."""
         elapsed = perf_counter_ns() - self._clock
         peak = self._meter.rise() if self._meter else None
         after = self._registry.describe(result)
-        steps = [step for step, _, _ in self._records]
+        aliased = shares_memory(self._registry, x, result, (spec, after))
+        steps, seconds, written = zip(*self._records, strict=True) if self._records else ((),) * 3
         return Receipt(
             spec,
             after,
-            tuple(step.label for step in steps),
-            frozenset(effect for step in steps for effect in step.effects),
-            tuple(seconds for _, seconds, _ in self._records),
+            tuple([step.label for step in steps]),
+            frozenset().union(*[step.effects for step in steps]),
+            seconds,
             after.nbytes,
-            shares_memory(self._registry, x, result),
-            tuple(written for _, _, written in self._records),
-            tuple(str(step.provenance) for step in steps),
+            aliased,
+            written,
+            tuple([str(step.provenance) for step in steps]),
             peak,
             self._started,
             elapsed,
         )
 
 
-def shares_memory(registry: Registry, source: Value, result: Value) -> bool | None:
-    """Tell whether two values overlap in memory, or None if one of them does not tell."""
+def shares_memory(
+    registry: Registry, source: Value, result: Value, specs: tuple[Spec, Spec] | None = None
+) -> bool | None:
+    """Tell whether two values overlap in memory, or None if one of them does not tell.
+
+    Their specs are worked out if they are not given.
+    """
     if source is result:
         return True
-    extents = []
-    for value in (source, result):
+    spec, other = specs or (None, None)
+    first, second = _extents(registry, source, spec), _extents(registry, result, other)
+    if first is None or second is None:
+        return None
+    for address, nbytes in first:
+        for start, length in second:
+            if nbytes and length and address < start + length and start < address + nbytes:
+                return True
+    return False
+
+
+def _extents(registry: Registry, value: Value, spec: Spec | None) -> Extents | None:
+    """Return where a value lies, or None if its format does not tell."""
+    if spec is None or spec.wrapped is not None:
         wrapper = registry.format_of(value).wrapper  # the memory is that of what it wraps
         wrapped = None if wrapper is None else wrapper.unwrap(value)
-        array = value if wrapped is None else wrapped
+        value = value if wrapped is None else wrapped
         try:
-            memory = registry.formats[registry.describe(array).format].memory
+            spec = registry.describe(value)
         except HandOffError:  # it could be exported once, and has been
-            memory = None
-        if memory is None:
             return None
-        extents.append(memory(array))
-    return any(a < b + m and b < a + n for a, n in extents[0] for b, m in extents[1] if n and m)
+    memory = registry.formats[spec.format].memory
+    return None if memory is None else memory(value)

@@ -228,6 +228,10 @@ class Format(NamedTuple):
         ``fast_path(value)`` returns a value of the first of `types` (of that very type) as it is
         if it is a finished value of this format, else `NotImplemented`. Where all of them are
         finished it is :func:`itself`, which is then not even called.
+    fast_key : callable or None
+        ``fast_key(value)`` tells plain values of one type apart without describing them: values
+        with equal keys have equal specs, but for their lengths and for `nbytes`, which lie between
+        the same powers of 4. None for a value that has any trait.
     target_types : tuple of str or None
         The types that name this format in ``to=``: those its results really have. None: `types`.
     aliases : tuple of str
@@ -277,6 +281,7 @@ class Format(NamedTuple):
     ndims: Set[int] | None = None
     fill: Callable[[Value, Value], None] | None = None
     fast_path: ValueFunction | None = None
+    fast_key: ValueFunction | None = None
     target_types: tuple[str, ...] | None = None
     aliases: tuple[str, ...] = ()
     index_dtypes: Set[str] = frozenset()

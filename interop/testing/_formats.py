@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import product
 from math import prod
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from interop._model.conversion import Conversion
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.effect import COPYING, EFFECTS
 from interop._model.format import Components, Format, Parts, itself
-from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._model.spec import MEMORY_TRAITS, Spec, spec_class
 from interop._model.typing import Value
 from interop._planning.plan import StepDeclined
 from interop.errors import Declined, InteropError, PluginError, RefusedError
@@ -79,6 +80,7 @@ class _Format:
             "memory": self._addresses,
             "variants": self._variants,
             "fast_path": self._fast_path,
+            "fast_key": self._fast_key,
             "copy": self._copy,
             "components": self._components,
             "fill": self._fill,
@@ -295,6 +297,29 @@ class _Format:
                 problem = f"returns {spec} as it is, which is not a finished value"
             subject = f"the fast path of format {self._name}"
             self._notes.judge("fast_path", problem and f"{subject} {problem}")
+
+    def _fast_key(self) -> None:
+        """Ask for the keys of values that plans tell apart, and of odd ones."""
+        assert self._format.fast_key is not None
+        recipes = [self._recipe((4, 4), _single(trait)) for trait in self._format.samples.variants]
+        plain = product(_SHAPES, self._dtypes())
+        recipes += [self._recipe(shape)._replace(dtype=dtype) for shape, dtype in plain]
+        specs: dict[object, Spec] = {}
+        for recipe in recipes:
+            try:
+                value = sampled(self._interop, recipe)
+            except NoSample as reason:
+                self._notes.skipped(reason, "fast_key")
+                continue
+            spec, kind = self._interop.spec(value), type(value)
+            key = self._format.fast_key(value)
+            if key is None or not self._registry.is_plain(kind, self._format):
+                continue
+            other = specs.setdefault((kind, key), spec)
+            problem = f"gives {spec} a key, although it is not plain" if spec.traits else ""
+            if spec_class(other) != spec_class(spec):
+                problem = f"gives {other} and {spec} the same key"
+            self._notes.judge("fast_key", problem and f"fast_key of format {self._name} {problem}")
 
     def _copy(self) -> None:
         """Ask for a value as it is, and for a copy of it."""

@@ -35,6 +35,7 @@ CHECKS: dict[str, str] = {
     "memory": "the numbers lie at the addresses that it reports",
     "variants": "odd values can be made, are described as such, and hold the same numbers",
     "fast_path": "the fast path returns what the planned route does, or leaves the value alone",
+    "fast_key": "plain values with the same key have the same plans, and odd ones have no key",
     "copy": "copy=True gives memory of its own, and copy=False a view or a refusal",
     "components": "a value unpacked and packed again, or rebuilt from its components, is the same",
     "fill": "writing into out= writes the numbers that were given",
@@ -57,7 +58,10 @@ CHECKS: dict[str, str] = {
     "extent": "every trait and dtype that is declared has been tried on some value",
 }
 OF_PLUGIN = ("loading", "imports", "absence")
-OF_FORMAT = ("describe", "memory", "variants", "fast_path", "copy", "components", "fill", "extent")
+OF_FORMAT = (
+    "describe", "memory", "variants", "fast_path", "fast_key", "copy", "components", "fill",
+    "extent",
+)  # fmt: skip
 OF_CONVERSION = (
     "values", "dtype", "shape", "device", "traits", "effects", "source", "sharing", "readonly",
     "lifetime", "copy", "refusals", "threads", "cost", "fast_path", "into", "state", "leaks",
@@ -252,6 +256,7 @@ class Bench:
             "memory": format_.memory is not None,
             "variants": bool(format_.samples.variants),
             "fast_path": format_.fast_path is not None,
+            "fast_key": format_.fast_key is not None,
             "components": format_.components is not None,
             "fill": format_.fill is not None,
             "copy": format_.describe is not None,

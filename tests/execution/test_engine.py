@@ -228,9 +228,9 @@ def test_results_are_compared_once_for_each_plan(
     compared: list[str] = []
     verify = empty._engine._verify
 
-    def counted(step: Any, spec: Spec, result: Any) -> None:
+    def counted(spec: Spec, note: Any, step: Any, result: Any) -> None:
         compared.append(step.label)
-        verify(step, spec, result)
+        verify(spec, note, step, result)
 
     monkeypatch.setattr(empty._engine, "_verify", counted)
     box = Box("a", [1.0])

@@ -36,7 +36,7 @@ from .dense import (
     from_bits,
     from_scalar,
 )
-from .describe import describe, memory
+from .describe import describe, fast_key, memory
 from .dlpack import (
     dlpack_fast_path,
     from_dlpack,
@@ -85,6 +85,7 @@ def _formats() -> Iterable[Format]:
             memory=memory,
             fill=fill,
             fast_path=itself,
+            fast_key=fast_key,
             samples=Samples(variants=VARIANTS),
         )
     ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Literal
 
-from interop.plugin import DTYPES, CastErrors, parallel_for
+from interop.plugin import DTYPES, CastErrors, checked_cast, parallel_for
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -47,15 +47,13 @@ def written(value: Array, dtype: DType, order: Literal["C", "K"] = "C") -> Array
     order : {"C", "K"}
         The order of the result's elements in memory: by their indices, or as in `value`.
     """
+    few = value.size < _FEW
+    if few and value.dtype is dtype:
+        return value.copy(order)
     import numpy as np
 
-    if value.size < _FEW or _is_straight(value, dtype, order):
-        if value.dtype is dtype:
-            return value.copy(order)
-        errors = CastErrors(np)
-        with errors.noted():
-            result = _castable(value, dtype).astype(dtype, order=order)
-        errors.tell()
+    if few or _is_straight(value, dtype, order):
+        result: Array = checked_cast(np, _castable(value, dtype).astype, dtype, order)
         return result
     out = np.empty_like(value, dtype, order, subok=False)
     write(out, value, fresh=True)
@@ -92,6 +90,9 @@ def write(out: Array, value: Array, *, fresh: bool = False) -> None:
     """
     import numpy as np
 
+    if value.size < _FEW and value.dtype is out.dtype:
+        np.copyto(out, value)
+        return
     # With the axes in the order of memory, boxes cut along the first are far from each other.
     axes = sorted(range(out.ndim), key=lambda axis: -abs(out.strides[axis]))
     out, value = out.transpose(axes), value.transpose(axes)
@@ -167,14 +168,17 @@ def _look_up(out: Array, value: Array) -> None:
 
 def _castable(value: Array, target: DType) -> Array:
     """Return an array with the numbers of `value` that NumPy can cast to `target` in silence."""
+    source = value.dtype
+    if source.kind == "c" and target.kind not in "cb":
+        return value.real
+    if source.isbuiltin == 1:
+        return value
     import numpy as np
 
-    if value.dtype.kind == "c" and target.kind not in "cb":
-        return value.real
-    if value.dtype.isbuiltin == 1 or np.can_cast(value.dtype, target, "unsafe"):
+    if np.can_cast(source, target, "unsafe"):
         return value
     # NumPy has no cast between some ml_dtypes; int8 or float32 holds every value of both.
-    kinds = [DTYPES[dtype.name].kind for dtype in (value.dtype, target) if dtype.name in DTYPES]
+    kinds = [DTYPES[dtype.name].kind for dtype in (source, target) if dtype.name in DTYPES]
     return value.astype(np.int8 if set(kinds) <= {"u", "i"} else np.float32)
 
 

@@ -12,7 +12,7 @@ from .dtypes import dtype_name
 if TYPE_CHECKING:
     from .dtypes import Array, DType, Scalar
 
-__all__ = ["describe", "has_mask", "memory"]
+__all__ = ["describe", "fast_key", "has_mask", "memory"]
 
 _SCALAR, _SWAPPED = frozenset({"scalar"}), frozenset({"byteswapped"})
 
@@ -45,6 +45,14 @@ def describe(value: Array | Scalar) -> Spec:
     if flags & _ORDINARY != _ORDINARY:
         traits = traits | _memory_traits(value, flags)
     return Spec("numpy", name, "cpu", value.shape, traits, value.nbytes)
+
+
+def fast_key(value: Array) -> tuple[DType, int, int] | None:
+    """Return what tells one numpy.ndarray from another, if it is plain."""
+    dtype = value.dtype
+    if not value.flags.carray or dtype not in _dtypes_met or not dtype.isnative:
+        return None
+    return dtype, value.ndim, value.nbytes.bit_length() >> 1
 
 
 def _meet(dtype: DType) -> tuple[str, frozenset[str]]:
@@ -103,6 +111,8 @@ def _memory_traits(value: Array | Scalar, flags: int) -> set[str]:
 
 def memory(value: Array | Scalar) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory an array lies in, and its mask's."""
+    if type(value) in _plain_types:
+        return extents((value,))
     import numpy as np
 
     if isinstance(value, np.generic):

@@ -33,7 +33,14 @@ from .components import (
     unpack_compressed,
     unpack_coo,
 )
-from .dense import dense_to_coo, dense_to_csc, dense_to_csr, to_dense, to_dense_into
+from .dense import (
+    dense_to_coo,
+    dense_to_csc,
+    dense_to_csr,
+    numpy_fast_path,
+    to_dense,
+    to_dense_into,
+)
 from .describe import (
     COMPRESSED,
     MATRIX,
@@ -258,6 +265,7 @@ def _densifying() -> Iterable[Conversion]:
             effects=frozenset({"densify"}),
             cost=costs.get(layout, Cost(4e-6, 1.3e10, 6e10)),
             into=to_dense_into,
+            fast_path=numpy_fast_path if layout == "csr" else None,
         )
 
 

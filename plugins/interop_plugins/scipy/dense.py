@@ -12,10 +12,22 @@ from .components import array_type, flagged
 from .layouts import dok_to_coo, transpose_order
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .describe import Array, Sparse
 
-__all__ = ["dense_to_coo", "dense_to_csc", "dense_to_csr", "to_dense", "to_dense_into"]
+__all__ = [
+    "dense_to_coo",
+    "dense_to_csc",
+    "dense_to_csr",
+    "numpy_fast_path",
+    "to_dense",
+    "to_dense_into",
+]
 
+#: Elements that are filled faster than they are planned for, and the characters of dtypes that
+#: SciPy knows.
+_SMALL, _ORDINARY = 2**14, "?bBhHiIlLqQfdFD"
 #: The layouts of which a row, or a diagonal, can be added separately.
 _DIVISIBLE = frozenset({"csr", "csc", "lil", "dia"})
 
@@ -36,6 +48,20 @@ def to_dense(value: Sparse) -> Array:
     out = np.zeros(value.shape, value.dtype)
     _add(out, value, fresh=True)
     return out
+
+
+def numpy_fast_path(value: Sparse) -> Any:
+    """Return the dense array of a small CSR matrix of ordinary numbers, or `NotImplemented`."""
+    data, indices, pointers = value.data, value.indices, value.indptr
+    if (
+        value.ndim != 2
+        or value.shape[0] * value.shape[1] > _SMALL
+        or data.dtype.char not in _ORDINARY
+        or not (data.dtype.isnative and indices.dtype is pointers.dtype)
+        or not (data.flags.carray and indices.flags.carray and pointers.flags.carray)
+    ):
+        return NotImplemented
+    return to_dense(value)
 
 
 def to_dense_into(out: Array, value: Sparse) -> None:

@@ -36,7 +36,15 @@ from interop.plugin import (
 
 from . import autodiff, cuda, dense, no_trace, problems, quantized, samples, shards, sparse
 from .dense import CAST_REALS, CLIPPED, WHOLE
-from .describe import BIT_DTYPES, DTYPE_NAMES, available, describe, dtype_name, memory
+from .describe import (
+    BIT_DTYPES,
+    DTYPE_NAMES,
+    available,
+    describe,
+    dtype_name,
+    fast_key,
+    memory,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -124,6 +132,7 @@ def _formats() -> Iterable[Format]:
             memory=memory,
             limits=Limits(available=available),
             fill=dense.fill,
+            fast_key=fast_key,
             samples=Samples(variants=samples.DENSE),
         ),
         *(_sparse_format(layout) for layout in _LAYOUTS),

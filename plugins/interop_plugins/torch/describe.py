@@ -22,6 +22,7 @@ __all__ = [
     "components",
     "describe",
     "dtype_name",
+    "fast_key",
     "has_tangent",
     "memory",
 ]
@@ -96,6 +97,28 @@ def describe(value: Tensor) -> Spec:
     ):
         traits |= _memory_traits(value, address, mask)
     return Spec("torch", name, device, shape, traits, value.nbytes)
+
+
+def fast_key(value: Tensor) -> tuple[torch.dtype, torch.device, int, int] | None:
+    """Return what tells one plain tensor from another, or None for one that is not plain."""
+    dtype = value.dtype
+    try:
+        _, mask, is_complex = _dtypes[dtype]
+        address = value.data_ptr()
+        in_graph = value.requires_grad or _forward_ad[0]._current_level >= 0
+    except (IndexError, KeyError, RuntimeError):  # the last inside a transform of functorch
+        return None
+    if (
+        in_graph
+        or not address
+        or address & mask
+        or value.layout not in _plain_layouts
+        or not value.is_contiguous()
+        or value.is_neg()
+        or (is_complex and value.is_conj())
+    ):
+        return None
+    return dtype, value.device, value.ndim, value.nbytes.bit_length() >> 1
 
 
 def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:
@@ -340,6 +363,8 @@ def available(device: str) -> int | None:
 
 def memory(value: Tensor) -> tuple[tuple[int, int], ...]:
     """Return the address and the length in bytes of every stretch of memory a tensor lies in."""
+    if fast_key(value) is not None:
+        return ((value.data_ptr(), value.nbytes),)
     import torch
 
     if value.is_mkldnn:
