@@ -1125,6 +1125,40 @@ def test_torch_is_not_asked_for_what_it_refuses(
     assert len(requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("unusual", "refusals"),
+    [
+        (lambda: dense("float32").requires_grad_(), 1),
+        (lambda: dense("bfloat16"), 1),
+        (lambda: dense("complex64").conj(), 2),
+        (lambda: dense("float32").to_sparse(), 2),
+    ],
+    ids=["grad", "bfloat16", "conj", "sparse"],
+)
+def test_torch_refuses_only_the_first_of_many_unusual_tensors(
+    unusual: Callable[[], torch.Tensor], refusals: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a refusal, which takes torch long, the fast path looks at a tensor before it asks."""
+    tensor, counted = unusual(), 0
+
+    class Counter(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function: Any, _: Any, args: Any, keywords: Any = None) -> Any:
+            nonlocal counted
+            try:
+                return function(*args, **keywords or {})
+            except (RuntimeError, TypeError):
+                counted += 1
+                raise
+
+    interop.convert(tensor, to="numpy")
+    for name in ("_looks_left", "_checks_left"):
+        monkeypatch.setattr(torch_dense, name, 0)
+    with Counter():
+        for _ in range(200):
+            torch_dense.numpy_fast_path(tensor)
+    assert counted == refusals
+
+
 # ------------------------------------------------------------------ signs of zero
 
 SIGNED = [0.0, -0.0, 1.5, -1.5, float("inf"), float("-inf")]

@@ -101,8 +101,10 @@ _numpy_from_dlpack: list[Callable[[Any], Array]] = []
 #: What NumPy or a producer raises when there is nothing to hand over.
 _REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, AssertionError, AttributeError)
 
-#: For how many tensors after a refusal the fast path first checks whether torch would refuse.
+#: For how many tensors after a refusal the fast path first looks at their dtype and graph, and for
+#: how many it first checks for what torch refuses more rarely.
 _CHECKS = 64
+_looks_left = 0
 _checks_left = 0
 #: torch.strided, once it was needed.
 _strided: list[torch.layout] = []
@@ -484,11 +486,19 @@ def bits_to_torch(value: Array) -> Tensor:
 def numpy_fast_path(value: Tensor) -> Any:
     """Share a plain tensor with NumPy, or answer `NotImplemented`.
 
-    torch's own check refuses what is not plain, but takes ten times as long to refuse as to share.
-    So what is common is told apart before it, and for a while after a refusal also what is rare.
-    Of a tensor without memory torch makes an array that owns garbage.
+    To look at a tensor takes a third as long as to share it, and torch's own refusal ten times as
+    long. So torch is simply asked until it refuses. For a while after that what is common is told
+    apart first, and for a while after a refusal in spite of that also what is rare. Of a tensor
+    without memory torch makes an array that owns garbage.
     """
-    global _checks_left  # noqa: PLW0603 - a lost update costs a refusal or a check, and no more
+    global _looks_left, _checks_left  # noqa: PLW0603 - a lost update costs a refusal, or a look
+    if _looks_left <= 0:
+        try:
+            array = value.numpy()
+        except (TypeError, RuntimeError):
+            _looks_left = _CHECKS
+        else:
+            return NotImplemented if array.flags.owndata else array
     if _checks_left:
         _checks_left -= 1
         if value.is_conj() or value.is_neg() or not value.is_cpu or value.layout is not _strided[0]:
@@ -498,8 +508,11 @@ def numpy_fast_path(value: Tensor) -> Any:
         if (bits := _bits_for_numpy.get(value.dtype)) is not None:
             array = value.view(bits[0]).numpy()  # integers are in no graph
             return NotImplemented if array.flags.owndata else array.view(bits[1])
-        # Of a tensor in a graph `force` means detach().numpy(), in one call.
-        array = value.numpy(force=value.is_cpu) if value.requires_grad else value.numpy()
+        if value.requires_grad:  # `force` means detach().numpy(), in one call
+            array = value.numpy(force=value.is_cpu)
+        else:
+            _looks_left -= 1
+            array = value.numpy()
     except (TypeError, RuntimeError):
         if not _strided:
             _strided.append(sys.modules["torch"].strided)
