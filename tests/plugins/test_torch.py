@@ -6,6 +6,7 @@ import array
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -1157,6 +1158,34 @@ def test_torch_refuses_only_the_first_of_many_unusual_tensors(
         for _ in range(200):
             torch_dense.numpy_fast_path(tensor)
     assert counted == refusals
+
+
+@pytest.mark.parametrize("looks_left", [0, 1, 64])
+@pytest.mark.parametrize("checks_left", [0, 1, 64])
+def test_the_fast_path_answers_alike_whatever_torch_refused_before(
+    looks_left: int, checks_left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the fast path shares, and what it leaves alone, is for the tensor to say."""
+    freed = torch.ones(1000)
+    freed.untyped_storage().resize_(0)
+    shared = [dense("float32"), dense("float32").t(), dense("bfloat16"), dense("complex64")]
+    shared += [tensor.clone().requires_grad_() for tensor in shared]
+    others = [freed, dense("complex64").conj(), dense("complex64").conj().imag]
+    others += [dense("float32").to_sparse(), torch.ones(2, device="meta"), freed.detach()]
+    for tensor in (*shared, *others):
+        with suppress(InteropError):
+            interop.convert(tensor, to="numpy")  # so that every dtype and layout is known
+    for tensor in (*shared, *others):
+        monkeypatch.setattr(torch_dense, "_looks_left", looks_left)
+        monkeypatch.setattr(torch_dense, "_checks_left", checks_left)
+        for _ in range(3):
+            array = torch_dense.numpy_fast_path(tensor)
+            if any(tensor is other for other in others):
+                assert array is NotImplemented
+            else:
+                assert address(array) == tensor.data_ptr()
+                assert array.strides == tuple(n * array.itemsize for n in tensor.stride())
+                assert array.dtype.name == str(tensor.dtype).removeprefix("torch.")
 
 
 # ------------------------------------------------------------------ signs of zero
