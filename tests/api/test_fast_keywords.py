@@ -1,0 +1,125 @@
+"""Calls with keywords that take fast paths: strange values get what a cold process gives them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import interop
+from interop import Interop
+from interop._execution.trace import shares_memory
+from interop.errors import InteropError
+from tests.api.test_fast_trees import STRANGE
+
+
+def _plain(to: str) -> Any:
+    return np.ones(4) if to == "numpy" else torch.ones(4)
+
+
+def _under_policy(mine: Interop, x: Any, to: str) -> Any:
+    with interop.policy(forbid="detach"):
+        return mine.convert(x, to=to)
+
+
+def _filled(mine: Interop, x: Any, to: str) -> Any:
+    out = np.zeros(mine.spec(x).shape) if to == "numpy" else torch.zeros(mine.spec(x).shape)
+    return mine.convert(x, out=out)
+
+
+#: By what they ask for, calls that plain values take a fast path for once they are warm.
+CALLS: dict[str, Callable[[Interop, Any, str], Any]] = {
+    "copy": lambda mine, x, to: mine.convert(x, to=to, copy=True),
+    "no copy": lambda mine, x, to: mine.convert(x, to=to, copy=False),
+    "writable": lambda mine, x, to: mine.convert(x, to=to, copy="writable"),
+    "wider": lambda mine, x, to: mine.convert(x, to=to, dtype="float64"),
+    "narrower": lambda mine, x, to: mine.convert(x, to=to, dtype="float32"),
+    "device": lambda mine, x, to: mine.convert(x, to=to, device="cpu"),
+    "like": lambda mine, x, to: mine.convert(x, like=_plain(to)),
+    "allow": lambda mine, x, to: mine.convert(x, to=to, allow="narrow"),
+    "forbid": lambda mine, x, to: mine.convert(x, to=to, forbid="copy"),
+    "policy": _under_policy,
+    "converter": lambda mine, x, to: mine.converter(to, dtype="float64")(x),
+    "out": _filled,
+}
+
+
+def _facts(call: Callable[[], Any], value: Any) -> tuple[object, ...]:
+    """Return what can be told of a result and its memory, of the warnings, or of an error."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            result = call()
+        except InteropError as error:
+            return type(error), str(error)
+    told_texts = [str(warning.message) for warning in told]
+    shares = shares_memory(interop.default._loaded(), value, result)
+    return type(result), interop.spec(result), repr(result), shares, result is value, told_texts
+
+
+@pytest.fixture(scope="module")
+def warm() -> Interop:
+    """An instance that has a fast path for plain values of every call."""
+    mine = Interop()
+    for call in CALLS.values():
+        for to in ("numpy", "torch"):
+            for dtype in ("float32", "float64"):
+                for plain in (torch.ones(4, dtype=getattr(torch, dtype)), np.ones(4, dtype)):
+                    for _ in range(4):
+                        _facts(lambda call=call, plain=plain, to=to: call(mine, plain, to), plain)
+    return mine
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_strange_value_gets_what_a_cold_process_gives_it(
+    name: str, to: str, warm: Interop
+) -> None:
+    """Value, dtype, memory, warnings and error are those of a call without fast paths."""
+    cold = Interop()
+    for asked, call in CALLS.items():
+        value = STRANGE[name]()
+        with interop.trace():  # which takes no fast path
+            expected = _facts(lambda call=call, value=value: call(cold, value, to), value)
+        for _ in range(3):
+            value = STRANGE[name]()
+            facts = _facts(lambda call=call, value=value: call(warm, value, to), value)
+            assert facts == expected, asked
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+def test_a_warm_call_gives_plain_values_what_a_cold_one_does(to: str, warm: Interop) -> None:
+    """Sharing, copying, casting and filling are the same by fast paths, and take them."""
+    for asked, call in CALLS.items():
+        for plain in (torch.arange(4.0), np.arange(4.0)):
+            with interop.trace():
+                expected = _facts(lambda call=call, plain=plain: call(warm, plain, to), plain)
+            assert (
+                _facts(lambda call=call, plain=plain: call(warm, plain, to), plain) == expected
+            ), asked
+    assert any(table.plans_by_key for table in warm._cache._tables.values())
+
+
+def test_a_key_is_not_taken_for_an_equal_one(warm: Interop) -> None:
+    """1 and NumPy's True equal True, and are refused all the same."""
+    tensor = torch.ones(4)
+    warm.convert(tensor, to="numpy", copy=True)
+    for copy in (1, np.True_):
+        with pytest.raises(interop.errors.BadRequestError, match="copy must be"):
+            warm.convert(tensor, to="numpy", copy=copy)  # type: ignore[call-overload]
+
+
+def test_an_iterator_of_effects_counts_in_its_own_call(warm: Interop) -> None:
+    """What an iterator named is not remembered for a call with the same, used up, iterator."""
+    tensor = torch.ones(2, requires_grad=True)
+    for _ in range(3):
+        with pytest.raises(interop.errors.RefusedError):
+            warm.convert(tensor, to="numpy", forbid=iter(["detach"]))
+    effects = iter(["detach"])
+    with pytest.raises(interop.errors.RefusedError):
+        warm.convert(tensor, to="numpy", forbid=effects)
+    assert warm.convert(tensor, to="numpy", forbid=effects).tolist() == [1.0, 1.0]
