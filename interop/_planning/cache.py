@@ -126,11 +126,13 @@ class PlanCache:
         """Return the table of a request."""
         table = self._tables.get(request)
         if table is None:
-            formats = map(self._registry.formats.get, request.formats)
+            formats = self._registry.formats
+            # What a wrapper holds depends on the format of what it wraps, which may be any.
+            wraps = any(name in formats and formats[name].wrapper for name in request.formats)
             states = tuple(
                 partial(format_.limits.unsupported_now, request.device or format_.devices[0])
-                for format_ in formats
-                if format_ and format_.limits.unsupported_now is not None
+                for name, format_ in formats.items()
+                if (wraps or name in request.formats) and format_.limits.unsupported_now is not None
             )
             with self.lock:
                 table = self.keep(self._tables, request, PlanTable(request, states))

@@ -205,8 +205,9 @@ def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:
     if target.ndims is not None and len(spec.shape) not in target.ndims:
         return _other_axes(planner, spec, target)
     dtype = request.dtype or spec.dtype
-    if dtype is not None and dtype in target.limits.refusal_hints:
-        return target.limits.refusal_hints[dtype]
+    holder = planner.format(spec.wrapped) if spec.wrapped and target.wrapper else target
+    if dtype is not None and dtype in holder.limits.refusal_hints:
+        return holder.limits.refusal_hints[dtype]
     dtypes = planner.holds(spec, target, request.device or target.devices[0])
     names = ", ".join(sorted(dtypes, key=list(DTYPES).index)) if dtypes else "none"
     return f"{name} does not hold {dtype}; ask for one of these with {keyword('dtype')}: {names}."

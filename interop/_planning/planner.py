@@ -83,7 +83,7 @@ class Planner:
         if target.wrapper is None or not spec.wrapped:
             return dtypes
         stays = self.format(spec.format).framework == target.framework
-        return dtypes & self.format(spec.wrapped).dtypes if stays else dtypes
+        return dtypes & self.format(spec.wrapped).holds(device) if stays else dtypes
 
     def _carries(self, spec: Spec, target: Format, request: Request) -> frozenset[str]:
         """Return the traits that a result may have; a wrapper has those of what it wraps."""

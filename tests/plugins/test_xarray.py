@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import dask.array as da
+import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
@@ -20,6 +21,7 @@ import interop
 from interop.errors import RefusedError, UnknownValueError
 
 KINDS = [xr.Variable, xr.DataArray]
+enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
 NUMBERS = "bool int8 int64 uint16 float16 float32 float64 complex64 longdouble bfloat16".split()
 
 
@@ -329,6 +331,21 @@ def test_labels_that_are_copied_become_a_plain_variable(keywords):
         assert not np.shares_memory(result.values, value.values)
         result[0] = 7
         assert (result.values.tolist(), value.values.tolist()) == ([7, 2], [4, 2])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_array_inside_can_have_may_change(kind):
+    """float64 over JAX is refused by the plan and for the same reason, but while JAX has it."""
+    value = xr.DataArray(INSIDE["jax"](), dims=("x", "y"))
+    for _ in range(2):
+        for call in (interop.plan, interop.convert):
+            with pytest.raises(RefusedError, match="JAX holds float64 only while"):
+                call(value, to=kind, dtype="float64")
+        with enable_x64(True):
+            route = interop.plan(value, to=kind, dtype="float64")
+            result = interop.convert(value, to=kind, dtype="float64")
+            assert route.result.wrapped == interop.spec(result).wrapped == "jax"
+            assert (result.dtype, result.values.tolist()) == ("float64", [[0, 1, 2], [3, 4, 5]])
 
 
 @pytest.mark.parametrize(
