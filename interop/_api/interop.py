@@ -849,7 +849,7 @@ class Interop:
             return out
         spec = self.spec(x)
         target = self._registry.formats[out_spec.format]
-        _check_writable(target, out_spec, spec.shape)
+        _check_writable(target, out, out_spec, spec.shape)
         name, device = out_spec.format, out_spec.device
         # What lies in the memory of `out` must all be read before any of it is written.
         apart = shares_memory(self._registry, x, out) is False
@@ -901,7 +901,7 @@ def _is_alike(spec: Spec, other: Spec) -> bool:
     return (spec.dtype, spec.device, spec.shape) == (other.dtype, other.device, other.shape)
 
 
-def _check_writable(format_: Format, spec: Spec, shape: tuple[int, ...]) -> None:
+def _check_writable(format_: Format, out: Value, spec: Spec, shape: tuple[int, ...]) -> None:
     """Refuse an ``out=`` that cannot hold all numbers of a value, before anything is converted."""
     if format_.fill is None:
         msg = f"{format_.name} values cannot be written into; leave out out=."
@@ -916,6 +916,10 @@ def _check_writable(format_: Format, spec: Spec, shape: tuple[int, ...]) -> None
         raise BadRequestError(msg)
     if spec.dtype not in format_.dtypes:
         msg = f"out= has the dtype {spec.dtype}, which is not one of numbers; give one that is."
+        raise BadRequestError(msg)
+    unwritable = format_.limits.unwritable
+    if unwritable is not None and (reason := unwritable(out)):
+        msg = f"out= is {reason}"
         raise BadRequestError(msg)
 
 

@@ -156,12 +156,17 @@ class Limits(NamedTuple):
     available : callable or None
         ``available(device) -> int``, the bytes that a device other than the host can still hand
         out, or None if that cannot be told without starting the framework.
+    unwritable : callable or None
+        ``unwritable(out) -> str | None`` says what a value given as ``out=`` is, and what to give
+        instead, if its framework does not let it be written into at this moment though its spec
+        has no trait that says so.
     """
 
     unsupported: Mapping[str, Set[str]] = _NOTHING
     unsupported_now: Callable[[str], Set[str]] | None = None
     refusal_hints: Mapping[str, str] = _NOTHING
     available: Callable[[str], int | None] | None = None
+    unwritable: Callable[[Value], str | None] | None = None
 
 
 class Samples(NamedTuple):

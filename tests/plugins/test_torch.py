@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import dask.array as da
 import ml_dtypes
 import numpy as np
 import pytest
@@ -1591,6 +1592,22 @@ def test_out_that_was_freed_does_not_end_the_process(in_subprocess: Callable[...
                 print("refused")
     """
     assert in_subprocess(program).split() == ["refused"] * 3
+
+
+def test_an_out_that_cannot_be_written_is_refused_before_anything_is_computed() -> None:
+    """Of a lazy value no chunk is computed for a tensor of inference mode."""
+    computed = []
+
+    def counted(block: np.ndarray) -> np.ndarray:
+        computed.append(block.shape)
+        return block
+
+    lazy = da.ones((2, 3), dtype="float32").map_blocks(counted, meta=np.empty((0, 0), "float32"))
+    with pytest.raises(BadRequestError, match=r"^out= is a tensor .* give a clone\.$"):
+        interop.convert(lazy, out=inference())
+    assert not computed
+    assert (interop.convert(lazy, out=torch.zeros(2, 3)) == 1).all()
+    assert computed == [(2, 3)]
 
 
 def test_an_inference_tensor_is_written_in_inference_mode() -> None:

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import interop
-from interop.errors import BadRequestError, DeviceError, HandOffError
+from interop.errors import DeviceError, HandOffError
 from interop.plugin import (
     COMPLEX,
     INTEGERS,
@@ -47,7 +47,6 @@ __all__ = [
     "cast",
     "cast_as_numpy",
     "cast_in_order",
-    "check_writable",
     "clone",
     "copy_into_torch",
     "detach",
@@ -68,6 +67,7 @@ __all__ = [
     "stack",
     "tensor_to_numpy",
     "torch_fast_path",
+    "unwritable",
     "upload",
     "upload_into",
     "view_as",
@@ -577,14 +577,7 @@ def from_dlpack(value: object, *, stream: object = None) -> Tensor:
 
 
 def fill(out: Tensor, value: Tensor) -> None:
-    """Write the numbers of `value` into `out`.
-
-    Raises
-    ------
-    BadRequestError
-        `out` cannot be written into.
-    """
-    check_writable(out)
+    """Write the numbers of `value` into `out`."""
     write(out, value)
     # Whoever else owns the memory of `value` may overwrite it once this has returned.
     if value.is_cuda and not value.untyped_storage().resizable():
@@ -593,7 +586,7 @@ def fill(out: Tensor, value: Tensor) -> None:
 
 
 def write(out: Tensor, value: Tensor) -> None:
-    """Write the numbers of `value` into `out`, which was checked before.
+    """Write the numbers of `value` into `out`.
 
     On the host they are those that NumPy makes where the dtypes differ.
     """
@@ -611,19 +604,13 @@ def write(out: Tensor, value: Tensor) -> None:
             _write_as_numpy(out, value.resolve_neg())
 
 
-def check_writable(out: Tensor) -> None:
-    """Refuse a tensor into which torch does not write at present.
-
-    Raises
-    ------
-    BadRequestError
-        `out` is an inference tensor, outside of inference mode.
-    """
+def unwritable(out: Tensor) -> str | None:
+    """Say why torch does not write into a tensor at present, if it does not."""
     import torch
 
     if torch.is_inference(out) and not torch.is_inference_mode_enabled():
-        msg = (
-            f"out= is a tensor of shape {tuple(out.shape)} that was made in inference mode; write "
-            "into it in torch.inference_mode(), or give a clone."
+        return (
+            f"a tensor of shape {tuple(out.shape)} that was made in inference mode; write into it "
+            "in torch.inference_mode(), or give a clone."
         )
-        raise BadRequestError(msg)
+    return None
