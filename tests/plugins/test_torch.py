@@ -1866,7 +1866,7 @@ def test_hybrid_and_batched_tensors_change_their_layout(
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 @pytest.mark.parametrize("source", ["torch", "torch.sparse_coo", "numpy", "sparse.coo"])
 def test_arrays_of_more_axes_become_batches(source: str, layout: str) -> None:
-    """The last two axes are compressed, if every matrix stores as much; otherwise it is refused."""
+    """The last two axes are compressed; a matrix that would store less than others stores zeros."""
     batches = torch.stack([torch.stack([MATRIX, MATRIX.roll(1, 0)]), torch.stack([MATRIX] * 2)])
     target = f"torch.sparse_{layout}"
     result = interop.convert(interop.convert(batches, to=source), to=target)
@@ -1875,8 +1875,22 @@ def test_arrays_of_more_axes_become_batches(source: str, layout: str) -> None:
     assert torch.equal(result.to_dense(), batches)
     batches[0, 0, 0, 0] += MATRIX[0, 0] == 0
     batches[0, 0, 0, 1:] = 0
-    with pytest.raises(RefusedError, match="same number of specified elements per batch"):
-        interop.convert(interop.convert(batches, to=source), to=target)
+    batches[1, 1] = 0
+    result = interop.convert(interop.convert(batches, to=source), to=target)
+    none = interop.convert(interop.convert(batches[:0], to=source), to=target)
+    assert (none.shape, none._nnz()) == ((0, *batches.shape[1:]), 0)
+    assert torch.equal(result.to_dense(), batches)
+    assert result._nnz() == (batches != 0).sum((-2, -1)).max()
+    pointers, indices = (
+        (result.crow_indices(), result.col_indices())
+        if layout == "csr"
+        else (result.ccol_indices(), result.row_indices())
+    )
+    torch.sparse_compressed_tensor(
+        *(pointers, indices, result.values(), result.shape),
+        layout=result.layout,
+        check_invariants=True,
+    )
 
 
 @pytest.mark.parametrize("layout", ["coo", "csr", "csc", "bsr"])

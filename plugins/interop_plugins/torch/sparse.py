@@ -248,12 +248,25 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
 
 
 def to_batches(layout: str, value: Tensor) -> Tensor:
-    """Return a dense tensor as a batch of compressed matrices, outside its graph."""
-    try:
+    """Return a dense tensor as a batch of compressed matrices, outside its graph.
+
+    torch has batches only of matrices that store as many elements as each other. Those that would
+    store fewer store some zeros.
+    """
+    stored = value != 0
+    counts = stored.flatten(-2).sum(-1)
+    most = int(counts.max()) if counts.numel() else 0
+    missing = (most - counts).unsqueeze(-1)
+    if counts.numel() and not missing.any():
         return to_layout(layout, value)
-    except RuntimeError as reason:
-        # It has batches only of matrices that store as many elements as each other.
-        raise Declined(str(reason).partition("\n")[0].rstrip(".")) from reason
+    spare = ~stored
+    stored |= spare & (spare.flatten(-2).cumsum(-1) <= missing).view_as(spare)
+    lines, numbers = (stored, value) if layout == "sparse_csr" else (stored.mT, value.mT)
+    pointers = counts.new_zeros((*lines.shape[:-2], lines.shape[-2] + 1))
+    pointers[..., 1:] = lines.sum(-1).cumsum(-1)
+    indices = lines.nonzero()[:, -1].reshape(*counts.shape, most)
+    parts = _compressed_parts(value, numbers[lines].view_as(indices), indices, pointers)
+    return pack_compressed(layout, parts)
 
 
 def _with_indices_in_one_block(value: Tensor) -> Tensor:
