@@ -174,6 +174,7 @@ class Graph:
             and (everywhere or count + distance[name] <= limit)
             and (not dense or self._registry.formats[name].is_dense)
             and (name not in unrequested or self._is_transit(name, everywhere))
+            and self._is_installed(name, (start, *goals))
             # The steps after it need to know all of its spec.
             and not self._registry.formats[name].not_recoverable
         }
@@ -186,8 +187,17 @@ class Graph:
         name.
         """
         format_ = self._registry.formats[name]
-        installed = not format_.requires or self._available(format_.requires)
-        return installed and not format_.lazy and (everywhere or format_.transit)
+        return not format_.lazy and (everywhere or format_.transit)
+
+    def _is_installed(self, name: str, ends: Iterable[str]) -> bool:
+        """Tell whether a format needs nothing that is missing, but for what the ends need, too."""
+        formats = self._registry.formats
+        format_ = formats[name]
+        if not format_.requires or self._available(format_.requires):
+            return True
+        # One package may have several modules.
+        installs = format_.install or format_.requires
+        return installs in (formats[end].install or formats[end].requires for end in ends)
 
     def _is_usable(
         self, conversion: ResolvedConversion, names: frozenset[str], devices: frozenset[str]

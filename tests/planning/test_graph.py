@@ -48,6 +48,23 @@ def test_a_route_may_lead_through_a_missing_framework_that_is_requested(empty: I
     assert empty.plan(make_spec("a", "float32", shape=(3,)), to="a").missing == ()
 
 
+def test_no_route_leads_through_a_package_that_only_some_of_a_framework_needs(
+    empty: Interop,
+) -> None:
+    """A format of a requested framework is no way through if it alone needs what is missing."""
+    install = "pip install b"
+    empty.register(
+        *(toy("a"), toy("b", requires="no_such_b", install=install), toy("b.y")),
+        toy("b.x", requires="no_such_framework"),
+        toy("b.z", requires="no_such_z", install=install),
+    )
+    empty.register(view("a", "b.x"), view("b.x", "b.y"), view("a", "b"), view("b", "b.z"))
+    spec = make_spec("a", "float32", shape=(3,))
+    with pytest.raises(interop.errors.RefusedError, match="no_such_framework is not installed"):
+        empty.plan(spec, to="b.y")
+    assert labels(empty.plan(spec, to="b.z")) == ["a_to_b", "b_to_b.z"]
+
+
 WITHOUT_TORCH = """
     import sys
 

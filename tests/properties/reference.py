@@ -145,12 +145,13 @@ class Reference:
         to_goal = _distances(goals, {(b, a) for a, b in links})
         shortest = min((from_start[name] for name in goals if name in from_start), default=0)
         ends = {start, *goals}
+        needed = {"", *(self.formats[name].requires for name in ends)}
         return ends | {
             name
             for name in from_start.keys() & to_goal.keys()
             if (everywhere or from_start[name] + to_goal[name] <= shortest + 2)
             and (everywhere or self.formats[name].transit or _framework(name) in self.requested)
-            and (not self.formats[name].requires or find_spec(self.formats[name].requires))
+            and (self.formats[name].requires in needed or find_spec(self.formats[name].requires))
         }
 
     def _every(self, candidates: set[str], most: int, limit: int) -> Iterator[Way]:
