@@ -232,6 +232,28 @@ def test_only_plain_arrays_are_tied() -> None:
     ]
 
 
+class Fleeting:
+    """A producer that exports a new array at each request."""
+
+    def __init__(self, number: float) -> None:
+        self.number = number
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return np.full(4, self.number).__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+@pytest.mark.parametrize("copy", [None, True])
+def test_arrays_that_lay_at_one_address_one_after_the_other_are_not_tied(copy: bool | None) -> None:
+    """What producers export may be freed, and its address used again, before the next is asked."""
+    tree = [Fleeting(number) for number in range(20)]
+    for to in ("numpy", "torch"):
+        results = interop.convert_tree(tree, to=to, copy=copy)
+        assert [float(result[0]) for result in results] == list(range(20))
+
+
 def test_empty_arrays_are_not_tied() -> None:
     """Arrays without elements have no memory that could be the same."""
     a, b = interop.convert_tree([torch.empty(0), torch.empty(0)], to="numpy", copy=True)

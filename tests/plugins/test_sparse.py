@@ -341,6 +341,12 @@ def test_negative_zero_is_no_fill_value():
     value = -make("coo", DENSE.astype("float64"))
     assert np.signbit(value.fill_value)
     assert (interop.convert(value, to="scipy.csr", copy=None).toarray() == -DENSE).all()
+    for layout in FORMATS:
+        filled = make(layout, DENSE.astype("float64"))
+        filled.fill_value = np.float64(-0.0)
+        for to in ("numpy", "torch"):
+            dense = np.asarray(interop.convert(filled, to=to))
+            assert np.array_equal(np.signbit(dense), DENSE == 0), (layout, to)
 
 
 def test_fill_values_are_cast():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .components import coo_array
-from .describe import is_zero
 from .layouts import dok_to_coo, places_of
 
 if TYPE_CHECKING:
@@ -22,10 +21,11 @@ def to_dense(value: Sparse) -> Array:
 def _scatter(value: Sparse, coords: tuple[Array, ...], data: Array) -> Array:
     import numpy as np
 
-    if is_zero(value.fill_value):
-        dense = np.zeros(value.shape, value.dtype)  # memory that is not touched until it is read
+    fill = np.asarray(value.fill_value, value.dtype)
+    if any(fill.tobytes()):  # -0.0, too
+        dense = np.full(value.shape, fill)
     else:
-        dense = np.full(value.shape, value.fill_value, value.dtype)
+        dense = np.zeros(value.shape, value.dtype)  # memory that is not touched until it is read
     place = np.ravel_multi_index(coords, value.shape) if coords else slice(len(data))
     dense.reshape(-1)[place] = data
     return dense
