@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Annotated
 
 import typer
@@ -14,6 +13,7 @@ from interop._model.cost import Cost
 from interop._model.display import duration
 from interop._registry.declared import Declared, DeclaredFormat
 
+from .notation import unknown_format
 from .output import FAILURE, JSON, fail, reports_errors, show_json, show_table
 
 __all__ = ["conversions", "formats", "plugins"]
@@ -47,18 +47,11 @@ def formats(
     """List the formats, and whether their frameworks are installed."""
     entries = [entry for entry in default.formats() if name is None or _is_within(entry.name, name)]
     if name is not None and not entries:
-        fail(_unknown(name), as_json=as_json)
+        fail(unknown_format(default, name), as_json=as_json)
     if as_json:
         show_json([_format_as_dict(entry) for entry in entries])
     else:
         show_table(_FORMAT_HEADS, map(_format_row, entries), _style_of(_FORMAT_HEADS, "framework"))
-
-
-def _unknown(name: str) -> str:
-    names = [part for entry in default.formats() for part in (entry.name, entry.format.framework)]
-    close = get_close_matches(name, names, 1, cutoff=0.7)
-    hint = f"did you mean {close[0]!r}?" if close else "leave out the name to see all."
-    return f"there is no format {name!r}; {hint}"
 
 
 def _format_row(entry: DeclaredFormat) -> tuple[str, ...]:
@@ -100,9 +93,14 @@ def conversions(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """List the conversions that are declared."""
+    declared = default.conversions()
+    ends = {end for entry in declared for end in entry.conversion[:2]}
+    for name in (source, target):
+        if name is not None and not any(_is_within(end, name) for end in ends):
+            fail(unknown_format(default, name), as_json=as_json)
     entries = [
         entry
-        for entry in default.conversions()
+        for entry in declared
         if (source is None or _is_within(entry.conversion.source, source))
         and (target is None or _is_within(entry.conversion.target, target))
     ]
@@ -131,8 +129,11 @@ def _conversion_row(entry: Declared) -> tuple[str, ...]:
 
 
 def _cost(cost: Cost) -> str:
-    rate = "" if cost.bandwidth is None else f" + {cost.bandwidth / 1e9:.3g} GB/s"
-    return f"{duration(cost.latency)}{rate}"
+    latency = duration(cost.latency)
+    if cost.bandwidth is None:
+        return latency
+    rate, unit = (1e12, "TB") if cost.bandwidth >= 1e12 else (1e9, "GB")
+    return f"{latency} + {cost.bandwidth / rate:.3g} {unit}/s"
 
 
 def _conversion_as_dict(entry: Declared) -> dict[str, object]:

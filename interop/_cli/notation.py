@@ -7,21 +7,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from difflib import get_close_matches
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop._calibration.sample import preferred
+from interop._model.device import NICKNAMES
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.format import Format, common_axes
 from interop._model.spec import TRAITS, Spec
+from interop._model.suggestion import listed, suggestion
+from interop._planning.naming import common_first
 from interop.errors import BadRequestError, UnknownValueError
 
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
-__all__ = ["Description", "plain_shape", "read", "read_spec"]
+__all__ = ["Description", "plain_shape", "read", "read_spec", "unknown_format"]
 
 _SHAPE = re.compile(r"\d+(x\d+)*|scalar")
 #: Elements of a value whose shape is left out.
@@ -124,7 +127,11 @@ def read_spec(interop: Interop, text: str, density: float = 0.01) -> Spec:
     description = read(interop, text)
     format_ = formats.get(description.format) or _first_dense(description, formats.values())
     if format_ is None:
-        raise UnknownValueError(_unknown(description.format, formats))
+        layouts = [name for name in formats if name.startswith(f"{description.format}.")]
+        if not layouts:
+            raise UnknownValueError(unknown_format(interop, description.format))
+        msg = f"{description.format!r} has no such dense format; name one of {listed(layouts)}."
+        raise UnknownValueError(msg)
     device = _device(description, format_)
     dtype = _dtype(description, format_, device)
     shape = _shape(description, format_)
@@ -133,6 +140,20 @@ def read_spec(interop: Interop, text: str, density: float = 0.01) -> Spec:
     if format_.index_dtypes:
         return _sparse(spec, format_, density)
     return _quantized(spec) if format_.layout == "affine" else spec
+
+
+def unknown_format(interop: Interop, name: str) -> str:
+    """Return what to say of a word that stands where a format is named."""
+    for plugin in interop.plugins():
+        if plugin.name == name and plugin.state != "loaded":
+            return f"there is no format {name!r}: its plugin is not loaded ({plugin.reason})."
+    formats = [declared.format for declared in interop.formats()]
+    device = NICKNAMES.get(name, name)
+    if any(device in format_.devices for format_ in formats):
+        return f"{name!r} is a device; write it behind a format: <format>:{device}."
+    names = {name for f in formats for name in (f.framework, f.name)}
+    move = suggestion(name, names, "'interop formats' lists them all.")
+    return f"there is no format {name!r}; {move}"
 
 
 def _first_dense(description: Description, formats: Iterable[Format]) -> Format | None:
@@ -161,7 +182,7 @@ def _dtype(description: Description, format_: Format, device: str) -> str:
     dtypes = format_.holds(device)
     dtype = description.dtype or next(iter(preferred(dtypes)), "float32")
     if dtype not in dtypes and dtype in DTYPES:
-        names = ", ".join(sorted(dtypes, key=list(DTYPES).index))
+        names = listed(common_first(dtypes & DTYPES.keys()))
         msg = f"{format_.name} does not hold {dtype} on {device}; it holds {names}."
         raise BadRequestError(msg)
     return dtype
@@ -184,15 +205,6 @@ def plain_shape(axes: int | None) -> tuple[int, ...]:
         return ()
     side = round(_ELEMENTS ** (1 / axes))
     return (side,) * axes
-
-
-def _unknown(name: str, formats: Mapping[str, Format]) -> str:
-    layouts = [format_ for format_ in formats if format_.startswith(f"{name}.")]
-    if layouts:
-        return f"{name!r} has no such dense format; name one of {', '.join(layouts)}."
-    close = get_close_matches(name, formats, 1)
-    hint = f"did you mean {close[0]!r}?" if close else "'interop formats' lists them all."
-    return f"there is no format {name!r}; {hint}"
 
 
 def _sparse(spec: Spec, format_: Format, density: float) -> Spec:

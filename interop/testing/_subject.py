@@ -16,8 +16,10 @@ from types import ModuleType
 from typing import NamedTuple
 
 from interop._api.interop import Interop
+from interop._model.dialect import on_command_line
 from interop._model.dtype import DTYPES
 from interop._model.format import Format
+from interop._model.suggestion import suggestion
 from interop._planning.conversion import ResolvedConversion
 from interop._registry.declared import Declared, Provenance
 from interop._registry.discovery import GROUP, enlist
@@ -129,10 +131,11 @@ def subjects_of(plugin: str | ModuleType) -> list[Subject]:
     if subjects:
         return sorted(subjects, key=lambda subject: subject.name)
     if not _is_importable(plugin):
+        listing = "'interop plugins'" if on_command_line.get() else "interop.plugins()"
+        names = {name for e in entries for name in (e.name, _distribution(e))}
         msg = (
-            f"{plugin!r} is not the name of a plugin's entry point, of a distribution with one, or "
-            "of a module that can be imported; see interop.plugins() for the names of those "
-            "installed."
+            f"{plugin!r} is not the name of a plugin, of a distribution with one, or of a module "
+            f"that can be imported; {suggestion(plugin, names, f'{listing} lists the plugins.')}"
         )
         raise PluginError(msg)
     return [_of_module(plugin, "")]
