@@ -38,6 +38,9 @@ def accepting(
 ) -> Callable[..., Value]:
     """Return `function` with its arguments converted to `to`, and its results back."""
     check_optree()
+    if not callable(function):
+        msg = f"accepts decorates functions, not values of {type(function).__qualname__}."
+        raise BadRequestError(msg)
     if iscoroutinefunction(function) or isgeneratorfunction(function):
         msg = f"{function.__qualname__} gives its results later; convert them where they come up."
         raise BadRequestError(msg)
@@ -75,8 +78,8 @@ def annotated_target(registry: Registry, function: Callable[..., Value]) -> str:
     targets = {name for kind in types for name in registry.named(kind)}
     if len(targets) != 1:
         msg = (
-            f"the annotations of {function.__qualname__} name no array type, or more than one; "
-            "write @interop.accepts(to), with the format that it is written for."
+            f"the annotations of {function.__qualname__} do not name one array type; name the "
+            "format that it is written for, as in @interop.accepts('<format>')."
         )
         raise BadRequestError(msg)
     return targets.pop()

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
-from operator import index
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -30,7 +29,13 @@ from interop._model.spec import MEMORY_TRAITS, TRAITS, UNWRITABLE, Spec, make_sp
 from interop._model.typing import CopyLike, EffectNames, TargetLike, Value, ValueFunction
 from interop._planning.cache import PlanCache, PlanTable
 from interop._planning.explain import refused_routes
-from interop._planning.naming import check_format, named_device, named_dtype
+from interop._planning.naming import (
+    check_format,
+    lengths,
+    named_device,
+    named_dtype,
+    named_traits,
+)
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
 from interop._planning.policy import Policy, block, current_policy, is_traced, reusable
@@ -363,7 +368,6 @@ class Interop:
     def accepts(
         self,
         to: TargetLike | Callable[..., Value],
-        /,
         *,
         dtype: object = None,
         device: object = None,
@@ -542,7 +546,7 @@ class Interop:
         Raises
         ------
         UnknownValueError, BadRequestError
-            No such format is registered, or a word names no dtype or device.
+            No such format is registered, or a word names no dtype, device or trait.
 
         Examples
         --------
@@ -553,8 +557,8 @@ class Interop:
         check_format(registry, format)
         dtype, device = named_dtype(registry, dtype), named_device(registry, device)
         device = registry.formats[format].home(device) or device
-        lengths = tuple(map(index, shape))
-        return make_spec(format, dtype, device=device, shape=lengths, traits=frozenset(traits))
+        shape, traits = lengths(shape), named_traits(registry, traits)
+        return make_spec(format, dtype, device=device, shape=shape, traits=traits)
 
     # ------------------------------------------------------------------ what is registered
 

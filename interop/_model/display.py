@@ -84,11 +84,18 @@ def html_table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people write it."""
-    for scale, unit in ((1e-3, "µs"), (1.0, "ms")):
-        if seconds < scale:
-            return f"{seconds / scale * 1e3:.3g} {unit}"
-    return f"{seconds:.3g} s"
+    """Return a time as people write it.
+
+    Examples
+    --------
+    >>> duration(0.0123), duration(50_000)
+    ('12.3 ms', '13.9 h')
+    """
+    for most, second, unit in ((1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (1e3, 1.0, "s")):
+        if seconds < most:
+            return f"{seconds / second:.3g} {unit}"
+    hours = seconds / 3600
+    return f"{hours:.3g} h" if hours < 100 else f"{hours / 24:,.0f} days"
 
 
 def counted_axes(count: int) -> str:

@@ -36,13 +36,15 @@ def suggestion(word: object, names: Mapping[str, str] | Iterable[str], otherwise
     """
     names = names if isinstance(names, Mapping) else {name: name for name in names}
     meant = dict.fromkeys(names[name] for name in _resembling(str(word).casefold(), names))
+    if len(meant) > _FEW:
+        return f"name one of {listed(meant)}."
     return f"did you mean {' or '.join(map(repr, meant))}?" if meant else otherwise
 
 
 def _resembling(word: str, names: Iterable[str]) -> list[str]:
-    """Return the names that a word is, or is a part of, or else the one that is spelt most like it.
+    """Return the names that a word is, is a part of or begins, or else the one most like it.
 
-    Those of a few letters are all alike.
+    Those of a few letters are all alike, so they have to be spelt more like it.
     """
     from difflib import get_close_matches
 
@@ -50,8 +52,12 @@ def _resembling(word: str, names: Iterable[str]) -> list[str]:
     parts = [name for name in names if word in name.casefold().split(".")[1:]]
     if word in spellings or parts:
         return [spellings[word]] if word in spellings else parts[:_FEW]
+    if kinds := [name for name in names if word and name.casefold().startswith(f"{word}_")]:
+        return kinds
     head = word.partition(".")[0]
     begins = f"{head}." if head in spellings else ""
-    long = [name for name in spellings if len(name) > _FEW and name.startswith(begins)]
-    close = get_close_matches(word, long, 1) or ([head] if begins else [])
+    like = [name for name in spellings if name.startswith(begins)]
+    long = [name for name in like if len(name) > _FEW]
+    close = get_close_matches(word, like, 1, 0.8) or get_close_matches(word, long, 1)
+    close = close or ([head] if begins else [])
     return [spellings[name] for name in close]

@@ -11,10 +11,11 @@ from interop._model.dtype import DTYPES
 from interop._model.effect import EFFECTS
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
+from interop._model.suggestion import listed
 from interop._registry.installed import not_installed
 from interop.errors import RefusedError
 
-from .naming import unknown_dtype
+from .naming import common_first, unknown_dtype
 from .planner import Planner
 from .request import WRITABLE, Request
 from .step import Step
@@ -48,9 +49,11 @@ def nearest_refused(
 ) -> Iterator[Refused]:
     """Yield the nearest routes that are refused, with the effects that stop each.
 
-    Of routes that the same keyword would permit, only the nearest.
+    Of routes that the same keyword would permit, only the nearest; none that needs what a nearer
+    one needs, and more.
     """
     moves: set[str] = set()
+    needs: list[frozenset[str]] = []
     permitted = request.permitted
     for _ in range(2 * _MOST):
         route = planner.route(spec, request, without, relaxed=True, nearby=nearby)
@@ -60,7 +63,8 @@ def nearest_refused(
         stopped = [step for step in steps if step.effects - permitted]
         effects = frozenset(effect for step in stopped for effect in step.effects - permitted)
         move = _move(effects, request, steps)
-        if move not in moves and len(moves) < _MOST:
+        if move not in moves and len(needs) < _MOST and not any(need <= effects for need in needs):
+            needs.append(effects)
             yield steps, effects
         moves.add(move)
         without |= {step.origin for step in stopped}
@@ -100,9 +104,9 @@ def _move(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
     if effects & request.forbidden_by_copy:
         moves.append(f"leave out {keyword('copy', request.copy)}")
         effects -= request.forbidden_by_copy & request.policy.permitted
-    moves += [
-        f"leave out {keyword('forbid', effect)}" for effect in sorted(effects & request.forbid)
-    ]
+    if forbidden := effects & request.forbid:
+        word = forbidden if len(forbidden) > 1 else min(forbidden)
+        moves.append(f"leave out {keyword('forbid', word)}")
     # Without that word they are allowed, or those that dtype= is consent to.
     consented = {"narrow"} if request.dtype else set()
     effects -= {e for e in request.forbid if EFFECTS[e].allowed or e in consented}
@@ -170,6 +174,8 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
     conversions = planner.graph.conversions(spec.format)
     if not any(conversion.target.name in candidates.distance for conversion in conversions):
         target = " or ".join(request.formats)
+        if all(planner.format(name).protocol for name in request.formats):
+            return f"{target} is a protocol, which is read and not written; name a framework."
         return (
             f"no conversion from {spec.format} leads to {target}; register one with "
             "interop.register."
@@ -209,7 +215,7 @@ def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:
     if dtype is not None and dtype in holder.limits.refusal_hints:
         return holder.limits.refusal_hints[dtype]
     dtypes = planner.holds(spec, target, request.device or target.devices[0])
-    names = ", ".join(sorted(dtypes, key=list(DTYPES).index)) if dtypes else "none"
+    names = listed(common_first(dtypes)) if dtypes else "none"
     return f"{name} does not hold {dtype}; ask for one of these with {keyword('dtype')}: {names}."
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
+from operator import index
 from types import ModuleType
 from typing import Any
 
@@ -9,12 +13,23 @@ from interop._model.device import NICKNAMES, device_name, device_type
 from interop._model.dialect import keyword, keywords
 from interop._model.dtype import COMMON, DTYPES, SPELLINGS, spelled
 from interop._model.format import Format
+from interop._model.spec import TRAITS
 from interop._model.suggestion import listed, suggestion
 from interop._registry.installed import framework_state
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError, UnknownTargetError, UnknownValueError
 
-__all__ = ["check_format", "named_device", "named_dtype", "named_formats", "unknown_dtype"]
+__all__ = [
+    "check_format",
+    "common_first",
+    "lengths",
+    "named_device",
+    "named_dtype",
+    "named_formats",
+    "named_traits",
+    "traits",
+    "unknown_dtype",
+]
 
 #: The longest repr that a message quotes.
 _SHORT = 40
@@ -41,7 +56,9 @@ def named_dtype(registry: Registry, dtype: object) -> str:
     if name is None:
         words = isinstance(dtype, str)
         move = unknown_dtype(dtype) if words else "name it as a string, such as 'float32'."
-        msg = f"{keyword('dtype', dtype)} is not a dtype that interop recognises; {move}"
+        label = keyword("dtype", dtype) if words else f"dtype={_label(dtype)}"
+        move = _other_keyword(registry, dtype) or move
+        msg = f"{label} is not a dtype that interop recognises; {move}"
         raise BadRequestError(msg)
     return name
 
@@ -58,8 +75,13 @@ def check_format(registry: Registry, name: str) -> None:
 def unknown_dtype(dtype: object) -> str:
     """Return what to say of a dtype that does not exist."""
     names = {**SPELLINGS, **{name: name for name in DTYPES}}
-    others = (name for name in DTYPES if name not in COMMON)
-    return suggestion(dtype, names, f"the dtypes are {listed([*COMMON, *others])}.")
+    word = re.sub("^fp(?=[0-9])", "float", str(dtype))
+    return suggestion(word, names, f"the dtypes are {listed(common_first(DTYPES))}.")
+
+
+def common_first(dtypes: Iterable[str]) -> list[str]:
+    """Return dtypes as a message lists them, those of everyday use before the others."""
+    return sorted(dtypes, key=[*COMMON, *DTYPES].index)
 
 
 def named_device(registry: Registry, device: object) -> str:
@@ -69,15 +91,65 @@ def named_device(registry: Registry, device: object) -> str:
     if device_type(name) not in devices:
         names = {**NICKNAMES, **dict(zip(devices, devices, strict=True))}
         move = suggestion(device_type(name), names, f"the devices are {listed(devices)}.")
+        if device_type(name) not in names:
+            move = _other_keyword(registry, device) or move
         msg = f"{keyword('device', device)} is not a device that interop recognises; {move}"
         raise BadRequestError(msg)
     return name
 
 
+def traits(registry: Registry) -> set[str]:
+    """Return the words of `TRAITS`, and those that plugins have of their own."""
+    conversions = [declared.conversion for declared in registry.conversions]
+    sets = [format_.carries for format_ in registry.formats.values()]
+    sets += [words for item in conversions for words in (item.takes, item.requires)]
+    return set(TRAITS).union(*sets)
+
+
+def named_traits(registry: Registry, names: str | Iterable[str]) -> frozenset[str]:
+    """Return `names` as a set of traits, refusing words that are not traits."""
+    words = frozenset((names,) if isinstance(names, str) else names)
+    for word in sorted(words - traits(registry)):
+        move = suggestion(word, traits(registry), "interop.TRAITS has the words.")
+        msg = f"{word!r} is not a trait; {move}"
+        raise BadRequestError(msg)
+    return words
+
+
+def lengths(shape: Any) -> tuple[int, ...]:
+    """Return a shape as Python's integers, refusing what is not a tuple of lengths."""
+    try:
+        axes = tuple(map(index, shape))
+    except TypeError:
+        axes = (-1,)
+    if min(axes, default=0) < 0:
+        msg = f"shape={shape!r} is not a tuple of lengths; write (3,), or () for a scalar."
+        raise BadRequestError(msg)
+    return axes
+
+
 def _devices(registry: Registry) -> list[str]:
-    """Return the device types that everyone knows, and those on which there are formats."""
-    devices = {d for format_ in registry.formats.values() for d in format_.devices}
-    return sorted({"cpu", *NICKNAMES.values(), *devices})
+    """Return the device types by the number of formats on them, those that everyone knows too."""
+    counts = Counter(["cpu", *NICKNAMES.values()])
+    counts.update(d for format_ in registry.formats.values() for d in format_.devices)
+    return sorted(counts, key=lambda device: (-counts[device], device))
+
+
+def _other_keyword(registry: Registry, word: Any) -> str:
+    """Return which other keyword a word is for; "" if it is for none."""
+    device = _device(word) if isinstance(word, str) else ""
+    if device_type(device) in _devices(registry):
+        return f"{word!r} is a device: {keyword('device', device)}."
+    if isinstance(word, (str, ModuleType)) and (names := registry.named(word)):
+        return f"{_label(word)} is a format: {keyword('to', names[0])}."
+    dtype = _dtype(registry, word)
+    return "" if dtype is None else f"{_label(word)} is a dtype: {keyword('dtype', dtype)}."
+
+
+def _device(word: str) -> str:
+    """Return the device that a word may name, its nickname resolved."""
+    kind, colon, number = word.partition(":")
+    return NICKNAMES.get(kind, kind) + colon + number
 
 
 def _dtype(registry: Registry, dtype: object) -> str | None:
@@ -93,10 +165,10 @@ def _dtype(registry: Registry, dtype: object) -> str | None:
 
 
 def _label(target: object) -> str:
-    """Return a few words for what was given as a target."""
-    if isinstance(target, (type, ModuleType)):
-        return getattr(target, "__qualname__", target.__name__)
-    text = repr(target)
+    """Return a few words for what was given."""
+    if isinstance(target, type):
+        return target.__qualname__
+    text = getattr(target, "__name__", None) or repr(target)
     return text if len(text) < _SHORT and "\n" not in text else f"<{type(target).__qualname__}>"
 
 
@@ -104,18 +176,27 @@ def _word(target: object) -> str:
     """Return the word that comes nearest to what was given as a target."""
     if isinstance(target, type):
         return f"{target.__module__}.{target.__qualname__}"
-    return target.__name__ if isinstance(target, ModuleType) else str(target)
+    if isinstance(target, ModuleType):
+        return target.__name__
+    if not callable(target):
+        return str(target)
+    owner = getattr(target, "__self__", None) or target  # of a function, where it has one
+    return owner.__name__ if isinstance(owner, ModuleType) else str(owner.__module__)
 
 
 def _meant(registry: Registry, to: Any) -> str:
     """Return what to write in the place of a target that does not exist."""
     word = _word(to)
-    kind, *index = word.split(":")
-    device = NICKNAMES.get(kind, kind)
-    homes = _in_order(registry, device)
-    if homes:
-        words = keywords(to=homes[0].name, device=":".join((device, *index)))
-        return f"{_label(to)} is a device: {words}."
+    framework, *rest = re.split(r"[:.\s]\s*", word, maxsplit=1)
+    if rest and isinstance(to, str) and registry.named(framework):  # "torch:cuda"
+        place = _device(rest[0])
+        if homes := _in_order(registry, device_type(place)):
+            return f"{rest[0]!r} is a device: {keywords(to=framework, device=place)}."
+        if dtype := _dtype(registry, rest[0]):
+            return f"{rest[0]!r} is a dtype: {keywords(to=framework, dtype=dtype)}."
+    place = _device(word)
+    if homes := _in_order(registry, device_type(place)):
+        return f"{_label(to)} is a device: {keywords(to=homes[0].name, device=place)}."
     dtype = _dtype(registry, to)
     if dtype is not None:
         return f"{_label(to)} is a dtype: {keyword('dtype', dtype)}."
@@ -131,11 +212,13 @@ def _nearest(registry: Registry, to: object, word: str) -> str:
         return reason
     if isinstance(to, type):
         try:
-            name = registry.recognise(to).name
+            format_ = registry.recognise(to)
         except UnknownValueError:
             word = ""
         else:
-            return f"no result is of that type for certain; the nearest is {keyword('to', name)}."
+            if not format_.protocol:
+                target = keyword("to", format_.name)
+                return f"the nearest is {target}, whose results are not always of that type."
     formats = _in_order(registry)
     frameworks = dict.fromkeys(format_.framework for format_ in formats)
     names = {alias: format_.name for format_ in formats for alias in format_.aliases}
@@ -158,7 +241,12 @@ def _in_order(registry: Registry, device: str = "cpu") -> list[Format]:
     """Return the formats that live on a device, those of frameworks in use before all others."""
     states = ("imported", "installed", "missing")
     formats = [f for f in registry.formats.values() if device in f.devices and not f.protocol]
+    counts = Counter(declared.conversion.target for declared in registry.conversions)
     return sorted(
         formats,
-        key=lambda f: (states.index(framework_state(f.requires)), "." in f.name, -len(f.devices)),
+        key=lambda f: (
+            states.index(framework_state(f.requires) if f.requires else "installed"),
+            "." in f.name,
+            -counts[f.name],
+        ),
     )

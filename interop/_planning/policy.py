@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -26,7 +27,6 @@ __all__ = [
     "reusable",
 ]
 
-_EFFECTS = f"the effects are {listed(EFFECTS)}."
 _ALLOWED = frozenset(name for name, effect in EFFECTS.items() if effect.allowed)
 
 
@@ -71,7 +71,7 @@ def reusable(
     try:
         return frozenset(names or ())
     except TypeError:
-        msg = f"{keyword(name, names)} does not name effects; {_EFFECTS}"
+        msg = f"{keyword(name, names)} does not name effects; {_choices(name)}"
         raise BadRequestError(msg) from None
 
 
@@ -81,10 +81,21 @@ def effect_names(names: str | Iterable[str] | None, name: str) -> frozenset[str]
     effects = frozenset((several,) if isinstance(several, str) else several)
     unknown = sorted(effects - EFFECTS.keys(), key=str)
     if unknown:
-        move = suggestion(unknown[0], EFFECTS.keys(), _EFFECTS)
+        words = frozenset(re.split(r"\W+", str(unknown[0])))
+        if words <= EFFECTS.keys():
+            move = f"write several as {keyword(name, words)}."
+        else:
+            move = suggestion(unknown[0], EFFECTS.keys(), _choices(name))
         msg = f"{keyword(name, unknown[0])} is not an effect; {move}"
         raise BadRequestError(msg)
     return effects
+
+
+def _choices(name: str) -> str:
+    """Return the effects for which ``allow=`` or ``forbid=`` changes the default."""
+    state, allowed = ("permitted", True) if name == "forbid" else ("refused", False)
+    names = [effect.name for effect in EFFECTS.values() if effect.allowed is allowed]
+    return f"the effects {state} by default are {listed(names)}."
 
 
 def adjusted(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Set
 from functools import partial
-from types import ModuleType, NoneType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
 from interop._model.extension import DtypeNames
 from interop._model.format import Format, Labels
@@ -28,7 +28,7 @@ _Describer = tuple[Callable[[Value], Spec], frozenset[str]]
 _MOST_TYPES = 4096
 
 #: What to do about values of a type that is not recognised. The last goes for all others.
-_MOVES: dict[type, str] = {
+_MOVES: dict[type | UnionType, str] = {
     NoneType: ": there is nothing to convert.",
     type: "; pass a value of the class, not the class itself.",
     ModuleType: "; pass an array, and the module as to=.",
@@ -36,8 +36,9 @@ _MOVES: dict[type, str] = {
     Mapping: "; interop.convert_tree converts the arrays in it.",
     Iterator: "; make a list of it first.",
     Set: "; it has no order, so make a list of it first.",
-    object: ", and it offers no array protocol; register a Format for it, or give it __dlpack__ "
-    "or __array__.",
+    FunctionType | BuiltinFunctionType | MethodType: "; call it, and pass what it returns.",
+    Spec: "; interop.plan takes it.",
+    object: ", and it offers no array protocol; pass the arrays in it, or register a Format.",
 }
 
 
@@ -182,7 +183,7 @@ class Recognition:
         return format_
 
     def _search(self, type_: type) -> Format:
-        formats = self._imported_types()
+        formats = {} if issubclass(type_, Spec) else self._imported_types()
         for base in type_.__mro__:
             if base in formats:
                 return formats[base]

@@ -17,6 +17,7 @@ from interop._model.cost import Cost
 from interop._model.effect import DERIVED, EFFECTS, WRITING
 from interop._model.extension import Autodiff, Container, DtypeNames, NoTrace, Problems
 from interop._model.format import Format
+from interop._model.suggestion import listed
 from interop.errors import PluginError
 
 __all__ = ["described", "validated"]
@@ -45,7 +46,8 @@ def described(declaration: object) -> str:
 def validated(declaration: _Declaration, origin: object) -> _Declaration:
     """Return a declaration that can be planned with, its sets frozen, or refuse it."""
     if not isinstance(declaration, _KINDS):
-        msg = f"{origin} declared {declaration!r}, which is not a declaration."
+        kinds = listed(kind.__name__ for kind in _KINDS)
+        msg = f"{origin} declared {declaration!r}, which is not a declaration ({kinds})."
         raise PluginError(msg)
     try:
         sound = _checked(declaration)
@@ -190,7 +192,7 @@ def _impossible_format(format_: Format) -> str:
 def _impossible_conversion(conversion: Conversion) -> str:
     unknown = sorted(conversion.effects - EFFECTS.keys())
     if unknown:
-        return f"the effect {unknown[0]!r}; the effects are {', '.join(EFFECTS)}"
+        return f"the effect {unknown[0]!r}; the effects are {listed(EFFECTS)}"
     derived = sorted(conversion.effects & DERIVED)
     if derived:
         return (

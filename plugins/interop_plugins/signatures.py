@@ -407,7 +407,6 @@ class Accepts(Protocol):
     def __call__(
         self,
         to: Name | ModuleType,
-        /,
         *,
         dtype: object = None,
         device: object = None,

@@ -345,6 +345,18 @@ def test_without_parentheses_the_annotations_name_the_format() -> None:
     assert result.tolist() == [1.0, 2.0]
 
 
+def test_it_decorates_functions_alone() -> None:
+    """What cannot be called is refused where it is decorated."""
+    with pytest.raises(BadRequestError, match=r"accepts decorates functions, not values of int\.$"):
+        interop.accepts("numpy")(3)  # type: ignore[arg-type]
+
+
+def test_its_target_may_be_named_as_that_of_convert() -> None:
+    """to= is a keyword of accepts as it is of convert."""
+    doubled = interop.accepts(to="numpy")(lambda x: x + x)
+    assert doubled(torch.ones(2)).tolist() == [2.0, 2.0]
+
+
 def test_without_parentheses_and_annotations_it_is_refused_at_once() -> None:
     """A bare @accepts over a function that names no array type, or two, is refused as it stands."""
 
@@ -353,7 +365,7 @@ def test_without_parentheses_and_annotations_it_is_refused_at_once() -> None:
     def hidden(x: NotImported) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
     for function in (lambda x: x, two, hidden):
-        with pytest.raises(BadRequestError, match=r"write @interop\.accepts\(to\)"):
+        with pytest.raises(BadRequestError, match=r"as in @interop\.accepts\('"):
             interop.accepts(function)
 
 

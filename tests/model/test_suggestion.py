@@ -7,6 +7,7 @@ import pytest
 from interop._model.suggestion import listed, suggestion
 
 NAMES = ("numpy", "torch", "torch.sparse_csr", "scipy.csr", "cupy.csr", "jax.bcoo")
+NAMES += ("float64", *(f"float8_{letter}" for letter in "abcd"), "int9_a", "jax")
 
 
 @pytest.mark.parametrize(
@@ -19,6 +20,10 @@ NAMES = ("numpy", "torch", "torch.sparse_csr", "scipy.csr", "cupy.csr", "jax.bco
         ("torch.Tensor", "did you mean 'torch'?"),
         ("numpy.csr", "did you mean 'numpy'?"),
         ("nothing like it", "none"),
+        ("jaxx", "did you mean 'jax'?"),
+        ("gax", "none"),
+        ("float8", "name one of float8_a, float8_b, float8_c, float8_d."),
+        ("int9", "did you mean 'int9_a'?"),
         ("", "none"),
     ],
 )

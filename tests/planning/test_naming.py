@@ -27,13 +27,22 @@ TARGETS: list[tuple[object, str]] = [
     (np.dtype("int8"), "dtype('int8') is a dtype: dtype='int8'."),
     (torch.float32, "torch.float32 is a dtype: dtype='float32'."),
     ("float32", "'float32' is a dtype: dtype='float32'."),
-    ("np.float32", "'np.float32' is a dtype: dtype='float32'."),
+    ("np.float32", "'float32' is a dtype: to='np', dtype='float32'."),
+    ("torch:bf16", "'bf16' is a dtype: to='torch', dtype='bfloat16'."),
+    ("torch:cuda", "'cuda' is a device: to='F', device='cuda'."),
+    ("torch.cuda", "'cuda' is a device: to='F', device='cuda'."),
+    ("torch gpu:1", "'gpu:1' is a device: to='F', device='cuda:1'."),
+    ("zzz:cuda", "the frameworks are "),
     ("bf16", "'bf16' is a dtype: dtype='bfloat16'."),
     (float, "float is a dtype: dtype='float64'."),
     (np.ones(2), "pass like=x for the format and the device of an array x."),
     (torch.ones(300), "pass like=x for the format and the device of an array x."),
-    (torch.nn.Parameter, "the nearest is to='torch'."),
-    (list, "the nearest is to='python'."),
+    (torch.nn.Parameter, "the nearest is to='torch', whose results are not always of that type."),
+    (list, "the nearest is to='python', whose results are not always of that type."),
+    (torch.FloatTensor, "did you mean 'torch'?"),
+    (torch.tensor, "to=tensor does not name a registered format; did you mean 'torch'?"),
+    (np.asarray, "to=asarray does not name a registered format; did you mean 'numpy'?"),
+    (math.sqrt, "to=sqrt does not name a registered format; the frameworks are "),
     ("Numpy", "did you mean 'numpy'?"),
     ("nump", "did you mean 'numpy'?"),
     ("numpy.ndarray", "did you mean 'numpy'?"),
@@ -59,7 +68,7 @@ def test_what_is_no_target_is_answered(to: Any, move: str) -> None:
         with pytest.raises(UnknownTargetError) as caught:
             call()
         message = str(caught.value)
-        # Of the frameworks on a device, one that is in use.
+        # Of the frameworks on a device, one that is in use and that many conversions lead to.
         assert move in re.sub(r"to='\w+', device", "to='F', device", message)
         assert message.count(",") <= 13
         assert len(message) < 260
@@ -115,7 +124,12 @@ def test_common_spellings_of_dtypes_are_taken(spelling: str) -> None:
         ("Float32", "did you mean 'float32'?"),
         ("BF16", "did you mean 'bfloat16'?"),
         ("float33", "did you mean 'float32'?"),
-        ("fp8", "the dtypes are bool, uint8,"),
+        ("fp8", "name one of float8_e3m4, "),
+        ("float8", "name one of float8_e3m4, "),
+        ("cuda:1", "'cuda:1' is a device: device='cuda:1'."),
+        ("tf", "'tf' is a format: to='tensorflow'."),
+        (np, "dtype=numpy is not a dtype that interop recognises; numpy is a format: to='numpy'."),
+        (ARRAY, "dtype=<ndarray> is not a dtype that interop recognises; name it as a string"),
         ("zzz.float32", "did you mean 'float32'?"),
         ("str", "the dtypes are bool, uint8,"),
         (3, "name it as a string, such as 'float32'."),
@@ -132,7 +146,13 @@ def test_a_misspelt_dtype_is_refused_at_once(dtype: object, move: str) -> None:
 
 def test_a_misspelt_device_is_refused_at_once() -> None:
     """A device on which no format lives is refused before there is a value, with a guess."""
-    for device, move in (("gpu", "'cuda'"), ("cdua", "'cuda'"), ("toaster:1", "the devices are")):
+    for device, move in (
+        ("gpu", "did you mean 'cuda'"),
+        ("cdua", "did you mean 'cuda'"),
+        ("toaster:1", "the devices are cpu, cuda, "),
+        ("float32", "'float32' is a dtype: dtype='float32'"),
+        ("torch", "'torch' is a format: to='torch'"),
+    ):
         with pytest.raises(BadRequestError, match=move):
             interop.converter("torch", device=device)
 
@@ -147,7 +167,11 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         (iter([1]), "make a list"),
         (math, "pass an array"),
         (np.ndarray, "not the class itself"),
-        (torch.nn.Linear(1, 1), "register a Format"),
+        (torch.nn.Linear(1, 1), "pass the arrays in it, or register a Format"),
+        (len, "call it, and pass what it returns"),
+        (ARRAY.sum, "call it, and pass what it returns"),
+        (lambda: ARRAY, "call it, and pass what it returns"),
+        (interop.Spec("torch"), "interop.plan takes it"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -176,14 +200,19 @@ def test_the_frameworks_in_use_are_named_first(empty: interop.Interop) -> None:
         (("trch", "float33"), "the format 'trch'; did you mean 'torch'?"),
         (("torch", "float33"), "did you mean 'float32'?"),
         (("scipy", "float32"), "name one of scipy."),
-        (("torch", "float32", "gpu"), "did you mean 'cuda'?"),
+        (("torch", "float32", {"device": "gpu"}), "did you mean 'cuda'?"),
+        (("torch", "float32", {"traits": "grda"}), "'grda' is not a trait; did you mean 'grad'?"),
+        (("torch", "float32", {"traits": {"zzz"}}), "'zzz' is not a trait; interop.TRAITS has"),
+        (("torch", "float32", {"shape": 3}), "shape=3 is not a tuple of lengths; write (3,)"),
+        (("torch", "float32", {"shape": (2, -1)}), "shape=(2, -1) is not a tuple of lengths"),
     ],
 )
 def test_a_spec_of_nothing_that_exists_is_refused_at_once(words: Any, move: str) -> None:
-    """make_spec refuses a misspelt format, dtype or device, and says what was meant."""
-    format_, dtype, *device = words
+    """make_spec refuses a misspelt format, dtype, device, trait or shape, and says what was meant."""
+    format_, dtype, *keywords = words
     with pytest.raises(InteropError) as caught:
-        interop.make_spec(format_, dtype, **({"device": device[0]} if device else {}))
+        interop.make_spec(format_, dtype, **dict(*keywords))
     assert move in str(caught.value)
+    assert interop.make_spec("torch", "float32", traits="grad").traits == {"grad"}
     spec = interop.make_spec("torch", "bf16", device="cuda:0", shape=(4, 8), traits={"readonly"})
     assert spec == interop.Spec("torch", "bfloat16", "cuda:0", (4, 8), frozenset({"readonly"}), 64)

@@ -193,12 +193,20 @@ def test_a_block_ends_when_it_is_left_by_an_exception() -> None:
 @pytest.mark.parametrize("keyword", ["allow", "forbid"])
 def test_a_word_that_is_not_an_effect_is_refused_with_the_list(keyword: str) -> None:
     """A misspelt effect is an error that lists the effects, in a call and in a block."""
-    message = f"{keyword}='everything' is not an effect.*copy, transfer"
+    effects = {"allow": "refused.* gather, narrow", "forbid": "permitted.* copy, transfer"}
+    message = f"{keyword}='everything' is not an effect; the effects {effects[keyword]}"
     with pytest.raises(BadRequestError, match=message):
         adjusted(Policy(), **{"allow": (), "forbid": (), keyword: "everything"})
     with pytest.raises(BadRequestError, match=message), interop.policy(**{keyword: ["everything"]}):
         pass
     assert block.get() is None
+
+
+@pytest.mark.parametrize("word", ["copy, detach", "detach+copy", "copy detach"])
+def test_several_effects_in_one_word_are_told_apart(word: str) -> None:
+    """Effects that are run together are answered with the set to write."""
+    with pytest.raises(BadRequestError, match=r"write several as forbid=\{'copy', 'detach'\}\.$"):
+        adjusted(Policy(), (), word)
 
 
 def test_an_effect_cannot_be_both() -> None:
@@ -247,7 +255,7 @@ def test_none_names_no_effect() -> None:
         ({"forbid": "narrow", "dtype": "bfloat16"}, "leave out forbid='narrow'."),
         (
             {"forbid": ("copy", "detach"), "dtype": "float64"},
-            "'copy' and leave out forbid='detach'.",
+            "leave out forbid={'copy', 'detach'}.",
         ),
         (
             {"forbid": "narrow", "to": "ring"},

@@ -130,7 +130,9 @@ def _formats() -> Iterable[Format]:
             requires="torch",
             install=_INSTALL,
             memory=memory,
-            limits=Limits(available=available, unwritable=dense.unwritable),
+            limits=Limits(
+                unsupported={"mps": _NOT_ON_MPS}, available=available, unwritable=dense.unwritable
+            ),
             fill=dense.fill,
             fast_key=fast_key,
             samples=Samples(variants=samples.DENSE),
