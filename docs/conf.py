@@ -27,6 +27,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "interop"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
 html_show_sourcelink = False
+html_sidebars = {"glossary": []}  # it has no pages beside it
 html_static_path = ["_static"]
 html_css_files = ["interop.css"]
 html_js_files = [("tables.js", {"defer": "defer"})]

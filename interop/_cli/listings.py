@@ -161,19 +161,11 @@ def plugins(as_json: Annotated[bool, JSON] = False) -> None:
     if as_json:
         show_json([plugin._asdict() for plugin in entries])
     else:
-        rows = [
-            (
-                plugin.name,
-                plugin.distribution,
-                plugin.version,
-                plugin.state,
-                str(plugin.formats),
-                str(plugin.conversions),
-                plugin.reason or "—",
-            )
-            for plugin in entries
-        ]
-        show_table(_PLUGIN_HEADS, rows, _style_of(_PLUGIN_HEADS, "state"))
+        rows = [{head: cell or "—" for head, cell in plugin.row().items()} for plugin in entries]
+        last = ("overrides",) if any(plugin.overrides for plugin in entries) else ()
+        heads = (*_PLUGIN_HEADS, *last)
+        cells = ([row[head] for head in heads] for row in rows)
+        show_table(heads, cells, _style_of(heads, "state"))
     if any(plugin.state == "failed" for plugin in entries):
         raise typer.Exit(FAILURE)
 

@@ -49,8 +49,9 @@ FAILURE, USAGE_ERROR = 1, 2
 
 JSON = typer.Option("--json", help="Print one JSON document and nothing else.")
 
-#: Spaces between the columns of a table.
-_GAP = 2
+#: Spaces between the columns of a table, and the width up to which a column is not broken: numbers
+#: stay beside their units.
+_GAP, _WHOLE = 2, 16
 
 #: What is raised when a word of the command line names nothing that exists.
 _USAGE_ERRORS = (BadRequestError, UnknownTargetError, UnknownValueError)
@@ -179,7 +180,8 @@ def _widths(cells: Sequence[Sequence[str]], available: int) -> list[int] | None:
     columns = list(zip(*cells, strict=True))
     widths = [max(map(cell_len, column)) for column in columns]
     least = [
-        max(cell_len(word) for cell in column for word in cell.split(" ")) for column in columns
+        width if width <= _WHOLE else max(cell_len(w) for cell in column for w in cell.split(" "))
+        for width, column in zip(widths, columns, strict=True)
     ]
     excess = sum(widths) + _GAP * len(widths) - available
     while excess > 0:

@@ -79,10 +79,8 @@ class Plugin(NamedTuple):
 
     def row(self) -> dict[str, str]:
         """Return its row in a listing."""
-        return {
-            "plugin": self.name,
-            **{k: str(v) for k, v in self._asdict().items() if k != "name"},
-        }
+        facts = {**self._asdict(), "overrides": ", ".join(self.overrides)}
+        return {"plugin": facts.pop("name"), **{key: str(fact) for key, fact in facts.items()}}
 
 
 def load(registry: Registry) -> tuple[Plugin, ...]:

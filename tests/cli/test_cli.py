@@ -651,7 +651,7 @@ _REFUSAL = ("plan", "torch:cuda", "numpy", "--no-copy")
 def test_a_terminal_of_80_columns_shows_whole_words(
     args: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No line is longer, and each word of the plain output stands there in one piece."""
+    """No line is longer, and each word of the plain output, and each cost, is in one piece."""
     plain = run(*args).output
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
@@ -662,6 +662,8 @@ def test_a_terminal_of_80_columns_shows_whole_words(
     # Where a row is too wide for a table, the heads stand before its cells.
     shown = {word.rstrip(":") for word in terminal.split()}
     assert {word.rstrip(":") for word in plain.split()} - shown <= {"—"}
+    if args[0] == "conversions":
+        assert {cost for cost in re.findall(r"[\d.]+ [µm]s", plain) if cost not in terminal} == set()
 
 
 def _on_a_terminal(*args: str) -> tuple[int, str]:

@@ -126,6 +126,15 @@ OTHER_WORDS = re.compile(
 )
 
 
+@pytest.mark.parametrize("page", PROSE, ids=_name)
+def test_rows_stand_in_tables(page: Path) -> None:
+    """Every row of a table stands below a head; one that does not would be shown as it is written."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    headless = [rows for rows in tables if not re.match(r"\|.*\n\|( :?-+:? \|)+\n", rows)]
+    assert headless == []
+
+
 @pytest.mark.parametrize("page", [page for page in PROSE if page.name[0] != "_"], ids=_name)
 def test_the_words_are_the_glossarys(page: Path) -> None:
     """No page calls a concept by a word that the glossary does not use for it."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import interop
 from interop import Interop
 from interop._execution import engine
 from interop.errors import NeedlessCopyWarning, RefusedError
@@ -146,3 +147,37 @@ def test_axes_that_a_target_does_not_have(empty: Interop) -> None:
         empty.plan(cube, to="b.plane")
     odd = make_spec("b", "float32", shape=(3, 3))  # what a value already is, it can be
     assert empty.plan(odd, to="b").steps == ()
+
+
+def test_a_route_that_needs_more_than_a_nearer_one_is_not_named() -> None:
+    """What one permission opens is said once, not again with two that open a longer way round."""
+    spec = interop.make_spec("torch", "float32", shape=(3,), traits="grad")
+    with pytest.raises(RefusedError) as caught:
+        interop.plan(spec, to="numpy", forbid=set(interop.EFFECTS))
+    assert str(caught.value).count("\n  - ") == 1
+    assert str(caught.value).endswith("To permit the nearest, leave out forbid='detach'.")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ({"dtype": "int4"}, "torch does not hold int4; ask for one of these with dtype=: bool, "),
+        ({"device": "mps"}, "To permit the nearest, pass allow={'narrow'} or dtype='float32'."),
+        ({"to": "array"}, "array is a protocol, which is read and not written; name a framework."),
+    ],
+    ids=str,
+)
+def test_what_a_format_does_not_hold_is_said_with_what_it_does(words: Any, reason: str) -> None:
+    """A dtype it has not, one that it has not on a device, and a protocol, which holds nothing."""
+    spec = interop.make_spec("numpy", "float64", shape=(3,))
+    with pytest.raises(RefusedError) as caught:
+        interop.plan(spec, **{"to": "torch", **words})
+    assert reason in str(caught.value)
+    assert str(caught.value).count(", ") <= 14
+
+
+def test_what_is_narrowed_for_a_device_can_be_permitted() -> None:
+    """A device without float64 is reached by the cast that the refusal names."""
+    spec = interop.make_spec("numpy", "float64", shape=(3,))
+    route = interop.plan(spec, to="torch", device="mps", allow="narrow")
+    assert (route.result.dtype, route.result.device) == ("float32", "mps")
