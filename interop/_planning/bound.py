@@ -71,24 +71,26 @@ class _DenseRoutes(NamedTuple):
 class _DenseGraph:
     """The conversions between dense formats, by where they lead."""
 
-    def __init__(self, conversions: Iterable[ResolvedConversion]) -> None:
+    def __init__(self) -> None:
         self._latency: dict[str, dict[str, float]] = {}
         self._rate: dict[str, dict[str, float]] = {}
-        uncopied, shared = [], []
+        self._uncopied: dict[str, set[str]] = {}
+        self._shared: dict[str, set[str]] = {}
         self._routes: dict[str, _DenseRoutes] = {}
-        for conversion in conversions:
-            source, target = conversion.source.name, conversion.target.name
-            cost = conversion.conversion.cost
-            ends = (conversion.source.wrapper is None) + (conversion.target.wrapper is None)
-            latencies = self._latency.setdefault(target, {})
-            latencies[source] = min(cost.latency, latencies.get(source, math.inf))
-            rates = self._rate.setdefault(target, {})
-            rates[source] = min(ends / cost.fastest, rates.get(source, math.inf))
-            if not conversion.writes:
-                uncopied.append((target, source))
-            if conversion.aliases:
-                shared.append((target, source))
-        self._uncopied, self._shared = grouped(uncopied), grouped(shared)
+
+    def add(self, conversion: ResolvedConversion) -> None:
+        """Take up a conversion from one dense format into another."""
+        source, target = conversion.source.name, conversion.target.name
+        cost = conversion.conversion.cost
+        ends = (conversion.source.wrapper is None) + (conversion.target.wrapper is None)
+        latencies = self._latency.setdefault(target, {})
+        latencies[source] = min(cost.latency, latencies.get(source, math.inf))
+        rates = self._rate.setdefault(target, {})
+        rates[source] = min(ends / cost.fastest, rates.get(source, math.inf))
+        if not conversion.writes:
+            self._uncopied.setdefault(target, set()).add(source)
+        if conversion.aliases:
+            self._shared.setdefault(target, set()).add(source)
 
     def routes(self, target: str) -> _DenseRoutes:
         """Return what the routes to a format take at least, through dense formats."""
@@ -130,37 +132,54 @@ class Edges:
         alike: Iterable[tuple[Format, Format]],
         devices: frozenset[str],
     ) -> None:
-        self._into: dict[str, list[Edge]] = {}
-        self._conversions: dict[str, list[ResolvedConversion]] = {}
-        self._alike: dict[str, list[tuple[Format, Format]]] = {}
-        possible = [item for item in conversions if _is_possible(item, devices)]
-        for conversion in possible:
-            if conversion.writes or conversion.source is not conversion.target:
-                self._conversions.setdefault(conversion.target.name, []).append(conversion)
-        between = [item for item in possible if item.source is not item.target]
-        self._dense = _DenseGraph(c for c in between if c.source.is_dense and c.target.is_dense)
-        uncopied = [(c.target.name, c.source.name) for c in between if not c.writes]
-        shared = [(c.target.name, c.source.name) for c in between if c.aliases]
+        self._between: dict[tuple[str, str], list[Edge]] = {}
+        #: By target and source, what the edges between the two are made of.
+        self._declared: dict[str, dict[str, list[ResolvedConversion]]] = {}
+        self._alike: dict[tuple[str, str], tuple[Format, Format]] = {}
+        self._dense = _DenseGraph()
+        self.uncopied: dict[str, set[str]] = {}
+        self.shared: dict[str, set[str]] = {}
+        for conversion in conversions:
+            if _is_possible(conversion, devices):
+                self._add(conversion)
         for source, target in alike:
             routes = self._dense.routes(target.component_format)
             component = source.component_format
             if component in routes.latency and not devices.isdisjoint(target.devices):
-                self._alike.setdefault(target.name, []).append((source, target))
+                self._declared.setdefault(target.name, {}).setdefault(source.name, [])
+                self._alike[source.name, target.name] = source, target
                 copied, common = _copied_roles(source, target), _common_roles(source, target)
                 if not copied and component in routes.uncopied:
-                    uncopied.append((target.name, source.name))
+                    self.uncopied.setdefault(target.name, set()).add(source.name)
                 if common - copied and component in routes.shared:
-                    shared.append((target.name, source.name))
-        self.uncopied, self.shared = grouped(uncopied), grouped(shared)
+                    self.shared.setdefault(target.name, set()).add(source.name)
 
-    def into(self, target: str) -> list[Edge]:
-        """Return the edges that lead to a format, drawn up when they are first asked for."""
-        edges = self._into.get(target)
+    def _add(self, conversion: ResolvedConversion) -> None:
+        source, target = conversion.source, conversion.target
+        if source is not target or conversion.writes:
+            sources = self._declared.setdefault(target.name, {})
+            sources.setdefault(source.name, []).append(conversion)
+        if source is target:
+            return
+        if not conversion.writes:
+            self.uncopied.setdefault(target.name, set()).add(source.name)
+        if conversion.aliases:
+            self.shared.setdefault(target.name, set()).add(source.name)
+        if source.is_dense and target.is_dense:
+            self._dense.add(conversion)
+
+    def sources(self, target: str) -> Iterable[str]:
+        """Return the formats from which edges lead to a format."""
+        return self._declared.get(target, ())
+
+    def between(self, source: str, target: str) -> list[Edge]:
+        """Return the edges from one format to another, drawn up when they are first asked for."""
+        edges = self._between.get((source, target))
         if edges is None:
-            edges = self._into[target] = [
-                *map(_declared_edge, self._conversions.get(target, ())),
-                *(self._component_edge(*pair) for pair in self._alike.get(target, ())),
-            ]
+            edges = [*map(_declared_edge, self._declared[target][source])]
+            if (source, target) in self._alike:
+                edges.append(self._component_edge(*self._alike[source, target]))
+            self._between[source, target] = edges
         return edges
 
     def _component_edge(self, source: Format, target: Format) -> Edge:
@@ -323,14 +342,16 @@ class Candidates(NamedTuple):
             least_from[name, written] = least
             losses, imports, seconds = least
             imports += name in inputs.not_imported
-            for edge in self.edges.into(name):
-                source = edge.source
-                if source in self.names and inputs.take(edge):
-                    longer = losses + edge.losses, imports, seconds + inputs.seconds(edge)
-                    if (source, written) not in least_from:
-                        heappush(queue, (longer, source, written))
-                    if inputs.writing and edge.writes and (source, True) not in least_from:
-                        heappush(queue, (longer, source, True))
+            for source in self.edges.sources(name):
+                anew = (source, written) not in least_from
+                by_writing = inputs.writing and (source, True) not in least_from
+                if source in self.names and (anew or by_writing):
+                    for edge in filter(inputs.take, self.edges.between(source, name)):
+                        longer = losses + edge.losses, imports, seconds + inputs.seconds(edge)
+                        if anew:
+                            heappush(queue, (longer, source, written))
+                        if by_writing and edge.writes:
+                            heappush(queue, (longer, source, True))
         return least_from
 
 

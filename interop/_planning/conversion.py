@@ -25,33 +25,57 @@ class ResolvedConversion:
     `source` is the one that is declared, or a format that exports by the declared protocol.
     """
 
+    # The graph is made of hundreds, of which a search looks at dozens. So what the graph needs of
+    # each is worked out at once, and the rest on the first look.
+    __slots__ = (
+        *("conversion", "devices", "provenance", "source", "target"),
+        *("aliases", "losses", "requires", "writes"),
+        *("bits", "drops", "dtypes", "effects", "is_sparse", "keeps_order", "ndims", "takes"),
+    )
+    bits: str | None
+    drops: Set[str]
+    dtypes: Set[str]
+    effects: frozenset[str]
+    is_sparse: bool
+    keeps_order: bool
+    ndims: Set[int] | None
+    takes: Set[str]
+
     def __init__(self, declared: Declared, source: Format, target: Format) -> None:
         conversion = declared.conversion
-        exports = source.exports.get(conversion.source, source.dtypes)
         self.conversion = conversion
         self.provenance = declared.provenance
         self.source = source
         self.target = target
-        self.dtypes = exports if conversion.dtypes is None else exports & conversion.dtypes
         self.devices = conversion.devices
-        self.ndims = _intersection(conversion.ndims, target.ndims)
         self.requires = conversion.requires
-        self.takes = conversion.takes | conversion.requires
-        self.drops = conversion.drops
+        effects, shares = conversion.effects, conversion.shares
+        self.losses = 0 if effects.isdisjoint(LOSING) else len(effects & LOSING)
+        self.writes = not effects.isdisjoint(WRITING)
+        self.aliases = not self.writes if shares is None else shares
+
+    def __getattr__(self, name: str) -> object:
+        """Work out all that only a search asks, now that some of it is asked for."""
+        if name not in self.__slots__:
+            raise AttributeError(name)
+        conversion, source, target = self.conversion, self.source, self.target
+        exports = source.exports.get(conversion.source, source.dtypes)
+        self.dtypes = exports if conversion.dtypes is None else exports & conversion.dtypes
+        self.ndims = _intersection(conversion.ndims, target.ndims)
+        takes, drops = conversion.takes | conversion.requires, conversion.drops
         # Conversions need not name labels: they stay within a framework and nowhere else.
         if source.labels is not None:
-            self.takes |= LABELLED
+            takes |= LABELLED
             if target.labels is None or target.framework != source.framework:
-                self.drops |= LABELLED
+                drops |= LABELLED
+        self.takes, self.drops = takes, drops
         self.effects = frozenset(conversion.effects)
-        self.losses = len(conversion.effects & LOSING)
         self.is_sparse = not target.is_dense and not source.is_dense
-        self.aliases = conversion.aliases
-        self.writes = bool(conversion.effects & WRITING)
         self.bits = conversion.result.bits
         # A cast that keeps what it requires, such as an order, is no copy: copies are in C order.
         casts = source is target and conversion.changes == {"dtype"}
         self.keeps_order = casts and bool(conversion.requires & conversion.adds)
+        return getattr(self, name)
 
     def takes_value(self, spec: Spec) -> bool:
         """Tell whether the conversion takes a value of `spec`."""

@@ -86,13 +86,14 @@ class Graph:
         return (item for conversions in self._conversions.values() for item in conversions)
 
     def _connect(self) -> None:
-        pairs = {(item.source.name, item.target.name) for item in self._every()}
+        every = list(self._every())
+        pairs = {(item.source.name, item.target.name) for item in every}
         pairs |= {(source.name, target.name) for source, target in self._alike_pairs()}
         pairs = {(source, target) for source, target in pairs if source != target}
         self._forward = grouped(pairs)
         self._reverse = grouped((target, source) for source, target in pairs)
-        self._sharing_writers = [item for item in self._every() if item.writes and item.aliases]
-        self.added = LOCKED.union(*(item.conversion.adds for item in self._every()))
+        self._sharing_writers = [item for item in every if item.writes and item.aliases]
+        self.added = LOCKED.union(*(item.conversion.adds for item in every))
 
     def _alike_pairs(self) -> Iterator[tuple[Format, Format]]:
         return (pair for alike in self._layouts.values() for pair in product(alike, alike))
