@@ -58,6 +58,15 @@ _COPIES = {
         None,
     ),
 }
+_COPIES_NOTE = "A ratio of 0.33 is three times as fast."
+_LIMIT = "the machine's limit"
+_LIMIT_NOTE = (
+    "The machine's limit is the fastest copy that can be made here of as many bytes as the row "
+    "reads and writes: by one thread or by several, into fresh memory in huge pages (of `out=`, "
+    "into memory that was used before). 1 is as fast as the machine. A row can come out below: "
+    "zeros that the system has cleared are written once and not twice, and of a value that is "
+    "shared in part, or repeated, less is read than it holds."
+)
 
 
 def module_of(key: str) -> str:
@@ -100,15 +109,15 @@ def _zero_copy(module: ModuleType, only: Collection[str] | None, rounds: int) ->
 
 def _copies(module: ModuleType, only: Collection[str] | None) -> Iterator[Table]:
     """Yield a table for each function of the module that yields cases."""
-    note = "A ratio of 0.33 is three times as fast."
     for name, cases in list(vars(module).items()):  # a case may import into the module
         if name.endswith("cases") and callable(cases):
             chosen = (case for case in cases() if only is None or case[0] in only)
             key, title, short, goal = _COPIES.get(name) or _unnamed(name, cases)
-            keywords = {"fresh": False} if key == "copies.middle" else {}
-            lines = from_rows(module.rows(chosen, **keywords), "recipe")
+            fresh = key != "copies.middle"
+            lines = from_rows(module.rows(chosen, fresh=fresh), "recipe", _LIMIT)
+            note, limit = (f"{_COPIES_NOTE} {_LIMIT_NOTE}", _LIMIT) if fresh else (_COPIES_NOTE, "")
             if lines:
-                yield Table(key, title, note, lines, goal=goal, short=short)
+                yield Table(key, title, note, lines, goal=goal, short=short, limit=limit)
 
 
 def _unnamed(name: str, cases: Any) -> tuple[str, str, str, None]:

@@ -17,6 +17,7 @@ import torch
 
 import interop
 
+from .limit import limiting
 from .timing import Row, compare
 
 __all__ = ["cases", "numpy_cases", "rows"]
@@ -242,7 +243,10 @@ def _layouts(side: int) -> Iterator[Case]:
 
 
 def rows(chosen: Iterable[Case], *, fresh: bool = True) -> list[Row]:
-    """Compare `interop.convert` with each recipe, in fresh memory or in such as was used before."""
+    """Compare `interop.convert` with each recipe, in fresh memory or in such as was used before.
+
+    In fresh memory it is compared with the machine's limit as well.
+    """
     return [
         compare(
             name,
@@ -251,6 +255,7 @@ def rows(chosen: Iterable[Case], *, fresh: bool = True) -> list[Row]:
             rounds=7 if fresh else 11,
             budget=0 if fresh else 5e-3,
             fresh=fresh,
+            limits=[Timer(copy) for copy in limiting(x, keywords)] if fresh else (),
         )
         for name, x, keywords, by in chosen
     ]

@@ -62,7 +62,7 @@ def _summary(table: Result) -> str:
     mean = table.mean() if isinstance(table, Table) else None
     if mean is None or not isinstance(table, Table) or not table.pooled:
         return ""
-    count = len(table.ratios())
+    count = len(table.compared())
     text = f"Geometric mean of {count} ratios: {mean:.2f}"
     if mean < 1:
         text += f" ({1 / mean:.1f} times as fast)"

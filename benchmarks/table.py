@@ -89,6 +89,9 @@ class Table(NamedTuple):
         Whether the mean of all ratios says anything.
     short : str
         What the picture calls it beside the other tables of its module.
+    limit : str
+        The column that is no alternative but what the machine can do at best; "" if there is none.
+        Means of all ratios leave it out.
     """
 
     key: str
@@ -99,11 +102,13 @@ class Table(NamedTuple):
     times: bool = True
     pooled: bool = True
     short: str = ""
+    limit: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The alternatives, in the order in which they were met."""
-        return tuple(dict.fromkeys(cell.column for line in self.lines for cell in line.cells))
+        columns = dict.fromkeys(cell.column for _, cell in self._measured())
+        return tuple(column for column in columns if column != self.limit)
 
     def ratios(self) -> dict[str, Ratio]:
         """Return what is to be stored, by the name of line and column."""
@@ -120,20 +125,26 @@ class Table(NamedTuple):
     def _measured(self) -> Iterator[tuple[Line, Cell]]:
         return ((line, cell) for line in self.lines for cell in line.cells)
 
-    def mean(self, column: str | None = None) -> float | None:
-        """Return the geometric mean of a column's ratios, or of all."""
-        lines = [
+    def compared(self, column: str | None = None) -> list[float]:
+        """Return the ratios to an alternative, or to all."""
+        columns = self.columns if column is None else (column,)
+        return [
             cell.ratio
             for _, cell in self._measured()
-            if cell.ratio is not None and column in (None, cell.column)
+            if cell.ratio is not None and cell.column in columns
         ]
-        return statistics.geometric_mean(lines) if lines else None
+
+    def mean(self, column: str | None = None) -> float | None:
+        """Return the geometric mean of the ratios to an alternative, or to all."""
+        ratios = self.compared(column)
+        return statistics.geometric_mean(ratios) if ratios else None
 
     def grid(self) -> tuple[list[str], list[list[str]]]:
         """Return the heads and the rows of cells, as text."""
         single = len(self.columns) == 1
         heads = ["", *(["interop"] if self.times else [])]
         heads += [*self.columns, "ratio"] if single else self.columns
+        heads += [self.limit, "ratio to it"] if self.limit else []
         rows = [self._row(line, single) for line in self.lines]
         return heads, [*rows, self._means(single)]
 
@@ -141,15 +152,16 @@ class Table(NamedTuple):
         cells = {cell.column: cell for cell in line.cells}
         texts = [line.name, *([_outcome(line.seconds, line.verdict)] if self.times else [])]
         if single:
-            cell = line.cells[0]
-            return [*texts, _outcome(cell.seconds, cell.verdict), _number(cell.ratio)]
-        return [*texts, *(_beside(cells.get(column)) for column in self.columns)]
+            texts += _apart(cells[self.columns[0]])
+        else:
+            texts += [_beside(cells.get(column)) for column in self.columns]
+        return [*texts, *(_apart(cells.get(self.limit)) if self.limit else [])]
 
     def _means(self, single: bool) -> list[str]:
         texts = ["geometric mean", *([""] if self.times else [])]
-        if single:
-            return [*texts, "", _number(self.mean())]
-        return [*texts, *(_number(self.mean(column)) for column in self.columns)]
+        means = [_number(self.mean(column)) for column in self.columns]
+        texts += ["", *means] if single else means
+        return [*texts, *(["", _number(self.mean(self.limit))] if self.limit else [])]
 
 
 class Listing(NamedTuple):
@@ -186,12 +198,17 @@ class Listing(NamedTuple):
 Result = Table | Listing
 
 
-def from_rows(rows: Iterable[Row], column: str) -> tuple[Line, ...]:
-    """Return lines with one alternative each."""
+def from_rows(rows: Iterable[Row], column: str, limit: str = "") -> tuple[Line, ...]:
+    """Return lines with one alternative each, and with the limit where it was measured."""
     return tuple(
-        Line(row.name, "", row.ours, (Cell(column, "", row.theirs, row.ratio, row.spread),))
-        for row in rows
+        Line(row.name, "", row.ours, tuple(_cells({column: row, limit: row.limit}))) for row in rows
     )
+
+
+def _cells(comparisons: Mapping[str, Row | None]) -> Iterator[Cell]:
+    for column, row in comparisons.items():
+        if row is not None:
+            yield Cell(column, "", row.theirs, row.ratio, row.spread)
 
 
 def thawed(stored: dict[str, Any]) -> Result:
@@ -221,6 +238,13 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 def _outcome(seconds: float | None, verdict: str) -> str:
     return ", ".join(text for text in (duration(seconds), verdict) if text)
+
+
+def _apart(cell: Cell | None) -> list[str]:
+    """Return a cell as two, of time and ratio."""
+    if cell is None:
+        return ["—", ""]
+    return [_outcome(cell.seconds, cell.verdict), _number(cell.ratio)]
 
 
 def _beside(cell: Cell | None) -> str:

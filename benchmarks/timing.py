@@ -37,6 +37,8 @@ class Row(NamedTuple):
         Median over the rounds of ours divided by theirs, each pair taken one after the other.
     spread : float
         By which factor the middle four fifths of the rounds' ratios lie around it.
+    limit : Row or None
+        The comparison with what this machine can do at best, if that was measured.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Row(NamedTuple):
     theirs: float
     ratio: float
     spread: float = 1.0
+    limit: Row | None = None
 
 
 def compare(
@@ -54,6 +57,7 @@ def compare(
     rounds: int = 21,
     budget: float = 0.01,
     fresh: bool = False,
+    limits: Sequence[Timer] = (),
 ) -> Row:
     """Time two statements in turn, so that a drift of the machine's speed meets both alike.
 
@@ -68,10 +72,17 @@ def compare(
     fresh : bool
         Whether to give freed memory back to the system before each measurement. What a statement
         has left in the allocator would otherwise spare the next one its page faults, by chance.
+    limits : sequence of timeit.Timer
+        Of which the fastest is what the machine can do at best.
     """
-    timers = {"ours": ours, "theirs": theirs}
+    timers = {"ours": ours, "theirs": theirs, **{f"limit {n}": t for n, t in enumerate(limits)}}
     times = interleaved(timers, rounds=rounds, budget=budget, fresh=fresh)
-    return against(name, times["ours"], times["theirs"])
+    ours_each, theirs_each, *limits_each = times.values()
+    row = against(name, ours_each, theirs_each)
+    if limits_each:
+        fastest = min(limits_each, key=statistics.median)
+        row = row._replace(limit=against(name, ours_each, fastest))
+    return row
 
 
 def interleaved(
