@@ -75,8 +75,8 @@ __all__ = [
     "write",
 ]
 
-#: Elements from which on page faults cost more than a call of NumPy's.
-_LARGE = 2**16
+#: Bytes from which on NumPy asks for huge pages. Page faults of small ones cost more than the copy.
+_LARGE = 2**22
 
 #: Whole numbers, and the dtypes to which torch casts other real numbers as NumPy does. Those left
 #: out have no agreed place for infinities, NaN or zero, or for numbers that are too large.
@@ -259,7 +259,7 @@ def _cast(value: Tensor, dtype: str, refilled: Callable[..., Tensor], order: str
         quietly(
             _HALF, lambda: torch.zeros(1, dtype=torch.complex32, device="cpu").to(torch.complex64)
         )
-    elif _is_large(value):
+    elif _is_large(value, target.itemsize):
         return refilled(value, dtype=dtype)
     memory_format = getattr(torch, order)
     if value.is_neg() and target.is_complex:
@@ -309,9 +309,10 @@ def _bit_dtypes() -> frozenset[torch.dtype]:
     return frozenset(map(torch_dtype, BIT_DTYPES))
 
 
-def _is_large(value: Tensor) -> bool:
+def _is_large(value: Tensor, itemsize: int | None = None) -> bool:
     """Tell whether a copy is better put into memory of NumPy's, which holds no complex32."""
-    return value.is_cpu and value.numel() >= _LARGE and str(value.dtype) != "torch.complex32"
+    nbytes = value.numel() * (value.itemsize if itemsize is None else itemsize)
+    return nbytes >= _LARGE and value.is_cpu and str(value.dtype) != "torch.complex32"
 
 
 def move(value: Tensor, *, device: str) -> Tensor:

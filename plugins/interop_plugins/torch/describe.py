@@ -206,6 +206,8 @@ def _unreadable(torch: ModuleType, value: Tensor) -> frozenset[str]:
         return frozenset({"nested"})
     if torch._C._functorch.is_functorch_wrapped_tensor(value) or torch._is_functional_tensor(value):
         return frozenset({"traced"})
+    if type(value) in _plain_types:  # the rest is for subclasses
+        return EMPTY if _has_address(torch, value) else frozenset({"traced"})
     if _is_a(value, "torch.masked.maskedtensor.core", "MaskedTensor"):
         return frozenset({"masked", "no_storage"})
     if _is_a(value, "torch.nn.parameter", "UninitializedTensorMixin"):
@@ -283,10 +285,11 @@ def _grad(value: Tensor) -> frozenset[str]:
 def has_tangent(value: Tensor) -> bool:
     """Tell whether a tensor carries a tangent, which `Tensor.detach` drops."""
     import torch
-    from torch.autograd.forward_ad import unpack_dual
 
     if value.layout is not torch.strided or not (value.is_floating_point() or value.is_complex()):
         return False
+    from torch.autograd.forward_ad import unpack_dual
+
     return unpack_dual(value).tangent is not None  # type: ignore[no-untyped-call]
 
 
@@ -296,21 +299,25 @@ def _describe_layout(torch: ModuleType, value: Tensor, traits: frozenset[str]) -
     name, device, shape = dtype_name(value.dtype), _device(value), tuple(value.shape)
     if value.is_mkldnn:
         return Spec("torch.mkldnn", name, device, shape, traits, value.nbytes)
-    values, *indices = components(value.detach())
-    is_compressed = value.layout is not torch.sparse_coo
-    sparse_traits = {
-        "hybrid": value.dense_dim() > 0,
-        "batched": is_compressed and value.ndim - value.dense_dim() > 2,
-        "uncoalesced": not is_compressed and not value.is_coalesced(),
-        "noncontiguous": not all(part.is_contiguous() for part in (values, *indices)),
-    }
+    # Of a compressed tensor, a detached one takes ten times as long to make as to look at.
+    values, *indices = components(value.detach() if value.requires_grad else value)
+    is_compressed, dense_axes = value.layout is not torch.sparse_coo, value.dense_dim()
+    sparse_traits = set(traits)
+    if dense_axes:
+        sparse_traits.add("hybrid")
+    if is_compressed and len(shape) - dense_axes > 2:
+        sparse_traits.add("batched")
+    if not (is_compressed or value.is_coalesced()):
+        sparse_traits.add("uncoalesced")
+    if not all(map(torch.Tensor.is_contiguous, (values, *indices))):
+        sparse_traits.add("noncontiguous")
     return Spec(
         str(value.layout),
         name,
         device,
         shape,
-        traits | {trait for trait, holds in sparse_traits.items() if holds},
-        values.nbytes + sum(part.nbytes for part in indices),
+        frozenset(sparse_traits),
+        values.nbytes + sum([part.nbytes for part in indices]),
         values.numel(),
         dtype_name(indices[0].dtype),
     )

@@ -30,6 +30,8 @@ def mark(function: Callable[..., object]) -> None:
 
 def mark_waiting() -> None:
     """Tell torch of the functions that were marked before it was imported."""
+    if not _waiting:
+        return
     dynamo: ModuleType | None = getattr(sys.modules.get("torch._C"), "_dynamo", None)
     eval_frame: ModuleType | None = getattr(dynamo, "eval_frame", None)
     # Missing while torch is being imported, and in versions older than the rule.
