@@ -361,6 +361,25 @@ def test_to_dense(name, layout, canonical):
         interop.convert(value, to="numpy", forbid="densify")
 
 
+@pytest.mark.parametrize("small", [0, dense_steps._SMALL])
+@pytest.mark.parametrize("own_kernels", [True, False])
+@pytest.mark.parametrize("name", ["bool", "int8", "float32", "complex128"])
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_every_kernel_gives_the_dense_array(layout, name, own_kernels, small, monkeypatch):
+    """Duplicates are summed and spare room is not read, with and without SciPy's own kernels."""
+    value = sample(layout, name, canonical=False)
+    expected = value.copy().toarray()
+    roomy = sp.csr_array if layout == "csr" else sp.csc_array
+    arrays = (np.append(value.data, value.data), np.append(value.indices, value.indices * 0 + 99))
+    room = roomy((0, 0), dtype=value.dtype)
+    room.data, room.indices, room.indptr, room._shape = *arrays, value.indptr, value.shape
+    monkeypatch.setattr(dense_steps, "_SMALL", small)
+    if not own_kernels:
+        monkeypatch.setattr(dense_steps, "_kernel", lambda name, slower: slower)
+    assert (dense_steps.to_dense(value) == expected).all()
+    assert (dense_steps.to_dense(room) == expected).all()
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["float32", "int16", "bfloat16", "complex128"])
 def test_to_dense_of_another_dtype(dtype, layout):

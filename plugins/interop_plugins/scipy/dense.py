@@ -37,6 +37,9 @@ _FEW = 8
 #: Elements that are searched for nonzero ones at a time, so that the outcome stays in a cache.
 _PIECE = 2**20
 
+#: Elements of a dense array that a cache holds, whatever the order in which it is written.
+_SMALL = 2**22
+
 
 def to_dense(value: Sparse) -> Array:
     """Return the dense array; duplicates are summed, in the order in which they are stored."""
@@ -95,9 +98,12 @@ def _add(out: Array, value: Sparse, *, fresh: bool = False) -> None:
     if value.format == "dia":
         _add_diagonals(out, value)
         return
+    if value.format == "csc" and out.size < _SMALL:
+        _add_columns(out, value)
+        return
     value = value.tocsr()
     pointers, columns = value.indptr, value.shape[1]
-    kernel = _row_kernel()
+    kernel = _kernel("csr_todense", _slower_row_kernel)
 
     def work(start: int, stop: int) -> None:
         rows = pointers[start : stop + 1]
@@ -106,12 +112,22 @@ def _add(out: Array, value: Sparse, *, fresh: bool = False) -> None:
     parallel_for(work, len(out), out.nbytes, touching=fresh and value.nnz * _FEW < out.size)
 
 
+def _add_columns(out: Array, value: Sparse) -> None:
+    """Add a csc array element by element, which is quicker than to sort them by rows."""
+    import numpy as np
+
+    (rows, width), stored = value.shape, int(value.indptr[-1])
+    columns = np.repeat(np.arange(width, dtype=value.indices.dtype), np.diff(value.indptr))
+    kernel = _kernel("coo_todense", _slower_element_kernel)
+    kernel(rows, width, stored, value.indices, columns, value.data, out.reshape(-1), 0)
+
+
 @cache
-def _row_kernel() -> Callable[..., None]:
-    """Return the function that adds rows to an array: SciPy's own, if it still has it."""
+def _kernel(name: str, slower: Callable[..., None]) -> Callable[..., None]:
+    """Return a function that adds to an array: SciPy's own, if it still has it."""
     from scipy.sparse import _sparsetools
 
-    kernel: Callable[..., None] = getattr(_sparsetools, "csr_todense", _slower_row_kernel)
+    kernel: Callable[..., None] = getattr(_sparsetools, name, slower)
     return kernel
 
 
@@ -123,6 +139,22 @@ def _slower_row_kernel(  # noqa: PLR0917 - the arguments are SciPy's
     places = np.repeat(np.arange(rows), np.diff(pointers))
     stored = slice(pointers[0], pointers[-1])
     np.add.at(out, (places, indices[stored]), values[stored])
+
+
+def _slower_element_kernel(  # noqa: PLR0917 - the arguments are SciPy's
+    rows: int,
+    width: int,
+    stored: int,
+    row_indices: Array,
+    columns: Array,
+    values: Array,
+    out: Array,
+    by_columns: int,
+) -> None:
+    import numpy as np
+
+    places = row_indices[:stored].astype(np.intp) * width + columns
+    np.add.at(out, places, values[:stored])
 
 
 def _add_diagonals(out: Array, value: Sparse) -> None:
