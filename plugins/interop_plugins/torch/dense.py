@@ -56,6 +56,7 @@ __all__ = [
     "fresh",
     "from_dlpack",
     "from_numpy",
+    "is_large",
     "move",
     "numpy_fast_path",
     "numpy_to_torch",
@@ -190,12 +191,12 @@ def without_subclass(value: Tensor) -> Tensor:
 
 def resolve(value: Tensor) -> Tensor:
     """Return the tensor with its lazy conjugation and negation carried out."""
-    return refill(value) if _is_large(value) else _resolved(value)
+    return refill(value) if is_large(value) else _resolved(value)
 
 
 def resolve_in_order(value: Tensor) -> Tensor:
     """Return what `resolve` does, of a strided tensor, its elements in their order in memory."""
-    return refill_in_order(value) if _is_large(value) else _resolved(value)
+    return refill_in_order(value) if is_large(value) else _resolved(value)
 
 
 def _resolved(value: Tensor) -> Tensor:
@@ -225,7 +226,7 @@ def clone(value: Tensor) -> Tensor:
     """Return a C-ordered copy, part of the same graph."""
     import torch
 
-    if _is_large(value):
+    if is_large(value):
         return refill(value)
     return value.clone(memory_format=torch.contiguous_format)
 
@@ -259,7 +260,7 @@ def _cast(value: Tensor, dtype: str, refilled: Callable[..., Tensor], order: str
         quietly(
             _HALF, lambda: torch.zeros(1, dtype=torch.complex32, device="cpu").to(torch.complex64)
         )
-    elif _is_large(value, target.itemsize):
+    elif is_large(value, target.itemsize):
         return refilled(value, dtype=dtype)
     memory_format = getattr(torch, order)
     if value.is_neg() and target.is_complex:
@@ -309,7 +310,7 @@ def _bit_dtypes() -> frozenset[torch.dtype]:
     return frozenset(map(torch_dtype, BIT_DTYPES))
 
 
-def _is_large(value: Tensor, itemsize: int | None = None) -> bool:
+def is_large(value: Tensor, itemsize: int | None = None) -> bool:
     """Tell whether a copy is better put into memory of NumPy's, which holds no complex32."""
     nbytes = value.numel() * (value.itemsize if itemsize is None else itemsize)
     return nbytes >= _LARGE and value.is_cpu and str(value.dtype) != "torch.complex32"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from interop.plugin import Declined, Parts
 
-from .dense import fresh, quietly
+from .dense import fresh, is_large, quietly
 from .describe import components, dtype_name
 
 if TYPE_CHECKING:
@@ -214,11 +214,14 @@ def densify(value: Tensor) -> Tensor:
 
 def densify_into(value: Tensor) -> Tensor:
     """Return the dense tensor in memory of NumPy's; duplicates are summed."""
-    out = fresh(value.shape, dtype_name(value.dtype), zero=True)[1]
-    if not value.is_complex():
-        return out.add_(value)
     import torch
 
+    is_complex = value.is_complex()
+    if value.layout is torch.sparse_coo and not is_complex and not is_large(value):
+        return value.to_dense()  # does the same in memory of torch's
+    out = fresh(value.shape, dtype_name(value.dtype), zero=True)[1]
+    if not is_complex:
+        return out.add_(value)
     # torch multiplies what it adds by one, which for complex numbers makes NaN of infinity. So the
     # real and the imaginary parts are added as one more axis.
     coordinates = value.to_sparse()
