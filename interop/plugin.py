@@ -53,6 +53,7 @@ from ._toolkit.arrays import (
     extent,
     extents,
     overlaps,
+    stride_traits,
 )
 from ._toolkit.cast_errors import CastErrors, checked_cast
 from ._toolkit.dlpack import ADDRESSES, CheckedProducer, Export, checked_export, export
@@ -116,4 +117,5 @@ __all__ = [
     "parallel_for",
     "preserves",
     "stream_handle",
+    "stride_traits",
 ]

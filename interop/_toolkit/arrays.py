@@ -23,6 +23,7 @@ __all__ = [
     "extent",
     "extents",
     "overlaps",
+    "stride_traits",
 ]
 
 #: No names at all: of traits, of effects, of dtypes.
@@ -145,3 +146,27 @@ def _interlock(first: tuple[int, int], second: tuple[int, int], itemsize: int) -
         return False
     common = gcd(first[0], second[0])
     return not common or second[0] // common >= first[1] or first[0] // common >= second[1]
+
+
+def stride_traits(shape: Sequence[int], strides: Sequence[int]) -> frozenset[str]:
+    """Return the traits of a strided array that is not one C-ordered block.
+
+    Parameters
+    ----------
+    shape : sequence of int, in elements
+    strides : sequence of int, in bytes or elements
+
+    Returns
+    -------
+    frozenset of str
+        ``"noncontiguous"``, with ``"negative_strides"`` and ``"broadcast"`` where a stride is
+        negative or zero.
+    """
+    # An axis of length 1 is never stepped along, whatever its stride.
+    steps = [step for length, step in zip(shape, strides, strict=True) if length > 1]
+    traits = {"noncontiguous"}
+    if min(steps) < 0:
+        traits.add("negative_strides")
+    if 0 in steps:
+        traits.add("broadcast")
+    return frozenset(traits)

@@ -39,6 +39,7 @@ from interop.plugin import (
     export,
     hookimpl,
     itself,
+    stride_traits,
 )
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def describe(value: mx.array) -> Spec:
         traits = frozenset({_reason(error)})
     else:
         if value.size and not view.c_contiguous:
-            traits |= _layout(view)
+            traits |= stride_traits(view.shape or (), view.strides or ())
         device = _device(value)
     if type(value) not in _plain_types and not _is_plain(value):
         traits |= _SUBCLASS
@@ -215,18 +216,6 @@ def describe(value: mx.array) -> Spec:
 def _reason(error: RuntimeError) -> str:
     """Return the trait that keeps an array from being computed."""
     return "traced" if "during function transformations" in str(error) else "uncomputed"
-
-
-def _layout(view: memoryview) -> set[str]:
-    # The stride of an axis of length 1 is never used, so it does not count.
-    lengths, strides = view.shape or (), view.strides or ()
-    steps = [step for length, step in zip(lengths, strides, strict=True) if length > 1]
-    traits = {"noncontiguous"}
-    if min(steps) < 0:
-        traits.add("negative_strides")
-    if 0 in steps:
-        traits.add("broadcast")
-    return traits
 
 
 def _device(value: mx.array) -> str:

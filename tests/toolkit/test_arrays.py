@@ -10,7 +10,7 @@ import weakref
 import numpy as np
 import pytest
 
-from interop.plugin import MemoryAt, extent, extents, overlaps
+from interop.plugin import MemoryAt, extent, extents, overlaps, stride_traits
 
 
 def test_extents_are_addresses_and_lengths() -> None:
@@ -62,3 +62,20 @@ def test_overlaps_are_told_over_all_small_strides(shape: tuple[int, ...]) -> Non
                 n > 1 and step % itemsize for n, step in zip(shape, strides, strict=True)
             )
             assert told == expected if exact else told >= expected, (strides, itemsize)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "traits"),
+    [
+        ((4, 6), (1, 4), set()),
+        ((4, 6), (-6, 1), {"negative_strides"}),
+        ((4, 6), (0, 1), {"broadcast"}),
+        ((4, 6), (0, -1), {"negative_strides", "broadcast"}),
+        ((4, 1, 1), (2, 0, -1), set()),
+    ],
+)
+def test_strides_tell_the_traits_of_a_layout(
+    shape: tuple[int, ...], strides: tuple[int, ...], traits: set[str]
+) -> None:
+    """The strides of axes that are stepped along say whether they go backwards or nowhere."""
+    assert stride_traits(shape, strides) == traits | {"noncontiguous"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import DTYPES, EMPTY, Spec
+from interop.plugin import DTYPES, EMPTY, Spec, extent, stride_traits
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -36,7 +36,7 @@ def describe(value: CupyArray) -> Spec:
         A dtype that is not one of numbers is named as NumPy names it, so that nothing takes it.
     """
     dtype = value.dtype
-    traits = EMPTY if value.flags.c_contiguous else _layout_traits(value)
+    traits = EMPTY if value.flags.c_contiguous else stride_traits(value.shape, value.strides)
     if type(value) not in _plain_types and _is_subclass(value):
         traits = traits | {"subclass"}
     return Spec(
@@ -82,22 +82,8 @@ def _name_device(index: int) -> str:
     return name
 
 
-def _layout_traits(value: CupyArray) -> frozenset[str]:
-    # An axis of length 1 is never stepped along, whatever its stride.
-    steps = [s for n, s in zip(value.shape, value.strides, strict=True) if n > 1]
-    traits = {"noncontiguous"}
-    if min(steps) < 0:
-        traits.add("negative_strides")
-    if 0 in steps:
-        traits.add("broadcast")
-    return frozenset(traits)
-
-
 def memory(value: CupyArray) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory an array lies in."""
     if not value.size:
         return ()
-    reach = [(n - 1) * s for n, s in zip(value.shape, value.strides, strict=True)]
-    low = sum(step for step in reach if step < 0)
-    high = sum(step for step in reach if step > 0) + value.itemsize
-    return ((value.data.ptr + low, high - low),)
+    return (extent(value.data.ptr, value.shape, value.strides, value.itemsize),)

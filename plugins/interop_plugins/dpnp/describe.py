@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Spec, extent
+from interop.plugin import EMPTY, Spec, extent, stride_traits
 
 from .queues import is_shared, number_of
 
@@ -55,7 +55,7 @@ def describe_tensor(value: Tensor) -> Spec:
 def _spec(name: str, tensor: Tensor, value: DpnpArray) -> Spec:
     flags, traits = tensor.flags, EMPTY
     if not flags.c_contiguous:
-        traits = _layout_traits(tensor)
+        traits = stride_traits(tensor.shape, tensor.strides)
     if not flags.writable:
         traits = traits | {"readonly"}
     if not is_shared(tensor):
@@ -78,17 +78,6 @@ def _is_subclass(value: DpnpArray) -> bool:
 def _name_device(number: int) -> str:
     name = _device_names[number] = f"oneapi:{number}"
     return name
-
-
-def _layout_traits(tensor: Tensor) -> frozenset[str]:
-    # An axis of length 1 is never stepped along, whatever its stride.
-    steps = [s for n, s in zip(tensor.shape, tensor.strides, strict=True) if n > 1]
-    traits = {"noncontiguous"}
-    if min(steps) < 0:
-        traits.add("negative_strides")
-    if 0 in steps:
-        traits.add("broadcast")
-    return frozenset(traits)
 
 
 def memory(value: DpnpArray) -> tuple[tuple[int, int], ...]:
