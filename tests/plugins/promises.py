@@ -140,21 +140,34 @@ def check_arrivals(to: str, name: str, held: Set[str]) -> None:
         The dtypes that the format holds as things stand. What none of them can hold is refused.
     """
     numbers = every_number(name)
-    can_hold = any(preserves(name, dtype) for dtype in held)
     for instance in (interop.Interop(), _warmed(to)):
         for layout in LAYOUTS.values():
             array = layout(numbers)
-            for _ in range(3):
-                if not can_hold:
-                    with pytest.raises(interop.errors.RefusedError, match="narrow"):
-                        instance.convert(array, to=to)
-                    continue
-                result = instance.convert(array, to=to)
-                arrived = instance.spec(result).dtype
-                assert arrived in held
-                assert preserves(name, arrived)
-                native = array.astype(array.dtype.newbyteorder("="))
-                assert same_numbers(instance.convert(result, "numpy"), native)
+            native = array.astype(array.dtype.newbyteorder("="))
+            _check_arrival(instance, array, to, held, name=name, expected=native)
+
+
+def _check_arrival(
+    instance: interop.Interop,
+    value: Any,
+    to: str,
+    held: Set[str],
+    *,
+    name: str,
+    expected: np.ndarray,
+) -> None:
+    """Convert a value again and again, and check what arrives, or that it is refused."""
+    can_hold = any(preserves(name, dtype) for dtype in held)
+    for _ in range(3):
+        if not can_hold:
+            with pytest.raises(interop.errors.RefusedError, match="narrow"):
+                instance.convert(value, to=to)
+            continue
+        result = instance.convert(value, to=to)
+        arrived = instance.spec(result).dtype
+        assert arrived in held
+        assert preserves(name, arrived)
+        assert same_numbers(np.asarray(instance.convert(result, "numpy")), expected)
 
 
 def _targets() -> list[tuple[str, str, Set[str]]]:
@@ -180,15 +193,7 @@ def check_departures(make: Callable[[np.ndarray], Any], name: str) -> None:
         for to, state, held in _targets():
             if state == "missing":  # beside the oldest versions only some are installed
                 continue
-            can_hold = any(preserves(name, dtype) for dtype in held)
-            for _ in range(3):
-                if not can_hold:
-                    with pytest.raises(interop.errors.RefusedError, match="narrow"):
-                        interop.convert(value, to=to)
-                    continue
-                result = interop.convert(value, to=to)
-                assert preserves(name, interop.spec(result).dtype)
-                assert same_numbers(np.asarray(interop.convert(result, "numpy")), array)
+            _check_arrival(interop.default, value, to, held, name=name, expected=array)
 
 
 def large(dtype: str) -> Iterator[np.ndarray]:
