@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,30 @@ import interop
 
 # Plans are to be those of the declared costs, whatever was measured on this machine.
 os.environ["INTEROP_CALIBRATION"] = "off"
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the tests and the frameworks, which stay to the end."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the plugins' template, built as for an index."""
+    folder = tmp_path_factory.mktemp("wheels")
+    template = Path(__file__).parents[1] / "examples" / "interop-example"
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"),
+            *("--no-build-isolation", "--disable-pip-version-check", "--wheel-dir", str(folder)),
+            str(template),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    (path,) = folder.glob("*.whl")
+    return path
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ import interop
 from interop._planning import cache, graph
 from tests.properties.effort import count
 
+pytestmark = pytest.mark.slow
+
 HEAD = """
     import gc, tracemalloc
     import numpy as np
@@ -152,6 +154,7 @@ def tables() -> dict[str, int]:
     Caches with a bound of their own count for nothing.
     """
     sizes = {}
+    gc.unfreeze()  # what is frozen is not listed
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in ("interop", "interop_plugins"):
             for attribute, value in vars(module).items():
@@ -166,6 +169,7 @@ def tables() -> dict[str, int]:
                 if isinstance(value, (dict, set, list)):
                     place = f"{type(owner).__name__}.{attribute} of {id(owner)}"
                     sizes[place] = len(value)
+    gc.freeze()
     return sizes
 
 

@@ -14,8 +14,6 @@ import pytest
 
 from tests.strange import HEAVY
 
-TEMPLATE = Path(__file__).parents[2] / "examples" / "interop-example"
-
 #: It wants everything that the template and the bundled plugins have, and gives sevens.
 HOSTILE = """
 from interop.plugin import *
@@ -88,23 +86,6 @@ results = {
 plugins = {p.distribution: (p.state, p.reason, p.overrides) for p in interop.plugins()}
 print(json.dumps([results, plugins, records]))
 """
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The template's wheel, built as for an index."""
-    folder = tmp_path_factory.mktemp("wheels")
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index"),
-            *("--no-build-isolation", "--disable-pip-version-check", "--wheel-dir", str(folder)),
-            str(TEMPLATE),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    (path,) = folder.glob("*.whl")
-    return path
 
 
 def _run(wheel: Path, folder: Path, program: str = PROGRAM, **plugins: str) -> Any:
