@@ -33,6 +33,10 @@ from interop_plugins.torch import cuda, dense, streams  # noqa: E402
 ADDRESS = 0x7F0000000000
 
 
+#: The handles of the events that have not been destroyed.
+living: list[int] = []
+
+
 class Stream:
     """A stream that notes what is recorded on it, and what it waits for."""
 
@@ -57,11 +61,15 @@ class Stream:
 
 
 class Event:
-    """What a stream has recorded."""
+    """What a stream has recorded. As in CuPy, nobody can wait for it once nothing holds it."""
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.ptr = stream.ptr
+        living.append(self.ptr)
+
+    def __del__(self) -> None:
+        living.remove(self.ptr)
 
     def synchronize(self) -> None:
         self.stream.synchronize()
@@ -364,12 +372,13 @@ def test_memory_goes_back_on_a_stream_of_torchs(
 ) -> None:
     """torch's allocator is shown a stream that never dies, which waits for CuPy's; never CuPy's."""
     returning = Stream("torch's own", log)
+
+    def wait(waiting: int, event: int) -> None:
+        assert event in living, "the event is destroyed before anyone waits for it"
+        log.append(f"{waiting}←{event}")
+
     monkeypatch.setattr(loans, "_returning", lambda index: returning)
-    monkeypatch.setattr(
-        cupy.cuda.runtime,
-        "streamWaitEvent",
-        lambda waiting, event: log.append(f"{waiting}←{event}"),
-    )
+    monkeypatch.setattr(cupy.cuda.runtime, "streamWaitEvent", wait)
     array = SimpleNamespace(data=SimpleNamespace(device=nullcontext(), device_id=0))
     tensor = SimpleNamespace(record_stream=lambda stream: log.append(f"kept for {stream.name}"))
     loan = loans._Loan(array, tensor, Stream("CuPy's", log, 99))

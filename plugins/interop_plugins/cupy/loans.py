@@ -119,7 +119,8 @@ def _queue_behind(waiting: torch.cuda.Stream, stream: CupyStream) -> None:
     """Let a stream of torch's wait for what is queued on one of CuPy's, on the current device."""
     import cupy
 
-    cupy.cuda.runtime.streamWaitEvent(waiting.cuda_stream, stream.record().ptr)
+    event = stream.record()  # which CuPy destroys as soon as nothing holds it
+    cupy.cuda.runtime.streamWaitEvent(waiting.cuda_stream, event.ptr)
 
 
 @contextmanager
