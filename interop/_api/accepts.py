@@ -30,7 +30,7 @@ __all__ = ["accepting", "annotated_target"]
 
 def accepting(
     interop: Interop,
-    function: Callable[..., Value],
+    function: Value,
     to: TargetLike,
     keywords: Mapping[str, Any],
     *,

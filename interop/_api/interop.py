@@ -21,11 +21,20 @@ from interop._execution.trace import shares_memory
 from interop._model.caller import warn_caller
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
+from interop._model.device import device_type
 from interop._model.display import Listing
 from interop._model.dtype import imaginary_loss, same_kind
 from interop._model.extension import Declaration
 from interop._model.format import Format, itself
-from interop._model.spec import MEMORY_TRAITS, TRAITS, UNWRITABLE, Spec, make_spec, spec_class
+from interop._model.spec import (
+    MEMORY_TRAITS,
+    SEVERAL,
+    TRAITS,
+    UNWRITABLE,
+    Spec,
+    make_spec,
+    spec_class,
+)
 from interop._model.typing import CopyLike, EffectNames, TargetLike, Value, ValueFunction
 from interop._planning.cache import PlanCache, PlanTable
 from interop._planning.explain import refused_routes
@@ -152,7 +161,9 @@ class Interop:
             only sparse formats means any of them.
         like : object, optional
             A value whose format and device the result is to have, instead of `to`, and whose
-            labels, where the shapes agree and `x` has none of its own.
+            labels, where the shapes agree and `x` has none of its own. If it is divided over
+            devices or processes, a result of another format is divided likewise where a
+            conversion can do so.
         dtype : str, dtype or mapping, optional
             dtype of the result, by NumPy's or ml_dtypes' name or as a framework's dtype object.
             Asking for it is consent to the cast. By default the dtype of `x`, or the narrowest
@@ -216,7 +227,7 @@ class Interop:
                 stream=stream,
             )(x)
         table = self._table(to, dtype, device, copy, allow, forbid, like)
-        result = self._run(x, table, stream)
+        result = self._run(x, table, stream, like)
         return result if like is None else self._registry.relabelled(result, like)
 
     def converter(
@@ -359,6 +370,7 @@ class Interop:
             table_of,
             partial(self._keep_leaf_path, version=registry.version),
             stream=stream,
+            like=like,
             others=others,
             progress=progress,
             consume=consume,
@@ -492,7 +504,7 @@ class Interop:
             spec,
             request,
             steps,
-            lambda value: self._run(value, self._cache.table(request), stream),
+            lambda value: self._run(value, self._cache.table(request), stream, like=like),
             lambda: refused_routes(self._planner, spec, request),
             problem=self._engine.shortage(steps, spec)[1],
             missing=tuple(dict.fromkeys(filter(None, map(not_installed, ends)))),
@@ -676,8 +688,10 @@ class Interop:
             self._registry.price(stored())
         self._has_to_load = False
 
-    def _like(self, to: TargetLike | None, like: object, device: object) -> tuple[str, object]:
-        """Return the format and the device that ``like=`` asks for."""
+    def _like(
+        self, to: TargetLike | None, like: object, device: object
+    ) -> tuple[str, object, frozenset[str]]:
+        """Return the format and the device that ``like=`` asks for, and how it is divided."""
         if to is not None:
             msg = "both to= and like= were given; pass one of them."
             raise BadRequestError(msg)
@@ -688,7 +702,12 @@ class Interop:
         format_ = self._registry.formats[spec.format]
         if format_.fast_key is not None and self._registry.is_plain(type(like), format_):
             self._cache.keep(self._cache.fast_keys, type(like), format_.fast_key, version)
-        return spec.format, device or spec.device
+        division = spec.traits & SEVERAL  # of one in parts, each is on a device of its own
+        return (
+            spec.format,
+            device or (device_type(spec.device) if division else spec.device),
+            division,
+        )
 
     def _table(  # noqa: PLR0917 - on the way of every conversion
         self,
@@ -701,12 +720,13 @@ class Interop:
         like: object = None,
     ) -> PlanTable:
         """Return the plans of the request that the keywords of a call make, under its policy."""
+        division: frozenset[str] = frozenset()
         if like is not None:
-            to, device = self._like(to, like, device)
+            to, device, division = self._like(to, like, device)
         check_copy(copy)
         allow, forbid = reusable(allow, "allow"), reusable(forbid, "forbid")
         innermost = block.get()
-        key = (to, dtype, device, copy, allow, forbid, innermost and innermost.policy)
+        key = (to, dtype, device, copy, allow, forbid, innermost and innermost.policy, division)
         try:
             return self._cache.by_words[key]
         except KeyError:
@@ -723,6 +743,7 @@ class Interop:
             allow=allow,
             forbid=forbid,
             base=current_policy(),
+            like=division,
         )
         table = self._cache.table(request)
         return self._cache.keep(self._cache.by_words, key, table, version) if keep else table
@@ -745,7 +766,7 @@ class Interop:
         uncast, kind = table(None), cast.request.dtype
         return lambda spec: cast if same_kind(spec.dtype, kind) else uncast
 
-    def _run(self, x: Value, table: PlanTable, stream: object) -> Value:
+    def _run(self, x: Value, table: PlanTable, stream: object, like: object = None) -> Value:
         """Carry out the plan for `x`."""
         registry = self._registry
         version = registry.version
@@ -754,7 +775,8 @@ class Interop:
         if table.states:
             key = table.key(key)
         plan = table.plans.get(key) or self._engine.plan(spec, table)
-        result = self._engine.run(plan, x, spec, table.request, stream)
+        request = table.request
+        result = self._engine.run(plan, x, spec, request, request.given(stream, like))
         if type(x) not in plan.fast_types:
             self._keep_fast_path(x, spec, plan, table, version)
         return result
@@ -783,7 +805,9 @@ class Interop:
     def _keep_plan(self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int) -> bool:
         """Keep a plan for values that are plain and small, and tell whether `x` is one."""
         key_of = self._registry.formats[spec.format].fast_key
-        if key_of is None or table.states or plan.allocates or spec.nbytes > _SMALL:
+        if key_of is None or plan.allocates or spec.nbytes > _SMALL:
+            return False
+        if table.states or table.request.like:
             return False
         key = key_of(x)
         if key is not None:
@@ -862,7 +886,8 @@ class Interop:
         copy = None if device == "cpu" else True
         dtype = out_spec.dtype if holds else None
         request = self._table(name, dtype, device, copy, allow, forbid).request
-        if not (apart and holds and self._engine.write(x, spec, out, out_spec, request, stream)):
+        given = request.given(stream)
+        if not (apart and holds and self._engine.write(x, spec, out, out_spec, request, given)):
             dtype = None if spec.dtype in target.dtypes or not holds else out_spec.dtype
             copy = None if apart else True
             table = self._table(name, dtype, device, copy, allow, forbid)
@@ -893,6 +918,8 @@ class Interop:
         spec, target = registry.describe(value), registry.formats[out_spec.format]
         fits = spec.format == out_spec.format and _is_alike(spec, out_spec)
         if not fits or not spec.traits <= MEMORY_TRAITS or target.fill is None:
+            return False
+        if target.limits.unwritable is not None and target.limits.unwritable(out):
             return False
         if shares_memory(registry, value, out, (spec, out_spec)) is not False:
             return False
@@ -931,7 +958,7 @@ def _converted(
     owner: Interop, table: PlanTable, stream: object, like: object, x: Value, /
 ) -> Value:
     """Convert under a request that was resolved before."""
-    result = owner._run(x, table, stream)
+    result = owner._run(x, table, stream, like)
     return result if like is None else owner._registry.relabelled(result, like)
 
 
@@ -942,8 +969,10 @@ def _takes_fast_paths(
 
     Fast paths know the default policy alone, no dtype, and no place but that of the value.
     """
-    names, dtype, device, copy, policy, _ = request
-    if dtype or policy.permitted != Policy().permitted or (len(names) > 1 and plan.steps):
+    names, dtype, device, copy, policy, _, division = request
+    if dtype or division or policy.permitted != Policy().permitted:
+        return False
+    if len(names) > 1 and plan.steps:
         return False
     stays = device is None or ("cpu",) in (source.devices, formats[names[0]].devices)
     return stays and device in {None, "cpu"} and not copy and (copy is None or not plan.writes)

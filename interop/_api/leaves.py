@@ -76,6 +76,7 @@ def convert_leaves(
     keep: Callable[[Value, Spec, Plan, PlanTable], None],
     *,
     stream: object = None,
+    like: object = None,
     others: Others = "keep",
     progress: bool = False,
     consume: bool = False,
@@ -95,7 +96,9 @@ def convert_leaves(
         for path, spec, table, plan, places in groups:
             with Located(path):
                 value = leaves[places[0]]
-                result = engine.run(plan, value, spec, table.request, stream)
+                result = engine.run(
+                    plan, value, spec, table.request, table.request.given(stream, like)
+                )
             keep(value, spec, plan, table)
             del value
             for place in places:

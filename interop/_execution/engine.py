@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from interop._model.caller import warn_caller
@@ -91,13 +91,18 @@ class Engine:
         _log.debug("planned %s → %s: %s", spec, request, _names(steps))
         return plan
 
-    def run(self, plan: Plan, x: Value, spec: Spec, request: Request, stream: object) -> Value:
-        """Carry out the steps on `x`, leaving a receipt if a trace is open."""
+    def run(
+        self, plan: Plan, x: Value, spec: Spec, request: Request, given: Mapping[str, object]
+    ) -> Value:
+        """Carry out the steps on `x`, leaving a receipt if a trace is open.
+
+        What the caller has `given` is for the steps: the consumer's stream, and what is like it.
+        """
         innermost = block.get()
         if innermost is None or innermost.trace is None:
-            return self.carry_out(plan, x, spec, request, stream)
+            return self.carry_out(plan, x, spec, request, given)
         recorder = Recorder(innermost.trace, self._registry)
-        result = self.carry_out(plan, x, spec, request, stream, recorder.note)
+        result = self.carry_out(plan, x, spec, request, given, recorder.note)
         innermost.trace.record(recorder.receipt(x, spec, result))
         return result
 
@@ -107,7 +112,7 @@ class Engine:
         x: Value,
         spec: Spec,
         request: Request,
-        stream: object,
+        given: Mapping[str, object],
         note: Note | None = None,
     ) -> Value:
         """Carry out the steps on `x`."""
@@ -115,15 +120,21 @@ class Engine:
             self._check(plan, spec)
         try:
             if plan.verified:
-                return plan(x, stream, note)
-            result = plan(x, stream, partial(self._verify, spec, note))
+                return plan(x, given, note)
+            result = plan(x, given, partial(self._verify, spec, note))
         except StepDeclined as declined:
-            return self._replan(declined, request, stream, note)
+            return self._replan(declined, request, given, note)
         plan.verified = True
         return result
 
     def write(  # noqa: PLR0917 - called in one place
-        self, x: Value, spec: Spec, out: Value, out_spec: Spec, request: Request, stream: object
+        self,
+        x: Value,
+        spec: Spec,
+        out: Value,
+        out_spec: Spec,
+        request: Request,
+        given: Mapping[str, object],
     ) -> bool:
         """Let the step that would write the result write it into `out`, if it can.
 
@@ -138,8 +149,8 @@ class Engine:
                 return False
             view = Request((step.after.format,), copy=False, policy=Policy(frozenset()))
             plan = self.plan(out_spec, self._cache.table(view))
-            place = self.carry_out(plan, out, out_spec, view, stream)
-            Plan((*steps[:last], step._replace(call=partial(step.into, place))))(x, stream)
+            place = self.carry_out(plan, out, out_spec, view, given)
+            Plan((*steps[:last], step._replace(call=partial(step.into, place))))(x, given)
         except (StepDeclined, RefusedError):
             return False
         return True
@@ -148,7 +159,7 @@ class Engine:
         self,
         declined: StepDeclined,
         request: Request,
-        stream: object,
+        given: Mapping[str, object],
         note: Note | None,
         *,
         without: frozenset[object] = frozenset(),
@@ -177,9 +188,9 @@ class Engine:
             "%s declined (%s); going on by %s", declined.step.label, declined, _names(plan.steps)
         )
         try:
-            return plan(declined.value, stream, note)
+            return plan(declined.value, given, note)
         except StepDeclined as again:
-            return self._replan(again, request, stream, note, without=without, reasons=reasons)
+            return self._replan(again, request, given, note, without=without, reasons=reasons)
 
     def _verify(self, spec: Spec, note: Note | None, step: Step, result: Value) -> None:
         """Compare the result of a step with what was planned, and note it."""

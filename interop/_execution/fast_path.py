@@ -137,7 +137,6 @@ def fast_tree(
     object
         `NotImplemented` if anything in the tree is not plain; no array is copied then.
     """
-
     # What goes wrong does so again for whoever can say where in the tree it does.
     try:
         return _grown(tree, paths, converted)

@@ -53,9 +53,10 @@ class Conversion(NamedTuple):
     target : str
         Name of the format it makes; that of the source for a unary step.
     function : callable
-        ``function(value)``, plus one keyword for each of `changes` (``dtype=``, ``device=``) and
-        ``stream=`` where `stream` is set. It must not change its argument, and raises `Declined`
-        before doing anything if it cannot convert the value after all.
+        ``function(value)``, plus one keyword for each of `changes` (``dtype=``, ``device=``),
+        ``stream=`` where `stream` is set and ``like=`` where `like` is. It must not change its
+        argument, and raises `Declined` before doing anything if it cannot convert the value after
+        all.
     takes : set of str
         Traits the value may have.
     effects : set of str
@@ -88,6 +89,10 @@ class Conversion(NamedTuple):
         Whether the result shares memory with the value. None: it does unless an effect writes.
     stream : bool
         Whether the function wants the consumer's stream.
+    like : set of str
+        Those of `replicated`, `sharded` and `distributed` that a value may be after which the
+        result is divided. The conversion is for requests with such a value as ``like=`` alone, and
+        the function is given it.
     priority : int, without unit
         Which of two like declarations counts: the larger. Whoever overrides a conversion of another
         distribution, or a route that is there without this one, has to state a larger one.
@@ -121,6 +126,7 @@ class Conversion(NamedTuple):
     index_dtypes: Set[str] | None = None
     shares: bool | None = None
     stream: bool = False
+    like: Set[str] = frozenset()
     priority: int = 0
     fast_path: ValueFunction | None = None
     into: Callable[[Any, Any], None] | None = None

@@ -271,7 +271,7 @@ class ComponentTransfer(NamedTuple):
             writes,
             aliases,
             self._call(routes),
-            any(step.stream for route in routes for step in route.steps),
+            ("stream",) * any(step.wants for route in routes for step in route.steps),
             (self.source.name, self.target.name, self.change),
             self._fast_path(routes, find_fast_path),
         )
@@ -376,8 +376,7 @@ def _transfer(
     plans: dict[str, Plan],
     digits: int | None,
     value: Value,
-    *,
-    stream: object = None,
+    **given: object,
 ) -> Value:
     parts = unpacking.unpack(value)
     if digits is not None and any(length >= 2**digits for length in _lengths(parts)):
@@ -387,5 +386,5 @@ def _transfer(
     for name, array in arrays.items():
         plan = plans.get(name) or plans.get(name.partition("_")[0])
         if plan is not None and array is not None:
-            arrays[name] = plan(array, stream)
+            arrays[name] = plan(array, given)
     return packing.pack(Parts(parts.shape, arrays, parts.facts))

@@ -100,13 +100,16 @@ class ResolvedConversion:
 
     def steps(self, spec: Spec, targets: Targets) -> Iterator[Step]:
         """Yield the steps this conversion can make of a value it takes."""
+        division = targets.like.get(self.target.name, frozenset()) & self.conversion.like
+        if self.conversion.like and not division:
+            return
         for device in self._devices(spec, targets):
             unsupported = self.target.unsupported(device)
             for dtype, carrier in self._elements(spec, targets):
                 # A value's format can hold the dtype that the value has already.
                 unchanged = self.source is self.target and dtype == spec.dtype
                 if unchanged or (carrier or dtype) not in unsupported:
-                    yield self._step(spec, dtype, carrier, device, targets)
+                    yield self._step(spec, dtype, carrier, device, targets, division)
 
     def _devices(self, spec: Spec, targets: Targets) -> Iterable[str]:
         if "device" not in self.conversion.changes:
@@ -139,11 +142,19 @@ class ResolvedConversion:
                 if dtype in possible and not (self.keeps_order and dtype == spec.dtype):
                     yield dtype, None
 
-    def _step(
-        self, spec: Spec, dtype: str | None, carrier: str | None, device: str, targets: Targets
+    def _step(  # noqa: PLR0917 - called in one place
+        self,
+        spec: Spec,
+        dtype: str | None,
+        carrier: str | None,
+        device: str,
+        targets: Targets,
+        division: Set[str],
     ) -> Step:
         conversion = self.conversion
         after = self._after(spec, dtype, carrier, device)
+        if division:
+            after = after._replace(traits=after.traits | division)
         derived = derived_effects(
             spec, after, self.target, consented=targets.consented, aliases=self.aliases
         )
@@ -163,7 +174,7 @@ class ResolvedConversion:
             self.writes,
             self.aliases,
             partial(conversion.function, **keywords) if keywords else conversion.function,
-            conversion.stream,
+            ("stream",) * conversion.stream + ("like",) * bool(conversion.like),
             self,
             # One that was written for a protocol does not know this format's traits.
             conversion.fast_path if conversion.source == self.source.name else None,

@@ -180,6 +180,16 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
             f"no conversion from {spec.format} leads to {target}; register one with "
             "interop.register."
         )
+    if any(goal.requires for goal in planner.goals(spec, request).values()):
+        return (
+            f"nothing divides it as the value given as like= is; pass {keyword('to')} instead, and "
+            "divide the result in its own framework."
+        )
+    if not request.like and all(map(planner.graph.needs_like, request.formats)):
+        target = " or ".join(request.formats)
+        return (
+            f"{target} values are in parts; pass one as like=, and the result is divided as it is."
+        )
     towards_goal = [item for item in conversions if item.target.name in candidates.names]
     towards_goal.sort(key=lambda item: candidates.distance.get(item.target.name, 0))
     objections = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from itertools import product
 
 from interop._model.format import Format
@@ -108,6 +108,16 @@ class Graph:
     def conversions(self, name: str) -> list[ResolvedConversion]:
         """Return the declared conversions that start at a format."""
         return self._conversions.get(name, [])
+
+    def divides(self, name: str, division: Set[str]) -> bool:
+        """Tell whether a way into a format divides the result after another value of it."""
+        ways = (item for item in self._every() if item.target.name == name)
+        return bool(division) and any(item.conversion.like & division for item in ways)
+
+    def needs_like(self, name: str) -> bool:
+        """Tell whether every way into a format divides the result after another of its values."""
+        ways = [item for item in self._every() if item.target.name == name != item.source.name]
+        return bool(ways) and all(item.conversion.like for item in ways)
 
     def unwrap_steps(self, spec: Spec, names: frozenset[str]) -> Iterator[Step]:
         """Yield the step that unwraps a wrapper, if it leads to one of some formats."""

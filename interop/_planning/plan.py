@@ -6,7 +6,7 @@ plugin's distribution and the spec in its text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
@@ -63,11 +63,16 @@ class Plan:
         #: The types of values for which a fast path was looked for.
         self.fast_types: dict[type, bool] = {}
 
-    def __call__(self, value: Value, stream: object = None, note: Note | None = None) -> Value:
-        """Return what the steps make of `value`."""
+    def __call__(
+        self,
+        value: Value,
+        given: Mapping[str, object] | None = None,
+        note: Note | None = None,
+    ) -> Value:
+        """Return what the steps make of `value`, with what the caller has `given` for them."""
         position = 0
         try:
-            for call in self.calls if stream is None else self._calls_on(stream):
+            for call in self._calls_with(given) if given else self.calls:
                 value = call(value)
                 if note is not None:
                     note(self.steps[position], value)
@@ -84,11 +89,12 @@ class Plan:
             raise _attributed(error, self.steps[position]) from error
         return value
 
-    def _calls_on(self, stream: object) -> list[Value]:
-        """Return the calls of the steps, on a stream where they care."""
-        return [
-            partial(step.call, stream=stream) if step.stream else step.call for step in self.steps
-        ]
+    def _calls_with(self, given: Mapping[str, object]) -> list[Value]:
+        """Return the calls of the steps, each with what it wants of what is given."""
+        wanted = (
+            {name: given[name] for name in step.wants if name in given} for step in self.steps
+        )
+        return [partial(step.call, **words) for step, words in zip(self.steps, wanted, strict=True)]
 
 
 def _declared(step: Step) -> str:

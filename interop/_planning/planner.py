@@ -61,7 +61,8 @@ class Planner:
             fits = name == spec.format or target.ndims is None or len(spec.shape) in target.ndims
             holds = fits and (unchanged or dtype in self.holds(spec, target, device))
             if holds and target.home(device) == device:
-                goals[name] = Goal(dtype, device, self._carries(spec, target, request))
+                carries = self._carries(spec, target, request)
+                goals[name] = Goal(dtype, device, carries, self._division(spec, target, request))
         return goals
 
     def _device(self, spec: Spec, target: Format, requested: str | None) -> str:
@@ -84,6 +85,11 @@ class Planner:
             return dtypes
         stays = self.format(spec.format).framework == target.framework
         return dtypes & self.format(spec.wrapped).holds(device) if stays else dtypes
+
+    def _division(self, spec: Spec, target: Format, request: Request) -> frozenset[str]:
+        """Return how a result must be divided: as ``like=`` is, if any conversion can do that."""
+        divides = spec.format != target.name and self.graph.divides(target.name, request.like)
+        return request.like if divides else frozenset()
 
     def _carries(self, spec: Spec, target: Format, request: Request) -> frozenset[str]:
         """Return the traits that a result may have; a wrapper has those of what it wraps."""
@@ -221,7 +227,8 @@ def _targets(request: Request, goals: dict[str, Goal]) -> Targets:
     dtypes = dict.fromkeys(goal.dtype for goal in goals.values() if goal.dtype)
     # The host is where frameworks meet, so a way through it is worth a look.
     devices = dict.fromkeys([*(goal.device for goal in goals.values()), "cpu"])
-    return Targets(tuple(dtypes), tuple(devices), request.consents)
+    like = dict.fromkeys(goals, request.like) if request.like else {}
+    return Targets(tuple(dtypes), tuple(devices), request.consents, like)
 
 
 def _default_dtype(spec: Spec, target: Format, device: str) -> str | None:

@@ -39,6 +39,8 @@ class Request(NamedTuple):
         The effects permitted by the blocks around the call and by its keywords.
     forbid : frozenset of str
         The effects that the call itself forbids.
+    like : frozenset of str
+        How the value that was given as ``like=`` is divided, if it is.
     """
 
     formats: tuple[str, ...]
@@ -47,6 +49,7 @@ class Request(NamedTuple):
     copy: CopyLike = None
     policy: Policy = Policy()
     forbid: frozenset[str] = frozenset()
+    like: frozenset[str] = frozenset()
 
     @property
     def permitted(self) -> frozenset[str]:
@@ -67,6 +70,11 @@ class Request(NamedTuple):
     def is_default(self) -> bool:
         """Whether nothing but formats is asked for."""
         return self == Request(self.formats)
+
+    def given(self, stream: object, like: object = None) -> dict[str, object]:
+        """Return what the caller has given for the steps themselves, by keyword."""
+        given = {} if stream is None else {"stream": stream}
+        return {**given, "like": like} if self.like else given
 
     def __str__(self) -> str:
         texts = [" or ".join(self.formats)]
@@ -101,6 +109,7 @@ def resolved(
     allow: str | Iterable[str] | None,
     forbid: str | Iterable[str] | None,
     base: Policy,
+    like: frozenset[str] = frozenset(),
 ) -> Request:
     """Return the request that the keywords of a call make under a policy."""
     request = Request(
@@ -110,6 +119,7 @@ def resolved(
         copy,
         adjusted(base, allow, forbid),
         effect_names(forbid, "forbid"),
+        like,
     )
     contradictory = request.forbidden_by_copy & effect_names(allow, "allow")
     if contradictory:

@@ -49,6 +49,7 @@ class Goal(NamedTuple):
     dtype: str | None
     device: str
     carries: frozenset[str]
+    requires: frozenset[str] = frozenset()
 
 
 class World(Protocol):
@@ -262,7 +263,7 @@ class Search:
             and spec.carrier is None
             and spec.dtype == goal.dtype
             and matches(spec.device, goal.device)
-            and spec.traits <= goal.carries
+            and goal.requires <= spec.traits <= goal.carries
             and (state.fresh or self._request.copy is not True)
             # Fresh memory is the caller's to write, whichever library has made it.
             and not (state.fresh and "readonly" in spec.traits)

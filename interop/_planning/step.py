@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from typing import Any, NamedTuple
 
 from interop._model.format import Format
@@ -19,6 +19,7 @@ class Targets(NamedTuple):
     dtypes: tuple[str, ...]
     devices: tuple[str, ...]
     consented: bool  # the caller named the dtype, so that a cast to it is no loss
+    like: Mapping[str, Set[str]] = {}  # by formats, how the value that is given as like= is divided
 
 
 class Step(NamedTuple):
@@ -43,9 +44,9 @@ class Step(NamedTuple):
     aliases : bool
         Whether the result shares memory with the value.
     call : callable
-        ``call(value)``; with ``stream=`` if `stream` is set.
-    stream : bool
-        Whether it wants the consumer's stream.
+        ``call(value)``; with a keyword for each of `wants` that the caller has given.
+    wants : tuple of str
+        ``"stream"``, the consumer's, and ``"like"``.
     origin : object
         What to leave out when this step has declined.
     fast_path : callable or None
@@ -66,7 +67,7 @@ class Step(NamedTuple):
     writes: bool
     aliases: bool
     call: Callable[..., Value]
-    stream: bool = False
+    wants: tuple[str, ...] = ()
     origin: object = None
     fast_path: ValueFunction | None = None
     into: Callable[[Any, Any], None] | None = None

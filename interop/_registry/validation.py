@@ -17,6 +17,7 @@ from interop._model.cost import Cost
 from interop._model.effect import DERIVED, EFFECTS, WRITING
 from interop._model.extension import Autodiff, Container, DtypeNames, NoTrace, Problems
 from interop._model.format import Format
+from interop._model.spec import SEVERAL
 from interop._model.suggestion import listed
 from interop.errors import PluginError
 
@@ -201,6 +202,8 @@ def _impossible_conversion(conversion: Conversion) -> str:
         )
     if conversion.changes - {"dtype", "device"}:
         return f"changes={sorted(conversion.changes)}"
+    if conversion.like - SEVERAL:
+        return f"like={sorted(conversion.like)}; of {sorted(SEVERAL)} it is"
     if conversion.result.bits not in (None, "carry", "restore"):
         return f"result.bits={conversion.result.bits!r}"
     if conversion.effects & WRITING:

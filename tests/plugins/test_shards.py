@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import select
 import socket
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -38,11 +36,11 @@ for line in sys.stdin:
 class Pair:
     """Two processes that know RANK and PORT, and run the same programs."""
 
-    def __init__(self) -> None:
+    def __init__(self, **environment: str) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        facts = {**os.environ, "PORT": str(port), "OMP_NUM_THREADS": "1"}
+        facts = {**os.environ, **environment, "PORT": str(port), "OMP_NUM_THREADS": "1"}
         self._processes = [
             subprocess.Popen(
                 [sys.executable, "-W", "error", "-c", WORKER],
@@ -352,38 +350,185 @@ for dim, most in ((0, 1.1), (1, 1.6)):
 
 # ------------------------------------------------------------------ from one to the other
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "arrays-in-shards.md"
-
-
-def test_shards_are_handed_over_as_the_page_says(in_two_processes: Run) -> None:
-    """JAX's shards are shared with torch's processes, and torch's with JAX's, without the whole."""
-    functions = re.findall(r"```python\n(def .*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(functions) == 1
-    in_two_processes(
-        "import jax\n"
-        'jax.config.update("jax_cpu_collectives_implementation", "gloo")\n'
-        + TORCH.replace("mesh =", "device_mesh =")
-        + functions[0]
-        + """
-store = dist.distributed_c10d._get_default_store()
-if rank == 0:
-    import socket
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        store.set("jax", str(free.getsockname()[1]))
-jax.distributed.initialize("127.0.0.1:" + store.get("jax").decode(), 2, rank)
+#: Two processes of torch and JAX, with four devices of JAX's, and arrays that both know.
+BOTH = (
+    """
+import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
-wanted = np.arange(24, dtype="f4").reshape(6, 4)
-sharding = NamedSharding(Mesh(np.array(jax.devices()), ("x",)), P(None, "x"))
-array = jax.make_array_from_callback(wanted.shape, sharding, lambda index: wanted[index])
-tensor = to_dtensor(array, device_mesh, [Shard(1)])
-here = array.addressable_shards[0].data.unsafe_buffer_pointer()
-assert tensor.to_local().data_ptr() == here
-assert np.array_equal(interop.convert(tensor, to="numpy", allow="gather"), wanted)
-back = to_jax(tensor, sharding)
-assert back.sharding == sharding
-assert np.array_equal(interop.convert(back, to="numpy", allow="gather"), wanted)
-dist.destroy_process_group()
+jax.config.update("jax_cpu_collectives_implementation", "gloo")
+"""
+    + TORCH
+    + """
+if not jax.distributed.is_initialized():
+    store = dist.distributed_c10d._get_default_store()
+    if rank == 0:
+        import socket
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            store.set("jax", str(free.getsockname()[1]))
+    jax.distributed.initialize("127.0.0.1:" + store.get("jax").decode(), 2, rank)
+four = Mesh(np.array(jax.devices()).reshape(2, 2), ("x", "y"))
+matrix = np.arange(24, dtype="f4").reshape(6, 4)
+
+def sharded(spec, array=matrix):
+    return jax.make_array_from_callback(
+        array.shape, NamedSharding(four, spec), lambda index: array[index]
+    )
+
+def divided(*placements, mesh=mesh):  # what like= takes its mesh and its placements from
+    return distribute_tensor(torch.zeros(2, 2), mesh, placements)
+
+def pointers(array):
+    return {shard.data.unsafe_buffer_pointer() for shard in array.addressable_shards}
+
+def refusal(*args, **words):
+    try:
+        interop.convert(*args, **words)
+    except RefusedError as error:
+        return str(error)
+    raise AssertionError("it was not refused")
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def in_both() -> Iterator[Run]:
+    """Run programs in two processes of torch and JAX that several tests share."""
+    pair = Pair(XLA_FLAGS="--xla_force_host_platform_device_count=2")
+    yield lambda program: pair.run(BOTH + program)
+    pair.end()
+
+
+def test_shards_of_jax_become_those_of_a_dtensor(in_both: Run) -> None:
+    """A DTensor like another has JAX's shard as its local tensor where the layouts agree."""
+    in_both(
+        """
+for spec, placement in (
+    (P("x"), Shard(0)), (P(None, "x"), Shard(1)), (P(), Replicate()), (P(), Shard(1))
+):
+    array, like = sharded(spec), divided(placement)
+    route = interop.plan(array, like=like)
+    assert route.zero_copy and route.effects == {"alias_immutable"}, route
+    assert route.result.traits == interop.spec(like).traits, route.result
+    result = interop.convert(array, like=like)
+    assert result.placements == (placement,) and result.device_mesh == mesh
+    assert result.shape == (6, 4) and result.stride() == (4, 1)
+    assert np.array_equal(result.full_tensor(), matrix)
+    begin = 8 * rank if (spec, placement) == (P(), Shard(1)) else 0  # a view within the replica
+    assert result.to_local().data_ptr() - begin in pointers(array)
+    assert interop.convert(result, like=divided(Shard(0))) is result
+"""
+    )
+
+
+def test_several_shards_of_jax_become_one_of_a_dtensor(in_both: Run) -> None:
+    """The parts of one process are put together in memory of the local tensor alone."""
+    in_both(
+        """
+for spec, placement in (
+    (P("x", "y"), Shard(0)), (P(("x", "y")), Shard(0)), (P(None, ("x", "y")), Shard(1))
+):
+    shape = (8, 4) if spec == P(("x", "y")) else (6, 4)
+    numbers = np.arange(np.prod(shape)).reshape(shape).astype("c8") * 1j
+    array = sharded(spec, numbers)
+    result = interop.convert(array, like=divided(placement))
+    assert np.array_equal(result.full_tensor(), numbers), spec
+    assert result.to_local().data_ptr() not in pointers(array)
+    assert "join_shards declined" in refusal(array, like=divided(Shard(1 - placement.dim)))
+    assert "has the effect 'copy'" in refusal(array, like=divided(placement), forbid="copy")
+"""
+    )
+
+
+def test_shards_of_a_dtensor_become_those_of_jax(in_both: Run) -> None:
+    """Each device of JAX's gets a copy of its part of the local tensor, and nothing else moves."""
+    in_both(
+        """
+for spec, placement in (
+    (P("x"), Shard(0)), (P("x", "y"), Shard(0)), (P(None, ("x", "y")), Shard(1)),
+    (P("x", "y"), Replicate()),
+):
+    like = sharded(spec, np.zeros((2, 4), "f4"))
+    for name in ("float32", "bfloat16", "bool", "complex64"):
+        every = torch.from_numpy(matrix).to(getattr(torch, name))
+        tensor = distribute_tensor(every, mesh, [placement])
+        route = interop.plan(tensor, like=like)
+        assert route.effects == {"copy"} and "distributed" in route.result.traits, route
+        result = interop.convert(tensor, like=like)
+        assert result.sharding == like.sharding and result.shape == (6, 4)
+        assert str(result.dtype) == name
+        for shard in result.addressable_shards:
+            wanted = interop.convert(every, to="numpy")[shard.index]
+            assert np.array_equal(np.asarray(shard.data), wanted), (spec, name)
+        here = tensor.to_local().data_ptr()
+        assert here not in pointers(result)
+leaf = distribute_tensor(torch.from_numpy(matrix), mesh, [Shard(0)]).requires_grad_()
+assert interop.plan(leaf, like=sharded(P("x"))).effects == {"copy", "detach"}
+tensor = distribute_tensor(torch.from_numpy(matrix), mesh, [Shard(1)])
+assert "from_dtensor declined: this process has ((0, 6)," in refusal(tensor, like=sharded(P("x")))
+partial_ = DTensor.from_local(torch.from_numpy(matrix), mesh, [Partial()])
+assert "its parts are added up" in refusal(partial_, like=sharded(P("x")))
+odd = distribute_tensor(torch.zeros(5, 4), mesh, [Shard(0)])
+assert "does not divide (5, 4)" in refusal(odd, like=sharded(P("x")))
+"""
+    )
+
+
+def test_what_each_process_has_for_itself_is_not_divided(in_both: Run) -> None:
+    """Nothing tells whether the processes have the same, so only a mesh of one takes a value."""
+    in_both(
+        """
+here = np.arange(4.0) + rank
+near = jax.device_put(here.astype("f4"), NamedSharding(
+    Mesh(np.array(jax.local_devices()), ("x",)), P("x")
+))
+whole = jax.device_put(here.astype("f4"), NamedSharding(
+    Mesh(np.array(jax.local_devices()), ("x",)), P()
+))
+for value in (here, torch.from_numpy(here), near, whole):
+    for placement in (Shard(0), Replicate()):
+        text = refusal(value, like=divided(placement))
+        assert "whether each of them has the same" in text and "Replicate()" in text, text
+alone = init_device_mesh("cpu", (2, 1), mesh_dim_names=("a", "b"))["b"]
+like = DTensor.from_local(torch.zeros(1), alone, [Shard(0)])
+result = interop.convert(here, like=like, copy=False)
+assert result.device_mesh == alone and result.placements == (Shard(0),)
+assert result.to_local().data_ptr() == here.ctypes.data
+assert np.array_equal(interop.convert(near, like=like).to_local(), here)
+shared = interop.convert(whole, like=like)
+assert shared.to_local().data_ptr() in pointers(whole)
+leaf = torch.ones(3, requires_grad=True)
+interop.convert(leaf, like=like).to_local().sum().backward()
+assert torch.equal(leaf.grad, torch.ones(3))
+"""
+    )
+
+
+def test_jax_takes_one_shard_beside_the_result(in_both: Run) -> None:
+    """To gather takes the memory of the result, and little more; every bit arrives."""
+    in_both(
+        """
+from interop._execution.memory import PeakMeter
+
+for dtype in ("bool", "int8", "bfloat16", "float8_e5m2", "complex64"):
+    numbers = interop.convert(matrix, to="numpy", dtype=dtype) if dtype != "bool" else matrix > 4
+    signs = -numbers if dtype[0] in "bfc" and dtype != "bool" else numbers  # zeros have signs
+    for spec in (P("x"), P(None, ("x", "y")), P("x", "y"), P(None, "y")):
+        result = interop.convert(sharded(spec, signs), to="numpy", allow="gather")
+        assert result.dtype == signs.dtype and result.flags.writeable
+        assert result.tobytes() == signs.tobytes(), (dtype, spec)
+assert interop.convert(sharded(P("x"), np.zeros((0, 3))), to="numpy", allow="gather").shape == (0, 3)
+
+large = np.random.default_rng(0).random((4096, 4096), "f4")
+for spec, most in ((P(("x", "y")), 1.3), (P(None, ("x", "y")), 1.6)):
+    array, rises = sharded(spec, large), []
+    for _ in range(4):  # as often in both, and the first time JAX compiles
+        result = None
+        meter = PeakMeter()
+        result = interop.convert(array, to="numpy", allow="gather")
+        rises.append(meter.rise())
+        assert np.array_equal(result, large)
+    assert None in rises or min(rises[1:]) < most * large.nbytes, (spec, rises)
 """
     )

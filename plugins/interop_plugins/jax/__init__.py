@@ -34,7 +34,7 @@ from interop.plugin import (
     hookimpl,
 )
 
-from . import autodiff, containers, dense, describe, sparse
+from . import autodiff, containers, dense, describe, shards, sparse
 from .describe import DLPACK_DTYPES
 
 __all__ = ["interop_declarations"]
@@ -159,6 +159,7 @@ def _formats() -> Iterator[Format]:
 def _conversions() -> Iterator[Conversion]:
     yield from _from_jax()
     yield from _to_jax()
+    yield from _shard_by_shard()
     yield from _within_jax()
     yield from _sparse_conversions()
 
@@ -173,7 +174,7 @@ def _from_jax() -> Iterator[Conversion]:
     yield copy(dense.gather, requires=_SHARDED, drops=_SHARDED, effects=COPY, cost=Cost(1e-4, 8e9))
     together = partial(
         copy,
-        dense.gather_processes,
+        shards.gather_processes,
         requires=_DISTRIBUTED,
         drops=_DISTRIBUTED,
         cost=Cost(1e-3, 1e9),
@@ -195,6 +196,38 @@ def _from_jax() -> Iterator[Conversion]:
     )
     yield transfer(dense.gather, requires=_SHARDED, drops=_SHARDED)
     yield transfer(dense.download)
+
+
+def _shard_by_shard() -> Iterator[Conversion]:
+    """Yield what hands shards over to torch's DTensor and back, divided alike; none is gathered."""
+    to_torch = partial(
+        Conversion,
+        "jax",
+        "torch.dtensor",
+        takes=_IMMUTABLE,
+        drops=_SEVERAL,
+        dtypes=_TORCH_DTYPES,
+        devices=CPU | _DLPACK_DEVICES,
+        like=_REPLICATED | _DISTRIBUTED,
+    )
+    for requires in (_DISTRIBUTED, _REPLICATED):
+        yield to_torch(shards.share_shard, requires=requires, cost=Cost(5e-5))
+    yield to_torch(shards.join_shards, requires=_DISTRIBUTED, effects=COPY, cost=Cost(2e-4, 1e10))
+    for requires in (_DISTRIBUTED, _REPLICATED):
+        yield Conversion(
+            "torch.dtensor",
+            "jax",
+            shards.from_dtensor,
+            takes=MEMORY_TRAITS | {"conj", "neg"},
+            requires=requires,
+            drops=_SEVERAL | {"conj", "neg"},
+            adds=_IMMUTABLE,
+            dtypes=_TORCH_DTYPES,
+            devices=CPU | _DLPACK_DEVICES,
+            like=_DISTRIBUTED,
+            effects=COPY,
+            cost=Cost(2e-4, 1e10),
+        )
 
 
 def _to_jax() -> Iterator[Conversion]:

@@ -29,7 +29,6 @@ __all__ = [
     "from_numpy",
     "from_torch",
     "gather",
-    "gather_processes",
     "gather_there",
     "jax_fast_path",
     "move",
@@ -110,17 +109,6 @@ def gather_there(value: Array, *, device: str) -> Array:
         _check_width(value.dtype)
         return _put(_gather_into(_aligned(value.shape, value.dtype), value), device)
     return move(value, device=device)
-
-
-def gather_processes(value: Array, *, device: str = "cpu") -> NumpyArray:
-    """Return a NumPy array of all the parts of an array, those of other processes among them.
-
-    Every process that has a part has to call.
-    """
-    import numpy as np
-    from jax.experimental.multihost_utils import process_allgather
-
-    return np.array(process_allgather(value, tiled=True))
 
 
 def replica(value: Array) -> Array:

@@ -747,6 +747,8 @@ def _shards() -> Iterable[Conversion]:
         requires=_DISTRIBUTED | _GRAD,
         cost=Cost(2e-3, 5e8),
     )
+    into = partial(_between, "", "dtensor", like=_REPLICATED | _DISTRIBUTED)
+    yield into("place", shards.place, takes=_CARRIES, cost=Cost(1e-4))
     within = partial(_between, "dtensor", "dtensor")
     for requires in (_REPLICATED, _DISTRIBUTED):
         yield within("copy", shards.copy, takes=_CARRIES, requires=requires, effects=COPY)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.tensor import DTensor
 
-__all__ = ["copy", "describe", "detach", "gather", "gather_in_graph", "memory", "replica"]
+__all__ = ["copy", "describe", "detach", "gather", "gather_in_graph", "memory", "place", "replica"]
 
 #: What a local shard may be and what it is made of is not.
 _OF_SHARDS = frozenset(
@@ -83,6 +83,21 @@ def copy(value: DTensor) -> DTensor:
 def detach(value: DTensor) -> Tensor:
     """Return the tensor, still in shards, outside of its graph."""
     return value.detach()
+
+
+def place(value: Tensor, *, like: DTensor) -> DTensor:
+    """Return a tensor that this process alone has as a DTensor on the mesh of another."""
+    from torch.distributed.tensor import DTensor
+
+    mesh = like.device_mesh
+    if mesh.size() > 1:
+        msg = (
+            f"the mesh of the value given as like= has {mesh.size()} processes, and nothing tells "
+            "whether each of them has the same; DTensor.from_local(x, mesh, [Replicate()]) states "
+            "it, and its redistribute(placements=...) then divides it"
+        )
+        raise Declined(msg)
+    return DTensor.from_local(value, mesh, like.placements, run_check=False)
 
 
 def replica(value: DTensor) -> Tensor:
