@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from interop._model.device import device_type
 from interop._model.dialect import keyword
@@ -93,9 +94,11 @@ def refused_routes(planner: Planner, spec: Spec, request: Request) -> str:
 
 
 def _returns(steps: list[Step]) -> bool:
-    """Tell whether a route comes back to a format that it has left."""
-    left = [step.before.format for step in steps if step.before.format != step.after.format]
-    return len({*left, steps[-1].after.format}) <= len(left)
+    """Tell whether a route comes back to a format that it has left, or to a place of one."""
+    specs = [steps[0].before, *(step.after for step in steps)]
+    formats = [name for name, _ in groupby(spec.format for spec in specs)]
+    places = [place for place, _ in groupby((spec.format, spec.device) for spec in specs)]
+    return len({*formats}) < len(formats) or len({*places}) < len(places)
 
 
 def _move(effects: frozenset[str], request: Request, steps: list[Step]) -> str:

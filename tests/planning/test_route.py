@@ -44,6 +44,17 @@ def test_explain_adds_what_was_refused(empty: Interop) -> None:
     assert "allow={'drop_mask'}" in text
 
 
+def test_a_refused_route_that_comes_back_to_a_place_is_none(empty: Interop) -> None:
+    """To go to a device, back and there again is no alternative to going there."""
+    devices = ("cpu", "cuda")
+    empty.register(toy("a", devices=devices), toy("b", devices=devices))
+    move = copy("a", "a", effects={"transfer"}, changes={"device"}, devices=None, name="move")
+    empty.register(move, view("a", "b", devices=None))
+    route = empty.plan(make_spec("a", "float32", shape=(3,)), to="b", device="cuda:0")
+    assert [step.after.device for step in route.steps] == ["cuda:0", "cuda:0"]
+    assert "Refused" not in route.explain()
+
+
 def test_a_route_without_steps_says_so(empty: Interop) -> None:
     """A value that meets the request is returned as it is, and the text says so."""
     empty.register(toy("a"))
