@@ -143,8 +143,9 @@ def _device_name(device: Device) -> str:
 def is_compact(value: Array) -> bool:
     """Tell whether an array is laid out in C order."""
     concrete: Any = value  # the types of JAX's arrays do not list `format`
-    named_format = hasattr(concrete, "format")  # from JAX 0.7 on
-    layout = concrete.format.layout if named_format else concrete.layout.device_local_layout
+    # What is called so from JAX 0.7 on was in part renamed in 0.6.
+    whole = concrete.format if hasattr(concrete, "format") else concrete.layout
+    layout = whole.layout if hasattr(whole, "layout") else whole.device_local_layout
     return layout is None or tuple(layout.major_to_minor) == tuple(range(value.ndim))
 
 

@@ -101,7 +101,7 @@ def _formats() -> Iterator[Format]:
         devices=_DEVICES,
         requires="tensorflow",
         install="pip install tensorflow",
-        limits=Limits(refusal_hints=_HINTS),
+        limits=Limits(unsupported_now=describe.unsupported_now, refusal_hints=_HINTS),
         transit=False,  # it copies what comes in
     )
     yield make(

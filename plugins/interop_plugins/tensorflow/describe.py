@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ __all__ = [
     "logical_device",
     "narrow_ids",
     "place",
+    "unsupported_now",
     "value_of",
 ]
 
@@ -130,6 +132,24 @@ def _learn(dtype: DType) -> tuple[str, int, frozenset[str]]:
             ids.add(id(dtype))
     _dtypes[dtype] = name, dtype.size if name in DTYPES else 0, dtype_traits
     return _dtypes[dtype]
+
+
+def unsupported_now(device: str = "") -> frozenset[str]:
+    """Return the dtypes that the imported release of TensorFlow lacks."""
+    as_dtype = getattr(sys.modules.get("tensorflow"), "as_dtype", None)
+    return EMPTY if as_dtype is None else _unknown_to(as_dtype)
+
+
+@cache
+def _unknown_to(as_dtype: Callable[[str], DType]) -> frozenset[str]:
+    """Return the dtypes whose names TensorFlow does not take."""
+    unknown = set()
+    for name in NARROW:
+        try:
+            as_dtype(name)
+        except TypeError:
+            unknown.add(name)
+    return frozenset(unknown)
 
 
 def dtype_name(dtype: DType) -> str:
