@@ -144,6 +144,31 @@ def test_torch_works_on_a_named_stream_between_two_waits(
     assert log == [before, "on external 99", "work", "off external 99", after]
 
 
+def test_the_current_stream_waits_although_a_step_fails(
+    torch_streams: None, log: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a step has queued before it runs out of memory is waited for in both libraries."""
+    with pytest.raises(MemoryError), streams.working(0, 99):
+        raise MemoryError
+    assert log[-1] == "torch's waits for external 99"
+
+    current, named = Stream("CuPy's", log), Stream("named", log)
+    monkeypatch.setattr(cupy.cuda, "get_current_stream", lambda: current)
+    monkeypatch.setattr(Stream, "__enter__", lambda self: self, raising=False)
+    monkeypatch.setattr(Stream, "__exit__", lambda self, *error: None, raising=False)
+    monkeypatch.setattr(cupy_streams, "_cupy_stream", lambda stream: named)
+    with pytest.raises(MemoryError), cupy_streams.working(nullcontext(), named):
+        raise MemoryError
+    assert log[-1] == "CuPy's waits for named"
+
+    value = SimpleNamespace(data=SimpleNamespace(device=None, mem=SimpleNamespace()))
+    value.data.mem._owner = loans._Loan(None, None, named)
+    monkeypatch.setattr(loans, "working", lambda device, stream: nullcontext(named))
+    with pytest.raises(MemoryError), loans.reading(value, None):
+        raise MemoryError
+    assert log[-1] == "the host waits for named"
+
+
 @pytest.mark.parametrize(
     ("device", "stream", "expected"),
     [(0, None, []), (1, None, ["device 1"]), (1, 99, ["on external 99", "off external 99"])],

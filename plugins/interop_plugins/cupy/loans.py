@@ -127,8 +127,10 @@ def _queue_behind(waiting: torch.cuda.Stream, stream: CupyStream) -> None:
 def reading(value: CupyArray | Sparse, stream: Stream) -> Iterator[CupyStream]:
     """Work where an array lies, as `working` does, and let whoever lent its memory wait for it."""
     with working(value.data.device, stream) as current:
-        yield current
-        pointer = getattr(value.data, "data", value.data)  # of a sparse array: of its values
-        loan = getattr(pointer.mem, "_owner", None)
-        if isinstance(loan, _Loan):
-            loan.let_wait(current)
+        try:
+            yield current
+        finally:  # what was queued before an error still reads the memory
+            pointer = getattr(value.data, "data", value.data)  # of a sparse array: of its values
+            loan = getattr(pointer.mem, "_owner", None)
+            if isinstance(loan, _Loan):
+                loan.let_wait(current)

@@ -109,6 +109,8 @@ def working(device: Device, stream: Stream) -> Iterator[CupyStream]:
             return
         named = _cupy_stream(stream)
         named.wait_event(current.record())
-        with named:
-            yield named
-        current.wait_event(named.record())
+        try:
+            with named:
+                yield named
+        finally:  # what was queued before an error still uses the memory
+            current.wait_event(named.record())

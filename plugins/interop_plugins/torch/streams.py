@@ -62,9 +62,11 @@ def working(device: int | torch.device, stream: object) -> Iterator[None]:
         return
     current, named = torch.cuda.current_stream(device), stream_on(device, stream)
     named.wait_stream(current)
-    with torch.cuda.stream(named):
-        yield
-    current.wait_stream(named)
+    try:
+        with torch.cuda.stream(named):
+            yield
+    finally:  # what was queued before an error still uses the memory
+        current.wait_stream(named)
 
 
 def let_wait(producer: object, device: torch.device) -> None:
