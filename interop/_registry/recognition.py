@@ -112,7 +112,7 @@ class Recognition:
         if describe is None:
             msg = f"values of format {format_.name!r} cannot be described; declare its describe."
             raise PluginError(msg)
-        if format_.protocol:
+        if format_.protocol and format_.wrapper is None:
             describe = partial(self._describe_foreign, format_)
         return describe if format_.labels is None else partial(_labelled, describe, format_.labels)
 

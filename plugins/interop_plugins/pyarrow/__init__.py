@@ -23,11 +23,12 @@ from interop.plugin import (
     Format,
     Limits,
     Samples,
+    Wrapper,
     hookimpl,
     itself,
 )
 
-from . import dense, describe, samples, tables, tensors
+from . import dense, describe, exported, samples, tables, tensors
 from .dtypes import DTYPES, NUMBERS, dtype_name
 
 if TYPE_CHECKING:
@@ -82,7 +83,19 @@ _format = partial(
 
 def _formats() -> Iterable[Format]:
     """Return the formats of arrays, of tensors and of tables."""
-    return [*_array_formats(), *_other_formats()]
+    return [*_array_formats(), *_other_formats(), _exporter()]
+
+
+def _exporter() -> Format:
+    """Return the format of values of any library that export Arrow's arrays by their interface."""
+    return Format(
+        "arrow_c_array",
+        dtypes=DTYPES,
+        protocol="__arrow_c_array__",
+        wrapper=Wrapper(exported.imported, 2e-5),
+        samples=Samples(make=samples.Exporter, source="pyarrow"),
+        transit=False,
+    )
 
 
 def _array_formats() -> Iterable[Format]:
