@@ -66,11 +66,6 @@ class Request(NamedTuple):
         """Whether the caller named the dtype, so that a cast to it is no loss."""
         return self.dtype is not None and "narrow" not in self.policy.forbidden
 
-    @property
-    def is_default(self) -> bool:
-        """Whether nothing but formats is asked for."""
-        return self == Request(self.formats)
-
     def given(self, stream: object, like: object = None) -> dict[str, object]:
         """Return what the caller has given for the steps themselves, by keyword."""
         given = {} if stream is None else {"stream": stream}

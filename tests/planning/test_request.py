@@ -57,18 +57,6 @@ def test_copy_writable_takes_the_sharing_of_locked_memory_away() -> None:
     assert request.permitted == generous.permitted - locking
 
 
-def test_only_a_request_for_formats_alone_is_the_default() -> None:
-    """Any keyword, and any policy but the default one, makes another request of it."""
-    assert Request(("a", "b")).is_default
-    others = [
-        Request(("a",), dtype="float32"),
-        Request(("a",), device="cpu"),
-        Request(("a",), copy=False),
-        Request(("a",), policy=Policy(frozenset())),
-    ]
-    assert not any(other.is_default for other in others)
-
-
 @pytest.mark.parametrize("odd", ODD_BOOLEANS, ids=repr)
 @pytest.mark.parametrize("call", ["convert", "converter", "plan", "convert_tree"])
 def test_copy_is_none_true_false_or_a_word(call: str, odd: object) -> None:
