@@ -100,14 +100,11 @@ def extents(arrays: Iterable[Any]) -> tuple[tuple[int, int], ...]:
     tuple of tuple of int
         As of `extent`, in bytes.
     """
-    return tuple([_extent(array) for array in arrays if array.size])
-
-
-def _extent(array: Any) -> tuple[int, int]:
-    address = array.__array_interface__["data"][0]
-    if array.flags.c_contiguous:
-        return address, array.nbytes
-    return extent(address, array.shape, array.strides, array.itemsize)
+    return tuple(
+        extent(array.__array_interface__["data"][0], array.shape, array.strides, array.itemsize)
+        for array in arrays
+        if array.size
+    )
 
 
 @lru_cache(maxsize=1024)

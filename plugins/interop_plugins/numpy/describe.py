@@ -112,6 +112,8 @@ def _memory_traits(value: Array | Scalar, flags: int) -> set[str]:
 def memory(value: Array | Scalar) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory an array lies in, and its mask's."""
     if type(value) in _plain_types:
+        if value.flags.c_contiguous and value.size:
+            return ((value.__array_interface__["data"][0], value.nbytes),)
         return extents((value,))
     import numpy as np
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -254,6 +254,10 @@ def _shortened(number: int) -> str:
     return text.replace(",", "_")
 
 
+#: numpy.array, stored when it is first needed: an import statement is slow on every call.
+_new_array: list[Callable[[Nested], Array]] = []
+
+
 def to_numpy(value: Nested) -> Array:
     """Return a number or nested lists as an array that holds every number exactly."""
     return _array(value)
@@ -264,13 +268,17 @@ def numpy_fast_path(value: Nested) -> Any:
 
     NumPy makes reals of integers that int64 does not hold.
     """
-    import numpy as np
-
-    types = set(map(type, value)) if type(value) is list else {type(value)}
-    kind = _PLAIN.get(types.pop()) if len(types) == 1 else None
+    kind = _PLAIN.get(type(value))
+    if kind is None and type(value) is list:
+        types = set(map(type, value))
+        kind = _PLAIN.get(types.pop()) if len(types) == 1 else None
     if kind is None:
         return NotImplemented
-    array = np.array(value)
+    if not _new_array:
+        import numpy as np
+
+        _new_array.append(np.array)
+    array = _new_array[0](value)
     return array if array.dtype.char in kind else NotImplemented
 
 
