@@ -147,7 +147,7 @@ class _Home:
             result = self._interop.convert(value, target)
         else:
             result = self._interop.convert(value, target, dtype=dtype, device=self.device)
-        self._interop._share_fast_path(self._interop._table(target), type(value))
+        self._interop._fast_paths.share(self._interop._table(target), type(value))
         return self._registry.relabelled(result, self.array)
 
     def _counterpart(self, spec: Spec) -> str | None:
@@ -221,7 +221,7 @@ class _FastCalls:
         interop, registry = self._interop, self._interop._registry
         table = interop._table(self._to, **self._keywords)
         for array in arrays:
-            interop._share_fast_path(table, type(array))
+            interop._fast_paths.share(table, type(array))
         formats = [home.format, registry.formats[table.request.formats[0]]]
         if home.format.labels is None and any(f.devices == ("cpu",) for f in formats):
             if self._version != registry.version:

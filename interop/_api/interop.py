@@ -12,8 +12,9 @@ from weakref import WeakSet
 
 from interop._execution.engine import Engine
 from interop._execution.fast_path import (
+    SMALL,
+    FastPaths,
     fast_tree,
-    planned_path,
     with_fast_paths,
     with_fast_paths_to,
 )
@@ -25,7 +26,7 @@ from interop._model.device import device_type
 from interop._model.display import Listing
 from interop._model.dtype import imaginary_loss, same_kind
 from interop._model.extension import Declaration
-from interop._model.format import Format, itself
+from interop._model.format import Format
 from interop._model.spec import (
     MEMORY_TRAITS,
     SEVERAL,
@@ -45,10 +46,9 @@ from interop._planning.naming import (
     named_dtype,
     named_traits,
 )
-from interop._planning.plan import Plan
 from interop._planning.planner import Planner
-from interop._planning.policy import Policy, block, current_policy, is_traced, reusable
-from interop._planning.request import Request, check_copy, check_stream, resolved
+from interop._planning.policy import block, current_policy, is_traced, reusable
+from interop._planning.request import check_copy, check_stream, resolved
 from interop._planning.route import Route
 from interop._planning.step import Step
 from interop._registry.declared import Declared, DeclaredFormat
@@ -70,9 +70,6 @@ _instances: WeakSet[Interop] = WeakSet()
 
 #: Seconds for which a fork waits for plugins that are being loaded.
 _PATIENCE = 10.0
-
-#: Bytes of values that are converted in a few microseconds, which are worth a fast path.
-_SMALL = 2**16
 
 #: The methods through which values enter.
 _ENTRANCES = ("convert", "convert_tree", "plan", "spec", "_run")
@@ -112,6 +109,7 @@ class Interop:
         self._cache = PlanCache(self._registry)
         self._planner = Planner(self._registry, importable, self._cache)
         self._engine = Engine(self._registry, self._planner, self._cache)
+        self._fast_paths = FastPaths(self._registry, self._planner, self._cache)
         self._lock = threading.RLock()
         self._has_to_load = plugins
         self._reads_costs = costs is None
@@ -368,7 +366,7 @@ class Interop:
             registry,
             self._engine,
             table_of,
-            partial(self._keep_leaf_path, version=registry.version),
+            partial(self._fast_paths.learn_leaf, version=registry.version),
             stream=stream,
             like=like,
             others=others,
@@ -778,56 +776,8 @@ class Interop:
         request = table.request
         result = self._engine.run(plan, x, spec, request, request.given(stream, like))
         if type(x) not in plan.fast_types:
-            self._keep_fast_path(x, spec, plan, table, version)
+            self._fast_paths.learn(x, spec, plan, table, version)
         return result
-
-    def _keep_fast_path(
-        self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int
-    ) -> None:
-        """Keep the fast path for values of the very type of `x`, if its route has one."""
-        registry, keep, kind = self._registry, self._cache.keep, type(x)
-        # The first route of a type may have none, so that every plan is asked once.
-        keep(plan.fast_types, kind, True, version)
-        source = registry.formats[spec.format]
-        if plan.warning or not registry.is_plain(kind, source):
-            return
-        steps, path = plan.steps, None
-        if _takes_fast_paths(table.request, plan, source, registry.formats):
-            path = self._planner.fast_path(steps) if steps else source.fast_path
-        if path is None and self._keep_plan(x, spec, plan, table, version):
-            assert source.fast_key is not None
-            path = planned_path(kind, source.fast_key, table.plans_by_key)
-        if path is not None:
-            # A compiler may trace into it.
-            entry = None if path is itself else registry.untraced(path)
-            keep(table.fast_paths, kind, entry, version)
-
-    def _keep_plan(self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int) -> bool:
-        """Keep a plan for values that are plain and small, and tell whether `x` is one."""
-        key_of = self._registry.formats[spec.format].fast_key
-        if key_of is None or plan.allocates or spec.nbytes > _SMALL:
-            return False
-        if table.states or table.request.like:
-            return False
-        key = key_of(x)
-        if key is not None:
-            self._cache.keep(table.plans_by_key, (type(x), key), plan, version)
-        return key is not None
-
-    def _keep_leaf_path(
-        self, x: Value, spec: Spec, plan: Plan, table: PlanTable, *, version: int
-    ) -> None:
-        """Keep the fast path for leaves of the very type of `x`, which counts as an array."""
-        if type(x) not in plan.fast_types:
-            self._keep_fast_path(x, spec, plan, table, version)
-        self._share_fast_path(table, type(x))
-
-    def _share_fast_path(self, table: PlanTable, kind: type) -> None:
-        """Let the leaves of trees take the fast path of a type whose values count as arrays."""
-        # A number is one only if `others` says so.
-        if kind in table.fast_paths and kind.__module__ != "builtins":
-            path, version = table.fast_paths[kind], self._registry.version
-            self._cache.keep(table.leaf_paths, kind, path, version)
 
     def _link(self, key: object, to: Any, keywords: Mapping[str, Any]) -> None:
         """Let calls like one that was carried out find the fast paths of their request."""
@@ -896,7 +846,7 @@ class Interop:
         loss = imaginary_loss(spec.dtype, out_spec.dtype)
         if loss is not None:
             warn_caller(loss)
-        elif is_default and spec.nbytes < _SMALL and _is_alike(spec, out_spec):
+        elif is_default and spec.nbytes < SMALL and _is_alike(spec, out_spec):
             self._learn_fast_path(x, spec, self._table(name))
         return out
 
@@ -960,22 +910,6 @@ def _converted(
     """Convert under a request that was resolved before."""
     result = owner._run(x, table, stream, like)
     return result if like is None else owner._registry.relabelled(result, like)
-
-
-def _takes_fast_paths(
-    request: Request, plan: Plan, source: Format, formats: Mapping[str, Format]
-) -> bool:
-    """Tell whether the fast path of a plan gives what is asked for, whatever the value.
-
-    Fast paths know the default policy alone, no dtype, and no place but that of the value.
-    """
-    names, dtype, device, copy, policy, _, division = request
-    if dtype or division or policy.permitted != Policy().permitted:
-        return False
-    if len(names) > 1 and plan.steps:
-        return False
-    stays = device is None or ("cpu",) in (source.devices, formats[names[0]].devices)
-    return stays and device in {None, "cpu"} and not copy and (copy is None or not plan.writes)
 
 
 def _before_fork() -> None:

@@ -13,13 +13,21 @@ from copy import copy
 from functools import wraps
 from typing import Any
 
+from interop._model.format import Format, itself
+from interop._model.spec import Spec
 from interop._model.typing import TargetLike, Value, ValueFunction
-from interop._planning.cache import FastPath
+from interop._planning.cache import FastPath, PlanCache, PlanTable
 from interop._planning.plan import Plan, StepDeclined
-from interop._planning.policy import Block
+from interop._planning.planner import Planner
+from interop._planning.policy import Block, Policy
+from interop._planning.request import Request
+from interop._registry.registry import Registry
 from interop.errors import InteropError
 
-__all__ = ["fast_tree", "planned_path", "with_fast_paths", "with_fast_paths_to"]
+__all__ = ["SMALL", "FastPaths", "fast_tree", "with_fast_paths", "with_fast_paths_to"]
+
+#: Bytes of values that are converted in a few microseconds, which are worth a fast path.
+SMALL = 2**16
 
 #: What passes through trees as it is.
 _PASSED = frozenset({int, float, complex, bool, str, bytes, type(None)})
@@ -101,23 +109,6 @@ def with_fast_paths_to(
     return converted
 
 
-def planned_path(
-    kind: type, key_of: ValueFunction, plans: Mapping[tuple[type, object], Plan]
-) -> ValueFunction:
-    """Return the fast path of a type whose plans are kept by the keys of its plain values."""
-
-    def path(x: Value) -> Value:
-        plan = plans.get((kind, key_of(x)))
-        if plan is None:
-            return NotImplemented
-        try:
-            return plan(x)
-        except StepDeclined:
-            return NotImplemented
-
-    return path
-
-
 def fast_tree(
     tree: Value, paths: Mapping[type, FastPath], converted: dict[int, tuple[Value, Value]]
 ) -> Value:
@@ -177,3 +168,89 @@ def _opened(
     for name, child in value.items():
         new[name] = _grown(child, paths, converted)
     return new
+
+
+class FastPaths:
+    """Learns, from values that were converted in full, what fast paths those like them can take."""
+
+    def __init__(self, registry: Registry, planner: Planner, cache: PlanCache) -> None:
+        self._registry = registry
+        self._planner = planner
+        self._cache = cache
+
+    def learn(self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int) -> None:
+        """Keep the fast path for values of the very type of `x`, if its route has one."""
+        registry, keep, kind = self._registry, self._cache.keep, type(x)
+        # The first route of a type may have none, so that every plan is asked once.
+        keep(plan.fast_types, kind, True, version)
+        source = registry.formats[spec.format]
+        if plan.warning or not registry.is_plain(kind, source):
+            return
+        steps, path = plan.steps, None
+        if _serves(table.request, plan, source, registry.formats):
+            path = self._planner.fast_path(steps) if steps else source.fast_path
+        if path is None and self._keep_plan(x, spec, plan, table, version):
+            assert source.fast_key is not None
+            path = _planned_path(kind, source.fast_key, table.plans_by_key)
+        if path is not None:
+            # A compiler may trace into it.
+            entry = None if path is itself else registry.untraced(path)
+            keep(table.fast_paths, kind, entry, version)
+
+    def _keep_plan(self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int) -> bool:
+        """Keep a plan for values that are plain and small, and tell whether `x` is one."""
+        key_of = self._registry.formats[spec.format].fast_key
+        if key_of is None or plan.allocates or spec.nbytes > SMALL:
+            return False
+        if table.states or table.request.like:
+            return False
+        key = key_of(x)
+        if key is not None:
+            self._cache.keep(table.plans_by_key, (type(x), key), plan, version)
+        return key is not None
+
+    def learn_leaf(
+        self, x: Value, spec: Spec, plan: Plan, table: PlanTable, *, version: int
+    ) -> None:
+        """Keep the fast path for leaves of the very type of `x`, which counts as an array."""
+        if type(x) not in plan.fast_types:
+            self.learn(x, spec, plan, table, version)
+        self.share(table, type(x))
+
+    def share(self, table: PlanTable, kind: type) -> None:
+        """Let the leaves of trees take the fast path of a type whose values count as arrays."""
+        # A number is one only if `others` says so.
+        if kind in table.fast_paths and kind.__module__ != "builtins":
+            path, version = table.fast_paths[kind], self._registry.version
+            self._cache.keep(table.leaf_paths, kind, path, version)
+
+
+def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, Format]) -> bool:
+    """Tell whether the fast path of a plan gives what is asked for, whatever the value.
+
+    Fast paths know the default policy alone, no dtype, and no place but that of the value.
+    """
+    names, dtype, device, copy, policy, _, division = request
+    if dtype or division or policy.permitted != Policy().permitted:
+        return False
+    if len(names) > 1 and plan.steps:
+        return False
+    stays = device is None or ("cpu",) in (source.devices, formats[names[0]].devices)
+    return stays and device in {None, "cpu"} and not copy and (copy is None or not plan.writes)
+
+
+def _planned_path(
+    kind: type, key_of: ValueFunction, plans: Mapping[tuple[type, object], Plan]
+) -> ValueFunction:
+    """Return the fast path of a type whose plans are kept by the keys of its plain values."""
+
+    def path(x: Value) -> Value:
+        plan = plans.get((kind, key_of(x)))
+        if plan is None:
+            return NotImplemented
+        try:
+            return plan(x)
+        except StepDeclined:
+            return NotImplemented
+
+    return path
