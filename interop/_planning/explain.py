@@ -16,6 +16,7 @@ from interop._model.suggestion import listed
 from interop._registry.installed import not_installed
 from interop.errors import RefusedError
 
+from .conversion import ResolvedConversion
 from .naming import common_first, unknown_dtype
 from .planner import Planner
 from .request import WRITABLE, Request
@@ -171,41 +172,50 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
 
 def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
     """Name what stopped each conversion that leads towards the goal."""
-    candidates = planner.graph.candidates(spec.wrapped or spec.format, request.formats)
-    for step in planner.graph.unwrap_steps(spec, candidates.names):
+    graph = planner.graph
+    candidates = graph.candidates(spec.wrapped or spec.format, request.formats)
+    for step in graph.unwrap_steps(spec, candidates.names):
         spec = step.after
-    conversions = planner.graph.conversions(spec.format)
+    conversions = graph.conversions(spec.format)
     if not any(conversion.target.name in candidates.distance for conversion in conversions):
-        target = " or ".join(request.formats)
-        if all(planner.format(name).protocol for name in request.formats):
-            return f"{target} is a protocol, which is read and not written; name a framework."
-        return (
-            f"no conversion from {spec.format} leads to {target}; register one with "
-            "interop.register."
-        )
+        return _unreachable(planner, spec, request)
     if any(goal.requires for goal in planner.goals(spec, request).values()):
         return (
             f"nothing divides it as the value given as like= is; pass {keyword('to')} instead, and "
             "divide the result in its own framework."
         )
-    if not request.like and all(map(planner.graph.needs_like, request.formats)):
+    if not request.like and all(map(graph.needs_like, request.formats)):
         target = " or ".join(request.formats)
         return (
             f"{target} values are in parts; pass one as like=, and the result is divided as it is."
         )
     towards_goal = [item for item in conversions if item.target.name in candidates.names]
     towards_goal.sort(key=lambda item: candidates.distance.get(item.target.name, 0))
+    return _objections(planner, spec, request, towards_goal)
+
+
+def _unreachable(planner: Planner, spec: Spec, request: Request) -> str:
+    target = " or ".join(request.formats)
+    if all(planner.format(name).protocol for name in request.formats):
+        return f"{target} is a protocol, which is read and not written; name a framework."
+    return (
+        f"no conversion from {spec.format} leads to {target}; register one with interop.register."
+    )
+
+
+def _objections(
+    planner: Planner, spec: Spec, request: Request, conversions: Iterable[ResolvedConversion]
+) -> str:
+    """Say why none of some conversions takes a value."""
     objections = [
         f"  - {item.conversion.label}: {reason}"
-        for item in towards_goal
+        for item in conversions
         if item.target.name != spec.format and (reason := item.objection(spec))
     ]
     if not objections:
-        missing = filter(
-            None, map(not_installed, planner.graph.unavailable(spec.format, request.formats))
-        )
+        unavailable = planner.graph.unavailable(spec.format, request.formats)
         lack = "every route lacks a step; register the missing conversion with interop.register."
-        return next(missing, lack)
+        return next(filter(None, map(not_installed, unavailable)), lack)
     return (
         "no conversion takes it:\n"
         + "\n".join(objections[:5])
