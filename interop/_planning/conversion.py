@@ -138,7 +138,9 @@ class ResolvedConversion:
                 yield spec.dtype, spec.carrier
         else:
             possible = self.conversion.result.dtypes or self.target.dtypes
-            for dtype in dict.fromkeys((spec.dtype, *targets.dtypes)):
+            # What stands for a null depends on the dtype, which is therefore the result's at once.
+            final = "drop_mask" in self.effects and not possible.isdisjoint(targets.dtypes)
+            for dtype in dict.fromkeys(targets.dtypes if final else (spec.dtype, *targets.dtypes)):
                 if dtype in possible and not (self.keeps_order and dtype == spec.dtype):
                     yield dtype, None
 

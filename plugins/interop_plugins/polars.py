@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from interop.errors import UnknownValueError
 from interop.plugin import (
+    COMPLEX,
     COPY,
     DTYPE,
+    DTYPES,
     EMPTY,
     INTEGERS,
     MEMORY_TRAITS,
@@ -62,6 +64,8 @@ _BOOL = frozenset({"bool"})
 #: The dtypes whose memory NumPy and polars can share.
 _SHARED = INTEGERS | REALS
 _DTYPES = _SHARED | _BOOL
+#: What nulls are written as: NaN in reals, 0 in others.
+_FILLED = _DTYPES | COMPLEX | frozenset(d for d in DTYPES if d.startswith(("bfloat", "float8")))
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
 _SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
 
@@ -217,18 +221,14 @@ def series_fast_path(series: pl.Series) -> Any:
 
 
 def gather(series: pl.Series, *, dtype: str) -> Array:
-    """Return the numbers of a Series in a new array."""
+    """Return the numbers in a new array, with NaN for nulls if the dtype has one, or zero."""
+    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
     elements, inner_shape = _elements(series.dtype)
     out = np.empty((series.len(), *inner_shape), dtype)
     _write(out.reshape(-1), _flat(series), _NAMES[elements])
     return out
-
-
-def fill_nulls(series: pl.Series) -> Array:
-    """Return the numbers, with NaN for the nulls of reals, and zero or False for others."""
-    return gather(series, dtype=_NAMES[_elements(series.dtype)[0]])
 
 
 def column_to_numpy(frame: pl.DataFrame) -> Array:
@@ -238,6 +238,7 @@ def column_to_numpy(frame: pl.DataFrame) -> Array:
 
 def gather_frame(frame: pl.DataFrame, *, dtype: str) -> Array:
     """Return the columns side by side in a new array, each in one block as polars orders them."""
+    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
     rows, columns = frame.shape
@@ -247,16 +248,12 @@ def gather_frame(frame: pl.DataFrame, *, dtype: str) -> Array:
     return out.T
 
 
-def fill_frame_nulls(frame: pl.DataFrame) -> Array:
-    """Return the columns side by side, with NaN for nulls if the common dtype has one, or zero."""
-    return gather_frame(frame, dtype=_inspect_frame(frame)[0])
-
-
 def _write(out: Array, series: pl.Series, name: str) -> None:
     """Write a Series into an array of any dtype, cast as NumPy casts; nulls become NaN or zero."""
     import numpy as np
 
     errors = CastErrors(np)
+    has_nan = out.dtype.kind in "fc" or out.dtype.name.startswith(("bfloat", "float8"))
     with errors.noted():
         for start, piece in _pieces(series):
             part, nulls = out[start : start + piece.len()], None
@@ -265,7 +262,7 @@ def _write(out: Array, series: pl.Series, name: str) -> None:
                 piece = piece.fill_null(False if name == "bool" else 0)  # noqa: PLW2901
             part[...] = piece.to_numpy()
             if nulls is not None:
-                part[nulls] = float("nan") if out.dtype.kind in "fc" else 0
+                part[nulls] = float("nan") if has_nan else 0
     errors.tell()
 
 
@@ -446,10 +443,12 @@ def _series_to_numpy() -> Iterable[Conversion]:
         name="gather_series",
     )
     yield make(
-        fill_nulls,
+        gather,
         takes=_IMMUTABLE | _SCATTERED,
         requires=_MASKED,
         drops=_MASKED | _SCATTERED,
+        changes=DTYPE,
+        result=Result(dtypes=_FILLED),
         effects=COPY | {"drop_mask"},
         cost=_GATHER,
         name="fill_series_nulls",
@@ -471,9 +470,9 @@ def _frames_to_numpy() -> Iterable[Conversion]:
     mixed = partial(cast, takes=_IMMUTABLE | _SEVERAL)
     drops = _SEVERAL | _SCATTERED
     yield mixed(requires=_MIXED | _SCATTERED, drops=drops, effects=COPY, name="gather_mixed")
-    yield make(
-        fill_frame_nulls,
+    yield cast(
         takes=_IMMUTABLE | _SCATTERED,
+        result=Result(dtypes=_FILLED),
         requires=_MASKED,
         drops=_MASKED | _SCATTERED,
         effects=COPY | {"drop_mask"},
@@ -482,6 +481,7 @@ def _frames_to_numpy() -> Iterable[Conversion]:
     yield mixed(
         requires=_MIXED | _MASKED | _SCATTERED,
         drops=drops | _MASKED,
+        result=Result(dtypes=_FILLED),
         effects=COPY | {"drop_mask"},
         name="fill_mixed_nulls",
     )

@@ -221,7 +221,8 @@ class Reference:
         elif conversion.result.bits == "restore":
             dtypes = {(spec.dtype, None)} if spec.carrier else set()
         elif "dtype" in changes and not spec.carrier:
-            dtypes = {(dtype, None) for dtype in {spec.dtype, *self.dtypes}}
+            final = "drop_mask" in conversion.effects and self.dtypes & target.dtypes
+            dtypes = {(dtype, None) for dtype in self.dtypes | (set() if final else {spec.dtype})}
         if within and changes == {"dtype"} and conversion.requires & conversion.adds:
             dtypes = {(dtype, carrier) for dtype, carrier in dtypes if dtype != spec.dtype}
         for device in devices:

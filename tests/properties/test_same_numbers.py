@@ -10,6 +10,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 import torch
@@ -192,6 +195,44 @@ def test_duplicates_are_summed_before_they_are_cast(
         targets = ("numpy", "scipy.csr", "scipy.coo")
         for to in targets if dtype == "int16" else (*targets, "torch", "torch.sparse_csr"):
             assert set(results(source, to=to, dtype=dtype)) == {expected.tobytes()}, (source, to)
+
+
+def nulls() -> dict[str, Any]:
+    """Return small integers with a null, alone and beside reals, in a value of each kind."""
+    whole, real = [1, None, 3] * 20_000, [0.5, 1.5, 2.5] * 20_000
+    series = pd.Series(whole, dtype="Int8")
+    return {
+        "pandas.series": series,
+        "pandas.dataframe": pd.DataFrame({"a": series, "b": series}),
+        "pandas.dataframe beside reals": pd.DataFrame({"a": series.astype("Int64"), "b": real}),
+        "pandas.dataframe of arrow": pd.DataFrame({"a": series.astype("int8[pyarrow]")}),
+        "polars.series": pl.Series(whole, dtype=pl.Int8),
+        "polars.dataframe": pl.DataFrame({"a": whole, "b": whole}, {"a": pl.Int8, "b": pl.Int8}),
+        "polars.dataframe beside reals": pl.DataFrame({"a": whole, "b": real}),
+        "pyarrow": pa.array(whole, pa.int8()),
+        "pyarrow.chunked_array": pa.chunked_array([whole, whole], pa.int8()),
+        "pyarrow.table": pa.table({"a": pa.array(whole, pa.int8())}),
+        "pyarrow.scalar": pa.scalar(None, pa.int8()),
+    }
+
+
+@pytest.mark.parametrize("kind", nulls())
+def test_a_null_is_nan_where_the_result_has_one(kind: str) -> None:
+    """Whatever steps cost, the dtype of the result decides what stands for the null of an integer."""
+    value = nulls()[kind]
+    for dtype, is_null in (
+        *((name, np.isnan) for name in ("float64", "float16", "bfloat16", "float8_e5m2")),
+        *((name, np.logical_not) for name in ("int64", "uint8", "bool")),
+    ):
+        for instance in instances():
+            result = instance.convert(value, "numpy", dtype=dtype, allow="drop_mask")
+            assert result.dtype.name == dtype
+            numbers = result.reshape(-1, *result.shape[1:2])
+            column = numbers[:, 0] if numbers.ndim > 1 else numbers
+            assert is_null(column[1::3] if column.size > 1 else column).all(), dtype
+            if column.size > 1 and dtype != "bool":
+                assert set(column[::3].tolist()) == {1}
+                assert set(column[2::3].tolist()) == {3}
 
 
 def test_dequantized_numbers_are_torchs(calm: None) -> None:

@@ -18,6 +18,7 @@ from interop.plugin import (
     COMPLEX,
     COPY,
     DTYPE,
+    DTYPES,
     EMPTY,
     INTEGERS,
     MEMORY_TRAITS,
@@ -54,6 +55,8 @@ _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _NUMBERS = INTEGERS | REALS | COMPLEX | {"bool"}
 _LONG = frozenset({"longdouble", "clongdouble"})
 _DTYPES = _NUMBERS | _LONG
+#: What nulls are written as: NaN in reals, 0 in others.
+_FILLED = _DTYPES | frozenset(d for d in DTYPES if d.startswith(("bfloat", "float8")))
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
 _SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
 
@@ -123,14 +126,11 @@ def _conversions() -> Iterable[Conversion]:
     """Return the conversions to NumPy and back, and those that keep the labels."""
     for name, latency in (("series", 2e-6), ("index", 4e-6), ("array", 4e-6)):
         fast_path = arrays.series_fast_path if name == "series" else None
-        yield from _to_numpy(
-            name, arrays.to_numpy, arrays.gather, arrays.fill_nulls, latency, fast_path=fast_path
-        )
+        yield from _to_numpy(name, arrays.to_numpy, arrays.gather, latency, fast_path=fast_path)
     yield from _to_numpy(
         "dataframe",
         frames.frame_to_numpy,
         frames.gather_frame,
-        frames.fill_frame_nulls,
         4e-6,
         fast_path=frames.frame_fast_path,
     )
@@ -143,7 +143,6 @@ def _to_numpy(
     name: str,
     view: Callable[..., Array],
     gather: Callable[..., Array],
-    fill: Callable[..., Array],
     latency: float,
     *,
     fast_path: FastPath | None = None,
@@ -170,10 +169,12 @@ def _to_numpy(
         name=f"gather_{name}",
     )
     yield write(
-        fill,
+        gather,
         takes=LAYOUT | _SCATTERED,
         requires=_MASKED,
         drops=_MASKED | _SCATTERED,
+        changes=DTYPE,
+        result=Result(dtypes=_FILLED),
         effects=COPY | {"drop_mask"},
         name=f"fill_{name}_nulls",
     )
@@ -198,6 +199,7 @@ def _mixed_columns_to_numpy() -> Iterable[Conversion]:
     yield make(
         requires=mixed | _MASKED,
         drops=drops | _MASKED,
+        result=Result(dtypes=_FILLED),
         effects=COPY | {"drop_mask"},
         name="fill_mixed_columns_nulls",
     )

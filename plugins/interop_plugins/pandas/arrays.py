@@ -23,7 +23,6 @@ __all__ = [
     "copy_array",
     "copy_index",
     "copy_series",
-    "fill_nulls",
     "gather",
     "memory",
     "series_fast_path",
@@ -72,7 +71,8 @@ def series_fast_path(series: pd.Series) -> Any:
 
 
 def gather(vector: Vector, *, dtype: str) -> Array:
-    """Return the numbers of an array that lies in chunks or in bits, or is computed."""
+    """Return the numbers in a new array, with NaN for nulls if the dtype has one, or zero."""
+    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
     out = np.empty(vector.shape, dtype)
@@ -90,11 +90,6 @@ def _numbers(vector: Vector) -> Storage:
     return storage(vector)
 
 
-def fill_nulls(vector: Vector) -> Array:
-    """Return the numbers, with NaN for the nulls of reals, and zero or False for others."""
-    return gather(vector, dtype=number_name(storage(vector).dtype))
-
-
 def write(out: Array, array: Storage) -> None:
     """Write the numbers of an array into a NumPy array of any dtype.
 
@@ -104,7 +99,8 @@ def write(out: Array, array: Storage) -> None:
     import numpy as np
 
     errors, unseen = CastErrors(np), CastErrors(np)
-    start, null = 0, float("nan") if out.dtype.kind in "fc" else 0
+    has_nan = out.dtype.kind in "fc" or out.dtype.name.startswith(("bfloat", "float8"))
+    start, null = 0, float("nan") if has_nan else 0
     for numbers, nulls in _pieces(array):
         part = out[start : start + len(numbers)]
         start += len(numbers)

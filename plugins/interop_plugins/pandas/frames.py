@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from interop.plugin import Declined, extents
 
 from .arrays import storage_memory, to_numpy, write
-from .describe import column_arrays, inspect_frame, number_name, single_block
+from .describe import column_arrays, number_name, single_block
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "cast_frame",
     "copy_frame",
-    "fill_frame_nulls",
     "frame_fast_path",
     "frame_memory",
     "frame_to_numpy",
@@ -55,6 +54,7 @@ def frame_fast_path(frame: pd.DataFrame) -> Any:
 
 def gather_frame(frame: pd.DataFrame, *, dtype: str) -> Array:
     """Return the columns side by side in a new array, each in one block as pandas orders them."""
+    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
     rows, columns = frame.shape
@@ -62,11 +62,6 @@ def gather_frame(frame: pd.DataFrame, *, dtype: str) -> Array:
     for part, array in zip(out, column_arrays(frame), strict=True):
         write(part, array)
     return out.T
-
-
-def fill_frame_nulls(frame: pd.DataFrame) -> Array:
-    """Return the columns side by side, with NaN for the nulls of reals, and zero for others."""
-    return gather_frame(frame, dtype=inspect_frame(frame).dtype)
 
 
 def to_frame(array: Array) -> pd.DataFrame:

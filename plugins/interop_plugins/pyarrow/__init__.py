@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from interop import plugin
 from interop.plugin import (
     COPY,
     DTYPE,
@@ -22,6 +23,7 @@ from interop.plugin import (
     DtypeNames,
     Format,
     Limits,
+    Result,
     Samples,
     Wrapper,
     hookimpl,
@@ -243,7 +245,7 @@ def _others_to_numpy() -> Iterable[Conversion]:
 def _fill_nulls(
     source: str, function: Callable[..., Array], takes: frozenset[str] = EMPTY
 ) -> Conversion:
-    """Return the conversion that writes NaN, 0 or False in the place of nulls."""
+    """Return the conversion that writes NaN in the place of nulls if the dtype has one, or zero."""
     return Conversion(
         source,
         "numpy",
@@ -251,6 +253,8 @@ def _fill_nulls(
         takes=takes,
         requires=_MASKED,
         drops=_MASKED | _CHUNKED,
+        changes=DTYPE,
+        result=Result(dtypes=frozenset(plugin.DTYPES) - {"complex32"}),
         effects=_DROP_MASK,
         cost=Cost(5e-6, 8e9),
         name="fill_nulls",

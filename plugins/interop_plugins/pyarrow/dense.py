@@ -125,39 +125,42 @@ def null_places(array: pa.Array) -> Array | None:
     return _unpacked(array.buffers()[0], array.offset, len(array), invert=True)
 
 
-def null_value(dtype: str) -> float | int | bool:
-    """Return what takes the place of nulls: NaN, 0 or False."""
-    if dtype == "bool":
-        return False
-    return float("nan") if dtype.startswith("float") else 0
+def null_value(dtype: np.dtype[Any]) -> float | int:
+    """Return what takes the place of nulls: NaN, if the dtype has one, or zero."""
+    has_nan = dtype.kind in "fc" or dtype.name.startswith(("bfloat", "float8"))
+    return float("nan") if has_nan else 0
 
 
-def fill_nulls(array: pa.Array) -> Array:
-    """Return the numbers of an array in new memory, with NaN, 0 or False for its nulls."""
+def fill_nulls(array: pa.Array, *, dtype: str) -> Array:
+    """Return the numbers of an array in new memory, with NaN or zero for its nulls."""
+    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
     nested = levels(array)
     flat = _flat(nested[-1])
-    if not flat.flags.writeable:
-        flat = flat.copy()
+    if not flat.flags.writeable or flat.dtype != dtype:
+        with np.errstate(all="ignore"):  # in the places of nulls stands anything
+            flat = flat.astype(dtype)
     for level in nested:
         nulls = null_places(level)
         if nulls is not None:
             rows = flat.reshape(len(nulls), -1)
             rows, nulls = (rows, nulls[:, np.newaxis]) if rows.shape[1] > 1 else (flat, nulls)
-            np.copyto(rows, null_value(flat.dtype.name), where=nulls)
+            np.copyto(rows, null_value(flat.dtype), casting="unsafe", where=nulls)
     return _shaped(flat, array)
 
 
-def combined(chunked: pa.ChunkedArray) -> Array:
-    """Return the numbers of all chunks in one block, with NaN, 0 or False for nulls."""
+def combined(chunked: pa.ChunkedArray, *, dtype: str | None = None) -> Array:
+    """Return the numbers of all chunks in one block, with NaN or zero for nulls."""
+    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
     layout = element_layout(chunked.type)
-    out = np.empty((len(chunked), *layout.row_shape), layout.dtype)
+    out = np.empty((len(chunked), *layout.row_shape), dtype or layout.dtype)
     start = 0
     for chunk in chunked.chunks:
-        numbers = fill_nulls(chunk) if _has_nulls(chunk) else to_numpy(chunk)
+        has_nulls = _has_nulls(chunk)
+        numbers = fill_nulls(chunk, dtype=dtype or layout.dtype) if has_nulls else to_numpy(chunk)
         out[start : start + len(chunk)] = numbers
         start += len(chunk)
     return out
@@ -172,13 +175,13 @@ def chunk_to_numpy(chunked: pa.ChunkedArray) -> Array:
     return to_numpy(chunked.chunk(0))
 
 
-def scalar_to_numpy(scalar: pa.Scalar) -> Array:
-    """Return a scalar as an array of no axes; a null is NaN, 0 or False."""
+def scalar_to_numpy(scalar: pa.Scalar, *, dtype: str | None = None) -> Array:
+    """Return a scalar as an array of no axes; a null is NaN, if the dtype has one, or zero."""
+    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
-    name = element_layout(scalar.type).dtype
-    number = scalar.as_py() if scalar.is_valid else null_value(name)
-    return np.array(number, name)
+    type_ = np.dtype(dtype or element_layout(scalar.type).dtype)
+    return np.array(scalar.as_py() if scalar.is_valid else null_value(type_)).astype(type_)
 
 
 def numpy_fast_path(array: pa.Array) -> Any:

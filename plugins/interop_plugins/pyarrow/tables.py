@@ -78,11 +78,12 @@ def memory_of_columns(table: Columns) -> tuple[tuple[int, int], ...]:
     )
 
 
-def stacked(table: Columns) -> Array:
-    """Return the columns side by side in one block, with NaN, 0 or False for nulls."""
+def stacked(table: Columns, *, dtype: str | None = None) -> Array:
+    """Return the columns side by side in one block, with NaN or zero for nulls."""
+    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
-    out = np.empty(table.shape, dtype_name(table.schema.types[0]))
+    out = np.empty(table.shape, dtype or dtype_name(table.schema.types[0]))
     start = 0
     for batch in table.to_batches() if hasattr(table, "to_batches") else [table]:
         _write(out[start : start + batch.num_rows], batch.columns)
@@ -94,7 +95,7 @@ def _write(out: Array, columns: list[pa.Array]) -> None:
     """Write columns side by side, some rows of each at a time; bits are unpacked on the way."""
     import numpy as np
 
-    fill, bits = null_value(out.dtype.name), out.dtype == np.bool_
+    fill, bits = null_value(out.dtype), dtype_name(columns[0].type) == "bool"
     sources = columns if bits else [to_numpy(column) for column in columns]
     masked = [bool(column.null_count) for column in columns]
     count = _BYTES // out.itemsize
@@ -104,4 +105,4 @@ def _write(out: Array, columns: list[pa.Array]) -> None:
             out[rows, place] = to_numpy(source[rows]) if bits else source[rows]
             nulls = null_places(columns[place][rows]) if masked[place] else None
             if nulls is not None:
-                np.copyto(out[rows, place], fill, where=nulls)
+                np.copyto(out[rows, place], fill, casting="unsafe", where=nulls)
