@@ -38,12 +38,7 @@ def accepting(
 ) -> Callable[..., Value]:
     """Return `function` with its arguments converted to `to`, and its results back."""
     check_optree()
-    if not callable(function):
-        msg = f"accepts decorates functions, not values of {type(function).__qualname__}."
-        raise BadRequestError(msg)
-    if iscoroutinefunction(function) or isgeneratorfunction(function):
-        msg = f"{function.__qualname__} gives its results later; convert them where they come up."
-        raise BadRequestError(msg)
+    _check_function(function)
     has_one_request = not (grad or isinstance(keywords.get("dtype"), Mapping))
     fast = _FastCalls(interop, function, to, keywords) if has_one_request else None
 
@@ -67,6 +62,16 @@ def accepting(
         return result
 
     return accepted
+
+
+def _check_function(function: Value) -> None:
+    """Refuse what cannot be called, and what gives its results later."""
+    if not callable(function):
+        msg = f"accepts decorates functions, not values of {type(function).__qualname__}."
+        raise BadRequestError(msg)
+    if iscoroutinefunction(function) or isgeneratorfunction(function):
+        msg = f"{function.__qualname__} gives its results later; convert them where they come up."
+        raise BadRequestError(msg)
 
 
 def annotated_target(registry: Registry, function: Callable[..., Value]) -> str:

@@ -11,7 +11,7 @@ from interop._model.display import duration, html_table, readable, table
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.policy import Block, block
-from interop.errors import HandOffError
+from interop.errors import BadRequestError, HandOffError
 
 from .memory import PeakMeter
 
@@ -202,6 +202,10 @@ def trace(
     Trace
         A list of `Receipt`, which prints as a table. Of nested blocks each has the receipts.
     """
+    given: Value = on_receipt
+    if given is not None and not callable(given):
+        msg = f"on_receipt={on_receipt!r} is not a function; it is called with each receipt."
+        raise BadRequestError(msg)
     outer = block.get() or Block()
     receipts = Trace(on_receipt, peak, outer.trace)
     token = block.set(outer._replace(trace=receipts))

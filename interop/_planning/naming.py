@@ -68,7 +68,10 @@ def check_format(registry: Registry, name: str) -> None:
     if name not in registry.formats:
         layouts = registry.named(name)
         move = f"name one of {listed(layouts)}." if layouts else _nearest(registry, name, name)
-        msg = f"no plugin that is loaded declares the format {name!r}; {move}"
+        if len(layouts) == 1:
+            move = f"write {layouts[0]!r}."
+        label = repr(name) if isinstance(name, str) else _label(name)
+        msg = f"no plugin that is loaded declares the format {label}; {move}"
         raise UnknownValueError(msg)
 
 

@@ -295,17 +295,23 @@ def test_the_lists_can_be_narrowed(run: Run) -> None:
 
 
 def test_a_plugin_that_failed_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The list is shown all the same, with the reason."""
+    """The list is shown all the same, with the reason, and with what plugins override, if any do."""
     from interop._cli import listings
     from interop._registry.discovery import Plugin
 
     class Broken:
         def plugins(self) -> tuple[Plugin, ...]:
-            return (Plugin("odd", "interop-odd", "2.0", "failed", "ValueError: spoilt"),)
+            return (
+                Plugin("odd", "interop-odd", "2.0", "failed", "ValueError: spoilt"),
+                Plugin("loud", "interop-loud", "1.0", "loaded", overrides=("the format 'b'", "c")),
+            )
 
+    assert "overrides" not in run("plugins").stdout
     monkeypatch.setattr(listings, "default", Broken())
     result = run("plugins")
     assert result.exit_code == 1
+    assert result.stdout.splitlines()[0].endswith("overrides")
+    assert result.stdout.splitlines()[2].endswith("the format 'b', c")
     assert "ValueError: spoilt" in result.stdout
     assert json.loads(run("plugins", "--json").stdout)[0]["state"] == "failed"
 
@@ -663,7 +669,9 @@ def test_a_terminal_of_80_columns_shows_whole_words(
     shown = {word.rstrip(":") for word in terminal.split()}
     assert {word.rstrip(":") for word in plain.split()} - shown <= {"—"}
     if args[0] == "conversions":
-        assert {cost for cost in re.findall(r"[\d.]+ [µm]s", plain) if cost not in terminal} == set()
+        assert {
+            cost for cost in re.findall(r"[\d.]+ [µm]s", plain) if cost not in terminal
+        } == set()
 
 
 def _on_a_terminal(*args: str) -> tuple[int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -12,7 +13,7 @@ import pytest
 
 import interop
 from interop import Conversion
-from interop.errors import Declined
+from interop.errors import BadRequestError, Declined
 from tests.toys import Box, copy, toy, view
 
 
@@ -96,6 +97,13 @@ def test_receipts_can_be_handed_on_instead_of_kept() -> None:
         interop.convert(np.zeros(3), to="numpy", copy=True)
     assert receipts == []
     assert [receipt.effects for receipt in handed_on] == [{"copy"}]
+
+
+def test_what_takes_receipts_must_be_a_function() -> None:
+    """A trace that could not hand on its receipts is refused before anything is converted."""
+    reason = "on_receipt='x' is not a function; it is called with each receipt."
+    with pytest.raises(BadRequestError, match=re.escape(reason)), interop.trace("x"):  # type: ignore[arg-type]
+        pytest.fail("the block was entered")
 
 
 def test_every_trace_around_a_conversion_has_its_receipt() -> None:

@@ -200,6 +200,8 @@ def test_the_frameworks_in_use_are_named_first(empty: interop.Interop) -> None:
         (("trch", "float33"), "the format 'trch'; did you mean 'torch'?"),
         (("torch", "float33"), "did you mean 'float32'?"),
         (("scipy", "float32"), "name one of scipy."),
+        (("np", "float32"), "the format 'np'; write 'numpy'."),
+        ((np, "float32"), "the format numpy; write 'numpy'."),
         (("torch", "float32", {"device": "gpu"}), "did you mean 'cuda'?"),
         (("torch", "float32", {"traits": "grda"}), "'grda' is not a trait; did you mean 'grad'?"),
         (("torch", "float32", {"traits": {"zzz"}}), "'zzz' is not a trait; interop.TRAITS has"),

@@ -16,6 +16,7 @@ def wrong(x: object) -> None:
     interop.converter("numpy", forbid=["bogus"])  # type: ignore[arg-type, list-item]
     interop.plan(x, to="numpy", allow="bogus")  # type: ignore[arg-type]
     interop.accepts("bogus")  # type: ignore[call-overload]
+    interop.accepts(to="bogus")  # type: ignore[call-overload]
     with interop.policy(forbid="bogus"):  # type: ignore[arg-type]
         pass
     scaled(1, 2, 3)  # type: ignore[call-arg]
