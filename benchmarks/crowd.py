@@ -7,7 +7,17 @@ from random import Random
 from interop import Conversion, Cost, Format, Interop, Spec
 from interop.plugin import make_spec
 
-__all__ = ["COUNTS", "EACH", "bundled", "bundled_spec", "crowd", "forget", "kept_routes"]
+__all__ = [
+    "COUNTS",
+    "EACH",
+    "bundled",
+    "bundled_spec",
+    "crowd",
+    "enlarge",
+    "forget",
+    "forget_graph",
+    "kept_routes",
+]
 
 #: How many formats, and how many conversions start from each.
 COUNTS, EACH = (10, 100, 1000), 10
@@ -49,6 +59,30 @@ def bundled_spec(source: str) -> Spec:
 def forget(mine: Interop) -> None:
     """Make an instance forget its routes, but not its graph, as no user can."""
     mine._cache.clear()
+
+
+def forget_graph(mine: Interop) -> None:
+    """Make an instance forget its graph as well, as whatever is registered makes it do."""
+    forget(mine)
+    mine._planner.graph._version = -1
+
+
+def enlarge(mine: Interop, count: int = 1000) -> Interop:
+    """Register as many formats more, with types and conversions that no value needs."""
+    names = [f"more{n}" for n in range(count)]
+    mine.register(
+        *(
+            Format(name, types=(f"{name}:Array",), describe=_describe, dtypes={"float32"})
+            for name in names
+        ),
+        *(Conversion(name, "numpy", print, name=f"out of {name}") for name in names),
+        *(Conversion("numpy", name, print, name=f"into {name}") for name in names),
+    )
+    return mine
+
+
+def _describe(value: object) -> Spec:
+    raise NotImplementedError  # there are no values of these types
 
 
 def kept_routes(mine: Interop) -> int:

@@ -33,3 +33,26 @@ def test_a_crowd_is_as_large_as_requested() -> None:
     assert instance.plan(spec, to="f1").result.format == "f1"
     crowd.forget(instance)
     assert crowd.kept_routes(instance) == 0
+
+
+def test_a_graph_that_is_forgotten_is_built_anew() -> None:
+    """After `forget_graph` the next plan resolves all conversions again, and finds the same."""
+    instance = crowd.bundled()
+    spec = crowd.bundled_spec("torch.sparse_csr")._replace(device="cuda:0")
+    labels = [step.label for step in instance.plan(spec, to="scipy.csr").steps]
+    before = instance._planner.graph.conversions("numpy")
+    crowd.forget_graph(instance)
+    assert crowd.kept_routes(instance) == 0
+    assert [step.label for step in instance.plan(spec, to="scipy.csr").steps] == labels
+    assert instance._planner.graph.conversions("numpy") is not before
+
+
+def test_an_instance_is_enlarged() -> None:
+    """The formats more are in the graph, beside NumPy, and no value is taken for one of theirs."""
+    instance = crowd.enlarge(crowd.bundled(), 10)
+    assert {"more0", "more9"} <= {format_.name for format_ in instance.formats()}
+    targets = {item.target.name for item in instance._planner.graph.conversions("numpy")}
+    assert "more9" not in targets  # the graph is as old as the last plan
+    assert instance.convert(np.zeros(2), to="torch").tolist() == [0, 0]
+    targets = {item.target.name for item in instance._planner.graph.conversions("numpy")}
+    assert "more9" in targets

@@ -25,7 +25,7 @@ _FEW = 2**16
 _ALONE = 2**23
 #: Bytes of a block, which must fit the second cache; elements along a side; and elements by which
 #: the rows of a block are set apart, because rows at a power of two share their cache lines.
-_BLOCK, _SIDE, _GAP = 2**18, 256, 16
+_BLOCK, _SIDE, _GAP = 2**19, 512, 16
 #: Elements that are looked up at a time: NumPy makes an index of eight bytes of each.
 _LOOKED_UP = 2**18
 #: Elements of an innermost loop that is slower to enter than to run.
