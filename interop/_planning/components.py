@@ -112,7 +112,7 @@ class ComponentTransfers:
                         yield from self._step(transfer, request)
 
     def _step(self, transfer: ComponentTransfer, request: Request) -> Iterator[Step]:
-        if not transfer.changes_something() or not transfer.is_possible():
+        if not transfer.is_possible():
             return
         routes = []
         for role in transfer.unpacking.roles:
@@ -130,7 +130,7 @@ class ComponentTransfers:
     ) -> _RoleRoute | None:
         spec, change = transfer.component_spec(role), transfer.change
         component = transfer.packing.format
-        dtype = transfer.component_dtype(role)
+        dtype = _role_dtype(transfer.packing.roles[role], transfer.after())
         policy = Policy(request.policy.permitted)  # each array is told its dtype
         inner = Request((component,), dtype, change.device, change.copy, policy)
         table = self._cache.table(inner)
@@ -193,14 +193,11 @@ class ComponentTransfer(NamedTuple):
         """Tell whether bytes are written in any case."""
         return self._changes_arrays() or bool(self._copied_roles())
 
-    def changes_something(self) -> bool:
-        """Tell whether the result would differ from the value."""
-        return self._changes_arrays() or self.source is not self.target
-
     def is_possible(self) -> bool:
-        """Tell whether the target can hold the dtype, the device and what the value carries."""
+        """Tell whether the result differs from the value, and the target can hold it."""
         return (
-            self.change.dtype in self.target.holds(self.change.device)
+            (self._changes_arrays() or self.source is not self.target)
+            and self.change.dtype in self.target.holds(self.change.device)
             and self.target.home(self.change.device) == self.change.device
             and (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
             and (self.change.dtype == self.spec.dtype or self._may_cast())
@@ -222,10 +219,6 @@ class ComponentTransfer(NamedTuple):
         shape = (length,) if role in ("values", "indices", "codes") else (1,)
         nbytes = shape[0] * itemsize(dtype)
         return Spec(self.unpacking.format, dtype, self.spec.device, shape, traits, nbytes)
-
-    def component_dtype(self, role: str) -> str | None:
-        """Return the dtype that the component arrays of one role must have in the target."""
-        return _role_dtype(self.packing.roles[role], self.after())
 
     def after(self) -> Spec:
         """Return the spec of the result, but for traits of memory."""
@@ -256,7 +249,8 @@ class ComponentTransfer(NamedTuple):
         packing = self.unpacking.pack_seconds + self.packing.pack_seconds
         traits = shared_traits(self.spec.traits, self.carries)
         # Fresh memory may still be that of a library whose arrays never change.
-        locked = LOCKED & self.carries & _last_traits(routes)
+        arrived = (route.steps[-1].after.traits for route in routes if route.steps)
+        locked = LOCKED & self.carries & frozenset().union(*arrived)
         after = self.after()._replace(
             traits=(traits if aliases else traits - MEMORY_TRAITS) | locked
         )
@@ -351,11 +345,6 @@ def _seconds(spec: Spec, steps: tuple[Step, ...]) -> float:
         return 0.0
     scale = spec.nbytes / max(1, steps[0].before.nbytes)
     return sum(step.latency + (step.seconds - step.latency) * scale for step in steps)
-
-
-def _last_traits(routes: list[_RoleRoute]) -> frozenset[str]:
-    """Return the traits with which the arrays of any role arrive."""
-    return frozenset().union(*(route.steps[-1].after.traits for route in routes if route.steps))
 
 
 def _role_dtype(dtype: str, spec: Spec) -> str | None:

@@ -273,7 +273,9 @@ def round_trip_warning(
         return ""
     for word, verb, relaxed in _relaxed(request):
         route = planner.route(spec, relaxed)
-        if route is not None and not _reaches_host(route[1]):
+        if route is None:
+            continue
+        if all(device_type(step.after.device) != "cpu" for step in route[1]):
             result = route[1][-1].after if route[1] else spec
             return (
                 f"{spec.format} {spec.dtype} on {spec.device} goes to {request} through the "
@@ -290,7 +292,3 @@ def _relaxed(request: Request) -> Iterator[tuple[str, str, Request]]:
         yield keyword("dtype", request.dtype), "cast", request._replace(dtype=None)
     if request.copy is not None:
         yield keyword("copy", request.copy), "copy", request._replace(copy=None)
-
-
-def _reaches_host(steps: Iterable[Step]) -> bool:
-    return any(device_type(step.after.device) == "cpu" for step in steps)

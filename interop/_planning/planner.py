@@ -165,7 +165,13 @@ class Planner:
             state, replayed = SearchState(spec), []
             for chosen in steps:
                 possible = self._steps(state.spec, targets, request, names)
-                alike = (step for step in possible if _is_alike(step, chosen))
+                # Of one origin, and different in nothing but sizes.
+                alike = (
+                    step
+                    for step in possible
+                    if step.origin == chosen.origin
+                    and spec_kind(step.after) == spec_kind(chosen.after)
+                )
                 step = next(alike, None)
                 if step is None:
                     return None
@@ -216,11 +222,6 @@ def _one_after_another(paths: tuple[ValueFunction, ...], value: Value) -> Value:
         if value is NotImplemented:
             break
     return value
-
-
-def _is_alike(step: Step, other: Step) -> bool:
-    """Tell whether two steps of one origin differ in nothing but sizes."""
-    return step.origin == other.origin and spec_kind(step.after) == spec_kind(other.after)
 
 
 def _targets(request: Request, goals: dict[str, Goal]) -> Targets:

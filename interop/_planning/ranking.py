@@ -79,6 +79,7 @@ class Rank(NamedTuple):
     def extended(self, step: Step, refused: int, imports: bool, *, bystander: bool = False) -> Rank:
         """Return the rank of the route with one more step."""
         reorders, seconds, steps, names = self.effort
+        reordered = "noncontiguous" in step.before.traits - step.after.traits
         return Rank(
             self.refused + refused,
             self.sacrifice.plus(
@@ -89,7 +90,7 @@ class Rank(NamedTuple):
                 bystanders=bystander,
             ),
             Effort(
-                reorders + _reorders(step),
+                reorders + (step.writes and reordered),
                 seconds + step.seconds + EACH,
                 steps + 1,
                 (*names, step.label),
@@ -118,7 +119,3 @@ class Rank(NamedTuple):
             and self.sacrifice.imports <= other.sacrifice.imports
             and self.effort <= other.effort
         )
-
-
-def _reorders(step: Step) -> bool:
-    return step.writes and "noncontiguous" in step.before.traits - step.after.traits
