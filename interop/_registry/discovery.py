@@ -114,8 +114,7 @@ def _claims(
     entries: Iterable[tuple[EntryPoint, Provenance]],
 ) -> tuple[list[Claim], dict[Provenance, Plugin]]:
     """Return what plugins declare, and the plugins that are blocked or have failed."""
-    manager = pluggy.PluginManager(GROUP)
-    manager.add_hookspecs(hooks)
+    manager = _manager()
     blocked = _blocked()
     failures: dict[Provenance, Plugin] = {}
     claims: list[Claim] = []
@@ -264,11 +263,16 @@ def _requirements(entry: EntryPoint) -> list[str]:
 
 def enlist(module: ModuleType, origin: Provenance, registry: Registry) -> tuple[int, int]:
     """Register what a module declares; return how many formats and conversions that is."""
-    manager = pluggy.PluginManager(GROUP)
-    manager.add_hookspecs(hooks)
+    manager = _manager()
     declarations = _declared(module, manager, origin)
     registry.add(declarations, origin)
     return _counts(declarations)
+
+
+def _manager() -> pluggy.PluginManager:
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(hooks)
+    return manager
 
 
 def _name(origin: Provenance) -> str:
@@ -325,11 +329,7 @@ def problems(distribution: str, name: str) -> list[Problem]:
     """Load one plugin, and return what it says is wrong with its framework."""
     for entry, origin in _provenances(set(entry_points(group=GROUP, name=name))):
         if origin.distribution == distribution:
-            manager = pluggy.PluginManager(GROUP)
-            manager.add_hookspecs(hooks)
-            module = entry.load()
-            manager.register(module, name=_name(origin))
-            declared = _collect(manager, module)
+            declared = _declared(entry.load(), _manager(), origin)
             finders = [finder for finder in declared if isinstance(finder, Problems)]
             return [problem for finder in finders for problem in finder.find()]
     return []

@@ -193,9 +193,9 @@ class Recognition:
         for format_ in self.formats.values():
             if _offers(type_, format_):
                 return format_
-        name = type_.__qualname__ if type_.__module__ == "builtins" else _full_name(type_)
+        module = "" if type_.__module__ == "builtins" else f"{type_.__module__}."
         move = next(move for base, move in _MOVES.items() if issubclass(type_, base))
-        msg = f"{name} is not an array type interop recognises{move}"
+        msg = f"{module}{type_.__qualname__} is not an array type interop recognises{move}"
         raise UnknownValueError(msg)
 
     def _imported_types(self) -> dict[type, Format]:
@@ -287,10 +287,6 @@ def _has_buffer(value: Value) -> bool:
     except (BufferError, RuntimeError, ValueError):  # it has, but not now
         pass
     return True
-
-
-def _full_name(type_: type) -> str:
-    return f"{type_.__module__}.{type_.__qualname__}"
 
 
 def _names(format_: Format, target: object) -> bool:
