@@ -50,13 +50,7 @@ class Claim(NamedTuple):
 
 
 class Dispute(NamedTuple):
-    """Two distributions claim a place, and neither has stated a larger priority.
-
-    Parameters
-    ----------
-    place : str
-    heard, left_out : Claim
-    """
+    """Two distributions claim a place, and neither has stated a larger priority."""
 
     place: str
     heard: Claim
@@ -104,7 +98,7 @@ def overriding(claims: Iterable[Claim]) -> Iterator[str]:
 
 
 def _settled(
-    claims: list[Claim], is_at_home: Callable[[Claim], object]
+    claims: list[Claim], is_at_home: Callable[[Claim], tuple[bool, ...]]
 ) -> tuple[list[Claim], list[Dispute]]:
     """Hear claims in the order of priority and standing."""
     groups = _by_place(claims).values()
@@ -131,11 +125,10 @@ def _settled(
     return [claim for claim in kept if claim is not None], disputes
 
 
-def _standing(claim: Claim, is_at_home: Callable[[Claim], object]) -> tuple[object, ...]:
+def _standing(claim: Claim, is_at_home: Callable[[Claim], tuple[bool, ...]]) -> tuple[object, ...]:
     """Return the place of a claim in the order in which they are heard."""
-    home = is_at_home(claim)
-    home = tuple(not part for part in home) if isinstance(home, tuple) else (not home,)
-    return -claim.priority, claim.distribution != OWN, *home, *claim.origin
+    away = (not is_home for is_home in is_at_home(claim))
+    return -claim.priority, claim.distribution != OWN, *away, *claim.origin
 
 
 def _remainder(claim: Claim | None, place: str, rival: Claim) -> Claim | None:
@@ -207,15 +200,15 @@ def _ends(declaration: Declaration) -> tuple[str, ...]:
     return (declaration.format,) if isinstance(declaration, Autodiff) else ("",)
 
 
-def _ships(claim: Claim) -> bool:
+def _ships(claim: Claim) -> tuple[bool]:
     """Tell whether a distribution has installed the package of a type that its format claims."""
     types = () if claim.format is None else claim.format.types
     packages = {name.partition(":")[0].partition(".")[0] for name in types}
     try:
         paths = files(claim.distribution) or ()
     except (PackageNotFoundError, ValueError):
-        return False
-    return any(path.parts[0].removesuffix(".py") in packages for path in paths)
+        paths = ()
+    return (any(path.parts[0].removesuffix(".py") in packages for path in paths),)
 
 
 # ---------------------------------------------------------------------- rivals
