@@ -12,8 +12,7 @@ import gc
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from math import exp, log
-from statistics import fmean
+from statistics import fmean, geometric_mean
 from time import perf_counter
 from timeit import Timer
 from typing import TYPE_CHECKING, NamedTuple
@@ -378,8 +377,8 @@ def _rate(nbytes: int, seconds: float) -> float:
 def _mean(costs: list[Cost]) -> Cost:
     """Return the geometric mean of several costs."""
     columns = dict(zip(Cost._fields, zip(*costs, strict=True), strict=True))
-    logs = {name: [log(n) for n in column if n is not None] for name, column in columns.items()}
-    return Cost(**{name: exp(fmean(numbers)) for name, numbers in logs.items() if numbers})
+    numbers = {name: [n for n in column if n is not None] for name, column in columns.items()}
+    return Cost(**{name: geometric_mean(column) for name, column in numbers.items() if column})
 
 
 def _pack_costs(interop: Interop) -> Iterator[tuple[str, Cost]]:

@@ -166,10 +166,6 @@ class Numbers:
     """The numbers of a sample, in memory of Python's own that the array interface shows.
 
     They are stored in the widest dtype of their kind.
-
-    Parameters
-    ----------
-    recipe : Recipe
     """
 
     def __init__(self, recipe: Recipe) -> None:

@@ -206,7 +206,11 @@ class Engine:
                 or "unknown_dtype" in actual.traits
             )
             and (actual.shape == spec.shape or "shape" in unknown or "unknown_shape" in spec.traits)
-            and (matches(actual.device, planned.device) or _is_first_part(actual, planned))
+            and (
+                matches(actual.device, planned.device)
+                # Where the host is one device, it is the whole of its first part.
+                or (actual.device, planned.device) == ("cpu", "cpu:0")
+            )
         )
         if not as_planned:
             msg = (
@@ -258,11 +262,6 @@ class Engine:
             return available_memory()
         available = self._registry.formats[spec.format].limits.available
         return None if available is None else available(spec.device)
-
-
-def _is_first_part(actual: Spec, planned: Spec) -> bool:
-    """Tell whether a result is on the host, the first part of which is the whole of it here."""
-    return (actual.device, planned.device) == ("cpu", "cpu:0")
 
 
 def _logged(error: RefusedError) -> RefusedError:

@@ -270,10 +270,7 @@ def checked_export(value: Value, *, stream: int | None = None) -> Export:
     HandOffError
         The producer refused, or its capsule does not describe usable memory.
     """
-    keywords: dict[str, Any] = {"max_version": MAX_VERSION}
-    if stream is not None:
-        keywords["stream"] = stream
-    return Export._make(_read(_ask(value, keywords), value))
+    return Export._make(_read(export(value, stream=stream), value))
 
 
 class CheckedProducer:
