@@ -1866,6 +1866,23 @@ def test_hybrid_and_batched_tensors_change_their_layout(
         interop.convert(tensor, to=f"torch.sparse_{target}", copy=False)
 
 
+def test_a_batch_of_no_matrices_does_not_end_the_process(in_subprocess: Callable[..., str]) -> None:
+    """torch divides by the number of matrices; the other layout of none of them is none of them."""
+    program = """
+        import torch, interop, warnings
+        warnings.simplefilter("ignore")
+        for shape in ((0, 2, 3), (2, 0, 3, 2), (1, 0, 0, 0)):
+            for one, other in (("csr", "csc"), ("csc", "csr")):
+                value = interop.convert(torch.ones(shape), f"torch.sparse_{one}")
+                result = interop.convert(value, f"torch.sparse_{other}")
+                assert result.layout is getattr(torch, f"sparse_{other}")
+                assert (tuple(result.shape), result._nnz()) == (shape, 0)
+                assert result.to_dense().shape == shape
+        print("done")
+    """
+    assert in_subprocess(program).strip() == "done"
+
+
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 @pytest.mark.parametrize("source", ["torch", "torch.sparse_coo", "numpy", "sparse.coo"])
 def test_arrays_of_more_axes_become_batches(source: str, layout: str) -> None:

@@ -202,6 +202,7 @@ def test_no_table_grows_with_what_is_met(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(module, "_MOST", 100)
     mine = interop.Interop()
     mine.convert(np.zeros(1), to="torch")
+    odd_requests(0)  # which loads the plugins of the instance that they ask
     before = tables()
     for n in range(250):
         for value in odd_values(n):

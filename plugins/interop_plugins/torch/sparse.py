@@ -241,6 +241,10 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
         raise Declined(msg)
     if layout != "sparse_coo":
         _allow_compressed()
+    if value.layout in (torch.sparse_csr, torch.sparse_csc) and not value._nnz():
+        sides = value.dim() - value.dense_dim()
+        if 0 in value.shape[: sides - 2]:
+            return _no_matrices(layout, value, sides)
     if value.is_cpu and not value.requires_grad and value.dim() == 2:
         pair = (str(value.layout).removeprefix("torch."), layout)
         if pair == ("sparse_coo", "sparse_csr") and not value.dense_dim():
@@ -248,6 +252,16 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
         if pair in (("sparse_csr", "sparse_coo"), ("sparse_csc", "sparse_coo")):
             return _to_coo(value, by_columns=pair[0] == "sparse_csc")
     return _with_indices_in_one_block(value).to_sparse(layout=getattr(torch, layout))
+
+
+def _no_matrices(layout: str, value: Tensor, sides: int) -> Tensor:
+    """Return a batch of no matrices; torch divides by their number, which ends the process."""
+    by_rows = layout == "sparse_csr"
+    batches, lines = value.shape[: sides - 2], value.shape[sides - (2 if by_rows else 1)]
+    values = value.values().new_empty((*batches, 0, *value.shape[sides:]))
+    like = value.row_indices() if by_rows else value.col_indices()  # of the other layout
+    pointers, indices = like.new_zeros((*batches, lines + 1)), like.new_empty((*batches, 0))
+    return pack_compressed(layout, _compressed_parts(value, values, indices, pointers))
 
 
 def to_batches(layout: str, value: Tensor) -> Tensor:
