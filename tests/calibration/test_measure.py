@@ -28,6 +28,7 @@ def _conversions(loaded: Interop) -> list[Conversion]:
     return [c for c in conversions if (c.source, c.target) in pairs]
 
 
+@pytest.mark.slow
 def test_what_is_measured_is_the_call(loaded: Interop) -> None:
     """A conversion that sleeps costs what it sleeps; one that refuses is left out, with the reason."""
 
@@ -87,6 +88,7 @@ def test_large_results_are_measured_in_fresh_memory(
     assert events.count(largest) - len(timed) == 1  # the call by which it is judged
 
 
+@pytest.mark.slow
 def test_no_time_is_no_measurement() -> None:
     """When the time is up, what is left keeps its declared cost."""
     calibration = calibrate(Interop(costs={}), budget=0)

@@ -17,6 +17,8 @@ from interop._execution.trace import shares_memory
 from interop.plugin import make_spec
 from tests.toys import Box, toy
 
+pytestmark = pytest.mark.slow
+
 
 def _table(seed: int) -> Mapping[str, Cost]:
     """Return costs that have nothing to do with anything."""

@@ -595,6 +595,7 @@ def test_in_a_pipe_lines_are_plain_and_whole() -> None:
     assert any(len(line) > 80 for line in result.stdout.splitlines())
 
 
+@pytest.mark.slow
 def test_check_runs_the_conformance_suite(run: Run) -> None:
     """A plugin that keeps its promises is code 0, and the report is JSON if that is asked for."""
     result = run("check", "python")
@@ -793,6 +794,7 @@ def test_what_frameworks_log_while_measuring_is_dropped(capfd: pytest.CaptureFix
     assert capfd.readouterr() == ("", "ours\nours as well\n")
 
 
+@pytest.mark.slow
 def test_check_counts_what_it_could_not_try(run: Run) -> None:
     """The list of what is not exercised is long, and ``-v`` shows it."""
     brief, verbose = run("check", "python").stdout, run("check", "python", "-v").stdout

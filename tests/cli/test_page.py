@@ -73,6 +73,13 @@ def test_vendored_libraries_are_named_with_version_and_licence() -> None:
 
 
 @pytest.fixture(scope="module")
+def whole() -> tuple[Interop, str]:
+    """An instance with the installed plugins, and its page: to plan all routes takes long."""
+    interop = Interop()
+    return interop, _page(interop)
+
+
+@pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A browser, or a skip that says which program is missing."""
     program = missing()
@@ -316,9 +323,13 @@ return [...overlaps, ...rows];
 """
 
 
-def test_frameworks_do_not_overlap(browser: Browser, loaded: Interop, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_frameworks_do_not_overlap(
+    browser: Browser, whole: tuple[Interop, str], tmp_path: Path
+) -> None:
     """Of all that is registered no box covers another, and every name is inside of its box."""
-    _show(browser, _page(loaded), tmp_path)
+    loaded, text = whole
+    _show(browser, text, tmp_path)
     assert browser.run("return graph.$('.framework').length") > 10
     assert browser.run("return graph.$('.format').length") == len(network(loaded).nodes)
     assert browser.run(MISPLACED) == []
@@ -349,14 +360,15 @@ def test_the_same_network_has_the_same_places(browser: Browser, tmp_path: Path) 
     assert _show(browser, _page(forward), tmp_path).run(places) == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1400, 400])
 def test_text_is_legible_in_every_window(
-    browser: Browser, loaded: Interop, tmp_path: Path, width: int
+    browser: Browser, whole: tuple[Interop, str], tmp_path: Path, width: int
 ) -> None:
     """In a wide window all is shown at once, in a narrow one a part; the page itself fits both."""
     browser.emulate(width, 900)
     try:
-        _show(browser, _page(loaded), tmp_path)
+        _show(browser, whole[1], tmp_path)
         size = "return graph.zoom() * parseFloat(graph.$('.format').style('font-size'))"
         assert browser.run(size) >= 9.4
         assert browser.run("return document.documentElement.scrollWidth") <= width

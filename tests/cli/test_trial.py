@@ -70,7 +70,7 @@ def test_an_error_is_a_failure_with_its_words(trial_of: Callable[..., Trial]) ->
     ("to_python", "reason"),
     [
         ("import os; os.abort()", "the process died of SIGABRT"),
-        ("import time; time.sleep(600)", "timed out after 6 s"),
+        pytest.param("import time; time.sleep(600)", "timed out after 6 s", marks=pytest.mark.slow),
     ],
 )
 def test_what_crashes_or_hangs_is_outlived(

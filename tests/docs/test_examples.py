@@ -64,6 +64,7 @@ def _own_cluster(scratch: str) -> dict[str, str]:
     return {"RAY_TMPDIR": scratch, "RAY_AUTH_TOKEN": token, "RAY_USAGE_STATS_ENABLED": "0"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OUTPUT)
 def test_an_example_runs_and_warns_of_nothing(name: str) -> None:
     """It succeeds with warnings as errors, and prints its facts in this order."""

@@ -16,6 +16,7 @@ from interop.plugin import Format
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_the_table_of_pairs_is_what_comes_out() -> None:
     """Every pair, converted there and back, does what the reference says."""
     code = "from docs import pairs; print(pairs.table(), end='')"

@@ -139,6 +139,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs(tmp_path: Path, environment: dict[str, str]) -> None:
     """The page shows what happens, from its first block to its last."""
     folder = tmp_path / "interop-example"

@@ -124,6 +124,7 @@ def test_no_fast_path_is_compiled() -> None:
     assert not entries(fast_path.__code__)
 
 
+@pytest.mark.slow
 def test_the_first_conversion_of_a_process_may_be_a_compiled_one() -> None:
     """Plugins may be loaded inside a compiled function."""
     code = (
@@ -136,6 +137,7 @@ def test_the_first_conversion_of_a_process_may_be_a_compiled_one() -> None:
     assert ran.stdout == "[0.0, 3.0, 6.0]\n"
 
 
+@pytest.mark.slow
 def test_torch_may_be_imported_after_the_plugins_are_loaded() -> None:
     """Functions that were marked before torch was imported break its graphs all the same."""
     code = (

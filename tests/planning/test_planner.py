@@ -254,6 +254,7 @@ def _brute_force(edges: list[Conversion]) -> tuple[str, ...] | None:
     return tuple(e.name for e in min(candidates, key=key))
 
 
+@pytest.mark.slow
 def test_a_route_can_be_shown_at_every_size(loaded: Interop) -> None:
     """Between every pair of formats, the route of a class of sizes can be shown at each of its sizes."""
     declared_formats = [item for item in loaded.formats() if not item.format.protocol]

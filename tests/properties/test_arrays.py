@@ -16,6 +16,8 @@ from interop.errors import RefusedError
 from tests.properties.outcomes import outcomes_of
 from tests.properties.readers import DECLARED, FRAMEWORKS, calm, dtype_of, read, same
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["calm"]  # a fixture
 
 DTYPES = (

@@ -16,6 +16,8 @@ from interop._planning.search import Search, SearchState
 from interop.plugin import make_spec
 from tests.properties.effort import SEED, count
 
+pytestmark = pytest.mark.slow
+
 
 def _spec(rng: Random, format_: Format) -> Spec:
     """Return the spec of some value of a format."""

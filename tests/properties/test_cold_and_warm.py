@@ -19,6 +19,8 @@ from tests.properties.outcomes import outcomes_of
 from tests.properties.readers import DECLARED, FRAMEWORKS, calm, dtype_of, read, same
 from tests.toolkit.capsules import bounds
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["calm"]  # a fixture
 
 #: An instance that has planned nothing yet, as often as its cache is cleared.

@@ -13,6 +13,8 @@ import pytest
 
 from tests.properties.effort import SEED, count
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

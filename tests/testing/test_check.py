@@ -106,7 +106,11 @@ def session() -> Iterator[Session]:
 KNOWN: dict[str, str] = {}
 
 
-@pytest.mark.parametrize("name", BUNDLED)
+#: To check all bundled plugins takes minutes.
+EACH = [pytest.param(n, marks=() if n == "numpy" else pytest.mark.slow) for n in BUNDLED]
+
+
+@pytest.mark.parametrize("name", EACH)
 def test_a_bundled_plugin_keeps_its_promises(name: str, session: Session) -> None:
     """Whatever can be tried here passes, and what cannot says why."""
     (subject,) = subjects_of(name)
