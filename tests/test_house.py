@@ -16,6 +16,7 @@ import pytest
 import interop
 import interop.plugin
 import interop.testing
+from tests.cases import together
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -68,7 +69,7 @@ def _top(tree: ast.AST) -> Iterator[ast.AST]:
             yield from _top(node)
 
 
-@pytest.mark.parametrize("path", CORE, ids=lambda p: "/".join(p.parts[-2:]))
+@together("path", CORE)
 def test_the_core_imports_no_framework(path: Path) -> None:
     """No module of the core imports a framework, not even inside a function."""
     found = {m.partition(".")[0] for m, _ in _imports(path, inside=True)}
@@ -76,7 +77,7 @@ def test_the_core_imports_no_framework(path: Path) -> None:
     assert not {m for m, _ in _imports(path, inside=False)} & set(FRAMEWORKS)
 
 
-@pytest.mark.parametrize("path", CORE, ids=lambda p: "/".join(p.parts[-2:]))
+@together("path", CORE)
 def test_the_core_names_no_framework_in_code(path: Path) -> None:
     """Outside docstrings and comments no framework's name stands in the core's code."""
     tree = ast.parse(path.read_text())
@@ -102,7 +103,7 @@ def _plugin(path: Path) -> str:
     return path.relative_to(ROOT / "plugins" / "interop_plugins").with_suffix("").parts[0]
 
 
-@pytest.mark.parametrize("path", PLUGINS, ids=lambda p: "/".join(p.parts[-2:]))
+@together("path", PLUGINS)
 def test_plugins_use_only_the_authors_interface(path: Path) -> None:
     """A plugin imports ``interop.plugin``, ``interop.errors``, ``interop`` and no other plugin."""
     own = f"interop_plugins.{_plugin(path)}"

@@ -11,6 +11,7 @@ from interop import Conversion, Format, Interop
 from interop._calibration.sample import NoSample, Numbers, Recipe, fitted, sample
 from interop._planning.conversion import ResolvedConversion
 from interop.plugin import Samples, make_spec
+from tests.cases import together
 
 HOST = [
     declared.name
@@ -77,7 +78,7 @@ LAYOUTS = ["noncontiguous", "unaligned", "subclass"]
         *(("torch", trait) for trait in [*LAYOUTS, "conj", "neg", "grad"]),
     ],
 )
-@pytest.mark.parametrize("dtype", ["float32", "complex64", "int16"])
+@together("dtype", ["float32", "complex64", "int16"])
 def test_variants_hold_the_same_numbers(name: str, dtype: str, trait: str) -> None:
     """A dense value with a trait has the numbers of the plain one, in memory of its own."""
     dtype = "complex64" if trait in ("conj", "grad") else dtype
@@ -122,7 +123,7 @@ def test_a_foreign_value_shows_one_protocol_only(protocol: str) -> None:
     np.testing.assert_array_equal(interop.convert(value, to="numpy"), _numbers("float32", (3, 4)))
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (1,), (5, 0, 2), (2, 3, 4)])
+@together("shape", [(), (0,), (1,), (5, 0, 2), (2, 3, 4)])
 @pytest.mark.parametrize("dtype", ["bool", "int64", "bfloat16", "float8_e8m0fnu", "complex128"])
 def test_any_shape_and_dtype(dtype: str, shape: tuple[int, ...]) -> None:
     """Scalars, empty arrays and narrow dtypes have samples, and their numbers are exact."""

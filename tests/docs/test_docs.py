@@ -24,6 +24,7 @@ from sybil.parsers.rest import DocTestParser
 import interop
 import interop.plugin
 import interop.testing
+from tests.cases import together
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -111,7 +112,7 @@ def test_the_examples_of_docstrings_run(module: Path, own_instance: ModuleType) 
     assert _run(document, own_instance) > 0
 
 
-@pytest.mark.parametrize("page", PROSE, ids=_name)
+@together("page", PROSE)
 def test_links_lead_somewhere(page: Path) -> None:
     """Every relative link names a file of the repository."""
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
@@ -126,7 +127,7 @@ OTHER_WORDS = re.compile(
 )
 
 
-@pytest.mark.parametrize("page", PROSE, ids=_name)
+@together("page", PROSE)
 def test_rows_stand_in_tables(page: Path) -> None:
     """Every row of a table stands below a head; one that does not would be shown as it is written."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
@@ -135,7 +136,7 @@ def test_rows_stand_in_tables(page: Path) -> None:
     assert headless == []
 
 
-@pytest.mark.parametrize("page", [page for page in PROSE if page.name[0] != "_"], ids=_name)
+@together("page", [page for page in PROSE if page.name[0] != "_"])
 def test_the_words_are_the_glossarys(page: Path) -> None:
     """No page calls a concept by a word that the glossary does not use for it."""
     links = r"\]\([^)]*\)"

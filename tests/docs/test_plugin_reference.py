@@ -11,6 +11,7 @@ import pytest
 from docs import declarations
 from docs.declarations import DECLARATIONS, HOOKS, PAGE, TOOLS
 from interop import plugin
+from tests.cases import together
 
 TEXT = PAGE.read_text("utf-8")
 
@@ -33,7 +34,7 @@ def test_a_page_without_a_part_is_refused() -> None:
             declarations.rendered(page)
 
 
-@pytest.mark.parametrize("name", [*DECLARATIONS, *TOOLS])
+@together("name", [*DECLARATIONS, *TOOLS])
 def test_every_declaration_and_function_has_a_section(name: str) -> None:
     """It has a heading of its own, and a table of as many rows as it has fields."""
     section = re.search(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from interop._model.dtype import DTYPES, bit_carrier, itemsize, narrowed, preserves, promoted
+from tests.cases import together
 
 
 def _numpy(name: str) -> np.dtype:
@@ -35,7 +36,7 @@ def test_reals_are_as_finfo_says(name: str) -> None:
     assert facts.signed_zero == bool(np.signbit(zero))
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@together("name", NUMBERS)
 def test_itemsize_is_numpys(name: str) -> None:
     """The bytes of an element are those NumPy reports."""
     assert itemsize(name) == _numpy(name).itemsize

@@ -14,6 +14,7 @@ import torch
 import interop
 from interop._model.dtype import SPELLINGS
 from interop.errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
+from tests.cases import together
 
 ARRAY = np.arange(4.0).reshape(2, 2)
 
@@ -61,7 +62,7 @@ TARGETS: list[tuple[object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("to", "move"), TARGETS, ids=lambda value: str(value)[:20])
+@together("to, move", TARGETS)
 def test_what_is_no_target_is_answered(to: Any, move: str) -> None:
     """Whatever else stands in to=, the error says what to write; it names a dozen things at most."""
     for call in (lambda: interop.convert(ARRAY, to=to), lambda: interop.converter(to)):
@@ -100,7 +101,7 @@ def test_nicknames_and_layouts_name_formats(to: Any, format_: str | None) -> Non
         assert interop.plan(ARRAY, to=[to]).result.format == format_
 
 
-@pytest.mark.parametrize("spelling", [*SPELLINGS, "torch.float16", "np.int8", "=f4", "|b1"])
+@together("spelling", [*SPELLINGS, "torch.float16", "np.int8", "=f4", "|b1"])
 def test_common_spellings_of_dtypes_are_taken(spelling: str) -> None:
     """What NumPy takes for a dtype means what it means there; others mean what their name says."""
     word = spelling.rpartition(".")[2]

@@ -15,6 +15,7 @@ from interop import Interop
 from interop._planning.policy import Policy
 from interop._planning.request import Request, resolved
 from interop.errors import BadRequestError, RefusedError, UnknownTargetError
+from tests.cases import together
 from tests.toys import Box, copy, toy, view
 
 #: What only compares equal to True or False.
@@ -57,7 +58,7 @@ def test_copy_writable_takes_the_sharing_of_locked_memory_away() -> None:
     assert request.permitted == generous.permitted - locking
 
 
-@pytest.mark.parametrize("odd", ODD_BOOLEANS, ids=repr)
+@together("odd", ODD_BOOLEANS)
 @pytest.mark.parametrize("call", ["convert", "converter", "plan", "convert_tree"])
 def test_copy_is_none_true_false_or_a_word(call: str, odd: object) -> None:
     """Anything but None, True, False and one word is refused, even what compares equal to them."""

@@ -14,6 +14,7 @@ import torch
 import interop
 from interop_plugins.numpy import copies
 from interop_plugins.torch import quantized
+from tests.cases import together
 
 BF16, F8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 
@@ -76,7 +77,7 @@ def test_a_large_copy_is_numpys(name: str, dtype: Any) -> None:
 REORDERED = {"broadcast", "broadcast columns", "complex", "float8"}
 
 
-@pytest.mark.parametrize("dtype", ["f8", "i2", BF16], ids=str)
+@together("dtype", ["f8", "i2", BF16])
 @pytest.mark.parametrize("name", [name for name in ARRAYS if name not in REORDERED])
 def test_a_large_cast_keeps_the_order(name: str, dtype: Any) -> None:
     """A cast within and between NumPy and torch has the strides and numbers of NumPy's astype."""
@@ -176,9 +177,9 @@ def _layouts() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", _layouts())
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("framework", ["numpy", "torch"])
+@together("order", ["C", "F"])
+@together("dtype", ["float32", "float64"])
+@together("framework", ["numpy", "torch"])
 def test_out_gets_the_dense_array(name: str, order: str, dtype: str, framework: str) -> None:
     """A sparse array of any layout is made dense in out=, whatever was there before."""
     value = _layouts()[name]

@@ -14,6 +14,7 @@ from interop import Conversion, Cost, Format, Interop, Route, Spec
 from interop.plugin import Result, make_spec
 from interop_plugins.cupy.describe import memory
 from interop_plugins.cupy.sparse import unpack_coo
+from tests.cases import together
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -62,7 +63,7 @@ def assert_shared(route: Route, device: str = "cuda:0") -> None:
     assert devices(route) == {device}
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@together("dtype", DTYPES)
 @pytest.mark.parametrize("device", ["cuda:0", "cuda:1"])
 @pytest.mark.parametrize(("source", "target"), [("torch", "cupy"), ("cupy", "torch")])
 def test_shares_with_torch(source: str, target: str, dtype: str, device: str) -> None:

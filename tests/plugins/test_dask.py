@@ -22,6 +22,7 @@ import torch
 import interop
 from interop.errors import DensifyMemoryError, HandOffError, RefusedError
 from interop_plugins.dask import _CHUNK_DTYPES
+from tests.cases import together
 
 KINDS = ["numpy", "torch", "scipy.csr", "scipy.csc", "scipy.coo", "sparse.coo"]
 TYPES = {
@@ -149,7 +150,7 @@ def test_chunkwise(source, target):
         assert plain(chunk).dtype == "f4"
 
 
-@pytest.mark.parametrize("dtype", sorted(_CHUNK_DTYPES["torch"]))
+@together("dtype", sorted(_CHUNK_DTYPES["torch"]))
 @pytest.mark.parametrize("target", ["dask.torch", "torch"])
 def test_every_dtype_of_torchs(dtype, target, scheduler):
     """Chunks of every dtype, also bfloat16, become torch's and one tensor, bit for bit."""
@@ -295,7 +296,7 @@ def test_travels_by_pickle():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("target", [*KINDS, "jax", "torch.sparse_csr", "python"])
+@together("target", [*KINDS, "jax", "torch.sparse_csr", "python"])
 def test_computed(kind, target, scheduler):
     """A dask array of any chunks becomes a value of any other format, with its numbers."""
     x = array(kind)
@@ -312,8 +313,8 @@ def test_computed(kind, target, scheduler):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("keywords", [{}, {"copy": True}, {"copy": False}])
-@pytest.mark.parametrize("chunks", [-1, (3, 4)])
+@together("keywords", [{}, {"copy": True}, {"copy": False}])
+@together("chunks", [-1, (3, 4)])
 def test_results_share_no_memory(kind, keywords, chunks, scheduler):
     """A result shares memory neither with the only chunk nor with the source."""
     numbers = NUMBERS.copy()
@@ -675,6 +676,7 @@ def on_cluster(in_subprocess, body):
     return in_subprocess(CLUSTER.replace("BODY", body))
 
 
+@pytest.mark.slow
 def test_more_data_than_a_worker_may_hold(in_subprocess):
     """Chunks become torch's and SciPy's in the workers, which never hold all of them."""
     on_cluster(
@@ -712,6 +714,7 @@ assert all(bytes_ < LIMIT for bytes_ in client.run(peak).values()), client.run(p
     )
 
 
+@pytest.mark.slow
 def test_chunks_travel_between_processes(in_subprocess):
     """Chunks arrive from other processes with their numbers, whatever the dtype and format."""
     on_cluster(

@@ -17,6 +17,7 @@ from jax.experimental import sparse as jsparse
 import interop
 from interop.errors import BadRequestError, Declined, RefusedError
 from interop_plugins.jax import dense, describe
+from tests.cases import together
 from tests.plugins.promises import (
     LARGE_CASTS,
     check_arrivals,
@@ -83,7 +84,7 @@ def labels(route):
 # ------------------------------------------------------------------ describing
 
 
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_described(name):
     """The spec states dtype, shape, device and bytes, and that the memory never changes."""
     spec = interop.spec(array(name))
@@ -111,7 +112,7 @@ def test_named_targets():
 # ------------------------------------------------------------------ out of JAX
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (), (0, 3), (70, 500)])
+@together("shape", [(3, 4), (), (0, 3), (70, 500)])
 @pytest.mark.parametrize("name", NAMES)
 def test_to_numpy(name, shape):
     """NumPy shares the memory, read-only; elements that JAX packs are copied."""
@@ -131,7 +132,7 @@ def test_to_numpy(name, shape):
     assert same(value, numbers(name, shape))
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (), (0, 3)])
+@together("shape", [(3, 4), (), (0, 3)])
 @pytest.mark.parametrize("name", TORCH)
 def test_to_torch(name, shape):
     """torch shares the memory unless that is forbidden."""
@@ -204,7 +205,7 @@ def test_layouts_of_the_users_choice():
 # ------------------------------------------------------------------ into JAX
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (), (0, 3), (300, 500)])
+@together("shape", [(3, 4), (), (0, 3), (300, 500)])
 @pytest.mark.parametrize("name", NARROW)
 def test_from_numpy(name, shape):
     """JAX gets a copy, however the memory is aligned, so that nobody can change its array."""
@@ -252,7 +253,7 @@ def test_every_number_of_every_dtype(name: str, x64: bool) -> None:
         check_arrivals("jax", name, describe.DTYPES - describe.unsupported_now())
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (), (0, 3), (300, 500)])
+@together("shape", [(3, 4), (), (0, 3), (300, 500)])
 @pytest.mark.parametrize("name", sorted(set(TORCH) - describe.WIDE))
 def test_from_torch(name, shape):
     """JAX gets a copy of a tensor's elements, in order."""
@@ -355,7 +356,7 @@ def test_large_packed_arrays(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shape", [(3, 4), (300, 500)])
+@together("shape", [(3, 4), (300, 500)])
 def test_copies(name, shape):
     """``copy=True`` gives another array of the same elements, of 64 bits too."""
     value = array(name, shape)
@@ -805,7 +806,7 @@ SPARSE_TARGETS = (
 
 
 @pytest.mark.parametrize("target", SPARSE_TARGETS)
-@pytest.mark.parametrize("nse", [None, 9])
+@together("nse", [None, 9])
 @pytest.mark.parametrize("layout", ["bcoo", "bcsr"])
 def test_sparse_out(layout, nse, target):
     """A sparse array arrives with its numbers, without the padding, shared as planned."""

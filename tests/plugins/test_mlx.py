@@ -19,6 +19,7 @@ import torch
 import interop
 from interop.errors import Declined, HandOffError, RefusedError
 from interop_plugins import mlx as plugin
+from tests.cases import together
 from tests.plugins.promises import NAMES as ALL_NAMES
 from tests.plugins.promises import check_arrivals, check_departures, is_kept
 
@@ -69,7 +70,7 @@ def labels(route):
 # ------------------------------------------------------------------ describing
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_described(name, shape):
     """The spec states dtype, shape, device and bytes, and that the memory never changes."""
@@ -136,7 +137,7 @@ def test_repeated_memory():
 # ------------------------------------------------------------------ out of MLX
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_to_numpy(name, shape):
     """NumPy shares the memory, read-only; a copy is writable and leaves the array alone."""
@@ -153,7 +154,7 @@ def test_to_numpy(name, shape):
     assert same(interop.convert(value, to="numpy"), numbers(name, shape))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_to_torch(name, shape):
     """torch shares the memory unless that is forbidden."""
@@ -231,7 +232,7 @@ def test_shared_memory_is_released():
 # ------------------------------------------------------------------ into MLX
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_from_numpy(name, shape):
     """MLX gets a copy of the elements, so that nobody can change its array."""
@@ -269,7 +270,7 @@ def test_lazy_tensors():
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16", "int64", "complex64"])
-@pytest.mark.parametrize(
+@together(
     "odd",
     [
         lambda a: a.T,

@@ -18,6 +18,7 @@ from interop_plugins.numpy.dense import as_bits, from_bits
 from interop_plugins.numpy.describe import memory
 from interop_plugins.numpy.dlpack import from_dlpack
 from interop_plugins.numpy.dtypes import NARROW_REALS, PLAIN, class_name
+from tests.cases import together
 from tests.plugins.promises import LATER
 from tests.toolkit.capsules import exported
 
@@ -117,7 +118,7 @@ class Owned(Versioned):
 # ------------------------------------------------------------------ describing
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("layout", LAYOUTS)
 @pytest.mark.parametrize("name", NAMES)
 def test_described(name, layout):
     """The spec of an array of any dtype in any layout says what NumPy's flags and strides say."""
@@ -160,7 +161,7 @@ def test_described_masked():
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_described_scalars(name):
     """An array scalar is a value without axes and with the trait `scalar`."""
     spec = interop.spec(numbers(name)[0, 0])
@@ -170,7 +171,7 @@ def test_described_scalars(name):
 # ------------------------------------------------------------------ to numpy
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("layout", LAYOUTS)
 @pytest.mark.parametrize("name", NAMES)
 def test_returned_as_it_is(name, layout):
     """An array is returned as it is, whatever its dtype and layout, twice over."""
@@ -180,7 +181,7 @@ def test_returned_as_it_is(name, layout):
     assert interop.convert(a, to=np.ndarray, copy=False) is a
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("layout", LAYOUTS)
 @pytest.mark.parametrize("name", NAMES)
 def test_copied(name, layout):
     """``copy=True`` gives fresh, writable, C-ordered memory with the same numbers."""
@@ -251,7 +252,7 @@ def test_a_mask_is_not_dropped_unasked():
 # ------------------------------------------------------------------ casts
 
 
-@pytest.mark.parametrize("target", NAMES)
+@together("target", NAMES)
 @pytest.mark.parametrize("source", NAMES)
 def test_cast(source, target):
     """Every dtype is cast to every other, also where NumPy knows no cast between them."""
@@ -363,8 +364,8 @@ def test_bits(name):
 # ------------------------------------------------------------------ dlpack
 
 
-@pytest.mark.parametrize("kind", [Legacy, Versioned])
-@pytest.mark.parametrize("layout", [n for n in LAYOUTS if n not in ("broadcast", "readonly")])
+@together("kind", [Legacy, Versioned])
+@together("layout", [n for n in LAYOUTS if n not in ("broadcast", "readonly")])
 @pytest.mark.parametrize("name", sorted(PLAIN))
 def test_from_producers(name, layout, kind):
     """A DLPack producer's memory is shared in every layout, writable if it is known to be."""
@@ -472,7 +473,7 @@ CODES = [
 ]
 
 
-@pytest.mark.parametrize("layout", ["C", "transposed", "reversed", "readonly", "0-d", "empty"])
+@together("layout", ["C", "transposed", "reversed", "readonly", "0-d", "empty"])
 @pytest.mark.parametrize(("name", "code"), [pair for pair in CODES if pair[0] not in LATER])
 def test_narrow_reals(name, code, layout):
     """Narrow reals of a producer, which NumPy's own DLPack refuses, are shared and kept alive."""
@@ -509,7 +510,7 @@ def test_memory():
     assert memory(masked) == ((start(a), a.nbytes), (start(masked.mask), 24))
 
 
-@pytest.mark.parametrize("layout", ["C", "F", "transposed", "sliced", "reversed"])
+@together("layout", ["C", "F", "transposed", "sliced", "reversed"])
 @pytest.mark.parametrize("name", NAMES)
 def test_out(name, layout):
     """``out=`` takes the numbers in its own dtype and layout, and is returned."""
@@ -570,7 +571,7 @@ def test_other_dtypes_are_returned_as_they_are(kind):
     assert interop.convert(a, to="numpy") is a
 
 
-@pytest.mark.parametrize("target", ["python", "scipy.csr", "scipy.coo"])
+@together("target", ["python", "scipy.csr", "scipy.coo"])
 @pytest.mark.parametrize("kind", STRANGE)
 def test_other_dtypes_go_nowhere(kind, target):
     """What is not numbers is refused by every other target, with its dtype in the message."""

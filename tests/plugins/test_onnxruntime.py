@@ -16,6 +16,7 @@ import interop
 from interop.errors import HandOffError, RefusedError
 from interop.plugin import make_spec
 from interop_plugins.onnxruntime import describe as plugin
+from tests.cases import together
 
 NAMES = sorted(plugin.DTYPES)
 PLAIN, NARROW, PACKED = sorted(plugin.PLAIN), sorted(plugin.NARROW), sorted(plugin.PACKED)
@@ -75,7 +76,7 @@ def labels(route):
 # ------------------------------------------------------------------ describing
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_described(name, shape):
     """The spec has dtype, shape, device and bytes, also those of packed elements."""
@@ -100,7 +101,7 @@ def test_named_targets():
 # ------------------------------------------------------------------ out
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_to_numpy(name, shape):
     """NumPy shares the memory, writable; packed elements get a byte each."""
@@ -117,7 +118,7 @@ def test_to_numpy(name, shape):
     assert memory(value).tobytes() == before
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", TORCH)
 def test_to_torch(name, shape):
     """torch shares the memory, with the right dtype, also for bool."""
@@ -142,7 +143,7 @@ def test_what_is_written_is_seen():
 
 
 @pytest.mark.parametrize("name", PACKED)
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 1000])
+@together("count", [1, 2, 3, 4, 5, 1000])
 def test_packed_elements(name, count):
     """Every code of the packed dtypes survives a round trip, the first in the lowest bits."""
     width = plugin.PACKED_BITS[name]
@@ -164,7 +165,7 @@ def test_packed_elements(name, count):
 # ------------------------------------------------------------------ in
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", SHARED)
 def test_from_numpy(name, shape):
     """ONNX Runtime shares the memory of an array in C order, unless a copy is asked for."""
@@ -181,7 +182,7 @@ def test_from_numpy(name, shape):
     assert same(source, numbers(name, shape))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", TORCH)
 def test_from_torch(name, shape):
     """ONNX Runtime shares the memory of a contiguous tensor, also of bool and bfloat16."""

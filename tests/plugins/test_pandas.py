@@ -12,6 +12,7 @@ import torch
 
 import interop
 from interop.errors import RefusedError
+from tests.cases import together
 
 NUMBERS = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
@@ -231,7 +232,7 @@ def test_indexes():
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", NUMBERS)
+@together("dtype", NUMBERS)
 def test_a_frame_of_one_block_is_shared(dtype, order):
     """A DataFrame of one block is shared, read-only, in either order."""
     array = np.array(numbers(dtype).reshape(2, 3), order=order)

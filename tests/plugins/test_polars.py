@@ -12,6 +12,7 @@ import torch
 
 import interop
 from interop.errors import RefusedError, UnknownValueError
+from tests.cases import together
 
 NUMBERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 HAS_FLOAT16 = hasattr(pl, "Float16")  # from 1.36 on
@@ -142,7 +143,7 @@ def test_torch_shares_what_never_changes():
 # ------------------------------------------------------------------ nulls
 
 
-@pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
+@together("dtype", [*NUMBERS, "bool"])
 @pytest.mark.parametrize("kind", ["series", "dataframe"])
 def test_nulls_are_refused_and_filled_on_request(dtype, kind):
     """Nulls are refused; if permitted, they become NaN, 0 or False in a copy that is exact."""
@@ -201,7 +202,7 @@ def test_nulls_inside_arrays():
 # ------------------------------------------------------------------ DataFrames
 
 
-@pytest.mark.parametrize("dtype", [*NUMBERS, "bool"])
+@together("dtype", [*NUMBERS, "bool"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_frames(dtype, order):
     """A DataFrame and an array are copies of each other, whatever the order in memory."""

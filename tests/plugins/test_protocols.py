@@ -20,6 +20,7 @@ import interop
 from interop.errors import HandOffError, RefusedError, UnknownValueError
 from interop.plugin import ADDRESSES
 from interop_plugins.protocols import buffers, interfaces
+from tests.cases import together
 from tests.toolkit.capsules import bounds
 
 
@@ -122,7 +123,7 @@ def check_view(result, source):
 
 
 @pytest.mark.parametrize("show", [Interface, memoryview])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("layout", LAYOUTS)
 def test_layouts_are_described_and_shared(layout, show):
     """Interfaces and buffers of every layout show their traits and become views."""
     make, traits = LAYOUTS[layout]
@@ -136,7 +137,7 @@ def test_layouts_are_described_and_shared(layout, show):
 
 
 @pytest.mark.parametrize("show", [Interface, memoryview])
-@pytest.mark.parametrize("dtype", DTYPES)
+@together("dtype", DTYPES)
 def test_dtypes_are_named_and_kept(dtype, show):
     """Every dtype of NumPy's numbers has its name and survives."""
     source = np.zeros(3, dtype)

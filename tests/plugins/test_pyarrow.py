@@ -14,6 +14,7 @@ import torch
 import interop
 from interop.errors import BadRequestError, RefusedError
 from interop_plugins.pyarrow import describe, dtypes, samples
+from tests.cases import together
 
 NUMBERS = sorted(dtypes.NUMBERS)
 DTYPES = sorted(dtypes.DTYPES)
@@ -126,7 +127,7 @@ def test_names_of_dtypes():
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("rows", [slice(None), slice(2, 5), slice(0, 0)])
+@together("rows", [slice(None), slice(2, 5), slice(0, 0)])
 def test_to_numpy_is_shared_and_read_only(name, rows):
     """NumPy reads the memory of an array or of a slice, and cannot write there."""
     value, expected = array(name)[rows], numbers(name)[rows]
@@ -292,7 +293,7 @@ def test_nulls_stay_among_arrows_formats():
 
 
 @pytest.mark.parametrize("name", DTYPES)
-@pytest.mark.parametrize("step", [1, -1, 2])
+@together("step", [1, -1, 2])
 def test_masked_arrays_become_nulls(name, step):
     """The mask of a NumPy array becomes nulls; numbers in one block are shared."""
     a = numbers(name)
@@ -339,7 +340,7 @@ def test_into_arrow_is_shared(source, name):
     assert same(copied.to_numpy(), numbers(name))
 
 
-@pytest.mark.parametrize(
+@together(
     "odd",
     [
         lambda a: a[::-1],
@@ -405,7 +406,7 @@ def test_dtypes_that_arrow_lacks():
 
 
 @pytest.mark.parametrize("source", ["float64", "int64", "bool", "float16"])
-@pytest.mark.parametrize("target", DTYPES)
+@together("target", DTYPES)
 def test_casts_are_numpys(source, target):
     """The result has the dtype asked for, with or without nulls, and is cast as NumPy casts."""
     expected = numbers(source).astype(target)
@@ -492,7 +493,7 @@ if hasattr(pa, "decimal32"):  # from Arrow 19 on
 
 
 @pytest.mark.parametrize("name", NOT_NUMBERS)
-@pytest.mark.parametrize("target", ["numpy", "torch", "python"])
+@together("target", ["numpy", "torch", "python"])
 def test_what_is_not_numbers_is_refused_by_name(name, target):
     """A refusal of timestamps, decimals, strings, dictionaries or lists names the type."""
     value = NOT_NUMBERS[name]()
@@ -554,7 +555,7 @@ def test_chunks_are_put_together(name):
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize(
+@together(
     "odd", [lambda a: a, lambda a: a.T, lambda a: a[1:, ::2], lambda a: a[:0], lambda a: a[1, 1]]
 )
 def test_tensors_are_shared_both_ways(odd, name):
@@ -596,7 +597,7 @@ def test_tensors_over_read_only_memory():
 
 @pytest.mark.parametrize("target", ["pyarrow.fixed_shape_tensor", "pyarrow.fixed_size_list"])
 @pytest.mark.parametrize("name", DTYPES)
-@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4), (0, 3), (3, 0), (1, 2, 3, 4)])
+@together("shape", [(2, 3), (2, 3, 4), (0, 3), (3, 0), (1, 2, 3, 4)])
 def test_nested_arrays(target, name, shape):
     """Arrays of tensors and of lists share compact arrays of several axes, both ways."""
     a = numbers(name, shape)
@@ -666,9 +667,9 @@ def test_nulls_of_rows_and_inside_them():
 # ------------------------------------------------------------------ tables
 
 
-@pytest.mark.parametrize("make", [pa.table, pa.record_batch])
+@together("make", [pa.table, pa.record_batch])
 @pytest.mark.parametrize("name", DTYPES)
-@pytest.mark.parametrize("rows", [5, 0, 9000])
+@together("rows", [5, 0, 9000])
 def test_columns_of_one_type(make, name, rows):
     """A table or batch whose columns are of one type is an array of rows and columns."""
     a = numbers(name, (rows, 3))

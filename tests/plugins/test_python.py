@@ -18,6 +18,7 @@ import scipy.sparse
 import interop
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
 from interop.plugin import DTYPES
+from tests.cases import together
 from tests.plugins.promises import LATER
 
 NAMES = sorted(set(DTYPES) - {"complex32", "longdouble", "clongdouble"} - LATER)
@@ -231,7 +232,7 @@ def test_a_list_that_holds_itself():
 # ------------------------------------------------------------------ to python
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (2, 3), (2, 1, 3)])
+@together("shape", [(), (1,), (2, 3), (2, 1, 3)])
 @pytest.mark.parametrize("name", NAMES)
 def test_to_python(name, shape):
     """Arrays of every dtype become Python's own numbers, nested as deep as they have axes."""
@@ -244,7 +245,7 @@ def test_to_python(name, shape):
     assert np.shape(result) == shape
 
 
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_scalars_to_python(name):
     """An array scalar becomes one number, as ``item`` gives it."""
     scalar = np.ones(1, "int8").astype(dtype_of(name))[0]

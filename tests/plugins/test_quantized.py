@@ -14,6 +14,7 @@ import torch
 import interop
 from interop import QuantizedArray
 from interop.errors import InteropError, RefusedError, UnknownValueError
+from tests.cases import together
 
 SCHEMES = {
     "quint8": (torch.quint8, "uint8", 0, 256),
@@ -76,7 +77,7 @@ def address(array: Any) -> int:
     return array.data_ptr() if isinstance(array, torch.Tensor) else array.ctypes.data
 
 
-@pytest.mark.parametrize(("shape", "axis"), FORMS)
+@together("shape, axis", FORMS)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_torch_and_interop_agree_to_the_last_bit(
@@ -94,7 +95,7 @@ def test_torch_and_interop_agree_to_the_last_bit(
         assert interop.plan(value, to=target).effects == {"dequantize"}
 
 
-@pytest.mark.parametrize(("shape", "axis"), FORMS)
+@together("shape, axis", FORMS)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_codes_are_shared_all_the_way_round(
     scheme: str, shape: tuple[int, ...], axis: int | None
@@ -172,7 +173,7 @@ def test_blocks_have_a_scale_each() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("requested", [None, "float32", "float64", "float16", "bfloat16"])
+@together("requested", [None, "float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_the_dtype_of_the_numbers(dtype: str, requested: str | None, target: str) -> None:
     """The result has the array's dtype, or the requested one."""
@@ -448,7 +449,7 @@ def packed_bytes(codes: np.ndarray) -> np.ndarray:
     return (raw << (bits * np.arange(per_byte, dtype="u1"))).sum(1, dtype="u1")
 
 
-@pytest.mark.parametrize("scale", ["float32", "float16", "bfloat16"])
+@together("scale", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("kind", ONNX_CODES)
 def test_numbers_are_those_of_onnx(kind: str, scale: str) -> None:
     """Codes of every dtype of ONNX dequantize as its `DequantizeLinear` does, to the last bit."""

@@ -19,6 +19,7 @@ from interop_plugins import scipy as plugin
 from interop_plugins.scipy import components as by_components
 from interop_plugins.scipy import dense as dense_steps
 from interop_plugins.scipy.describe import memory
+from tests.cases import together
 
 LAYOUTS = ("coo", "csr", "csc", "bsr", "dia", "lil", "dok")
 BY_COMPONENTS = ("coo", "csr", "csc", "bsr")
@@ -100,7 +101,7 @@ def shares(value, result):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_described(name, layout):
     """The spec of a sparse array says its layout, dtype, stored elements and index dtype."""
     for index in ("int32", "int64"):
@@ -143,8 +144,8 @@ def test_described_memory():
 # ------------------------------------------------------------------ between layouts
 
 
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize("target", LAYOUTS)
+@together("index", ["int32", "int64"])
+@together("target", LAYOUTS)
 @pytest.mark.parametrize(("source", "canonical"), CASES)
 def test_between_layouts(source, target, index, canonical):
     """Every layout becomes every other, the same array, and the source stays as it was."""
@@ -168,7 +169,7 @@ def test_between_layouts(source, target, index, canonical):
 
 
 @pytest.mark.parametrize("source", ["coo", "csr", "csc", "lil", "dok"])
-@pytest.mark.parametrize("target", ["coo", "csr", "csc", "lil", "dok"])
+@together("target", ["coo", "csr", "csc", "lil", "dok"])
 def test_explicit_zeros_are_kept(source, target):
     """A zero that is stored stays stored."""
     value = sample(source)
@@ -347,7 +348,7 @@ def test_three_axes():
 
 
 @pytest.mark.parametrize(("layout", "canonical"), CASES)
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_to_dense(name, layout, canonical):
     """Every layout of every dtype becomes the dense array, duplicates summed, C-ordered."""
     value = sample(layout, name, canonical=canonical)
@@ -381,7 +382,7 @@ def test_every_kernel_gives_the_dense_array(layout, name, own_kernels, small, mo
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", ["float32", "int16", "bfloat16", "complex128"])
+@together("dtype", ["float32", "int16", "bfloat16", "complex128"])
 def test_to_dense_of_another_dtype(dtype, layout):
     """A dtype asked for is the dense array's, whether the sparse array can hold it or not."""
     value = sample(layout)
@@ -405,7 +406,7 @@ def test_casts(dtype, layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", NAMES)
+@together("name", NAMES)
 def test_from_dense(name, layout):
     """A dense array of every dtype SciPy knows becomes sparse, its zeros not stored."""
     dense = sample("csr", name).toarray()

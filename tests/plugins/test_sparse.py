@@ -14,6 +14,7 @@ import interop
 from interop.errors import HandOffError, RefusedError
 from interop_plugins.sparse import canonical
 from interop_plugins.sparse.describe import memory
+from tests.cases import together
 from tests.plugins.test_scipy import SUMMED, instances
 
 DENSE = np.array([[0, 1, 0, 4], [2, 0, 0, 0], [0, 3, 5, 0]])
@@ -85,7 +86,7 @@ def shared(value, result):
 
 
 @pytest.mark.parametrize("layout", FORMATS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@together("dtype", DTYPES)
 def test_described(layout, dtype):
     """The spec says the layout, dtype, shape and number of stored elements."""
     spec = interop.spec(make(layout, DENSE.astype(dtype)))
@@ -535,7 +536,7 @@ def _of_numpy_integers(layout):
     return sparse.GCXS(components, shape=shape, compressed_axes=value.compressed_axes)
 
 
-@pytest.mark.parametrize(
+@together(
     "target", ["numpy", "torch", "scipy.coo", "scipy.csr", "sparse.coo", "torch.sparse_coo", "jax"]
 )
 @pytest.mark.parametrize("layout", [*FORMATS, "sum"])

@@ -17,6 +17,7 @@ import torch
 import interop
 from interop.errors import BadRequestError, Declined, RefusedError
 from interop_plugins.tensorflow import dense, describe, sparse
+from tests.cases import together
 from tests.plugins.promises import (
     LARGE_CASTS,
     check_arrivals,
@@ -78,7 +79,7 @@ def labels(route):
 # ------------------------------------------------------------------ describing
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_described(name, shape):
     """The spec states dtype, shape, device and bytes, and that the memory never changes."""
@@ -124,7 +125,7 @@ def test_dtypes_that_a_release_lacks(monkeypatch):
 # ------------------------------------------------------------------ out of TensorFlow
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_to_numpy(name, shape):
     """NumPy shares the memory of every dtype and shape, read-only."""
@@ -143,7 +144,7 @@ def test_to_numpy(name, shape):
     assert same(value.numpy(), numbers(name, shape))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", SHAREABLE)
 def test_to_torch(name, shape):
     """torch shares the memory unless that is forbidden."""
@@ -208,7 +209,7 @@ def test_views_outlive_the_tensor():
 # ------------------------------------------------------------------ into TensorFlow
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, (1100, 1000)])
+@together("shape", [*SHAPES, (1100, 1000)])
 @pytest.mark.parametrize("name", NAMES)
 def test_from_numpy(name, shape):
     """TensorFlow gets a copy, however the memory is aligned, so that nobody can change it."""
@@ -269,7 +270,7 @@ def test_memory_of_every_kind(odd, size):
     assert (tf.reshape(result, [-1])[1:] + 0).shape.rank == 1  # would abort if it were unaligned
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 @pytest.mark.parametrize("name", SHAREABLE)
 def test_from_torch(name, shape):
     """TensorFlow gets a copy of a torch tensor's elements, in order."""
@@ -357,7 +358,7 @@ def test_what_tensorflow_itself_copies_is_copied_once(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shape", SHAPES)
+@together("shape", SHAPES)
 def test_copies(name, shape):
     """``copy=True`` gives another tensor of the same elements."""
     value = tensor(name, shape)
@@ -573,6 +574,7 @@ def traceback_of(error):
     return pytest.ExceptionInfo.from_exception(error).traceback
 
 
+@pytest.mark.slow
 def test_without_eager_execution(in_subprocess):
     """Without eager execution, where tensors have no values, none is made."""
     program = """
@@ -603,6 +605,7 @@ def test_gradients_are_not_carried():
 # ------------------------------------------------------------------ bad input
 
 
+@pytest.mark.slow
 def test_strings(in_subprocess):
     """Strings, whose export ends the process, are refused on every way and stay as they are."""
     program = """
@@ -632,6 +635,7 @@ def test_strings(in_subprocess):
     assert in_subprocess(program, TF_CPP_MIN_LOG_LEVEL="3").split() == ["alive"]
 
 
+@pytest.mark.slow
 def test_memory_that_would_end_the_process(in_subprocess):
     """TensorFlow can work on foreign memory at every offset, of arrays, tensors and capsules."""
     program = """
@@ -992,9 +996,9 @@ def slices(dtype="float32", rows=(2, 0, 2), shape=(4, 3), index="int64"):
     return tf.IndexedSlices(tf.constant(values), tf.constant(rows, index), lengths)
 
 
-@pytest.mark.parametrize("index", ["int32", "int64"])
+@together("index", ["int32", "int64"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "complex128"])
-@pytest.mark.parametrize("rows", [(2, 0, 2), (0, 1, 3), (3, 1, 0)])
+@together("rows", [(2, 0, 2), (0, 1, 3), (3, 1, 0)])
 def test_slices_become_dense(rows, dtype, index):
     """Each slice goes to its row, and slices of one row are summed, as TensorFlow does it."""
     value = slices(dtype, rows, index=index)

@@ -22,6 +22,7 @@ import interop
 from interop import Cost, Interop
 from interop.errors import BadRequestError, InteropError, RefusedError
 from interop_plugins.torch import dense as torch_dense
+from tests.cases import together
 
 NARROW = {
     "bfloat16",
@@ -94,7 +95,7 @@ def address(array: np.ndarray[Any, Any]) -> int:
 # ------------------------------------------------------------------ torch → numpy
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("layout", LAYOUTS)
 @pytest.mark.parametrize("name", DTYPES)
 def test_every_dtype_and_layout_is_a_view_in_numpy(name: str, layout: str) -> None:
     """A tensor of any dtype and layout shares its memory with NumPy, strides and all."""
@@ -120,7 +121,7 @@ def bits_equal(tensor: torch.Tensor, other: torch.Tensor) -> bool:
     return torch.equal(tensor, other)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("layout", LAYOUTS)
 @pytest.mark.parametrize("name", DTYPES)
 def test_every_dtype_and_layout_is_copied_into_numpy(name: str, layout: str) -> None:
     """With `copy=True` the array is C-ordered, writable, fresh and equal."""
@@ -134,11 +135,9 @@ def test_every_dtype_and_layout_is_copied_into_numpy(name: str, layout: str) -> 
         assert not np.may_share_memory(array, interop.convert(tensor, to="numpy"))
 
 
-@pytest.mark.parametrize("target", ["numpy", "torch"])
-@pytest.mark.parametrize("layout", ["plain", "transposed", "scalar", "empty"])
-@pytest.mark.parametrize(
-    "dtype", ["float32", "float64", "bfloat16", "float16", "int32", "complex64"]
-)
+@together("target", ["numpy", "torch"])
+@together("layout", ["plain", "transposed", "scalar", "empty"])
+@together("dtype", ["float32", "float64", "bfloat16", "float16", "int32", "complex64"])
 @pytest.mark.parametrize("name", sorted(set(DTYPES) - {"complex64", "complex128"}))
 def test_every_real_dtype_is_cast(name: str, dtype: str, layout: str, target: str) -> None:
     """A cast on the way gives the numbers and the strides of torch's own, in fresh memory."""
@@ -257,7 +256,7 @@ ARRAYS: dict[str, Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("layout", ARRAYS)
+@together("layout", ARRAYS)
 @pytest.mark.parametrize("name", DTYPES)
 def test_every_array_is_a_view_in_torch(name: str, layout: str) -> None:
     """A writable array of any dtype and torch-like layout shares its memory with torch."""
@@ -270,7 +269,7 @@ def test_every_array_is_a_view_in_torch(name: str, layout: str) -> None:
     np.testing.assert_array_equal(reference(tensor), numbers(array))
 
 
-@pytest.mark.parametrize("name", ["float32", "int64", "complex64", "bfloat16"])
+@together("name", ["float32", "int64", "complex64", "bfloat16"])
 @pytest.mark.parametrize(
     "layout", ["reversed", "swapped", "readonly", "unaligned", "odd stride", "readonly strided"]
 )
@@ -406,7 +405,7 @@ def test_torch_is_not_asked_again_for_what_it_refuses(
 
 
 @pytest.mark.parametrize("name", DTYPES)
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("layout", LAYOUTS)
 def test_torch_to_torch_copies_to_c_order(name: str, layout: str) -> None:
     """`copy=True` gives fresh C-ordered memory of the same dtype."""
     tensor = LAYOUTS[layout](dense(name))
@@ -586,7 +585,7 @@ DEAD: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("target", ["numpy", "cupy", "scipy", "python"])
+@together("target", ["numpy", "cupy", "scipy", "python"])
 @pytest.mark.parametrize("kind", DEAD)
 def test_what_has_no_data_is_refused(kind: str, target: str) -> None:
     """A tensor without readable data is refused with a reason, never read."""
@@ -677,7 +676,7 @@ COMPRESSED = ["csr", "csc", "bsr", "bsc"]
 SPARSE_DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", *REALS]
 
 
-@pytest.mark.parametrize("name", SPARSE_DTYPES)
+@together("name", SPARSE_DTYPES)
 @pytest.mark.parametrize("layout", ["coo", *COMPRESSED])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_every_sparse_layout_becomes_dense(layout: str, name: str, target: str) -> None:
@@ -863,7 +862,7 @@ def test_compressed_layouts_are_quiet_from_the_start(in_subprocess: Callable[...
 # ------------------------------------------------------------------ specs, out=, protocols
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("layout", LAYOUTS)
 @pytest.mark.parametrize("name", DTYPES)
 def test_specs_say_what_lies_in_memory(name: str, layout: str) -> None:
     """The spec has the dtype, the shape, the bytes and the traits that decide."""
@@ -1222,8 +1221,8 @@ def signs(array: Any) -> tuple[Any, ...]:
     return array.shape, array.dtype, np.ascontiguousarray(array).tobytes()
 
 
-@pytest.mark.parametrize("rows", [1, 2000])
-@pytest.mark.parametrize("walk", WALKS)
+@together("rows", [1, 2000])
+@together("walk", WALKS)
 @pytest.mark.parametrize("name", ["complex64", "complex128", "float16", "float32", "float64"])
 @pytest.mark.parametrize("kind", LAZY)
 def test_lazy_negation_gives_zeros_their_signs(kind: str, name: str, walk: str, rows: int) -> None:
@@ -1281,10 +1280,10 @@ def test_the_graph_goes_along_when_lazy_tensors_are_copied(kind: str, rows: int)
     assert torch.equal(gradients[1], gradients[2])
 
 
-@pytest.mark.parametrize("walk", WALKS)
+@together("walk", WALKS)
 @pytest.mark.parametrize("kind", LAZY)
-@pytest.mark.parametrize("target", ["numpy", "torch"])
-@pytest.mark.parametrize("narrow", [False, True])
+@together("target", ["numpy", "torch"])
+@together("narrow", [False, True])
 def test_lazy_tensors_are_cast_in_one_step(kind: str, walk: str, target: str, narrow: bool) -> None:
     """A conjugate is resolved while it is cast, so that nothing but the result is written."""
     tensor = LAZY[kind][0](WALKS[walk](signed("complex128" if narrow else "complex64", 1)))
@@ -1387,15 +1386,17 @@ def test_torchs_defaults_decide_nothing(
 ) -> None:
     """Under another default device and dtype, every result is what it is without."""
     with torch.device("cpu"):
-        values = of_every_kind()
+        values, other = of_every_kind(), Interop()
+    mine = Interop()
     for kind, value in values.items():
-        mine = Interop()
+        mine._cache.clear()
+        other._cache.clear()
         try:
             result = mine.convert(value, to=target, **request_)
         except RefusedError:
             continue
         with torch.device("cpu"):
-            expected = Interop().convert(value, to=target, **request_)
+            expected = other.convert(value, to=target, **request_)
             assert interop.spec(result) == interop.spec(expected), kind
             np.testing.assert_array_equal(
                 *(interop.convert(x, "numpy") for x in (result, expected))
@@ -1566,7 +1567,7 @@ INTO: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("source", INTO)
+@together("source", INTO)
 @pytest.mark.parametrize("kind", UNWRITABLE)
 def test_out_that_cannot_hold_the_result_is_refused(kind: str, source: str) -> None:
     """Elements that share memory, or are not there, are refused before anything is written."""
@@ -1641,7 +1642,7 @@ def assert_overlap_is_told(
     assert told == overlaps if exact else told >= overlaps, (shape, strides)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@together("dtype", DTYPES)
 @pytest.mark.parametrize("name", DTYPES)
 def test_out_gets_the_numbers_that_a_cast_gives(name: str, dtype: str) -> None:
     """`out=` of a dtype holds, to the bit, what `dtype=` gives, from torch and from NumPy."""
@@ -1675,7 +1676,7 @@ def same_numbers(tensor: torch.Tensor, expected: torch.Tensor) -> bool:
 # ------------------------------------------------------------------ forward mode
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@together("layout", LAYOUTS)
 @pytest.mark.parametrize("name", [*REALS, "float8_e5m2"])
 def test_tangents_are_detached_like_history(name: str, layout: str) -> None:
     """A dual tensor is in a graph as one that requires grad is: `forbid="detach"` keeps it."""
@@ -1710,7 +1711,7 @@ def test_functions_of_other_frameworks_have_no_forward_mode() -> None:
 # ------------------------------------------------------------------ every dtype, every shape
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@together("dtype", DTYPES)
 @pytest.mark.parametrize("name", DTYPES)
 def test_large_strided_tensors_are_cast_like_small_ones(
     name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
@@ -1731,8 +1732,8 @@ def test_large_strided_tensors_are_cast_like_small_ones(
     assert signs(array) == signs(result)
 
 
-@pytest.mark.parametrize("layout", ["coo", *COMPRESSED])
-@pytest.mark.parametrize("axes", range(5))
+@together("layout", ["coo", *COMPRESSED])
+@together("axes", range(5))
 @pytest.mark.parametrize("source", ["numpy", "torch", "scipy.coo", "scipy.csr", "sparse.coo"])
 def test_plans_to_sparse_layouts_hold(source: str, axes: int, layout: str) -> None:
     """What has too few or too many axes is refused by `plan`, as it is by `convert`."""
@@ -1752,7 +1753,7 @@ def test_plans_to_sparse_layouts_hold(source: str, axes: int, layout: str) -> No
         assert torch.equal(result.to_dense(), torch.from_numpy(numbers))
 
 
-@pytest.mark.parametrize("code", "?bBhHiIlLqQefdFD")
+@together("code", "?bBhHiIlLqQefdFD")
 @pytest.mark.parametrize("odd", ["plain", "sliced", "reversed", "readonly", "empty", "swapped"])
 def test_every_c_type_of_numpys_reaches_torch(code: str, odd: str) -> None:
     """NumPy has two types for some integers, of which torch knows one (not numpy.ulonglong)."""
@@ -1774,8 +1775,8 @@ def test_every_c_type_of_numpys_reaches_torch(code: str, odd: str) -> None:
         interop.convert(np.arange(6).astype("uint64"), to="torch")
 
 
-@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
-@pytest.mark.parametrize("shape", [(1, 4), (4, 1), (0, 4), (4, 0), (2, 0, 3), (0,), (1,)], ids=str)
+@together("dtype", [np.float32, ml_dtypes.bfloat16])
+@together("shape", [(1, 4), (4, 1), (0, 4), (4, 0), (2, 0, 3), (0,), (1,)])
 @pytest.mark.parametrize("request_", [{}, {"copy": False}, {"forbid": "copy"}], ids=str)
 def test_strides_that_lead_nowhere_are_shared(
     shape: tuple[int, ...], dtype: Any, request_: dict[str, Any]
@@ -1841,8 +1842,8 @@ HYBRIDS: dict[str, Callable[[], torch.Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("gaps", [False, True])
-@pytest.mark.parametrize("grad", [False, True])
+@together("gaps", [False, True])
+@together("grad", [False, True])
 @pytest.mark.parametrize(("source", "target"), [("csr", "csc"), ("csc", "csr")])
 @pytest.mark.parametrize("kind", HYBRIDS)
 def test_hybrid_and_batched_tensors_change_their_layout(

@@ -14,6 +14,7 @@ import torch
 import interop
 from interop import QuantizedArray
 from interop.errors import RefusedError
+from tests.cases import together
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies, as it is imported
@@ -147,7 +148,7 @@ def assert_same_bits(result: Any, expected: torch.Tensor) -> None:
 
 
 @pytest.mark.parametrize("name", CODED)
-@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@together("dtype", HALVES)
 def test_numbers_are_torchaos_own_to_the_last_bit(name: str, dtype: torch.dtype) -> None:
     """Dense results in either framework have the bits of the tensor's own `dequantize`."""
     value = CODED[name][0](dtype)
@@ -159,7 +160,7 @@ def test_numbers_are_torchaos_own_to_the_last_bit(name: str, dtype: torch.dtype)
 
 
 @pytest.mark.parametrize("name", CODED)
-@pytest.mark.parametrize("to", ["quantized.torch", "quantized.numpy"])
+@together("to", ["quantized.torch", "quantized.numpy"])
 def test_codes_are_shared(name: str, to: str) -> None:
     """A quantized array has the codes at their address, and the same numbers."""
     make, axis, block = CODED[name]

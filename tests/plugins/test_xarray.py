@@ -19,6 +19,7 @@ import xarray as xr
 
 import interop
 from interop.errors import RefusedError, UnknownValueError
+from tests.cases import together
 
 KINDS = [xr.Variable, xr.DataArray]
 enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
@@ -38,8 +39,8 @@ def sample(dtype: str, shape: tuple[int, ...] = (2, 3)) -> np.ndarray:
 # ------------------------------------------------------------------ out
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (4,), (2, 3), (2, 3, 2)])
-@pytest.mark.parametrize("dtype", NUMBERS)
+@together("shape", [(), (0,), (4,), (2, 3), (2, 3, 2)])
+@together("dtype", NUMBERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_numpy_inside(kind, dtype, shape):
     """A NumPy array inside comes out as it is, or as a copy if one is asked for."""
@@ -213,8 +214,8 @@ def test_files_in_chunks_are_dask_arrays(file):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", [(), (0, 2), (2, 3), (2, 1, 2)])
-@pytest.mark.parametrize("dtype", ["bool", "int32", "float64", "bfloat16", "complex64"])
+@together("shape", [(), (0, 2), (2, 3), (2, 1, 2)])
+@together("dtype", ["bool", "int32", "float64", "bfloat16", "complex64"])
 def test_into_xarray(kind, dtype, shape):
     """An array is wrapped as it is; its axes get the names that xarray gives."""
     array = sample(dtype, shape)
