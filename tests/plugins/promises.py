@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from collections.abc import Callable, Iterator, Set
+from functools import cache
 from typing import Any
 from weakref import ref
 
@@ -118,13 +119,14 @@ def same_numbers(array: np.ndarray, other: np.ndarray) -> bool:
     )
 
 
-def _warmed(to: str) -> interop.Interop:
-    """Return an instance that knows every fast path to a format."""
-    instance = interop.Interop()
+@cache
+def _cold_and_warm(to: str) -> tuple[interop.Interop, interop.Interop]:
+    """Return an instance to forget its plans, and one that knows every fast path to a format."""
+    cold, warm = interop.Interop(), interop.Interop()
     for name in ("bool", "uint8", "int32", "float16", "float32", "complex64"):
         for _ in range(3):
-            instance.convert(np.ones(2, name), to=to)
-    return instance
+            warm.convert(np.ones(2, name), to=to)
+    return cold, warm
 
 
 def check_arrivals(to: str, name: str, held: Set[str]) -> None:
@@ -140,7 +142,9 @@ def check_arrivals(to: str, name: str, held: Set[str]) -> None:
         The dtypes that the format holds as things stand. What none of them can hold is refused.
     """
     numbers = every_number(name)
-    for instance in (interop.Interop(), _warmed(to)):
+    cold, warm = _cold_and_warm(to)
+    cold._cache.clear()
+    for instance in (cold, warm):
         for layout in LAYOUTS.values():
             array = layout(numbers)
             native = array.astype(array.dtype.newbyteorder("="))

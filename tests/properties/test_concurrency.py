@@ -9,6 +9,8 @@ import pytest
 
 from tests.strange import HEAVY
 
+pytestmark = pytest.mark.slow
+
 #: The plugins that these programs do without, so that a registration is soon worked in.
 OTHERS = ",".join({*HEAVY.split(",")} - {"scipy"})
 

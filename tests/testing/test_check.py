@@ -37,6 +37,7 @@ def liars() -> Iterator[Session]:
         yield session
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LYING)
 def test_a_lie_is_caught_and_named(name: str, liars: Session) -> None:
     """The one who lies is found out in the check that the lie belongs to; nobody else is blamed."""
