@@ -39,8 +39,7 @@ _NONE = ("", "off")
 #: No table is larger than this; a file that is was written by somebody else.
 _MOST_BYTES = 2**24
 #: Seconds and bytes per second beyond which a number is no measurement.
-_MOST_SECONDS = 60.0
-_LEAST_RATE, _MOST_RATE = 1e2, 1e15
+_LIMITS = {"latency": (0.0, 60.0), "bandwidth": (1e2, 1e15), "cached": (1e2, 1e15)}
 
 _log = logging.getLogger("interop")
 _warned: set[tuple[str, str]] = set()
@@ -181,24 +180,17 @@ def _check_machine(recorded: object) -> None:
 
 
 def _cost(key: str, entry: Any) -> Cost:
-    if not isinstance(entry, dict) or entry.keys() - set(Cost._fields) or "latency" not in entry:
+    is_cost = isinstance(entry, dict) and not entry.keys() - _LIMITS.keys()
+    if not is_cost or entry.get("latency") is None:
         msg = f"{key!r} has {entry!r} for a cost"
         raise UnusableTable(msg)
-    latency = entry["latency"]
-    rates = {name: rate for name, rate in entry.items() if name != "latency" and rate is not None}
-    bad = [rate for rate in rates.values() if not _number(rate, _LEAST_RATE, _MOST_RATE)]
-    if not _number(latency, 0.0, _MOST_SECONDS):
-        bad.append(latency)
-    if bad:
-        msg = f"{key!r} has {bad[0]!r} for a number of seconds, or of bytes per second"
-        raise UnusableTable(msg)
-    return Cost(float(latency), **{name: float(rate) for name, rate in rates.items()})
-
-
-def _number(number: object, low: float, high: float) -> bool:
-    return (
-        isinstance(number, (int, float)) and not isinstance(number, bool) and low <= number <= high
-    )
+    numbers = {name: number for name, number in entry.items() if number is not None}
+    for name, number in numbers.items():
+        low, high = _LIMITS[name]
+        if type(number) not in (int, float) or not low <= number <= high:
+            msg = f"{key!r} has {number!r} for a number of seconds, or of bytes per second"
+            raise UnusableTable(msg)
+    return Cost(**{name: float(number) for name, number in numbers.items()})
 
 
 def write(path: Path, text: str) -> None:
