@@ -194,12 +194,14 @@ def test_to_gather_is_to_copy() -> None:
 
 #: Two processes of torch, their mesh, and a tensor that both know.
 TORCH = """
-import os, numpy as np, torch, torch.distributed as dist, interop
+import os, warnings, numpy as np, torch, torch.distributed as dist, interop
 from interop.errors import RefusedError
 from torch.distributed.tensor import (
     DTensor, Partial, Replicate, Shard, distribute_tensor, init_device_mesh
 )
 
+# What torch 2.6 says of every tensor that it divides over processors.
+warnings.filterwarnings("ignore", "DTensor random operators may not", UserWarning)
 rank = int(os.environ["RANK"])
 os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=os.environ["PORT"])
 if not dist.is_initialized():
