@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib.metadata import Distribution, EntryPoint, PackageMetadata, entry_points
 from types import ModuleType
@@ -223,7 +223,8 @@ def _impatience() -> Iterator[None]:
 
     timer = threading.Timer(_PATIENCE, lambda: _log.warning("%s", text()))
     timer.daemon = True
-    timer.start()
+    with suppress(RuntimeError):  # no thread can be started while Python exits
+        timer.start()
     try:
         yield
     except KeyboardInterrupt as interruption:

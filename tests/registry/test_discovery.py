@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from types import ModuleType
@@ -45,6 +46,21 @@ def _declaring(*declarations: Any) -> Attributes:
 
 def _formats(*names: str) -> Attributes:
     return _declaring(*map(Format, names))
+
+
+def test_plugins_are_loaded_while_python_exits(
+    installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From Python 3.12 on no thread can be started then, and the one that warns is done without."""
+
+    def start(self: threading.Thread) -> None:
+        msg = "can't create new thread at interpreter shutdown"
+        raise RuntimeError(msg)
+
+    installed(ring=_formats("ring"))
+    monkeypatch.setattr(threading.Thread, "start", start)
+    (plugin,) = discovery.load(Registry())
+    assert plugin.state == "loaded"
 
 
 def test_a_good_plugin_is_loaded_and_counted(installed: Callable[..., None]) -> None:
