@@ -562,7 +562,7 @@ def test_parts_of_the_host(in_subprocess):
 
         others = [name for name in ("tensorflow",) if find_spec(name)]
         devices = jax.devices()
-        # Before 0.10 the host's devices of JAX do not have these names.
+        # JAX 0.8 does not name the devices of the host so.
         fourth, third = (d if str(d) == name else name for name, d in
                          (("cpu:3", devices[3]), ("cpu:2", devices[2])))
 
@@ -1005,3 +1005,28 @@ def test_numbers_that_32_bits_do_not_hold_are_not_narrowed(value):
             interop.convert(value, to="jax")
         assert caught.value.effects == {"narrow"}
         assert interop.convert(value, to="jax", allow="narrow").dtype.itemsize in {4, 8}
+
+
+def test_torch_that_takes_no_versioned_capsules(monkeypatch):
+    """Releases of torch that take legacy capsules alone share JAX's memory as well."""
+    take = torch.utils.dlpack.from_dlpack
+
+    def from_dlpack(capsule):
+        if "versioned" in repr(capsule):
+            msg = "from_dlpack received an invalid capsule"
+            raise RuntimeError(msg)
+        return take(capsule)
+
+    monkeypatch.setattr(dense, "_torch_from_dlpack", [from_dlpack])
+    dense._takes_versions.cache_clear()
+    try:
+        assert not dense._takes_versions()
+        for array in (jnp.arange(6.0).reshape(2, 3), jnp.float32(2), jnp.ones(3, "bfloat16")):
+            for function in (dense.to_torch, dense.torch_fast_path):
+                tensor = function(array)
+                if tensor is not NotImplemented:
+                    assert tensor.data_ptr() == array.unsafe_buffer_pointer()
+                    assert tensor.tolist() == array.tolist()
+            assert dense.to_torch(array).shape == array.shape
+    finally:
+        dense._takes_versions.cache_clear()

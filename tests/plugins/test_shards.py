@@ -454,7 +454,8 @@ for spec, placement in (
     like = sharded(spec, np.zeros((2, 4), "f4"))
     for name in ("float32", "bfloat16", "bool", "complex64"):
         every = torch.from_numpy(matrix).to(getattr(torch, name))
-        tensor = distribute_tensor(every, mesh, [placement])
+        replica = DTensor.from_local(every, mesh, [Replicate()], run_check=False)
+        tensor = replica.redistribute(placements=[placement])
         route = interop.plan(tensor, like=like)
         assert route.effects == {"copy"} and "distributed" in route.result.traits, route
         result = interop.convert(tensor, like=like)

@@ -178,7 +178,7 @@ def _capsule(array: NumpyArray) -> object:
 
     Whether the consumer may have the memory all the same was for the policy to say.
     """
-    if _exports_readonly():
+    if _takes_versions():
         return array.__dlpack__(max_version=(1, 0))
     import numpy as np
 
@@ -188,11 +188,15 @@ def _capsule(array: NumpyArray) -> object:
 
 
 @cache
-def _exports_readonly() -> bool:
-    """Tell whether NumPy exports read-only memory, as it does from 2.1 on."""
+def _takes_versions() -> bool:
+    """Tell whether torch takes capsules that can be read-only, which 2.6 for one does not."""
     import numpy as np
 
-    return np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+    try:
+        _torch_from_dlpack[0](np.zeros(1).__dlpack__(max_version=(1, 0)))
+    except RuntimeError:
+        return False
+    return True
 
 
 def torch_fast_path(value: Array) -> object:

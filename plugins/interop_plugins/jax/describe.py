@@ -170,7 +170,7 @@ def memory(value: Array) -> tuple[tuple[int, int], ...]:
         return ()
     if len(value.sharding.device_set) == 1:
         nbytes = value.on_device_size_in_bytes()
-        if value.dtype.name in PACKED:  # which JAX counts as a byte for each element
-            nbytes = -(-nbytes // (4 if value.dtype.name[-1] == "2" else 2))
+        if value.dtype.name in PACKED:  # which JAX counts as a byte for each element from 0.8 on
+            nbytes = min(nbytes, -(-value.size // (4 if value.dtype.name[-1] == "2" else 2)))
         return ((value.unsafe_buffer_pointer(), nbytes),)
     return tuple(extent for shard in value.addressable_shards for extent in memory(shard.data))
