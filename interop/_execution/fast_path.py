@@ -106,6 +106,7 @@ def with_fast_paths_to(
                     return result
         return full(x)
 
+    converted.__qualname__ = "converter"  # as errors of Python's name it
     return converted
 
 
