@@ -60,6 +60,14 @@ def describe(grid: Grid) -> Spec:
     )
 
 
+def fast_key(grid: Grid) -> tuple[object, ...] | None:
+    """Return what tells plain grids apart."""
+    spec = describe(grid)
+    if spec.traits:
+        return None
+    return spec.dtype, spec.device, len(spec.shape), spec.nbytes.bit_length() >> 1
+
+
 def memory(grid: Grid) -> tuple[tuple[int, int], ...]:
     """Return the addresses and lengths of the memory it lies in."""
     return extents((grid.numbers,))
@@ -163,6 +171,7 @@ def grid_format(**changes: Any) -> Format:
         carries=LAYOUT | _MASKED | _GRAD,
         memory=memory,
         fill=fill,
+        fast_key=fast_key,
         samples=Samples(
             variants={
                 "noncontiguous": columns,

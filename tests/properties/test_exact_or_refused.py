@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import interop
 from interop._execution.trace import shares_memory
 from interop._model.dtype import preserves
+
+from .effort import cases
 
 #: An instance in which nothing is planned yet.
 FRESH = interop.Interop()
@@ -80,7 +82,7 @@ def _defined(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return (real > np.iinfo(dtype).min) & (real < np.iinfo(dtype).max)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@cases(200)
 @given(arrays(), requests)
 def test_exact_or_refused(array: np.ndarray, request: dict[str, Any]) -> None:
     """The numbers are those that a cast by NumPy gives, or the request is refused."""
@@ -108,7 +110,7 @@ def test_exact_or_refused(array: np.ndarray, request: dict[str, Any]) -> None:
         assert preserves(interop.spec(array).dtype, interop.spec(result).dtype)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@cases(100)
 @given(arrays(), requests)
 def test_the_plan_is_what_happens(array: np.ndarray, request: dict[str, Any]) -> None:
     """Planned anew the route is the same, and the result shares memory exactly as the route says."""

@@ -17,7 +17,8 @@ from interop.testing._subject import Bench, subjects_of
 from tests.testing.bundled import BUNDLED
 
 FOLDER = Path(__file__).parent.parent / "lying_plugins"
-LYING = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("grid", "honest"))
+_HONEST = ("grid", "honest", "only_exports")
+LYING = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in _HONEST)
 
 
 # ---------------------------------------------------------------------- lying plugins
@@ -79,6 +80,14 @@ def test_the_honest_plugin_passes_everything() -> None:
     passed = {finding.check for finding in report.of("passed")}
     # It has no module to require, no components and no fast paths.
     assert set(CHECKS) - passed == {"absence", "components", "fast_path"}
+
+
+def test_a_format_that_nothing_leads_to_is_tried_by_its_samples() -> None:
+    """A plugin that only hands its values over is tried, with values that `Samples.make` makes."""
+    report = check("tests.lying_plugins.only_exports")
+    assert report.ok, str(report)
+    passed = {finding.check for finding in report.of("passed")}
+    assert {"describe", "memory", "fast_key", "values", "sharing", "lifetime", "cost"} <= passed
 
 
 def test_one_finding_for_each_promise() -> None:
