@@ -103,12 +103,14 @@ class ResolvedConversion:
         division = targets.like.get(self.target.name, frozenset()) & self.conversion.like
         if self.conversion.like and not division:
             return
+        wrapped = targets.formats.get(spec.wrapped or "") if self.target.wrapper else None
         for device in self._devices(spec, targets):
             unsupported = self.target.unsupported(device)
             for dtype, carrier in self._elements(spec, targets):
                 # A value's format can hold the dtype that the value has already.
                 unchanged = self.source is self.target and dtype == spec.dtype
-                if unchanged or (carrier or dtype) not in unsupported:
+                is_held = wrapped is None or dtype == spec.dtype or dtype in wrapped.holds(device)
+                if unchanged or ((carrier or dtype) not in unsupported and is_held):
                     yield self._step(spec, dtype, carrier, device, targets, division)
 
     def _devices(self, spec: Spec, targets: Targets) -> Iterable[str]:

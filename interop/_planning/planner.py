@@ -7,7 +7,7 @@ longer than the shortest one. If no route is feasible within that, the limit is 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from functools import partial
 
 from interop._model.device import device_type, is_host_part, matches
@@ -125,7 +125,7 @@ class Planner:
             limits = (False,) if nearby else (False, True)
             for everywhere in limits if goals else ():
                 candidates = self._candidates(spec, goals, everywhere=everywhere, dense=dense)
-                targets = _targets(request, goals)
+                targets = _targets(request, goals, self._registry.formats)
                 search = Search(self, spec, request, goals, targets, candidates)
                 route = search.run(without, relaxed=relaxed)
                 if route is not None:
@@ -160,7 +160,7 @@ class Planner:
         """
         with self.lock:
             self.graph.refresh()
-            targets = _targets(request, self.goals(spec, request))
+            targets = _targets(request, self.goals(spec, request), self._registry.formats)
             names = frozenset(step.after.format for step in steps)
             state, replayed = SearchState(spec), []
             for chosen in steps:
@@ -224,12 +224,12 @@ def _one_after_another(paths: tuple[ValueFunction, ...], value: Value) -> Value:
     return value
 
 
-def _targets(request: Request, goals: dict[str, Goal]) -> Targets:
+def _targets(request: Request, goals: dict[str, Goal], formats: Mapping[str, Format]) -> Targets:
     dtypes = dict.fromkeys(goal.dtype for goal in goals.values() if goal.dtype)
     # The host is where frameworks meet, so a way through it is worth a look.
     devices = dict.fromkeys([*(goal.device for goal in goals.values()), "cpu"])
     like = dict.fromkeys(goals, request.like) if request.like else {}
-    return Targets(tuple(dtypes), tuple(devices), request.consents, like)
+    return Targets(tuple(dtypes), tuple(devices), request.consents, like, formats)
 
 
 def _default_dtype(spec: Spec, target: Format, device: str) -> str | None:

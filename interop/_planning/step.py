@@ -20,6 +20,7 @@ class Targets(NamedTuple):
     devices: tuple[str, ...]
     consented: bool  # the caller named the dtype, so that a cast to it is no loss
     like: Mapping[str, Set[str]] = {}  # by formats, how the value that is given as like= is divided
+    formats: Mapping[str, Format] = {}  # of which one holds what a wrapper wraps
 
 
 class Step(NamedTuple):

@@ -394,3 +394,13 @@ def test_nothing_more_is_imported(in_subprocess):
         assert not new & {"dask", "sparse", "cupy", "torch", "jax", "pyarrow", "polars"}, new
         """
     )
+
+
+@pytest.mark.parametrize("to", ["xarray.variable", "xarray.dataarray"])
+def test_what_is_wrapped_decides_which_casts_follow(to: str) -> None:
+    """An array whose own format lacks a dtype is cast before it is wrapped, as the plan says."""
+    value = sparse.COO(np.array([[3, 0]], "int16"))
+    route = interop.plan(value, to=to, dtype="int4")
+    assert [step.after.format for step in route.steps] == ["numpy", "numpy", to]
+    result = interop.convert(value, to=to, dtype="int4")
+    assert (result.dtype.name, result.values.astype(int).tolist()) == ("int4", [[3, 0]])
