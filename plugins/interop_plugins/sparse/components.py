@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import CastErrors, Declined, Parts
+from interop.plugin import Declined, Parts, checked_cast
 
 from .canonical import is_canonical, shape_of
 
@@ -118,9 +118,6 @@ def _fill(fill: Scalar | None, dtype: DType) -> Scalar | None:
         return fill
     import numpy as np
 
-    errors = CastErrors(np)
-    with errors.noted():
-        number = fill.real if fill.dtype.kind == "c" and dtype.kind not in "cb" else fill
-        cast: Scalar = number.astype(dtype)
-    errors.tell()
+    number = fill.real if fill.dtype.kind == "c" and dtype.kind not in "cb" else fill
+    cast: Scalar = checked_cast(np, number.astype, dtype)
     return cast
