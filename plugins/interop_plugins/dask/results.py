@@ -8,10 +8,8 @@ dask sends functions of this module to its workers by module and name.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import partial
 from math import isnan, prod
-from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import interop
@@ -21,11 +19,8 @@ from .chunks import checked, map_chunks
 from .describe import DENSE, INDEX_DTYPES, Facts, inspect_chunk
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     import torch
     from dask.array import Array as DaskArray
-    from dask.delayed import Delayed
 
     from .describe import Chunk
 
@@ -91,6 +86,7 @@ def _runs_in_this_process(array: DaskArray) -> bool:
 
 def _written_by_tasks(array: DaskArray, expected: Facts) -> Chunk:
     """Let the tasks write their chunks into the result."""
+    import dask.base
     from dask.delayed import delayed
 
     out = _empty(array._meta, expected.format, array.shape)
@@ -99,30 +95,8 @@ def _written_by_tasks(array: DaskArray, expected: Facts) -> Chunk:
         delayed(partial(_write, out, expected, place), pure=False)(block)
         for place, block in zip(_places(array.chunks), blocks, strict=True)
     ]
-    _run(writes)
+    dask.base.compute(*writes)
     return out
-
-
-def _run(tasks: list[Delayed]) -> tuple[Chunk, ...]:
-    """Return what some tasks return."""
-    import dask.base
-
-    try:
-        results: tuple[Chunk, ...] = dask.base.compute(*tasks)
-    except HandOffError as error:
-        _clear_tasks(error)
-        raise
-    return results
-
-
-def _clear_tasks(error: HandOffError) -> None:
-    """Let go of the chunk that a task refuses: dask's frames hold the error that holds them."""
-    for frame, _ in walk_tb(error.__traceback__):
-        caller: FrameType | None = frame
-        while caller is not None:
-            with suppress(RuntimeError):  # one that is running
-                caller.clear()
-            caller = caller.f_back
 
 
 def _empty(meta: Chunk, format_: str, shape: tuple[int, ...]) -> Chunk:
@@ -153,7 +127,9 @@ def _check_shape(chunk: Chunk, place: Place) -> None:
 
 def _computed(array: DaskArray, expected: Facts) -> list[Chunk]:
     """Return the computed chunks, the last axis running first."""
-    chunks = _run(array.to_delayed().ravel().tolist())
+    import dask.base
+
+    chunks = dask.base.compute(*array.to_delayed().ravel().tolist())
     return [checked(chunk, expected) for chunk in chunks]
 
 
