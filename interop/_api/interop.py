@@ -852,8 +852,10 @@ class Interop:
 
     def _learn_fast_path(self, x: Value, spec: Spec, table: PlanTable) -> None:
         """Convert a small value once by itself, which keeps its fast path if there is one."""
+        # Values of others may be computed, or handed over, each time that they are read.
+        has_plain_values = self._registry.formats[spec.format].fast_key is not None
         plan = table.plans.get(table.key(spec_class(spec)))
-        if plan is None or type(x) not in plan.fast_types:
+        if has_plain_values and (plan is None or type(x) not in plan.fast_types):
             self._run(x, table, None)
 
     def _fill_fast(self, x: Value, out: Value, out_spec: Spec) -> bool:

@@ -243,7 +243,8 @@ def sample(interop: Interop, recipe: Recipe) -> Value:
         It cannot be made on this machine, or at all.
     """
     format_ = _format(interop, recipe)
-    make = _foreign_value if format_.protocol else _value
+    is_foreign = format_.protocol is not None and format_.samples.make is None
+    make = _foreign_value if is_foreign else _value
     try:
         value = make(interop, format_, recipe)
     except (InteropError, ValueError, TypeError, RuntimeError) as error:
