@@ -852,10 +852,9 @@ class Interop:
 
     def _learn_fast_path(self, x: Value, spec: Spec, table: PlanTable) -> None:
         """Convert a small value once by itself, which keeps its fast path if there is one."""
-        # Values of others may be computed, or handed over, each time that they are read.
-        has_plain_values = self._registry.formats[spec.format].fast_key is not None
         plan = table.plans.get(table.key(spec_class(spec)))
-        if has_plain_values and (plan is None or type(x) not in plan.fast_types):
+        is_known = plan is not None and type(x) in plan.fast_types
+        if not is_known and _can_be_read_twice(self._registry.formats[spec.format]):
             self._run(x, table, None)
 
     def _fill_fast(self, x: Value, out: Value, out_spec: Spec) -> bool:
@@ -863,6 +862,8 @@ class Interop:
         table, registry = self._table(out_spec.format), self._registry
         path = table.fast_paths.get(type(x), NotImplemented)
         if path is NotImplemented or out_spec.device != "cpu" or out_spec.traits:
+            return False
+        if not _can_be_read_twice(registry.recognise(type(x))):
             return False
         value = x if path is None else path(x)
         if value is NotImplemented:
@@ -877,6 +878,11 @@ class Interop:
             return False
         target.fill(out, value)
         return True
+
+
+def _can_be_read_twice(format_: Format) -> bool:
+    """Tell whether to read a value changes nothing: others are computed, or hand memory over."""
+    return format_.fast_key is not None
 
 
 def _is_alike(spec: Spec, other: Spec) -> bool:
