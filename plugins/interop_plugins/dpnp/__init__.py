@@ -112,9 +112,9 @@ def _steps(
     """
     stays = partial(Conversion, name, name, devices=_ON_DEVICE, stream=True)
     takes = _CARRIED | PRIVATE
-    yield stays(returning(dense.copy), takes=takes, effects=COPY, cost=Cost(1e-4, 4e9))
+    yield stays(returning(dense.copy), takes=takes, effects=COPY, cost=Cost(1e-4, 1e10))
     yield stays(
-        returning(dense.cast), takes=takes, changes=DTYPE, effects=COPY, cost=Cost(2e-4, 3e9)
+        returning(dense.cast), takes=takes, changes=DTYPE, effects=COPY, cost=Cost(2e-4, 1.2e10)
     )
     moves: dict[str, Any] = {
         "changes": DEVICE,
