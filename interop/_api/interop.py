@@ -672,11 +672,8 @@ class Interop:
         from interop._registry.discovery import check_not_loading, load
 
         check_not_loading()
-        try:
-            self._plugins = load(self._registry)
-        except BaseException:  # interrupted: the next call begins anew
-            self._registry.forget()
-            raise
+        self._registry.forget()  # what a call that was interrupted anywhere below has loaded
+        self._plugins = load(self._registry)
         entrances: list[Value] = [getattr(Interop, name) for name in _ENTRANCES]
         for function in (self.convert, _converted, *entrances):
             self._registry.untraced(function)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ._truth import Array
 
-__all__ = ["OF_A_CALL", "Caller", "Refused"]
+__all__ = ["LOCKED", "OF_A_CALL", "Caller", "Refused"]
 
 #: The checks that every call is good for.
 OF_A_CALL = (
@@ -36,7 +36,8 @@ OF_A_CALL = (
 _OTHER_NUMBERS = frozenset({"broadcast", "scalar", "zero_tensor", "meta"})
 #: Traits that say what a value is, and the effect of losing each.
 _LOSSES = {"masked": "drop_mask", "grad": "detach"}
-_LOCKED = frozenset({"readonly", "immutable"})
+#: Nobody may write into values with these traits.
+LOCKED = frozenset({"readonly", "immutable"})
 
 
 class _Call(NamedTuple):
@@ -276,7 +277,7 @@ class Caller:
 
     def _problem_of_traits(self, trial: Trial, actual: Spec, step: Step) -> str:
         promised = step.after.traits
-        extra = sorted(actual.traits - promised - _LOCKED - {"weak"})  # which the numbers show
+        extra = sorted(actual.traits - promised - LOCKED - {"weak"})  # which the numbers show
         # A value may turn out plainer in memory than promised, but not in what it is.
         lost = sorted(promised - actual.traits - MEMORY_TRAITS - self._harmless(step))
         if extra:
@@ -378,8 +379,8 @@ class Caller:
 
     def _judge_locks(self, call: _Call, result: Value, actual: Spec, notes: Notes) -> None:
         """Note whether read-only memory stays read-only, and fresh memory is writable."""
-        step, is_locked = call.step, bool(actual.traits & _LOCKED)
-        is_promised = bool(step.after.traits & _LOCKED)
+        step, is_locked = call.step, bool(actual.traits & LOCKED)
+        is_promised = bool(step.after.traits & LOCKED)
         is_writable = self._is_writable(result, actual)
         problem = ""
         may_copy = step.aliases and step.effects & COPYING

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from interop._execution.trace import shares_memory
@@ -88,6 +90,18 @@ class Memory:
             _flip(extents)
             return after is None or not same(before.array, after.array)
         return None
+
+    @contextmanager
+    def overwritten(self, value: Value) -> Iterator[bool]:
+        """Change all numbers of a value for a while; say whether that is possible."""
+        extents = self.extents(value, self._interop.spec(value)) or ()
+        is_possible = any(length for _, length in extents)
+        is_possible = is_possible and all(address > 0 for address, length in extents if length)
+        _flip(extents if is_possible else ())
+        try:
+            yield is_possible
+        finally:
+            _flip(extents if is_possible else ())
 
     def problem_of_addresses(self, value: Value) -> str:
         """Say so if a value's numbers do not lie at the addresses that its format reports."""

@@ -9,13 +9,13 @@ from time import process_time
 from typing import TYPE_CHECKING
 
 from interop._calibration.sample import REFUSALS, NoSample, Recipe, fitted
-from interop._model.effect import COPYING, EFFECTS
+from interop._model.effect import COPYING, EFFECTS, LOSING
 from interop._model.typing import Value
 from interop._planning.route import Route
 from interop._planning.step import Step
 from interop.errors import Declined, InteropError, RefusedError
 
-from ._calls import OF_A_CALL, Caller, Refused
+from ._calls import LOCKED, OF_A_CALL, Caller, Refused
 from ._leaks import problem_of_leaks
 from ._memory import overwrite_freed
 from ._notes import Notes
@@ -294,6 +294,7 @@ class _Stages:
 
     def _threads(self) -> None:
         self._reuse_addresses()
+        self._convert_before_and_after_a_write()
         tasks = [self._task(seed) for seed in (1, 2, 3)]
         self._notes.judge("threads", problem_of_threads(self._label, tasks, self._bench.subject))
 
@@ -308,6 +309,24 @@ class _Stages:
                 self._convert(trial, value, step)
                 return
             held.append(value)
+
+    def _convert_before_and_after_a_write(self) -> None:
+        """Convert a value whose numbers are others the second time."""
+        trial = self._at(_MORTAL[0])
+        value, step = self._caller.value(trial)
+        is_exact = step.before.dtype == step.after.dtype and not step.effects & LOSING
+        if not is_exact or LOCKED & step.before.traits:
+            return  # other numbers may give the same result, or nobody may write
+        if self._caller.memory_liar(trial):
+            return  # nobody knows where to write
+        result = self._caller.call(step, value)
+        reading = self._caller.truth.read(result)
+        before = None if reading is None else reading.array
+        with self._caller.memory.overwritten(value) as is_overwritten:
+            after = self._caller.truth.read(self._caller.call(step, value))
+        if is_overwritten and before is not None and after is not None and before.size:
+            problem = f"{self._label} returns what the numbers were before a write ({trial})"
+            self._notes.judge("values", problem if same(before, after.array) else "")
 
     def _pass(self, seed: int) -> int:
         """Convert a value that is gone afterwards, and return the address that it had."""
