@@ -221,14 +221,18 @@ def _impatience() -> Iterator[None]:
             f"{_BLOCKING}={origin.plugin}"
         )
 
-    timer = threading.Timer(_PATIENCE, lambda: _log.warning("%s", text()))
+    def warn() -> None:
+        if loading:  # an interruption may have left nothing but the timer
+            _log.warning("%s", text())
+
+    timer = threading.Timer(_PATIENCE, warn)
     timer.daemon = True
-    with suppress(RuntimeError):  # no thread can be started while Python exits
-        timer.start()
     try:
+        with suppress(RuntimeError):  # no thread can be started while Python exits
+            timer.start()
         yield
     except KeyboardInterrupt as interruption:
-        if loading.get("origin"):
+        if loading:
             interruption.add_note(text())
         raise
     finally:
