@@ -57,8 +57,6 @@ def doctor(
     """
     with bar("importing", hidden=as_json) as progress:
         diagnosis = diagnose(default, progress, timeout=timeout)
-    if not as_json:
-        _show_diagnosis(diagnosis)
     trial: Trial | None = None
     if convert:
         with bar("converting", hidden=as_json) as progress:
@@ -68,16 +66,36 @@ def doctor(
         pairs = None if trial is None else trial.as_dict()
         show_json({"ok": not wrong, **diagnosis.as_dict(), "trial": pairs})
     else:
+        machine = diagnosis.machine
+        python = f"Python {machine['python']}, {machine['system']}"
+        text, style = _verdict(diagnosis, trial)
+        line(f"interop {machine['interop']} on {python}: {text}", style)
+        _show_diagnosis(diagnosis)
         if trial is not None:
             _show_trial(trial)
-        _show_verdict(diagnosis, trial)
+        _show_wrong(diagnosis, trial)
+        verdict = text.partition(";")[0]
+        line(f"{verdict[0].upper()}{verdict[1:]}.", style)
     raise typer.Exit(FAILURE if wrong else 0)
 
 
+def _verdict(diagnosis: Diagnosis, trial: Trial | None) -> tuple[str, str]:
+    """Return what is wrong and what was not tried, in a line, and its style."""
+    total = len(diagnosis.findings)
+    untried: list[str] = []
+    if trial is not None:
+        total += len(trial.wrong) + bool(trial.problem)
+        untried = sorted(trial.untried)
+    text = f"{total} {'thing is' if total == 1 else 'things are'} wrong"
+    if not total:
+        text = "nothing is wrong" + (" in what was tried" if untried else "")
+    if untried:
+        text += f"; declared and never tried: {_few(untried)}"
+    style = "bold red" if total else "yellow" if untried else "bold green"
+    return text, style
+
+
 def _show_diagnosis(diagnosis: Diagnosis) -> None:
-    machine = diagnosis.machine
-    python = f"Python {machine['python']}, {machine['system']}"
-    line(f"interop {machine['interop']} on {python}", "bold")
     driver = diagnosis.driver
     if driver.state == "ready":
         for device in driver.devices:
@@ -186,7 +204,7 @@ def _cell_style(column: int, cell: str) -> str:
 # ---------------------------------------------------------------------- what to do
 
 
-def _show_verdict(diagnosis: Diagnosis, trial: Trial | None) -> None:
+def _show_wrong(diagnosis: Diagnosis, trial: Trial | None) -> None:
     for finding in diagnosis.findings:
         _show_finding(finding)
     wrong = trial.wrong if trial else ()
@@ -195,29 +213,19 @@ def _show_verdict(diagnosis: Diagnosis, trial: Trial | None) -> None:
         line(f"✗ {pair.source} → {pair.target}{steps}: {pair.outcome}: {pair.reason}", "red")
     if len(wrong) > _MOST:
         line(f"  and {len(wrong) - _MOST} more pairs; --json names them all", "red")
-    problem = trial.problem if trial else ""
-    if problem:
-        line(f"✗ {problem}", "red")
-    total = len(diagnosis.findings) + len(wrong) + bool(problem)
-    untried = len(trial.untried) if trial else 0
-    if total:
-        line(f"{total} {'thing is' if total == 1 else 'things are'} wrong.", "bold red")
-    elif untried:
-        count = "1 format" if untried == 1 else f"{untried} formats"
-        line(f"Nothing is wrong in what was tried; {count} could not be.", "yellow")
-    else:
-        line("Nothing is wrong.", "bold green")
+    if trial and trial.problem:
+        line(f"✗ {trial.problem}", "red")
 
 
 def _show_finding(finding: Finding) -> None:
     line(f"✗ {finding.problem}", "red")
     line(f"  to fix it: {finding.fix}")
     if finding.disables:
-        line(f"  it disables {len(finding.disables)} conversions: {_few(finding.disables)}", "dim")
+        names = [key.partition(": ")[2] for key in finding.disables]
+        line(f"  it disables {len(names)} conversions: {_few(names)}", "dim")
 
 
-def _few(keys: Sequence[str]) -> str:
-    names = [key.partition(": ")[2] for key in keys]
+def _few(names: Sequence[str]) -> str:
     more = len(names) - _MOST
     return "; ".join(names[:_MOST]) + (f"; and {more} more" if more > 0 else "")
 

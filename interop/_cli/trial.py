@@ -201,7 +201,6 @@ class _Bench:
             (name for name, format_ in self._formats.items() if "builtins:list" in format_.types),
             "",
         )
-        self._samples: dict[tuple[Lane, int], tuple[Value, list[complex] | None]] = {}
 
     def made(self, lane: Lane) -> _Answer:
         """Make a value of a lane, and tell whether that went well."""
@@ -255,18 +254,15 @@ class _Bench:
         if axes is None:
             msg = "the two never have as many axes"
             raise NoSample(msg)
-        pair = self._samples.get((lane, axes))
-        if pair is None:
-            format_ = self._formats[lane.format]
-            dtype = next(iter(preferred(format_.holds(lane.device))), "float32")
-            density = _DENSITY if format_.index_dtypes else 1.0
-            shape = _SHAPES.get(axes, (1,) * (axes - 2) + _SHAPES[2])
-            recipe = Recipe(lane.format, dtype, shape, device=lane.device, density=density)
-            value = sample(self._interop, recipe)
-            is_coded = self._is_coded(value)
-            numbers = self._read(value) if is_coded else list(Numbers(recipe).values())
-            pair = self._samples[lane, axes] = value, numbers
-        return pair
+        format_ = self._formats[lane.format]
+        dtype = next(iter(preferred(format_.holds(lane.device))), "float32")
+        density = _DENSITY if format_.index_dtypes else 1.0
+        shape = _SHAPES.get(axes, (1,) * (axes - 2) + _SHAPES[2])
+        recipe = Recipe(lane.format, dtype, shape, device=lane.device, density=density)
+        # A new one every time: some can be read only once.
+        value = sample(self._interop, recipe)
+        is_coded = self._is_coded(value)
+        return value, self._read(value) if is_coded else list(Numbers(recipe).values())
 
     def _is_coded(self, value: Value) -> bool:
         """Tell whether a value holds codes, from which not every number can be had back."""

@@ -46,6 +46,14 @@ def test_where_nothing_is_wrong_all_pairs_are_right(trial_of: Callable[..., Tria
     assert json.loads(json.dumps(trial.as_dict()))["pairs"][0]["source"]
 
 
+def test_what_can_be_read_only_once_is_made_anew(trial_of: Callable[..., Trial]) -> None:
+    """A value that hands its numbers over does so for every pair."""
+    once = "import numpy; numbers, box.numbers = box.numbers, (); "
+    trial = trial_of(to_python=once + "return numpy.array(numbers, 'float32')")
+    assert {pair.outcome for pair in trial.tried if pair.source == ODD} == {"right", "refused"}
+    assert trial.wrong == ()
+
+
 def test_other_numbers_are_wrong(trial_of: Callable[..., Trial]) -> None:
     """A conversion that changes one number is caught by what comes out."""
     to_python = "import numpy; return numpy.array([*box.numbers[:-1], 7.0], 'float32')"
