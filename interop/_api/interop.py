@@ -14,6 +14,7 @@ from interop._execution.engine import Engine
 from interop._execution.fast_path import (
     SMALL,
     FastPaths,
+    fast_fill,
     fast_tree,
     with_fast_paths,
     with_fast_paths_to,
@@ -28,7 +29,6 @@ from interop._model.dtype import imaginary_loss, same_kind
 from interop._model.extension import Declaration
 from interop._model.format import Format
 from interop._model.spec import (
-    MEMORY_TRAITS,
     SEVERAL,
     TRAITS,
     UNWRITABLE,
@@ -817,12 +817,13 @@ class Interop:
         stream: object,
     ) -> Value:
         """Write `x` into `out`, which decides format, dtype and device."""
-        out_spec = self.spec(out)
-        allow, forbid = reusable(allow, "allow"), reusable(forbid, "forbid")
         is_default = not allow and not forbid and stream is None and block.get() is None
-        if is_default and self._fill_fast(x, out, out_spec):
-            return out
-        spec = self.spec(x)
+        if is_default:
+            fill = self._cache.fills.get((type(x), type(out)))
+            if fill is not None and fill(x, out):
+                return out
+        out_spec, spec = self.spec(out), self.spec(x)
+        allow, forbid = reusable(allow, "allow"), reusable(forbid, "forbid")
         target = self._registry.formats[out_spec.format]
         _check_writable(target, out, out_spec, spec.shape)
         name, device = out_spec.format, out_spec.device
@@ -844,37 +845,21 @@ class Interop:
         if loss is not None:
             warn_caller(loss)
         elif is_default and spec.nbytes < SMALL and _is_alike(spec, out_spec):
-            self._learn_fast_path(x, spec, self._table(name))
+            self._learn_fill(x, spec, out, self._table(name))
         return out
 
-    def _learn_fast_path(self, x: Value, spec: Spec, table: PlanTable) -> None:
-        """Convert a small value once by itself, which keeps its fast path if there is one."""
+    def _learn_fill(self, x: Value, spec: Spec, out: Value, table: PlanTable) -> None:
+        """Keep how to write values such as `x` into those such as `out`, by a fast path."""
+        registry, types, version = self._registry, (type(x), type(out)), self._registry.version
         plan = table.plans.get(table.key(spec_class(spec)))
-        is_known = plan is not None and type(x) in plan.fast_types
-        if not is_known and _can_be_read_twice(self._registry.formats[spec.format]):
-            self._run(x, table, None)
-
-    def _fill_fast(self, x: Value, out: Value, out_spec: Spec) -> bool:
-        """Write `x` into `out` by way of a fast path, if both are plain and alike in all else."""
-        table, registry = self._table(out_spec.format), self._registry
+        source, target = registry.formats[spec.format], registry.formats[table.request.formats[0]]
+        if not (_can_be_read_twice(source) and registry.is_plain(type(out), target)):
+            return
+        if plan is None or type(x) not in plan.fast_types:
+            self._run(x, table, None)  # which keeps its fast path if there is one
         path = table.fast_paths.get(type(x), NotImplemented)
-        if path is NotImplemented or out_spec.device != "cpu" or out_spec.traits:
-            return False
-        if not _can_be_read_twice(registry.recognise(type(x))):
-            return False
-        value = x if path is None else path(x)
-        if value is NotImplemented:
-            return False
-        spec, target = registry.describe(value), registry.formats[out_spec.format]
-        fits = spec.format == out_spec.format and _is_alike(spec, out_spec)
-        if not fits or not spec.traits <= MEMORY_TRAITS or target.fill is None:
-            return False
-        if target.limits.unwritable is not None and target.limits.unwritable(out):
-            return False
-        if shares_memory(registry, value, out, (spec, out_spec)) is not False:
-            return False
-        target.fill(out, value)
-        return True
+        if path is not NotImplemented and target.memory is not None:
+            self._cache.keep(self._cache.fills, types, fast_fill(path, target), version)
 
 
 def _can_be_read_twice(format_: Format) -> bool:

@@ -14,7 +14,7 @@ from functools import wraps
 from typing import Any
 
 from interop._model.format import Format, itself
-from interop._model.spec import Spec
+from interop._model.spec import MEMORY_TRAITS, Spec
 from interop._model.typing import TargetLike, Value, ValueFunction
 from interop._planning.cache import FastPath, PlanCache, PlanTable
 from interop._planning.plan import Plan, StepDeclined
@@ -24,7 +24,9 @@ from interop._planning.request import Request
 from interop._registry.registry import Registry
 from interop.errors import InteropError
 
-__all__ = ["SMALL", "FastPaths", "fast_tree", "with_fast_paths", "with_fast_paths_to"]
+from .trace import overlap
+
+__all__ = ["SMALL", "FastPaths", "fast_fill", "fast_tree", "with_fast_paths", "with_fast_paths_to"]
 
 #: Bytes of values that are converted in a few microseconds, which are worth a fast path.
 SMALL = 2**16
@@ -108,6 +110,35 @@ def with_fast_paths_to(
 
     converted.__qualname__ = "converter"  # as errors of Python's name it
     return converted
+
+
+def fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]:
+    """Return what writes a value into an ``out=`` of a format, on the fast path that leads there.
+
+    It tells whether it has. Nothing is written unless both are plain, alike and apart in memory.
+    """
+    describe, memory, write = target.describe, target.memory, target.fill
+    assert describe is not None and memory is not None and write is not None  # noqa: PT018
+    unwritable = target.limits.unwritable
+
+    def fill(x: Value, out: Value) -> bool:
+        value = x if path is None else path(x)
+        if type(value) is not type(out):
+            return False  # or there is no way, but that of the planner
+        before, after = describe(value), describe(out)
+        is_alike = before.shape == after.shape and before.dtype == after.dtype
+        if not is_alike or after.traits or not before.traits <= MEMORY_TRAITS:
+            return False
+        if before.device != "cpu" or after.device != "cpu":
+            return False
+        if unwritable is not None and unwritable(out):
+            return False
+        if overlap(memory(value), memory(out)):
+            return False
+        write(out, value)
+        return True
+
+    return fill
 
 
 def fast_tree(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from interop._planning.step import Step
     from interop._registry.registry import Registry
 
-__all__ = ["Receipt", "Recorder", "Trace", "shares_memory", "trace"]
+__all__ = ["Receipt", "Recorder", "Trace", "overlap", "shares_memory", "trace"]
 
 #: Address and bytes of each stretch of memory.
 Extents: TypeAlias = tuple[tuple[int, int], ...]
@@ -269,6 +269,11 @@ def shares_memory(
     first, second = _extents(registry, source, spec), _extents(registry, result, other)
     if first is None or second is None:
         return None
+    return overlap(first, second)
+
+
+def overlap(first: Extents, second: Extents) -> bool:
+    """Tell whether two lots of extents have a byte in common."""
     for address, nbytes in first:
         for start, length in second:
             if nbytes and length and address < start + length and start < address + nbytes:

@@ -91,6 +91,8 @@ class PlanCache:
         self.by_words: dict[tuple[Any, ...], PlanTable] = {}
         #: For what a call says beside its value, the fast paths of the request that it makes.
         self.fast_paths: dict[object, Mapping[type, FastPath]] = {}
+        #: By the types of a value and of an ``out=``, what writes one into the other if it can.
+        self.fills: dict[tuple[type, type], Callable[[Value, Value], bool]] = {}
         #: By type, what tells plain values of it apart.
         self.fast_keys: dict[type, ValueFunction] = {}
         registry.on_change.append(self.clear)
@@ -102,6 +104,7 @@ class PlanCache:
             self._tables.clear()
             self.by_words.clear()
             self.fast_paths.clear()
+            self.fills.clear()
             self.fast_keys.clear()
             # In place, since converters hold them.
             for table in self._used:
@@ -150,7 +153,10 @@ class PlanCache:
             return None
         policy = innermost and innermost.policy
         if "like" not in keywords:
-            # With its type, because True equals 1, which is refused.
+            # With their types, because True equals 1, which is refused.
+            if len(keywords) == 1:
+                ((name, word),) = keywords.items()
+                return policy, to, name, word, type(word)
             return (policy, to, *keywords.items(), type(keywords.get("copy")))
         like = keywords["like"]
         key_of = self.fast_keys.get(type(like)) if len(keywords) == 1 and to is None else None

@@ -123,3 +123,68 @@ def test_an_iterator_of_effects_counts_in_its_own_call(warm: Interop) -> None:
     with pytest.raises(interop.errors.RefusedError):
         warm.convert(tensor, to="numpy", forbid=effects)
     assert warm.convert(tensor, to="numpy", forbid=effects).tolist() == [1.0, 1.0]
+
+
+def _locked(array: Any) -> Any:
+    array.flags.writeable = False
+    return array
+
+
+def _inference() -> Any:
+    with torch.inference_mode():
+        return torch.zeros(4, dtype=torch.float64)
+
+
+#: What stands in for an ``out=`` that is written on a fast path, made of the numbers to write.
+OUTS: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda a: np.zeros(4),
+    "of another dtype": lambda a: np.zeros(4, "float32"),
+    "of another width": lambda a: np.zeros(4, "int64"),
+    "of a shape to broadcast to": lambda a: np.zeros((2, 4)),
+    "of one element": lambda a: np.zeros(1),
+    "locked": lambda a: _locked(np.zeros(4)),
+    "in reverse": lambda a: np.zeros(4)[::-1],
+    "spread": lambda a: np.zeros(8)[::2],
+    "byte-swapped": lambda a: np.zeros(4, ">f8"),
+    "broadcast": lambda a: np.lib.stride_tricks.as_strided(np.zeros(1), (4,), (0,)),
+    "masked": lambda a: np.ma.masked_array(np.zeros(4), mask=[0, 1, 0, 0]),
+    "a matrix": lambda a: np.zeros((2, 2)).view(np.matrix),
+    "itself": lambda a: a,
+    "itself in reverse": lambda a: a[::-1],
+    "a tensor": lambda a: torch.zeros(4, dtype=torch.float64),
+    "a tensor over it": torch.from_numpy,
+    "a tensor over it, in turn": lambda a: torch.from_numpy(a).reshape(2, 2).T.reshape(4),
+    "of a graph": lambda a: torch.zeros(4, dtype=torch.float64, requires_grad=True),
+    "of inference": lambda a: _inference(),
+    "expanded": lambda a: torch.zeros(1, dtype=torch.float64).expand(4),
+    "negated": lambda a: torch._neg_view(torch.zeros(4, dtype=torch.float64)),
+    "of no memory": lambda a: torch.zeros(4, dtype=torch.float64, device="meta"),
+}
+
+
+@pytest.mark.parametrize("name", OUTS)
+def test_a_strange_out_is_written_or_refused_as_a_cold_process_does(
+    name: str, warm: Interop
+) -> None:
+    """The error, or the numbers in the value and in ``out=``, are those of a call without."""
+    cold = Interop()
+    for wrap in (np.asarray, torch.from_numpy):
+        outcomes = []
+        for mine in (cold, warm, warm, warm):
+            numbers = np.arange(1.0, 5.0)
+            out = OUTS[name](numbers)
+            x = wrap(numbers)
+            facts = _facts(lambda mine=mine, x=x, out=out: mine.convert(x, out=out), x)
+            outcomes.append((facts, repr(numbers), repr(out)))
+        assert outcomes[1:] == outcomes[:1] * 3, wrap
+
+
+def test_a_plain_out_is_written_on_a_fast_path(warm: Interop) -> None:
+    """It is found by the types of the two, and the numbers are the value's."""
+    out = np.zeros(4)
+    warm.convert(torch.arange(4.0, dtype=torch.float64), out=out)
+    fill = warm._cache.fills[torch.Tensor, np.ndarray]
+    assert fill(torch.full((4,), 7.0, dtype=torch.float64), out)
+    assert out.tolist() == [7.0] * 4
+    assert not fill(torch.full((1,), 8.0, dtype=torch.float64), out)
+    assert out.tolist() == [7.0] * 4
