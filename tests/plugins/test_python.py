@@ -349,3 +349,49 @@ def test_arrays_become_python_numbers_by_the_fast_path_as_without() -> None:
         assert warm.convert(array, to="python") == interop.Interop().convert(array, to="python")
     with pytest.raises(RefusedError):
         warm.convert(np.array([1], "longdouble"), to="python")
+
+
+#: Lists that are almost such as take the fast path, and some that do.
+LISTS = [
+    [[1.0, 2.0], [3.0, 4.0]],
+    [[1, 2], [3, 4]],
+    [[True], [False]],
+    [[1j], [2.0 + 0j]],
+    [[1.0], [2.0, 3.0]],
+    [[1.0], [[2.0]]],
+    [[1.0], 2.0],
+    [[]],
+    [[], []],
+    [[1.0], []],
+    [[1], [2.0]],
+    [[1], [True]],
+    [[2**62], [2**63]],
+    [[1], [2**64]],
+    [[2**53 + 1], [0.5]],
+    [(1.0,), (2.0,)],
+    [["a"], ["b"]],
+    [[None], [1.0]],
+    [[[[1.0]]], [[[2.0]]]],
+    [[[[[[1.0]]]]]],
+    [True, False],
+    [1j],
+]
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+def test_nested_lists_are_the_same_cold_and_warm(to: str) -> None:
+    """Value, dtype, shape and refusals do not depend on what a process has converted before."""
+    warm = interop.Interop()
+    for _ in range(3):
+        for plain in ([[1.0]], [[1]], [[True]], [[1j]], [1.0], 2.0):
+            warm.convert(plain, to=to)
+    for numbers in LISTS:
+        outcomes = []
+        for mine in (interop.Interop(), warm):
+            try:
+                result = mine.convert(numbers, to=to)
+                outcomes.append((repr(result), str(result.dtype), tuple(result.shape)))
+            except interop.InteropError as error:
+                outcomes.append((type(error).__name__, str(error)))
+        assert outcomes[0] == outcomes[1], numbers
+    assert warm._table(to).fast_paths[list] is not None

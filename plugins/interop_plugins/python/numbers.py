@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, UnknownValueError
 from interop.plugin import EMPTY, Spec
@@ -55,7 +55,9 @@ WEAK = frozenset({"weak"})
 _LEAST, _MOST = 2.0**-126, (2 - 2.0**-23) * 2.0**127
 
 #: The types of numbers that NumPy takes as they are, and its characters for the dtypes they get.
-_PLAIN = {int: "lq", float: "d"}
+_PLAIN = {int: "lq", float: "d", bool: "?", complex: "D"}
+#: Types of the rows of a nested list, and how deep such lists are nested in practice.
+_LISTS, _DEEPEST = {list}, 4
 #: NumPy's dtypes from bool to float64 have smaller numbers.
 _ODD_NUMBERS = 13
 
@@ -264,22 +266,35 @@ def to_numpy(value: Nested) -> Array:
 
 
 def numpy_fast_path(value: Nested) -> Any:
-    """Return Python's reals or integers, one alone or in one list, as an array; else pass.
+    """Return Python's numbers of one type, one alone or in lists, as an array; else pass.
 
     NumPy makes reals of integers that int64 does not hold.
     """
     kind = _PLAIN.get(type(value))
     if kind is None and type(value) is list:
-        types = set(map(type, value))
-        kind = _PLAIN.get(types.pop()) if len(types) == 1 else None
+        kind = _PLAIN.get(_type_in(value))
     if kind is None:
         return NotImplemented
     if not _new_array:
         import numpy as np
 
         _new_array.append(np.array)
-    array = _new_array[0](value)
+    try:
+        array = _new_array[0](value)
+    except ValueError:  # rows of several lengths
+        return NotImplemented
     return array if array.dtype.char in kind else NotImplemented
+
+
+def _type_in(value: list[Any]) -> type:
+    """Return the one type of all that nested lists hold, or `object` if there are several."""
+    types = set(map(type, value))
+    for _ in range(_DEEPEST):
+        if types != _LISTS:
+            break
+        value = list(chain.from_iterable(value))
+        types = set(map(type, value))
+    return types.pop() if len(types) == 1 else object
 
 
 def python_fast_path(value: Array) -> Any:
