@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib.metadata import Distribution, EntryPoint, PackageMetadata, entry_points
-from types import ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import NamedTuple
 
 import pluggy
@@ -289,9 +289,13 @@ def _declared(
 ) -> list[Declaration]:
     """Return what a module declares."""
     _check_version(module)
-    manager.register(module, name=_name(origin))
+    hooks_alone = _hooks(module)
+    manager.register(hooks_alone, name=_name(origin))
     manager.check_pending()
-    declarations = _collect(manager, module)
+    if not vars(hooks_alone) and hasattr(module, "interop_declarations"):
+        msg = "its interop_declarations is not marked with @hookimpl."
+        raise PluginError(msg)
+    declarations = _collect(manager, hooks_alone)
     for declaration in declarations:
         if isinstance(declaration, NoTrace):
             declaration.mark(lambda: None)  # if it cannot do this, it must not be let near more
@@ -312,14 +316,21 @@ def _check_version(module: ModuleType) -> None:
         raise PluginError(msg)
 
 
-def _collect(manager: pluggy.PluginManager, module: ModuleType) -> list[Declaration]:
+def _hooks(module: ModuleType) -> SimpleNamespace:
+    """Return the functions of a module that are marked; pluggy looks long at each of the others."""
+    marked = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, FunctionType) and hasattr(value, "interop_impl")
+    }
+    return SimpleNamespace(**marked)
+
+
+def _collect(manager: pluggy.PluginManager, plugin: object) -> list[Declaration]:
     """Return what one plugin's implementation of the hook declares."""
     implementations = manager.hook.interop_declarations.get_hookimpls()
-    hooks_of_module = [impl.function for impl in implementations if impl.plugin is module]
-    if not hooks_of_module and hasattr(module, "interop_declarations"):
-        msg = "its interop_declarations is not marked with @hookimpl."
-        raise PluginError(msg)
-    return [declaration for hook in hooks_of_module for declaration in _declarations(hook)]
+    hooks_of_plugin = [impl.function for impl in implementations if impl.plugin is plugin]
+    return [declaration for hook in hooks_of_plugin for declaration in _declarations(hook)]
 
 
 def _declarations(hook: Callable[[], object]) -> Iterable[Declaration]:

@@ -9,24 +9,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution
 
 __all__ = ["too_old"]
 
 #: A line of Requires-Dist: the distribution, its oldest version and the extra.
 _LINE = re.compile(r"""([\w.-]+)[^;]*>=\s*(\d[\w.]*)[^;]*;\s*extra\s*==\s*['"]([\w.-]+)['"]\s*""")
 
+#: The version in metadata, which comes long before the description.
+_VERSION = re.compile(r"^Version: *(\S+)", re.MULTILINE)
+
 
 def too_old(requirements: Iterable[str], plugin: str) -> str:
     """Say so if a framework is older than its plugin's distribution requires; "" if none is."""
     for name, floor in _floors(requirements, plugin):
         try:
-            installed = version(name)
+            installed = _version(name)
         except PackageNotFoundError:
             continue
         if _release(installed) < _release(floor):
             return f"{name} {installed} is older than {floor}: pip install '{name}>={floor}'"
     return ""
+
+
+def _version(name: str) -> str:
+    """Return the installed version of a distribution, without parsing all of its metadata."""
+    installed = distribution(name)
+    match = _VERSION.search(installed.read_text("METADATA") or "")
+    return match[1] if match else installed.version
 
 
 def _floors(requirements: Iterable[str], plugin: str) -> Iterator[tuple[str, str]]:
