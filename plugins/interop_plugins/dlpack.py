@@ -143,7 +143,7 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
             "dlpack",
             module,
             partial(_from_dlpack, module),
-            takes=MEMORY_TRAITS - {"byteswapped", "immutable"},
+            takes=MEMORY_TRAITS - {"byteswapped", "immutable", "unaligned"},
             devices=CPU,
             cost=Cost(1e-5),
             name=f"{module}_from_dlpack",

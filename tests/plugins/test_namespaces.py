@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+import interop
 from interop import Interop
 from interop.errors import NotInstalledError, UnknownTargetError
 from interop_plugins.dlpack import namespace
@@ -109,6 +110,21 @@ def test_array_api_strict() -> None:
     assert strict.all(array == strict.asarray([0.0, 1.0, 2.0], dtype=strict.float32))
     assert instance.convert(array, to="torch").data_ptr() == tensor.data_ptr()
     assert instance.convert([1, 2], to=strict, dtype=strict.int8).dtype == strict.int8
+
+
+def test_array_api_strict_holds_every_layout() -> None:
+    """What it could not be given is copied first: the numbers are those of the array."""
+    strict = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+    room = np.zeros(49, np.uint8)[1:].view("float32")
+    room[:] = range(12)
+    plain = np.arange(12, dtype="float32").reshape(3, 4)
+    for array in (room, plain, plain.T, plain[::-1, ::2], plain.astype(">f4"), plain[:0]):
+        result = interop.convert(array, to=strict)
+        assert interop.convert(result, to="python") == array.tolist()
+    locked = plain.copy()
+    locked.flags.writeable = False
+    interop.convert(locked, to=strict, copy="writable")[0, 0] = 7.0
+    assert locked[0, 0] == 0.0
 
 
 def test_a_namespace_that_is_not_installed_says_how() -> None:
