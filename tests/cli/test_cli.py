@@ -155,6 +155,7 @@ def test_without_the_extra_one_line_says_how_to_get_it(missing: str) -> None:
     assert "pip install 'array-interop[cli]'" in result.stderr
 
 
+@pytest.mark.slow
 def test_the_command_works_in_a_pipe(tmp_path: Path) -> None:
     """Run as a program, for a short time, it prints plain lines and leaves a valid file."""
     path = tmp_path / "costs.json"

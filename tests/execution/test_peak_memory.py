@@ -138,6 +138,7 @@ INTO_OWN_MEMORY = """
 @pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="only Linux resets the peak of memory"
 )
+@pytest.mark.slow
 def test_a_cast_into_memory_of_its_own_holds_the_result_once(
     in_subprocess: Callable[[str], str],
 ) -> None:

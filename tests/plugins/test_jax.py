@@ -495,6 +495,7 @@ def test_not_written_into():
         interop.convert(np.ones(2, "f4"), out=jnp.zeros(2))
 
 
+@pytest.mark.slow
 def test_several_devices(in_subprocess):
     """Parts on several devices are gathered for formats on the host; one replica is shared."""
     in_subprocess(
@@ -552,6 +553,7 @@ def test_several_devices(in_subprocess):
     )
 
 
+@pytest.mark.slow
 def test_parts_of_the_host(in_subprocess):
     """A part of the host that JAX knows by a number is a place: arrays are put there, and stay."""
     in_subprocess(
@@ -632,6 +634,7 @@ def test_parts_of_the_host(in_subprocess):
     )
 
 
+@pytest.mark.slow
 def test_host_where_nothing_is_named(in_subprocess):
     """Without a number arrays are where JAX makes them by default, and free to be moved."""
     in_subprocess(

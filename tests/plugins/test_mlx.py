@@ -456,6 +456,7 @@ def test_before_mlx_is_imported(in_subprocess):
     assert in_subprocess(program.format(platform="darwin")).strip() == "True"
 
 
+@pytest.mark.slow
 def test_axes_too_long_for_mlx():
     """An axis of more elements than MLX can count is refused before anything is copied."""
     value = np.broadcast_to(np.zeros(1, "u1"), (2**31,))

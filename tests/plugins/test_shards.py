@@ -16,6 +16,8 @@ import pytest
 import interop
 from interop.errors import BadRequestError, RefusedError
 
+pytestmark = pytest.mark.slow  # they start several processes with frameworks
+
 Run = Callable[[str], None]
 
 #: Runs the programs that it reads, one a line, and answers each with what went wrong.

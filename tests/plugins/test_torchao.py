@@ -388,6 +388,7 @@ def test_components_on_two_devices_are_refused() -> None:
         interop.convert(value, to="numpy")
 
 
+@pytest.mark.slow
 def test_a_dense_step_never_gets_a_wrapper(in_subprocess: Callable[..., str]) -> None:
     """The outer tensor, whose address is 0, is exported by nothing: no crash, and right numbers."""
     program = """

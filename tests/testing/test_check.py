@@ -90,6 +90,7 @@ def test_a_format_that_nothing_leads_to_is_tried_by_its_samples() -> None:
     assert {"describe", "memory", "fast_key", "values", "sharing", "lifetime", "cost"} <= passed
 
 
+@pytest.mark.slow
 def test_one_finding_for_each_promise() -> None:
     """Nothing is left out and nothing is said twice, whether it ends the process or not."""
     for name in ("honest", "ends_the_process"):
@@ -116,11 +117,8 @@ def session() -> Iterator[Session]:
 KNOWN: dict[str, str] = {}
 
 
-#: To check all bundled plugins takes minutes.
-EACH = [pytest.param(n, marks=() if n == "numpy" else pytest.mark.slow) for n in BUNDLED]
-
-
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BUNDLED)
 def test_a_bundled_plugin_keeps_its_promises(name: str, session: Session) -> None:
     """Whatever can be tried here passes, and what cannot says why."""
     (subject,) = subjects_of(name)
