@@ -112,7 +112,7 @@ def _formats() -> Iterable[Format]:
             # The traits of memory are those of the chunks, which keep them.
             carries=_UNKNOWN_SHAPE | MEMORY_TRAITS | _fill_value(chunks),
             requires="dask",
-            install='pip install "dask[array]"',
+            install="pip install 'dask[array]'",
             ndims=_NDIMS.get(chunks),
             index_dtypes={INDEX_DTYPES[chunks]} if chunks in INDEX_DTYPES else EMPTY,
             limits=Limits(refusal_hints=_REFUSAL_HINTS),
