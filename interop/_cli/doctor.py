@@ -66,36 +66,35 @@ def doctor(
         pairs = None if trial is None else trial.as_dict()
         show_json({"ok": not wrong, **diagnosis.as_dict(), "trial": pairs})
     else:
-        machine = diagnosis.machine
-        python = f"Python {machine['python']}, {machine['system']}"
-        text, style = _verdict(diagnosis, trial)
-        line(f"interop {machine['interop']} on {python}: {text}", style)
+        verdict, untried, style = _verdict(diagnosis, trial)
+        line(verdict + untried, style)
         _show_diagnosis(diagnosis)
         if trial is not None:
             _show_trial(trial)
         _show_wrong(diagnosis, trial)
-        verdict = text.partition(";")[0]
-        line(f"{verdict[0].upper()}{verdict[1:]}.", style)
+        line(verdict, style)
     raise typer.Exit(FAILURE if wrong else 0)
 
 
-def _verdict(diagnosis: Diagnosis, trial: Trial | None) -> tuple[str, str]:
-    """Return what is wrong and what was not tried, in a line, and its style."""
+def _verdict(diagnosis: Diagnosis, trial: Trial | None) -> tuple[str, str, str]:
+    """Return what is wrong, what was not tried, and a style for both."""
     total = len(diagnosis.findings)
-    untried: list[str] = []
+    names: list[str] = []
     if trial is not None:
         total += len(trial.wrong) + bool(trial.problem)
-        untried = sorted(trial.untried)
-    text = f"{total} {'thing is' if total == 1 else 'things are'} wrong"
-    if not total:
-        text = "nothing is wrong" + (" in what was tried" if untried else "")
+        names = sorted(trial.untried)
+    untried = f" Declared and never tried: {_few(names)}." if names else ""
+    if total:
+        return f"{total} {'thing is' if total == 1 else 'things are'} wrong.", untried, "bold red"
     if untried:
-        text += f"; declared and never tried: {_few(untried)}"
-    style = "bold red" if total else "yellow" if untried else "bold green"
-    return text, style
+        return "Nothing is wrong in what was tried.", untried, "yellow"
+    return "Nothing is wrong.", "", "bold green"
 
 
 def _show_diagnosis(diagnosis: Diagnosis) -> None:
+    machine = diagnosis.machine
+    python = f"Python {machine['python']}, {machine['system']}"
+    line(f"interop {machine['interop']} on {python}", "bold")
     driver = diagnosis.driver
     if driver.state == "ready":
         for device in driver.devices:

@@ -494,7 +494,8 @@ def test_the_doctor_names_what_is_wrong_and_what_fixes_it(run: Run) -> None:
     assert "✗ odd cannot be imported\n  to fix it: pip install odd\n" in out
     assert "it disables 20 conversions: odd → a: x;" in out
     assert "and 8 more" in out
-    rows = [line.split() for line in out.splitlines() if re.match(r"[123] ", line)]
+    lines = out.splitlines()[1:]  # the first says how many things are wrong
+    rows = [line.split() for line in lines if re.match(r"[123] ", line)]
     assert rows[:3] == [
         ["1", "a", "1", "!1", "!1"],
         ["2", "b", "~1", "·", "·"],
@@ -533,9 +534,8 @@ def test_the_doctor_says_what_it_could_not_try(
     result = run("doctor")
     assert result.exit_code == code
     assert result.stdout.endswith(f"{verdict}\n")
-    untried = sorted(trial.untried)
-    first = f": {verdict[0].lower()}{verdict[1:-1]}; declared and never tried: {untried[0]}"
-    assert result.stdout.splitlines()[0].endswith(first)
+    first = f"{verdict} Declared and never tried: {next(iter(trial.untried))}."
+    assert result.stdout.splitlines()[0] == first
     if code:
         assert "✗ no pair of formats could be tried: np.asarray is broken" in result.stdout
 
