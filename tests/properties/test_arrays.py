@@ -73,8 +73,13 @@ def _extremes(dtype: np.dtype) -> list[Any]:
     info = ml_dtypes.finfo(dtype)
     if dtype.name == "float8_e8m0fnu":
         return [float("nan"), float(info.max), 1.0]
-    most = float(info.max) if dtype.kind != "c" else complex(float(info.max), -0.0)
-    return [0.0, -0.0, float("nan"), most, float(info.smallest_subnormal), 1.0]
+    numbers = [0.0, -0.0, float("nan"), float(info.max), float(info.smallest_subnormal), 1.0]
+    if dtype.isbuiltin == 1:  # of the others not all have infinities
+        numbers.append(float("inf"))
+    if dtype.kind == "c":
+        numbers += [complex(float(info.max), -0.0), complex(0.0, float("inf"))]
+        numbers += [complex(float("inf"), 1.0), complex(-0.0, float("nan"))]
+    return numbers
 
 
 def cast(array: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray]:

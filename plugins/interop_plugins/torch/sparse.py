@@ -37,6 +37,8 @@ _BETA = "Sparse CSR tensor support is in beta state"
 _PLAIN = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"})
 #: Elements per row from which on searching for the end of a row is quicker than counting them all.
 _LONG_ROW = 512
+#: The layouts of which torch adds the values, multiplied by one, to a dense tensor.
+_ADDED = frozenset({"torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc"})
 
 #: Filled on first use: the name of each layout, and what makes a tensor of each compressed one.
 _layout_names: dict[torch.layout, str] = {}
@@ -190,8 +192,12 @@ def _summed(value: Tensor) -> tuple[Tensor, Tensor]:
     is_first = torch.ones_like(places, dtype=torch.bool)
     torch.ne(places[1:], places[:-1], out=is_first[1:])
     first, later = order[is_first], order[~is_first]
-    sums = values[first]
-    sums.index_add_(0, is_first.cumsum(0)[~is_first] - 1, values[later])
+    sums, others = values[first].resolve_conj(), values[later].resolve_conj()
+    target = is_first.cumsum(0)[~is_first] - 1
+    if value.is_complex():  # by their parts, as in `_in_parts`
+        torch.view_as_real(sums).index_add_(0, target, torch.view_as_real(others))
+    else:
+        sums.index_add_(0, target, others)
     return indices[:, first], sums
 
 
@@ -209,7 +215,17 @@ def compact(value: Tensor) -> Tensor:
 
 def densify(value: Tensor) -> Tensor:
     """Return the dense tensor, part of the same graph; duplicates are summed."""
-    return value.to_dense()
+    import torch
+
+    if not value.is_complex() or str(value.layout) not in _ADDED:
+        return value.to_dense()
+    if value.requires_grad and value.layout is not torch.sparse_coo:
+        # torch has no gradient of views of compressed values.
+        if not torch.view_as_real(value.detach().values().detach()).isfinite().all():
+            msg = "torch makes NaN of a compressed tensor's complex infinities in a graph"
+            raise Declined(msg)
+        return value.to_dense()
+    return torch.view_as_complex(_in_parts(value).to_dense().contiguous())
 
 
 def densify_into(value: Tensor) -> Tensor:
@@ -220,16 +236,30 @@ def densify_into(value: Tensor) -> Tensor:
     if value.layout is torch.sparse_coo and not is_complex and not is_large(value):
         return value.to_dense()  # does the same in memory of torch's
     out = fresh(value.shape, dtype_name(value.dtype), zero=True)[1]
-    if not is_complex:
-        return out.add_(value)
-    # torch multiplies what it adds by one, which for complex numbers makes NaN of infinity. So the
-    # real and the imaginary parts are added as one more axis.
-    coordinates = value.to_sparse()
-    parts = torch.view_as_real(coordinates._values().resolve_conj())
-    shape = (*value.shape, 2)
-    reals = _coo(coordinates._indices(), parts, shape, is_coalesced=coordinates.is_coalesced())
-    torch.view_as_real(out).add_(reals)
-    return out
+    if is_complex:
+        torch.view_as_real(out).add_(_in_parts(value.to_sparse()))
+        return out
+    return out.add_(value)
+
+
+def _in_parts(value: Tensor) -> Tensor:
+    """Return a complex sparse tensor as a real one, with one more axis for the two parts.
+
+    torch multiplies what it adds by one, which for complex numbers makes NaN of infinity.
+    """
+    import torch
+
+    if value.requires_grad:  # torch differentiates the values of coalesced tensors alone
+        value = coalesce(value)
+        values, places = value.values(), [value.indices()]
+    else:
+        values, *places = components(value.detach())
+        values = values.detach()
+    parts, shape = torch.view_as_real(values.resolve_conj()), (*value.shape, 2)
+    if len(places) == 1:
+        return _coo(places[0], parts, shape, is_coalesced=value.is_coalesced())
+    arrays = {"values": parts, "indices": places[0], "pointers": places[1]}
+    return pack_compressed(str(value.layout).removeprefix("torch."), Parts(shape, arrays))
 
 
 def to_layout(layout: str, value: Tensor) -> Tensor:

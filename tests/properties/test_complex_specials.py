@@ -1,0 +1,142 @@
+"""Infinities and NaN in one part of a complex number leave the other part alone, stored or dense."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import interop
+from interop.errors import RefusedError
+from tests.properties.readers import FORMATS
+
+_INF, _NAN = float("inf"), float("nan")
+SPECIAL = [
+    complex(_NAN, 0.0),
+    complex(_INF, 0.0),
+    complex(0.0, _INF),
+    complex(-_INF, 2.0),
+    complex(3.0, _NAN),
+    complex(0.0, -_INF),
+]
+SPARSE = [
+    declared.name
+    for declared in interop.formats()
+    if declared.name in FORMATS
+    and declared.format.index_dtypes
+    and "complex64" in declared.format.dtypes
+]
+
+
+def _array(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    array = np.zeros(shape, dtype)
+    flat = array.reshape(-1)
+    places = range(1, flat.size, 2)
+    for place, number in zip(places, SPECIAL, strict=False):
+        flat[place] = number
+    return array
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+@pytest.mark.parametrize("name", SPARSE)
+def test_each_part_survives_a_sparse_format(name: str, to: str) -> None:
+    """There and back, matrices and batches of them: no infinity becomes a NaN."""
+    came_back = 0
+    for dtype in ("complex64", "complex128"):
+        for shape in ((4, 4), (2, 4, 4), (1, 2, 1), (12,)):
+            array = _array(dtype, shape)
+            try:
+                stored = interop.convert(array, to=name)
+                result = np.asarray(interop.convert(stored, to=to))
+            except RefusedError:
+                continue  # it has no such dtype, or not as many axes
+            came_back += 1
+            parts = [part.view(part.real.dtype) for part in (array, result)]
+            assert np.array_equal(*parts, equal_nan=True), (dtype, shape)
+    # Nothing is made into slices but by TensorFlow.
+    assert came_back or name == "tensorflow.indexed_slices"
+
+
+def _sparse(layout: str, numbers: torch.Tensor) -> torch.Tensor:
+    """Return numbers along the diagonal of a matrix, of a batch, or of blocks of two numbers."""
+    count = len(numbers)
+    along, ends = torch.arange(count), torch.arange(count + 1)
+    if layout == "coo":
+        return torch.sparse_coo_tensor(torch.stack([along, along]), numbers, (count, count))
+    if layout == "duplicates":
+        twice = torch.cat([torch.stack([along, along])] * 2, 1)
+        return torch.sparse_coo_tensor(twice, torch.cat([numbers, numbers]), (count, count))
+    if layout == "hybrid":
+        pairs = numbers.reshape(-1, 2)
+        return torch.sparse_coo_tensor(along[None, : len(pairs)], pairs, pairs.shape)
+    make = {"csr": torch.sparse_csr_tensor, "csc": torch.sparse_csc_tensor}[layout[:3]]
+    if layout.endswith("batch"):
+        one = torch.ones(count, 1, dtype=torch.int64)
+        pointers = torch.tensor([[0, 1]]).expand(count, 2)
+        return make(pointers, one * 0, numbers[:, None], (count, 1, 1))
+    return make(ends, along, numbers, (count, count))
+
+
+LAYOUTS = ["coo", "duplicates", "hybrid", "csr", "csc", "csr batch", "csc batch"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("grad", [False, True])
+def test_torchs_layouts_become_dense(layout: str, grad: bool) -> None:
+    """Duplicates, dense axes, batches and graphs included, where torch itself gives NaN."""
+    numbers = torch.tensor(SPECIAL, dtype=torch.complex128)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse")
+        value = _sparse(layout, numbers)
+    if grad:
+        value.requires_grad_()
+        if layout.endswith("batch"):
+            with pytest.raises(RefusedError, match="NaN of a compressed tensor's complex inf"):
+                interop.convert(value, to="torch")
+            return
+    expected = np.zeros(value.shape, "complex128")  # torch's own sums have NaN in them
+    for place, number in enumerate(numbers.numpy()):
+        if layout == "hybrid":
+            expected[place // 2, place % 2] = number
+        elif layout.endswith("batch"):
+            expected[place, 0, 0] = number
+        else:
+            expected[place, place] = number + (number if layout == "duplicates" else 0)
+    result = interop.convert(value, to="torch")
+    parts = [array.view("float64") for array in (result.detach().numpy(), expected)]
+    assert np.array_equal(*parts, equal_nan=True)
+    if grad and layout in ("coo", "duplicates", "hybrid"):
+        assert result.requires_grad
+
+
+@pytest.mark.parametrize("layout", ["coo", "duplicates", "hybrid", "csr"])  # torch has no others
+def test_finite_numbers_keep_their_graph(layout: str) -> None:
+    """The gradient of every stored number is that of torch's own way."""
+    gradients = []
+    for dense in (lambda value: value.to_dense(), lambda value: interop.convert(value, to="torch")):
+        numbers = torch.tensor([1 + 2j, 3 - 1j, 0.5j, 2 + 0j], dtype=torch.complex128)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse")
+            value = _sparse(layout, numbers).requires_grad_()
+        (dense(value) * (2 - 1j)).abs().sum().backward()
+        assert value.grad is not None
+        gradients.append(value.grad.to_dense())
+    assert torch.equal(*gradients)
+
+
+@pytest.mark.parametrize("to", ["sparse.coo", "scipy.csr", "torch.sparse_csr", "tensorflow.sparse"])
+@pytest.mark.parametrize("grad", [False, True])
+def test_duplicates_are_summed_part_by_part(grad: bool, to: str) -> None:
+    """Wherever a tensor of duplicates goes, the sums are those of NumPy."""
+    numbers = torch.tensor(SPECIAL, dtype=torch.complex128)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse")
+        value = _sparse("duplicates", numbers)
+    if grad:
+        value.requires_grad_()
+    result = interop.convert(interop.convert(value, to=to), to="numpy")
+    expected = numbers.numpy() + numbers.numpy()
+    parts = [array.view("float64") for array in (result.diagonal().copy(), expected)]
+    assert np.array_equal(*parts, equal_nan=True)
