@@ -276,6 +276,7 @@ def test_a_plugin_that_hangs_at_import_is_named(tmp_path: Path) -> None:
         import interop
         from interop._registry import discovery
         discovery._PATIENCE = 0.2
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         class Listener(logging.Handler):
             def emit(self, record):
                 print(record.getMessage(), flush=True)
@@ -304,8 +305,15 @@ def test_a_plugin_that_hangs_at_import_is_named(tmp_path: Path) -> None:
 def test_control_c_gets_out_of_a_plugin_that_hangs(tmp_path: Path) -> None:
     """Control-C ends the waiting, and the traceback names the plugin."""
     install(tmp_path, "hanging", "print('here', flush=True)\n" + HANGING)
+    # What starts this in the background may have it ignore the signal.
+    program = """
+        import signal
+        import interop
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        interop.convert([1], to="numpy")
+    """
     with subprocess.Popen(
-        [sys.executable, "-c", "import interop; interop.convert([1], to='numpy')"],
+        [sys.executable, "-c", textwrap.dedent(program)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
