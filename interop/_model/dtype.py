@@ -20,6 +20,7 @@ __all__ = [
     "COMMON",
     "DTYPES",
     "SPELLINGS",
+    "ZEROLESS",
     "Dtype",
     "bit_carrier",
     "imaginary_loss",
@@ -119,6 +120,12 @@ _CARRIERS = {8: "uint8", 16: "uint16"}
 CARRIERS = frozenset(_CARRIERS.values())
 
 _WIDENING = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
+
+
+#: Those without a zero, so that a sparse array could not leave it out.
+ZEROLESS = frozenset(
+    name for name, dtype in DTYPES.items() if dtype.kind == "f" and dtype.digits == 1
+)
 
 
 def spelled(word: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
+from interop._model.dtype import ZEROLESS
 from interop._model.effect import DERIVED, EFFECTS, WRITING
 from interop._model.extension import Autodiff, Container, DtypeNames, NoTrace, Problems
 from interop._model.format import Format
@@ -183,6 +184,9 @@ def _impossible_format(format_: Format) -> str:
         return f"the type {bare[0]!r}; write it as 'module:Class'"
     if "builtins:object" in format_.types:
         return "the type builtins:object, which everything is an instance of"
+    zeroless = sorted(format_.dtypes & ZEROLESS) if format_.index_dtypes else ()
+    if zeroless:
+        return f"index_dtypes and the dtype {zeroless[0]!r}, which has no zero to leave out"
     now = format_.limits.unsupported_now
     answer: object = frozenset() if now is None else now(format_.devices[0])
     if not isinstance(answer, Set):

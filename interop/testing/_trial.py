@@ -18,7 +18,7 @@ from interop._calibration.sample import (
     recipe_for,
     sample,
 )
-from interop._model.dtype import DTYPES, bit_carrier, preserves
+from interop._model.dtype import ZEROLESS, bit_carrier, preserves
 from interop._model.effect import LOSING
 from interop._model.format import Format
 from interop._model.spec import MEMORY_TRAITS
@@ -168,8 +168,7 @@ def _with(trial: Trial, pair: tuple[str, str | None], shape: tuple[int, ...]) ->
     # Where a cast may lose digits, numbers of few digits survive it.
     full = target is None or preserves(dtype, target)
     recipe = trial.recipe._replace(dtype=dtype, shape=shape, full=full)
-    kind, _, digits, *_ = DTYPES[dtype]
-    if kind == "f" and digits == 1:  # it has no zero
+    if dtype in ZEROLESS:
         recipe = recipe._replace(density=1.0)
     return trial._replace(recipe=recipe, dtype=target)
 

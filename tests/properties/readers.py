@@ -222,6 +222,9 @@ def same(actual: np.ndarray, expected: np.ndarray, *, zeros: bool) -> bool:
 def _plain(array: np.ndarray) -> np.ndarray:
     """Return numbers of less than a byte, of which some bits mean nothing, as others; or an array."""
     narrow = array.dtype.itemsize == 1 and array.dtype.name.lstrip("uintfloa")[0] in "1246"
+    if array.dtype.char == "g" and np.finfo("g").bits == 128:  # six of its bytes mean nothing
+        array = array.copy()
+        array.reshape(-1).view("u1").reshape(-1, 16)[:, 10:] = 0
     return array.astype("f4") if narrow else array
 
 

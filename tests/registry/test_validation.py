@@ -21,6 +21,10 @@ from interop.plugin import Components, Limits, NoTrace, Result, Wrapper
         (Format("a", types=("torch.Tensor",)), "'module:Class'"),
         (Format("a", types=("builtins:object",)), "everything is an instance of"),
         (Format("a", devices=()), "no devices"),
+        (
+            Format("a", dtypes={"float8_e8m0fnu"}, index_dtypes={"int32"}),
+            "has no zero to leave out",
+        ),
         (Format("a", dtypes="float32"), "dtypes='float32'"),  # type: ignore[arg-type]
         (Format("a", dtypes=[1]), r"dtypes=\[1\]"),  # type: ignore[arg-type]
         (Format("a", ndims={"1"}), r"ndims=\{'1'\}"),  # type: ignore[arg-type]

@@ -81,6 +81,8 @@ _HINTS = {
 _LIMITS = Limits(unsupported_now=describe.unsupported_now, refusal_hints=_HINTS)
 
 _INSTALL = "pip install jax"
+#: What a sparse array can leave zeros out of.
+_STORABLE = DLPACK_DTYPES - {"float8_e8m0fnu"}
 
 
 @hookimpl
@@ -116,7 +118,7 @@ def _formats() -> Iterator[Format]:
     )
     sparse_format = partial(
         Format,
-        dtypes=DLPACK_DTYPES,
+        dtypes=_STORABLE,
         devices=_DEVICES,
         limits=_LIMITS,
         carries=_UNCOALESCED | _PADDED | _AXIS_KINDS | _SEVERAL | {"traced"},
@@ -324,7 +326,7 @@ def _within_jax() -> Iterator[Conversion]:
 
 def _sparse_conversions() -> Iterator[Conversion]:
     """Yield the steps among the sparse formats; where JAX computes, it compiles first."""
-    step = partial(Conversion, devices=None, dtypes=DLPACK_DTYPES, adds=_IMMUTABLE)
+    step = partial(Conversion, devices=None, dtypes=_STORABLE, adds=_IMMUTABLE)
     compiled = Cost(5e-3, 1e9)
     loose = _IMMUTABLE | _UNCOALESCED
     for name in ("jax.bcoo", "jax.bcsr"):
@@ -342,8 +344,6 @@ def _sparse_conversions() -> Iterator[Conversion]:
             name,
             "jax",
             sparse.to_dense,
-            # JAX adds the values to zeros. This dtype has no zero, and every sum would be NaN.
-            dtypes=DLPACK_DTYPES - {"float8_e8m0fnu"},
             takes=loose | _PADDED | _AXIS_KINDS | (_INVALID if name == "jax.bcoo" else EMPTY),
             drops=_UNCOALESCED | _PADDED | _AXIS_KINDS | _INVALID,
             effects=frozenset({"densify"}),

@@ -77,6 +77,8 @@ _NUMPY_DTYPES = DTYPE_NAMES - BIT_DTYPES - {"complex32"}
 #: What torch widens one element at a time.
 _SLOW = frozenset({"float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz"})
 _DOUBLE = frozenset({"float64"})
+#: What a sparse tensor can leave zeros out of.
+_STORABLE = DTYPE_NAMES - {"float8_e8m0fnu"}
 _NOT_ON_MPS = frozenset({"float64", "complex128"})
 #: torch computes with sparse tensors of these alone.
 _SPARSE_MATH = DTYPE_NAMES - BIT_DTYPES - {"uint16", "uint32", "uint64"} | {"bfloat16"}
@@ -178,7 +180,7 @@ def _sparse_format(layout: str) -> Format:
     if layout == "sparse_coo":
         return _format(
             layout,
-            dtypes=DTYPE_NAMES,
+            dtypes=_STORABLE,
             carries=_SPARSE_TRAITS | _UNCOALESCED,
             components=Components(
                 layout="coo",
@@ -194,7 +196,7 @@ def _sparse_format(layout: str) -> Format:
         )
     return _format(
         layout,
-        dtypes=DTYPE_NAMES,
+        dtypes=_STORABLE,
         carries=_SPARSE_TRAITS | {"batched"},
         ndims=_MATRICES,
         components=Components(

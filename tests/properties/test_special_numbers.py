@@ -1,4 +1,4 @@
-"""Infinities and NaN in one part of a complex number leave the other part alone, stored or dense."""
+"""Numbers that frameworks lose in sparse arrays: infinities beside zeros, dtypes without a zero."""
 
 from __future__ import annotations
 
@@ -140,3 +140,11 @@ def test_duplicates_are_summed_part_by_part(grad: bool, to: str) -> None:
     expected = numbers.numpy() + numbers.numpy()
     parts = [array.view("float64") for array in (result.diagonal().copy(), expected)]
     assert np.array_equal(*parts, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_a_dtype_without_zero_is_not_stored_sparse(name: str) -> None:
+    """What is left out would be read as the smallest number: it is refused."""
+    for numbers in (np.array([[0.0, 1.5], [2.0, 0.0]], "float32"), np.array(0.0, "float32")):
+        with pytest.raises(RefusedError):
+            interop.convert(numbers, to=name, dtype="float8_e8m0fnu")
