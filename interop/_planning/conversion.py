@@ -63,8 +63,11 @@ class ResolvedConversion:
         self.dtypes = exports if conversion.dtypes is None else exports & conversion.dtypes
         self.ndims = _intersection(conversion.ndims, target.ndims)
         takes, drops = conversion.takes | conversion.requires, conversion.drops
-        # Conversions need not name labels: they stay within a framework and nowhere else.
-        if source.labels is not None:
+        # Conversions need not name labels: they stay within a framework and nowhere else, and the
+        # attributes of a subclass with the subclass.
+        if "subclass" in drops:
+            takes, drops = takes | LABELLED, drops | LABELLED
+        elif source.labels is not None:
             takes |= LABELLED
             if target.labels is None or target.framework != source.framework:
                 drops |= LABELLED

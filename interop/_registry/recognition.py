@@ -64,7 +64,7 @@ class Recognition:
         describer = describers.get(type(value))
         if describer is None:
             format_ = self.format_of(value)
-            describer = self._describer(format_), self._siblings(format_)
+            describer = self._describer(format_, type(value)), self._siblings(format_)
             if self._recognised.get(type(value)) is format_:
                 if len(describers) >= _MOST_TYPES:
                     describers.clear()
@@ -105,7 +105,7 @@ class Recognition:
             if other == origin or (format_.protocol and self.formats[name].protocol)
         )
 
-    def _describer(self, format_: Format) -> Callable[[Value], Spec]:
+    def _describer(self, format_: Format, type_: type) -> Callable[[Value], Spec]:
         describe = format_.describe
         if format_.wrapper is not None:
             describe = partial(self._describe_wrapped, format_)
@@ -114,7 +114,15 @@ class Recognition:
             raise PluginError(msg)
         if format_.protocol and format_.wrapper is None:
             describe = partial(self._describe_foreign, format_)
-        return describe if format_.labels is None else partial(_labelled, describe, format_.labels)
+        if format_.labels is not None:
+            return partial(_labelled, describe, format_.labels)
+        return partial(_attributed, describe) if self._may_add(type_, format_) else describe
+
+    def _may_add(self, type_: type, format_: Format) -> bool:
+        """Tell whether a type is a subclass that another package may have given attributes."""
+        packages = {name.partition(":")[0].partition(".")[0] for name in format_.types}
+        is_own = type_.__module__.partition(".")[0] in packages
+        return not (is_own or self.is_plain(type_, format_))
 
     def _describe_foreign(self, format_: Format, value: Value) -> Spec:
         """Return the spec of a value by a protocol, or by its next if it does not have that now.
@@ -270,6 +278,15 @@ def _labelled(describe: Callable[[Value], Spec], labels: Labels, value: Value) -
     """Return the spec of a value that may have labels."""
     spec = describe(value)
     return spec._replace(traits=spec.traits | LABELLED) if labels.present(value) else spec
+
+
+def _attributed(describe: Callable[[Value], Spec], value: Value) -> Spec:
+    """Return the spec of a value of a subclass, whose attributes are labels: its unit, for one."""
+    spec = describe(value)
+    attributes = getattr(value, "__dict__", {})  # with __slots__ alone there is none
+    if "subclass" in spec.traits and any(v is not None for v in attributes.values()):
+        return spec._replace(traits=spec.traits | LABELLED)
+    return spec
 
 
 def _offers(owner: object, format_: Format) -> bool:

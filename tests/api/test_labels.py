@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -124,3 +125,56 @@ def test_accepts_gives_results_of_other_shapes_back_without_labels() -> None:
     array, _ = LABELLED["dataarray"]
     means = interop.accepts("torch")(lambda tensor: tensor.mean(1))(array)
     assert means.identical(xr.DataArray([0.5, 2.5, 4.5]))
+
+
+class Length(np.ndarray):
+    """An array with a unit, as astropy and unyt have them."""
+
+    unit: str | None
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.unit = getattr(other, "unit", None)
+
+
+class Image(torch.Tensor):
+    """A tensor with metadata, as MONAI's have."""
+
+    affine: Any
+
+
+class Slotted(np.ndarray):
+    """A subclass whose arrays hold nothing else."""
+
+    __slots__ = ()
+
+
+def _with_unit(unit: str | None) -> Length:
+    length = np.array([1.0, 2.0]).view(Length)
+    length.unit = unit
+    return length
+
+
+def _with_metadata() -> Image:
+    image = torch.ones(2).as_subclass(Image)
+    image.affine = np.eye(4)
+    return image
+
+
+@pytest.mark.parametrize("value", [_with_unit("m"), _with_metadata(), [_with_unit("m")] * 2])
+def test_attributes_of_a_subclass_are_labels(value: Any) -> None:
+    """A unit or metadata that an array of a subclass has beside its numbers is not lost unsaid."""
+    for target in ("numpy", "torch", "python", "pandas", "scipy.coo"):
+        assert "labelled" in interop.spec(value).traits
+        assert "drop_labels" in interop.plan(value, to=target).effects
+        with pytest.raises(RefusedError, match="forbid='drop_labels'"):
+            interop.convert(value, to=target, forbid="drop_labels")
+        assert interop.spec(interop.convert(value, to=target)).shape[-1:] == (2,)
+
+
+def test_a_subclass_without_attributes_is_no_label(tmp_path: Path) -> None:
+    """What holds nothing else, and the attributes that NumPy gives its own subclasses, are none."""
+    mapped = np.memmap(tmp_path / "mapped", dtype="f4", mode="w+", shape=(2,))
+    slotted = np.ones(2).view(Slotted)
+    for value in (_with_unit(None), torch.ones(2).as_subclass(Image), mapped, slotted):
+        assert interop.spec(value).traits == {"subclass"}
+        interop.convert(value, to="torch", forbid="drop_labels")
