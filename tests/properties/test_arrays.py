@@ -30,6 +30,9 @@ BITS = {"float6_e2m3fn": 6, "float4_e2m1fn": 4, "int4": 4, "uint2": 2}
 #: Where zeros are not stored, so that they may lose their signs.
 SPARSE = ("scipy.", "sparse", "jax.bc", "torch.", "cupy.", "tensorflow.", "quantized", "torchao")
 
+#: Types of C's beside those that NumPy prefers for their width: equal dtypes of other type numbers.
+TWINS = {"int64": np.longlong, "uint64": np.ulonglong}
+
 
 def array(rng: Random, source: str) -> np.ndarray:
     """Return an array of any dtype, shape and strides, of bits at random and of extremes."""
@@ -50,6 +53,8 @@ def array(rng: Random, source: str) -> np.ndarray:
     for place in range(size if dtype.name not in BITS else 0):
         if rng.random() < 0.4:
             flat[place] = rng.choice(_extremes(dtype))
+    if dtype.name in TWINS and rng.random() < 0.2:
+        flat = flat.view(TWINS[dtype.name])
     result = flat.reshape(shape)
     if rng.random() < 0.3 and result.ndim:
         result = result.transpose(rng.sample(range(result.ndim), result.ndim))

@@ -137,6 +137,8 @@ def _array(value: Nested) -> Array:
         raise BadRequestError(msg) from error
     if array.dtype.kind in "OSU":
         _check_numbers(value, array.ndim)
+    if array.dtype.kind in "iu":  # as the one of two of C's types that NumPy prefers
+        array = array.view(array.dtype.str)
     return array if _is_exact(array) else _unrounded(value, array)
 
 

@@ -35,7 +35,9 @@ def to_torch_coo(value: Sparse) -> torch.Tensor:
     """Return a torch tensor over the memory of a COO array of 64-bit coordinates."""
     import torch
 
-    coords, data = torch.from_numpy(value.coords), torch.from_numpy(value.data)
+    # Where two of C's types have one width, torch knows one of them, which NumPy prefers as well.
+    numbers = value.data.view(value.data.dtype.str)
+    coords, data = torch.from_numpy(value.coords), torch.from_numpy(numbers)
     return torch.sparse_coo_tensor(
         coords,
         data,
