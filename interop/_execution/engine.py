@@ -101,7 +101,7 @@ class Engine:
         innermost = block.get()
         if innermost is None or innermost.trace is None:
             return self.carry_out(plan, x, spec, request, given)
-        recorder = Recorder(innermost.trace, self._registry)
+        recorder = Recorder(innermost.trace, self._registry, plan)
         result = self.carry_out(plan, x, spec, request, given, recorder.note)
         innermost.trace.record(recorder.receipt(x, spec, result))
         return result

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from interop._model.display import duration, html_table, readable, table
 from interop._model.spec import Spec
 from interop._model.typing import Value
+from interop._planning.plan import Plan
 from interop._planning.policy import Block, block
 from interop.errors import BadRequestError, HandOffError
 
@@ -218,38 +219,44 @@ def trace(
 class Recorder:
     """Notes what one conversion does, and measures what a trace asks for."""
 
-    def __init__(self, trace: Trace, registry: Registry) -> None:
+    def __init__(self, trace: Trace, registry: Registry, plan: Plan) -> None:
         self._registry = registry
-        self._records: list[tuple[Step, float, int]] = []
+        self._plan = plan
+        self._steps: list[Step] = []
+        self._seconds: list[float] = []
+        self._written: list[int] = []
         self._meter = PeakMeter() if trace.peak else None
         self._started, self._clock = time_ns(), perf_counter_ns()
         self._last = self._clock
 
     def note(self, step: Step, result: Value) -> None:
         """Note a step that was carried out."""
-        now = perf_counter_ns()
+        self._seconds.append((perf_counter_ns() - self._last) / 1e9)
+        self._steps.append(step)
         # The steps of a route are those of its class of sizes, not those of this very value.
-        written = self._registry.describe(result).nbytes if step.writes else 0
-        self._records.append((step, (now - self._last) / 1e9, written))
+        self._written.append(self._registry.describe(result).nbytes if step.writes else 0)
         self._last = perf_counter_ns()
 
     def receipt(self, x: Value, spec: Spec, result: Value) -> Receipt:
         """Return the receipt of the conversion of `x` to `result`."""
         elapsed = perf_counter_ns() - self._clock
         peak = self._meter.rise() if self._meter else None
-        after = self._registry.describe(result)
+        after = spec if result is x else self._registry.describe(result)
         aliased = shares_memory(self._registry, x, result, (spec, after))
-        steps, seconds, written = zip(*self._records, strict=True) if self._records else ((),) * 3
+        steps = tuple(self._steps)
+        # They are others than planned where one of those has declined.
+        plan = self._plan if steps == self._plan.steps else Plan(steps)
+        labels, effects, declared_by = plan.summary
         return Receipt(
             spec,
             after,
-            tuple([step.label for step in steps]),
-            frozenset().union(*[step.effects for step in steps]),
-            seconds,
+            labels,
+            effects,
+            tuple(self._seconds),
             after.nbytes,
             aliased,
-            written,
-            tuple([str(step.provenance) for step in steps]),
+            tuple(self._written),
+            declared_by,
             peak,
             self._started,
             elapsed,

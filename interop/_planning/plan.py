@@ -6,9 +6,10 @@ plugin's distribution and the spec in its text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from interop._model.typing import Value
 from interop.errors import (
@@ -22,7 +23,7 @@ from interop.errors import (
 
 from .step import Step
 
-__all__ = ["FILLING", "Note", "Plan", "StepDeclined"]
+__all__ = ["FILLING", "Note", "Plan", "StepDeclined", "Summary"]
 
 #: Effects after which a value may take far more memory than before.
 FILLING = frozenset({"densify", "materialize"})
@@ -30,8 +31,11 @@ FILLING = frozenset({"densify", "materialize"})
 #: Is told each step and its result, once the step is done.
 Note: TypeAlias = Callable[[Step, Value], None]
 
-#: What frameworks call their own errors that are no MemoryError.
+#: What frameworks call their own errors that are no MemoryError, or say where they are any other.
 _OUT_OF_MEMORY = frozenset({"OutOfMemoryError", "ResourceExhaustedError"})
+_SAYS_OUT_OF_MEMORY = re.compile(
+    "RESOURCE_EXHAUSTED|out of memory|allocate .*memory", re.IGNORECASE
+)
 
 
 class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the planner
@@ -45,10 +49,27 @@ class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the
         self.reason = reason
 
 
+class Summary(NamedTuple):
+    """The names of a plan's steps, their effects together, and who declared each."""
+
+    labels: tuple[str, ...]
+    effects: frozenset[str]
+    declared_by: tuple[str, ...]
+
+
 class Plan:
     """The steps of a route, ready to be carried out."""
 
-    __slots__ = ("allocates", "calls", "fast_types", "steps", "verified", "warning", "writes")
+    __slots__ = (
+        "_summary",
+        "allocates",
+        "calls",
+        "fast_types",
+        "steps",
+        "verified",
+        "warning",
+        "writes",
+    )
 
     def __init__(self, steps: tuple[Step, ...], warning: Warning | None = None) -> None:
         self.steps = steps
@@ -62,6 +83,18 @@ class Plan:
         self.verified = not steps
         #: The types of values for which a fast path was looked for.
         self.fast_types: dict[type, bool] = {}
+        self._summary: Summary | None = None
+
+    @property
+    def summary(self) -> Summary:
+        """What receipts say of the steps."""
+        if self._summary is None:
+            self._summary = Summary(
+                tuple(step.label for step in self.steps),
+                frozenset().union(*(step.effects for step in self.steps)),
+                tuple(str(step.provenance) for step in self.steps),
+            )
+        return self._summary
 
     def __call__(
         self,
@@ -111,7 +144,7 @@ def _attributed(error: Exception, step: Step) -> Exception:
         return HandOffError(
             f"{declared}, was refused the memory ({reason}); pass copy=True to copy it."
         )
-    if type(error).__name__ in _OUT_OF_MEMORY:
+    if type(error).__name__ in _OUT_OF_MEMORY or _SAYS_OUT_OF_MEMORY.search(str(error)):
         return DoesNotFitError(
             f"{declared}, ran out of memory ({reason}); ask for a narrower dtype, or convert it in "
             "parts."

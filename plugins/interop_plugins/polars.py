@@ -313,6 +313,8 @@ def _rows(height: int) -> pl.DataFrame:
             msg = f"polars {pl.__version__} has no rows without columns"
             raise Declined(msg) from error
         return pl.DataFrame()
+    except pl.exceptions.ComputeError as error:  # more than 32 bits count
+        raise Declined(str(error)) from error
 
 
 def recast(series: pl.Series, *, dtype: str) -> pl.Series:

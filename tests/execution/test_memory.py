@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+import interop
 from interop._execution import memory
+from interop.errors import ConversionError, DoesNotFitError
+from tests.toys import Box, toy
 
 
 def test_available_memory_is_plausible() -> None:
@@ -63,3 +66,43 @@ def test_where_the_mark_cannot_be_set_back_there_is_no_answer(
     meter = memory.PeakMeter()
     monkeypatch.setattr(memory, "_STATUS", "/nowhere/at/all")
     assert meter.rise() is None
+
+
+#: What asks a framework for far more memory than any machine has.
+TOO_MUCH = {
+    "jax": lambda jax: jax.numpy.zeros(2**45, "uint8"),
+    "numpy": lambda numpy: numpy.empty(2**58, "uint8"),
+    "onnxruntime": lambda ort: ort.OrtValue.ortvalue_from_shape_and_type([2**45], "u1", "cpu"),
+    "pyarrow": lambda pyarrow: pyarrow.allocate_buffer(2**58),
+    "tensorflow": lambda tensorflow: tensorflow.zeros([2**20, 2**25], "uint8"),
+    "torch": lambda torch: torch.empty(2**58, dtype=torch.uint8),
+}
+
+
+def _failing(empty: interop.Interop, step: Callable[[Box], Box]) -> Exception:
+    empty.register(toy("a"), toy("b"), interop.Conversion("a", "b", step))
+    with pytest.raises((ConversionError, MemoryError)) as caught:
+        empty.convert(Box("a", [1.0]), to="b")
+    return caught.value
+
+
+@pytest.mark.parametrize("framework", TOO_MUCH)
+def test_a_framework_without_memory_is_a_memory_error(
+    framework: str, empty: interop.Interop
+) -> None:
+    """Whatever a framework raises that runs out of memory arrives as a MemoryError."""
+    library = pytest.importorskip(framework)
+    error = _failing(empty, lambda box: TOO_MUCH[framework](library))
+    assert isinstance(error, MemoryError)
+
+
+def test_other_errors_are_not_taken_for_a_want_of_memory(empty: interop.Interop) -> None:
+    """Only words that say so do."""
+
+    def step(box: Box) -> Box:
+        msg = "cannot share memory"
+        raise RuntimeError(msg)
+
+    error = _failing(empty, step)
+    assert isinstance(error, ConversionError)
+    assert not isinstance(error, DoesNotFitError)
