@@ -91,6 +91,9 @@ def named_device(registry: Registry, device: object) -> str:
     """Return the name of a device, given as one or as a framework's device object."""
     name = device_name(device)
     devices = _devices(registry)
+    if device_type(name) in TRAITS:  # where a value has that trait, which is no device to be on
+        msg = f"{keyword('device', device)} holds no data; the devices are {listed(devices)}."
+        raise BadRequestError(msg)
     if device_type(name) not in devices:
         names = {**NICKNAMES, **dict(zip(devices, devices, strict=True))}
         move = suggestion(device_type(name), names, f"the devices are {listed(devices)}.")

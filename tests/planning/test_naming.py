@@ -151,6 +151,8 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         ("gpu", "did you mean 'cuda'"),
         ("cdua", "did you mean 'cuda'"),
         ("toaster:1", "the devices are cpu, cuda, "),
+        ("meta", "holds no data; the devices are cpu, cuda, "),
+        (torch.device("meta"), "holds no data; the devices are cpu, cuda, "),
         ("float32", "'float32' is a dtype: dtype='float32'"),
         ("torch", "'torch' is a format: to='torch'"),
     ):
