@@ -88,6 +88,8 @@ class Components(NamedTuple):
         Roles that unpacking has to copy.
     pack_copies : set of str
         Roles that packing has to copy.
+    pack_refuses : set of str
+        Traits of memory that no array to be packed may have.
     pack_seconds : float, in seconds
         How long it takes to unpack one value, or to pack one.
     """
@@ -101,6 +103,7 @@ class Components(NamedTuple):
     unpack_keeps: Set[str] = frozenset()
     unpack_copies: Set[str] = frozenset()
     pack_copies: Set[str] = frozenset()
+    pack_refuses: Set[str] = frozenset()
     pack_seconds: float = 2e-6
 
 

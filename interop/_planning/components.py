@@ -200,6 +200,7 @@ class ComponentTransfer(NamedTuple):
             and self.change.dtype in self.target.holds(self.change.device)
             and self.target.home(self.change.device) == self.change.device
             and (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
+            and self.spec.traits.isdisjoint(self.packing.pack_refuses)
             and (self.change.dtype == self.spec.dtype or self._may_cast())
         )
 

@@ -25,6 +25,8 @@ import torch
 
 import interop
 from interop._execution.trace import shares_memory
+from interop.errors import BadRequestError, RefusedError
+from tests.properties.readers import FORMATS
 
 NUMBERS = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
@@ -349,3 +351,18 @@ def test_the_cases_are_pairwise() -> None:
     assert {(index, target) for _, _, index, target in sparse_cases} == set(
         product(("int32", "int64"), SPARSE_TARGETS)
     )
+
+
+@pytest.mark.parametrize("ndim", [63, 64])
+def test_as_many_axes_as_numpy_has(ndim: int) -> None:
+    """An array of so many axes is converted to whatever holds them, and else refused."""
+    array = np.full((1,) * ndim, 2, np.float32)
+    arrived = set()
+    for target in FORMATS:
+        try:
+            result = interop.convert(array, to=target)
+        except (RefusedError, BadRequestError):
+            continue
+        assert interop.spec(result).shape == array.shape
+        arrived.add(target)
+    assert arrived >= {"numpy", "torch", "jax", "xarray.dataarray", "scipy.coo", "torch.sparse_coo"}

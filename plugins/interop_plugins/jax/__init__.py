@@ -368,6 +368,7 @@ def _sparse_conversions() -> Iterator[Conversion]:
         "jax.bcoo",
         sparse.from_dense,
         takes=_IMMUTABLE | _GAPS,
+        ndims=frozenset(range(1, 64)),  # NumPy, which JAX calls, takes no more index arrays
         result=Result(index_dtype="int32"),
         effects=COPY,
         cost=Cost(7e-5, 2.5e9),

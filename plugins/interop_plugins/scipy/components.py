@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from interop.plugin import Declined, Parts
 
+from .describe import INDEX_CODES
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -25,8 +27,7 @@ __all__ = [
 #: NumPy's codes of bool, the integers from int8 to int64, uint8, and the reals and complexes.
 _PLAIN_CODES = "?bhilqBfdFD"
 
-#: NumPy's codes of the index dtypes, and the length from which on indices need the wider one.
-_INDEX_CODES = "ilq"
+#: The length from which on indices need the wider of their dtypes.
 _SHORT = 2**31
 
 _CANONICAL = {"canonical": True}
@@ -56,6 +57,7 @@ def fast_unpack_compressed(value: Sparse) -> Any:
         not (data.flags.carray and indices.flags.carray and pointers.flags.carray)
         or data.dtype.char not in _PLAIN_CODES
         or indices.dtype is not pointers.dtype  # two equal objects take the long way
+        or indices.dtype.char not in INDEX_CODES
         or not len(data) == len(indices) == pointers.item(-1)
         or len(shape := value.shape) != 2
         or not value.has_canonical_format
@@ -100,7 +102,7 @@ def _is_sound(
     return bool(
         values.ndim == indices.ndim == pointers.ndim == 1
         and dtype is pointers.dtype
-        and dtype.char in _INDEX_CODES
+        and dtype.char in INDEX_CODES
         and values.dtype.char in _PLAIN_CODES
         and dtype.isnative
         and values.dtype.isnative

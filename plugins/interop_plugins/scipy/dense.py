@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from interop.plugin import Declined, parallel_for
 
 from .components import array_type, flagged
+from .describe import INDEX_CODES
 from .layouts import dok_to_coo, transpose_order
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def numpy_fast_path(value: Sparse) -> Any:
         value.ndim != 2
         or value.shape[0] * value.shape[1] > _SMALL
         or data.dtype.char not in _ORDINARY
+        or indices.dtype.char not in INDEX_CODES
         or not (data.dtype.isnative and indices.dtype is pointers.dtype)
         or not (data.flags.carray and indices.flags.carray and pointers.flags.carray)
     ):

@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPRESSED",
+    "INDEX_CODES",
     "MATRIX",
     "MIXED",
     "SWAPPED",
     "UNCOALESCED",
+    "are_alike",
     "describe_compressed",
     "describe_coo",
     "describe_dia",
     "describe_lists",
+    "index_arrays",
+    "is_canonical",
     "memory",
 ]
 
@@ -35,8 +39,12 @@ COMPRESSED = ("csr", "csc", "bsr")
 
 MATRIX, UNCOALESCED = frozenset({"matrix"}), frozenset({"uncoalesced"})
 SWAPPED = frozenset({"byteswapped"})
-#: A trait of SciPy's own: index arrays of two dtypes, which no other library takes.
+#: A trait of SciPy's own: index arrays of two dtypes, or of one that SciPy's constructors would
+#: change, which no other library takes.
 MIXED = frozenset({"mixed_indices"})
+
+#: NumPy's codes of the dtypes of index arrays, which SciPy's constructors leave or make.
+INDEX_CODES = "ilq"
 
 # The bits of `flags.num`: contiguous, aligned, writable. One attribute in place of three.
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
@@ -52,7 +60,7 @@ def describe_compressed(value: Sparse) -> Spec:
     SciPy itself finds out whether it is canonical: it reads the indices once, and keeps the answer.
     """
     data, indices, pointers = value.data, value.indices, value.indptr
-    traits = _traits(value, (data, indices, pointers), value.has_canonical_format)
+    traits = _traits(value, (data, indices, pointers), is_canonical(value, (indices, pointers)))
     layout = value.format
     stored = int(pointers[-1])
     if layout == "bsr":
@@ -77,7 +85,7 @@ def describe_coo(value: Sparse) -> Spec:
         _name(data.dtype),
         "cpu",
         value.shape,
-        _traits(value, (data, *coords), value.has_canonical_format),
+        _traits(value, (data, *coords), is_canonical(value, coords)),
         data.nbytes + sum(indices.nbytes for indices in coords),
         len(data),
         _name(coords[0].dtype),
@@ -122,6 +130,25 @@ def _name(dtype: DType) -> str:
     return name
 
 
+def index_arrays(value: Sparse) -> tuple[Array, ...]:
+    """Return the index arrays of a value whose layout has several that must be alike."""
+    if value.format in COMPRESSED:
+        return value.indices, value.indptr
+    return tuple(value.coords) if value.format == "coo" else ()
+
+
+def are_alike(indices: tuple[Array, ...]) -> bool:
+    """Tell whether index arrays have one dtype, which is one that SciPy would give them."""
+    dtypes = {array.dtype for array in indices}
+    return len(dtypes) <= 1 and all(dtype.char in INDEX_CODES for dtype in dtypes)
+
+
+def is_canonical(value: Sparse, indices: tuple[Array, ...]) -> bool:
+    """Tell whether an array is in order and holds no place twice, as far as SciPy can tell."""
+    # SciPy's own code raises if there are indices of a dtype that it does not know.
+    return all(a.dtype.char in INDEX_CODES for a in indices) and bool(value.has_canonical_format)
+
+
 def _is_matrix(value: Sparse) -> bool:
     return isinstance(value, sys.modules["scipy.sparse"].spmatrix)
 
@@ -137,7 +164,7 @@ def _traits(value: Sparse, arrays: tuple[Array, ...], canonical: bool) -> frozen
         traits |= MATRIX
     if not arrays[0].dtype.isnative:
         traits |= SWAPPED
-    if len(arrays) > 2 and any(a.dtype != arrays[1].dtype for a in arrays[2:]):
+    if value.format != "dia" and not are_alike(arrays[1:]):
         traits |= MIXED
     return traits
 

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from .components import array_type, flagged
-from .describe import COMPRESSED
+from .describe import are_alike, index_arrays, is_canonical
 
 if TYPE_CHECKING:
     from .describe import Sparse
@@ -33,26 +33,23 @@ __all__ = [
 
 
 def as_it_is(value: Sparse) -> Sparse:
-    """Return an array as it is, unless its indices are of two dtypes."""
-    if value.format in COMPRESSED and value.indices.dtype != value.indptr.dtype:
-        return NotImplemented
-    if value.format == "coo" and any(c.dtype != value.coords[0].dtype for c in value.coords):
-        return NotImplemented
-    return value
+    """Return an array as it is, unless its indices are of two dtypes, or not of one of SciPy's."""
+    return value if are_alike(index_arrays(value)) else NotImplemented
 
 
 def matrix_to_array(value: Sparse) -> Sparse:
     """Return a sparse array over the components of a sparse matrix."""
     result = array_type(value.format)(value)
-    return flagged(result, getattr(value, "has_canonical_format", False))
+    canonical = hasattr(type(value), "has_canonical_format")
+    return flagged(result, canonical and is_canonical(value, index_arrays(value)))
 
 
 def unify_indices(value: Sparse) -> Sparse:
-    """Return an array whose index arrays have one dtype, the wider."""
+    """Return an array whose index arrays have one dtype, the wider: int32 or int64."""
     coo = value.format == "coo"
     components = (value.data, value.coords) if coo else (value.data, value.indices, value.indptr)
     result = array_type(value.format)(components, shape=value.shape)
-    return flagged(result, value.has_canonical_format)
+    return flagged(result, is_canonical(value, index_arrays(value)))
 
 
 def to_native(value: Sparse) -> Sparse:

@@ -73,7 +73,8 @@ _PLAIN = INTEGERS | COMPLEX | {"bool", "float32", "float64"}
 _DTYPES = _PLAIN | {"float16", "longdouble", "clongdouble"}
 _INDEX_DTYPES = frozenset({"int32", "int64"})
 _PLANE = frozenset({2})
-_NOT_PLANE = frozenset(range(65)) - _PLANE
+#: Of GCXS arrays, whose axes NumPy takes together, which it does for one fewer than it has.
+_NOT_PLANE = frozenset(range(64)) - _PLANE
 
 
 @hookimpl
@@ -88,7 +89,9 @@ def _formats() -> Iterable[Format]:
 
     ``to="sparse.gcxs"`` means any of the latter.
     """
-    components = partial(Components, format="numpy", unpack_keeps=UNCOALESCED | FILL)
+    components = partial(
+        Components, format="numpy", unpack_keeps=UNCOALESCED | FILL, pack_refuses=SWAPPED
+    )
     roles = {"values": "dtype", "indices": "index_dtype"}
     yield _format(
         "coo",

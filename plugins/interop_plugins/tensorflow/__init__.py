@@ -127,7 +127,8 @@ def _formats() -> Iterator[Format]:
         "tensorflow.sparse",
         types=("tensorflow:SparseTensor",),
         describe=sparse.describe_sparse,
-        carries=_UNCOALESCED | _ODD,
+        # What stands twice is summed first: some of its functions sum it, others refuse it.
+        carries=_ODD,
         components=Components(
             layout="coo",
             format="tensorflow",
@@ -318,7 +319,12 @@ def _sparse_conversions() -> Iterator[Conversion]:
         drops=_UNCOALESCED,
         cost=Cost(1.5e-4, 2e8),
     )
-    sparsify = partial(write, result=Result(index_dtype="int64"), cost=Cost(6e-5, 1e9))
+    sparsify = partial(
+        write,
+        ndims=_SOME_AXES - {64},  # NumPy takes no more index arrays than 63
+        result=Result(index_dtype="int64"),
+        cost=Cost(6e-5, 1e9),
+    )
     yield sparsify("tensorflow", name, sparse.from_tensor, takes=_IMMUTABLE)
     yield sparsify("numpy", name, sparse.from_array, takes=MEMORY_TRAITS, dtypes=DTYPES)
 

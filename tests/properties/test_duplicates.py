@@ -1,0 +1,71 @@
+"""Coordinates that are stored twice: their sum, by interop and by the framework of the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.experimental.sparse as jax_sparse
+import numpy as np
+import pytest
+import scipy.sparse
+import sparse
+import tensorflow as tf
+import torch
+
+import interop
+from interop.errors import RefusedError
+from tests.properties.readers import FORMATS, read
+
+EXPECTED = np.array([[0.0, 3, 0], [5, 0, -7], [0, 0, 1]], np.float32)
+ROWS, COLUMNS = [2, 0, 1, 0, 1], [2, 1, 0, 1, 2]
+NUMBERS = np.array([1.0, 2, 5, 1, -7], np.float32)
+
+
+def _csr() -> Any:
+    pointers, columns = [0, 2, 4, 5], [1, 1, 2, 0, 2]
+    return scipy.sparse.csr_array((NUMBERS[[1, 3, 4, 2, 0]], columns, pointers), shape=(3, 3))
+
+
+SOURCES = {
+    "scipy.coo": lambda: scipy.sparse.coo_array((NUMBERS, (ROWS, COLUMNS)), shape=(3, 3)),
+    "scipy.csr": _csr,
+    "scipy.csc": lambda: _csr().T,
+    "torch.sparse_coo": lambda: torch.sparse_coo_tensor(
+        torch.tensor([ROWS, COLUMNS]), torch.tensor(NUMBERS), (3, 3), check_invariants=True
+    ),
+    "tensorflow.sparse": lambda: tf.SparseTensor(
+        np.array([ROWS, COLUMNS], np.int64).T, NUMBERS, (3, 3)
+    ),
+    "jax.bcoo": lambda: jax_sparse.BCOO(
+        (NUMBERS, np.array([ROWS, COLUMNS], np.int32).T), shape=(3, 3)
+    ),
+    "sparse.coo": lambda: sparse.COO(np.array([ROWS, COLUMNS]), NUMBERS, shape=(3, 3)),
+}
+
+
+def _dense(value: Any) -> np.ndarray:
+    """Return the dense array that the framework of a sparse one makes of it."""
+    if isinstance(value, tf.SparseTensor):
+        return tf.sparse.to_dense(value).numpy()
+    if isinstance(value, torch.Tensor):
+        return value.to_dense().numpy()
+    for method in ("toarray", "todense"):
+        if hasattr(value, method):
+            return np.asarray(getattr(value, method)())
+    return np.asarray(read(value))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_stands_twice_is_summed(source: str) -> None:
+    """A result that holds a coordinate twice is one that its own framework sums."""
+    value = SOURCES[source]()
+    expected = EXPECTED.T if source == "scipy.csc" else EXPECTED
+    arrived = set()
+    for target in FORMATS:
+        try:
+            result = interop.convert(value, to=target)
+        except RefusedError:
+            continue  # numbers that would be rounded, in formats of codes
+        arrived.add(target)
+        assert np.array_equal(_dense(result), expected), target
+    assert arrived >= {*SOURCES, "numpy", "torch.sparse_csr", "jax.bcsr", "pandas.dataframe"}
