@@ -158,6 +158,8 @@ OUTS: dict[str, Callable[[Any], Any]] = {
     "of inference": lambda a: _inference(),
     "expanded": lambda a: torch.zeros(1, dtype=torch.float64).expand(4),
     "negated": lambda a: torch._neg_view(torch.zeros(4, dtype=torch.float64)),
+    "sparse": lambda a: torch.zeros(4, dtype=torch.float64).to_sparse(),
+    "of oneDNN's layout": lambda a: torch.zeros(4).to_mkldnn(),
     "of no memory": lambda a: torch.zeros(4, dtype=torch.float64, device="meta"),
 }
 
@@ -168,7 +170,7 @@ def test_a_strange_out_is_written_or_refused_as_a_cold_process_does(
 ) -> None:
     """The error, or the numbers in the value and in ``out=``, are those of a call without."""
     cold = Interop()
-    for wrap in (np.asarray, torch.from_numpy):
+    for wrap in (np.asarray, torch.from_numpy, lambda a: torch.from_numpy(a).to(torch.float32)):
         outcomes = []
         for mine in (cold, warm, warm, warm):
             numbers = np.arange(1.0, 5.0)
