@@ -126,12 +126,10 @@ def fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]:
         if type(value) is not type(out):
             return False  # or there is no way, but that of the planner
         before, after = describe(value), describe(out)
-        if after.format != target.name:
-            return False  # a sparse or quantized tensor, for one, is of a dense one's type
-        is_alike = before[:4] == after[:4]  # format, dtype, device and shape
-        if not is_alike or after.traits or not before.traits <= MEMORY_TRAITS:
+        # A sparse or quantized tensor, for one, is of a dense one's type.
+        if after.format != target.name or before[:4] != after[:4] or after.device != "cpu":
             return False
-        if after.device != "cpu":
+        if after.traits or not before.traits <= MEMORY_TRAITS:
             return False
         if unwritable is not None and unwritable(out):
             return False

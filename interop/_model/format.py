@@ -21,6 +21,7 @@ __all__ = [
     "Wrapper",
     "common_axes",
     "itself",
+    "package",
 ]
 
 #: The dtypes of composite values that `Components.fast_unpack` may unpack.
@@ -35,6 +36,11 @@ _NOTHING: Mapping[str, Any] = {}
 def itself(value: Value) -> Value:
     """Return a value as it is."""
     return value
+
+
+def package(name: str) -> str:
+    """Return the package of a module, or of ``"module:Class"``."""
+    return name.partition(":")[0].partition(".")[0]
 
 
 class Parts(NamedTuple):
@@ -89,7 +95,7 @@ class Components(NamedTuple):
     pack_copies : set of str
         Roles that packing has to copy.
     pack_refuses : set of str
-        Traits of memory that no array to be packed may have.
+        Traits that no value of another format may have when it is packed.
     pack_seconds : float, in seconds
         How long it takes to unpack one value, or to pack one.
     """

@@ -200,9 +200,12 @@ class ComponentTransfer(NamedTuple):
             and self.change.dtype in self.target.holds(self.change.device)
             and self.target.home(self.change.device) == self.change.device
             and (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
-            and self.spec.traits.isdisjoint(self.packing.pack_refuses)
+            and (self.source is self.target or self._may_pack())
             and (self.change.dtype == self.spec.dtype or self._may_cast())
         )
+
+    def _may_pack(self) -> bool:
+        return self.spec.traits.isdisjoint(self.packing.pack_refuses)
 
     def _may_cast(self) -> bool:
         """Tell whether to cast the values, array by array, is to cast the numbers they stand for.

@@ -91,7 +91,7 @@ def named_device(registry: Registry, device: object) -> str:
     """Return the name of a device, given as one or as a framework's device object."""
     name = device_name(device)
     devices = _devices(registry)
-    if device_type(name) in TRAITS:  # where a value has that trait, which is no device to be on
+    if device_type(name) in TRAITS:  # 'meta': what is there has no data, and the trait says so
         msg = f"{keyword('device', device)} holds no data; the devices are {listed(devices)}."
         raise BadRequestError(msg)
     if device_type(name) not in devices:

@@ -31,8 +31,10 @@ FILLING = frozenset({"densify", "materialize"})
 #: Is told each step and its result, once the step is done.
 Note: TypeAlias = Callable[[Step, Value], None]
 
-#: What frameworks call their own errors that are no MemoryError, or say where they are any other.
+#: The names of errors that frameworks raise when memory runs out, which are no MemoryErrors.
 _OUT_OF_MEMORY = frozenset({"OutOfMemoryError", "ResourceExhaustedError"})
+
+#: What the text of any other error says when memory has run out.
 _SAYS_OUT_OF_MEMORY = re.compile(
     "RESOURCE_EXHAUSTED|out of memory|allocate .*memory", re.IGNORECASE
 )

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from interop._model.conversion import Conversion
 from interop._model.extension import Autodiff, Declaration, DtypeNames
-from interop._model.format import Format
+from interop._model.format import Format, package
 
 from .declared import HERE, OWN, Provenance
 
@@ -203,7 +203,7 @@ def _ends(declaration: Declaration) -> tuple[str, ...]:
 def _ships(claim: Claim) -> tuple[bool]:
     """Tell whether a distribution has installed the package of a type that its format claims."""
     types = () if claim.format is None else claim.format.types
-    packages = {name.partition(":")[0].partition(".")[0] for name in types}
+    packages = {package(name) for name in types}
     try:
         paths = files(claim.distribution) or ()
     except (PackageNotFoundError, ValueError):

@@ -12,7 +12,7 @@ from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
 from interop._model.extension import DtypeNames
-from interop._model.format import Format, Labels
+from interop._model.format import Format, Labels, package
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value
 from interop.errors import HandOffError, InteropError, PluginError, UnknownValueError
@@ -120,8 +120,7 @@ class Recognition:
 
     def _may_add(self, type_: type, format_: Format) -> bool:
         """Tell whether a type is a subclass that another package may have given attributes."""
-        packages = {name.partition(":")[0].partition(".")[0] for name in format_.types}
-        is_own = type_.__module__.partition(".")[0] in packages
+        is_own = package(type_.__module__) in map(package, format_.types)
         return not (is_own or self.is_plain(type_, format_))
 
     def _describe_foreign(self, format_: Format, value: Value) -> Spec:

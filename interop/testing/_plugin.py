@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from interop._model.format import Format
+from interop._model.format import Format, package
 from interop._registry.installed import importable
 from interop.errors import DeviceError, NotInstalledError, RefusedError
 
@@ -37,9 +37,9 @@ def try_plugin(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str
         notes.skipped("the plugin does not load")
         return
     notes.passed("loading")
-    package = bench.subject.module.partition(".")[0]
+    own = package(bench.subject.module)
     formats = bench.registry.formats
-    modules = {name for format_ in formats.values() for name in _modules(format_)} - {package}
+    modules = {name for format_ in formats.values() for name in _modules(format_)} - {own}
     problem, imported = _in_fresh_process(say_imports.__name__, bench, modules)
     if imported:
         problem = (
@@ -47,9 +47,9 @@ def try_plugin(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str
             "functions"
         )
     notes.judge("imports", problem)
-    required = {_top(format_.requires) for format_ in bench.formats()}
+    required = {package(format_.requires) for format_ in bench.formats()}
     # Without these nothing can be read, or the plugin itself cannot be found.
-    required -= {package, "", formats[hub(bench.interop)].requires}
+    required -= {own, "", formats[hub(bench.interop)].requires}
     required = {name for name in required if importable(name)}
     if not required:
         notes.skipped("its formats require no module beside its own", "absence")
@@ -62,13 +62,8 @@ def try_plugin(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str
 
 def _modules(format_: Format) -> set[str]:
     """Return the packages of a format's framework, by the types and the module that it names."""
-    names = {_top(name) for name in (*format_.types, format_.requires)}
+    names = {package(name) for name in (*format_.types, format_.requires)}
     return names - {"", "interop", *sys.stdlib_module_names}
-
-
-def _top(name: str) -> str:
-    """Return the package of a module, or of ``"module:Class"``."""
-    return name.partition(":")[0].partition(".")[0]
 
 
 def _in_fresh_process(function: str, bench: Bench, modules: Iterable[str]) -> tuple[str, list[str]]:
@@ -103,7 +98,7 @@ def say_problems_without(question: dict[str, Any], say: Say) -> None:
     if bench.problem:
         say([f"the plugin does not load: {bench.problem}"])
         return
-    formats = [format_ for format_ in bench.formats() if _top(format_.requires) in absent]
+    formats = [format_ for format_ in bench.formats() if package(format_.requires) in absent]
     say([problem for format_ in formats for problem in _problems_without(bench, format_)])
 
 
@@ -120,7 +115,7 @@ class _Absent:
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         """Refuse a module of these packages; called by the import system."""
-        if _top(name) in self._packages:
+        if package(name) in self._packages:
             msg = f"No module named {name!r}"
             raise ModuleNotFoundError(msg, name=name)
 

@@ -306,6 +306,14 @@ def test_frames_without_columns_or_rows(shape):
             assert spec.dtype == route.result.dtype or "unknown_dtype" in spec.traits
 
 
+@pytest.mark.skipif(not HAS_HEIGHT, reason="this polars has no rows without columns")
+def test_more_rows_than_polars_counts_are_refused_with_its_reason():
+    """An array of 2**40 rows and no columns is refused in Polars' words, without a report."""
+    rows = np.zeros((2**40, 0))
+    with pytest.raises(interop.errors.RefusedError, match=f"declined: .*{2**40} rows"):
+        interop.convert(rows, to="polars.dataframe")
+
+
 OTHERS = {
     "String": ["a", "b"],
     "Date": pl.Series(["2020-01-01"] * 2).str.to_date(),

@@ -921,7 +921,7 @@ def test_duplicates_are_summed(target):
     assert same(plain(result), expected)
 
 
-@pytest.mark.parametrize("values", [[], [2.5]])
+@pytest.mark.parametrize("values", [[], [2.5], [2.5, 1.0]])
 def test_a_sparse_tensor_without_axes(values):
     """A SparseTensor of no axes is the sum of its elements, and a copy of it has them all."""
     value = tf.SparseTensor(np.zeros((len(values), 0), "i8"), np.array(values, "f4"), [])
@@ -1023,6 +1023,7 @@ def test_slices_become_sparse(target, rows):
     if target == "tensorflow.sparse":
         assert same(tf.sparse.to_dense(result).numpy(), expected)
         assert result.values.shape == (6 if rows[0] == 2 else 9,)
+        assert "uncoalesced" not in interop.spec(result).traits
     assert same(interop.convert(result, to="numpy"), expected)
 
 

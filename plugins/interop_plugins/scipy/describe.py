@@ -60,7 +60,8 @@ def describe_compressed(value: Sparse) -> Spec:
     SciPy itself finds out whether it is canonical: it reads the indices once, and keeps the answer.
     """
     data, indices, pointers = value.data, value.indices, value.indptr
-    traits = _traits(value, (data, indices, pointers), is_canonical(value, (indices, pointers)))
+    traits = _index_traits(value, (indices, pointers))
+    traits |= _traits(value, (data, indices, pointers))
     layout = value.format
     stored = int(pointers[-1])
     if layout == "bsr":
@@ -85,7 +86,7 @@ def describe_coo(value: Sparse) -> Spec:
         _name(data.dtype),
         "cpu",
         value.shape,
-        _traits(value, (data, *coords), is_canonical(value, coords)),
+        _traits(value, (data, *coords)) | _index_traits(value, coords),
         data.nbytes + sum(indices.nbytes for indices in coords),
         len(data),
         _name(coords[0].dtype),
@@ -100,7 +101,7 @@ def describe_dia(value: Sparse) -> Spec:
         _name(data.dtype),
         "cpu",
         value.shape,
-        _traits(value, (data, offsets), canonical=True),
+        _traits(value, (data, offsets)),
         data.nbytes + offsets.nbytes,
         value.nnz,
         _name(offsets.dtype),
@@ -139,34 +140,44 @@ def index_arrays(value: Sparse) -> tuple[Array, ...]:
 
 def are_alike(indices: tuple[Array, ...]) -> bool:
     """Tell whether index arrays have one dtype, which is one that SciPy would give them."""
-    dtypes = {array.dtype for array in indices}
-    return len(dtypes) <= 1 and all(dtype.char in INDEX_CODES for dtype in dtypes)
+    if not indices:
+        return True
+    dtype = indices[0].dtype
+    return _is_usual(dtype) and all(array.dtype == dtype for array in indices[1:])
 
 
-def is_canonical(value: Sparse, indices: tuple[Array, ...]) -> bool:
+def _is_usual(dtype: DType) -> bool:
+    return dtype.char in INDEX_CODES and dtype.isnative
+
+
+def is_canonical(value: Sparse) -> bool:
     """Tell whether an array is in order and holds no place twice, as far as SciPy can tell."""
     # SciPy's own code raises if there are indices of a dtype that it does not know.
-    return all(a.dtype.char in INDEX_CODES for a in indices) and bool(value.has_canonical_format)
+    known = all(_is_usual(array.dtype) for array in index_arrays(value))
+    return known and bool(value.has_canonical_format)
 
 
 def _is_matrix(value: Sparse) -> bool:
     return isinstance(value, sys.modules["scipy.sparse"].spmatrix)
 
 
-def _traits(value: Sparse, arrays: tuple[Array, ...], canonical: bool) -> frozenset[str]:
+def _traits(value: Sparse, arrays: tuple[Array, ...]) -> frozenset[str]:
     flags = _ORDINARY
     for array in arrays:
         flags &= array.flags.num
     traits = EMPTY if flags == _ORDINARY else _memory_traits(flags, arrays)
-    if not canonical:
-        traits |= UNCOALESCED
     if _is_matrix(value):
         traits |= MATRIX
     if not arrays[0].dtype.isnative:
         traits |= SWAPPED
-    if value.format != "dia" and not are_alike(arrays[1:]):
-        traits |= MIXED
     return traits
+
+
+def _index_traits(value: Sparse, indices: tuple[Array, ...]) -> frozenset[str]:
+    """Return the traits of index arrays that must be alike."""
+    if are_alike(indices):
+        return EMPTY if value.has_canonical_format else UNCOALESCED
+    return MIXED if is_canonical(value) else MIXED | UNCOALESCED
 
 
 def _memory_traits(flags: int, arrays: tuple[Array, ...]) -> frozenset[str]:

@@ -41,7 +41,7 @@ def matrix_to_array(value: Sparse) -> Sparse:
     """Return a sparse array over the components of a sparse matrix."""
     result = array_type(value.format)(value)
     canonical = hasattr(type(value), "has_canonical_format")
-    return flagged(result, canonical and is_canonical(value, index_arrays(value)))
+    return flagged(result, canonical and is_canonical(value))
 
 
 def unify_indices(value: Sparse) -> Sparse:
@@ -49,7 +49,7 @@ def unify_indices(value: Sparse) -> Sparse:
     coo = value.format == "coo"
     components = (value.data, value.coords) if coo else (value.data, value.indices, value.indptr)
     result = array_type(value.format)(components, shape=value.shape)
-    return flagged(result, is_canonical(value, index_arrays(value)))
+    return flagged(result, is_canonical(value))
 
 
 def to_native(value: Sparse) -> Sparse:

@@ -127,13 +127,14 @@ def _formats() -> Iterator[Format]:
         "tensorflow.sparse",
         types=("tensorflow:SparseTensor",),
         describe=sparse.describe_sparse,
-        # What stands twice is summed first: some of its functions sum it, others refuse it.
-        carries=_ODD,
+        carries=_UNCOALESCED | _ODD,
         components=Components(
             layout="coo",
             format="tensorflow",
             roles={"values": "dtype", "indices": "index_dtype"},
             unpack_keeps=_UNCOALESCED,
+            # Some of TensorFlow's functions sum what stands twice, others refuse it.
+            pack_refuses=_UNCOALESCED,
             unpack=sparse.unpack,
             pack=sparse.pack,
             unpack_copies=frozenset({"indices"}),
@@ -344,6 +345,7 @@ def _slices_conversions() -> Iterator[Conversion]:
         sparse.slices_to_sparse,
         result=Result(index_dtype="int64"),
         adds=_IMMUTABLE,
+        drops=_UNCOALESCED,
         effects=COPY,
         cost=Cost(1e-4, 1e9),
     )

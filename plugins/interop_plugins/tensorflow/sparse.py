@@ -302,7 +302,7 @@ def _add_slices(out: NumpyArray, value: IndexedSlices) -> NumpyArray:
 
 
 def slices_to_sparse(value: IndexedSlices) -> SparseTensor:
-    """Return the slices as a SparseTensor that stores each of their elements, zero or not."""
+    """Return a SparseTensor of every element, zero or not; slices of one index are summed."""
     import numpy as np
 
     values = view(value.values)
@@ -313,4 +313,5 @@ def slices_to_sparse(value: IndexedSlices) -> SparseTensor:
         by_axis[axis] = places
     by_axis[0] = view(value.indices).reshape(-1, *(1,) * (values.ndim - 1))
     flat = dense.from_numpy(values.reshape(-1))
-    return sparse_tensor(dense.put(coords), flat, _lengths(value.dense_shape))
+    result = sparse_tensor(dense.put(coords), flat, _lengths(value.dense_shape))
+    return canonicalize(result) if "uncoalesced" in describe_slices(value).traits else result
