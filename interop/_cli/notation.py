@@ -139,7 +139,7 @@ def read_spec(interop: Interop, text: str, density: float = 0.01) -> Spec:
     spec = Spec(format_.name, dtype, device, shape, description.traits, nbytes)
     if format_.index_dtypes:
         return _sparse(spec, format_, density)
-    return _quantized(spec) if format_.layout == "affine" else spec
+    return _quantized(spec, format_) if format_.layout == "affine" else spec
 
 
 def unknown_format(interop: Interop, name: str) -> str:
@@ -224,6 +224,9 @@ def _integers(shape: tuple[int, ...], nnz: int, roles: Iterable[str]) -> int:
     return nnz * len(shape)
 
 
-def _quantized(spec: Spec) -> Spec:
+def _quantized(spec: Spec, format_: Format) -> Spec:
     """Return the spec of a quantized array with one scale."""
-    return spec._replace(code_dtype=_CODES, nbytes=spec.size * itemsize(_CODES))
+    assert format_.components is not None
+    possible = format_.components.code_dtypes or {_CODES}
+    codes = _CODES if _CODES in possible else min(possible)
+    return spec._replace(code_dtype=codes, nbytes=spec.size * itemsize(codes))

@@ -163,14 +163,14 @@ class Engine:
         note: Note | None,
         *,
         without: frozenset[object] = frozenset(),
-        reasons: tuple[str, ...] = (),
+        reasons: tuple[tuple[str, str], ...] = (),
     ) -> Value:
         """Plan again from where a step has declined, without that step.
 
         If all routes end so, each reason is given, the first of them for the preferred route.
         """
         without |= {declined.step.origin}
-        reasons = (*reasons, f"{declined.step.label} declined: {declined}")
+        reasons = (*reasons, (declined.step.label, str(declined)))
         expected = declined.step.before
         spec = self._registry.describe(declined.value)
         if expected.carrier:  # the value itself does not know whose bits it carries
@@ -181,7 +181,7 @@ class Engine:
                 nearest = list(nearest_refused(self._planner, spec, request, without))
                 error = explanation(self._planner, spec, request, nearest)
                 pronoun = "it" if len(reasons) == 1 else "them"
-                msg = f"{'; '.join(reasons)}. Without {pronoun}: {error}"
+                msg = f"{_declined(reasons)}. Without {pronoun}: {error}"
                 raise RefusedError(msg, error.effects) from declined.reason
         plan = Plan(tuple(route[1]))
         _log.debug(
@@ -272,6 +272,17 @@ def _logged(error: RefusedError) -> RefusedError:
 
 def _names(steps: tuple[Step, ...]) -> str:
     return " → ".join(step.label for step in steps) or "returned as it is"
+
+
+def _declined(reasons: Iterable[tuple[str, str]]) -> str:
+    """Say which steps have declined a value and why, each reason once."""
+    by_reason: dict[str, list[str]] = {}
+    for label, reason in reasons:
+        by_reason.setdefault(reason, []).append(label)
+    return "; ".join(
+        f"{first}{f' and {len(others)} more' if others else ''} declined: {reason}"
+        for reason, (first, *others) in by_reason.items()
+    )
 
 
 def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:

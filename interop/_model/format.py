@@ -96,6 +96,10 @@ class Components(NamedTuple):
         Roles that packing has to copy.
     pack_refuses : set of str
         Traits that no value of another format may have when it is packed.
+    pack_requires : set of str
+        Traits that a value of another format must have when it is packed.
+    code_dtypes : set of str
+        The dtypes that codes may have when they are packed; empty if they may have any.
     pack_seconds : float, in seconds
         How long it takes to unpack one value, or to pack one.
     """
@@ -110,6 +114,8 @@ class Components(NamedTuple):
     unpack_copies: Set[str] = frozenset()
     pack_copies: Set[str] = frozenset()
     pack_refuses: Set[str] = frozenset()
+    pack_requires: Set[str] = frozenset()
+    code_dtypes: Set[str] = frozenset()
     pack_seconds: float = 2e-6
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "representative",
     "spec_class",
     "spec_kind",
+    "trait_text",
 ]
 
 #: Traits of the memory a value lies in. A step that writes fresh memory leaves them behind.
@@ -77,6 +78,7 @@ TRAITS: dict[str, str] = {
     "no_storage": "its memory is not where its type says (a wrapper subclass)",
     "packed": "several of its codes share a byte",
     "biased": "a bias is added to what its codes stand for",
+    "per_block": "its scales are those of blocks, not of whole rows or of the whole array",
 }
 
 #: Traits of a value into which numbers cannot be written, or would not all be kept.
@@ -171,6 +173,11 @@ class Spec(NamedTuple):
         if self.nnz is not None:
             notes.append(f"{self.nnz} stored")
         return f"{text} ({', '.join(notes)})" if notes else text
+
+
+def trait_text(trait: str) -> str:
+    """Return a trait as a message names it, with what it says if it is a standard one."""
+    return f"{trait!r} ({TRAITS[trait]})" if trait in TRAITS else repr(trait)
 
 
 def make_spec(

@@ -15,7 +15,15 @@ from typing import NamedTuple, Protocol
 from interop._model.device import matches
 from interop._model.dtype import DTYPES, itemsize, preserves
 from interop._model.format import PLAIN_DTYPES, Components, Format, Parts
-from interop._model.spec import MEMORY_TRAITS, Spec, representative, spec_class, spec_kind
+from interop._model.spec import (
+    MEMORY_TRAITS,
+    Spec,
+    representative,
+    spec_class,
+    spec_kind,
+    trait_text,
+)
+from interop._model.suggestion import listed
 from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
@@ -30,7 +38,7 @@ from .ranking import Rank
 from .request import Request
 from .step import Step, Targets
 
-__all__ = ["ComponentTransfers"]
+__all__ = ["ComponentTransfers", "objection", "transfer_name"]
 
 _FindFastPath = Callable[[tuple[Step, ...]], ValueFunction | None]
 
@@ -148,6 +156,26 @@ class ComponentTransfers:
         return None if steps is None else _RoleRoute(role, steps, _seconds(spec, steps))
 
 
+def objection(spec: Spec, target: Format) -> str | None:
+    """Say why a value cannot be handed over to another format of its layout, or return None."""
+    packing = target.components
+    assert packing is not None
+    carried = (MEMORY_TRAITS | target.carries) - packing.pack_refuses
+    if not spec.traits <= carried:
+        trait = min(spec.traits - carried)
+        return f"it does not take values with the trait {trait_text(trait)}"
+    if not packing.pack_requires <= spec.traits:
+        return f"it is for values that are {trait_text(min(packing.pack_requires - spec.traits))}"
+    if spec.code_dtype and packing.code_dtypes and spec.code_dtype not in packing.code_dtypes:
+        return f"it takes codes of {listed(sorted(packing.code_dtypes))}, not of {spec.code_dtype}"
+    return None
+
+
+def transfer_name(source: Format, target: Format) -> str:
+    """Return what the step from one format of a layout to another is called."""
+    return f"{source.name}_to_{target.name}".replace(".", "_")
+
+
 class Change(NamedTuple):
     """What a transfer is to make of the value on the way."""
 
@@ -199,13 +227,14 @@ class ComponentTransfer(NamedTuple):
             (self._changes_arrays() or self.source is not self.target)
             and self.change.dtype in self.target.holds(self.change.device)
             and self.target.home(self.change.device) == self.change.device
-            and (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
-            and (self.source is self.target or self._may_pack())
+            and self._is_carried()
             and (self.change.dtype == self.spec.dtype or self._may_cast())
         )
 
-    def _may_pack(self) -> bool:
-        return self.spec.traits.isdisjoint(self.packing.pack_refuses)
+    def _is_carried(self) -> bool:
+        if self.source is self.target:  # whatever has been packed can be packed again
+            return (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
+        return objection(self.spec, self.target) is None
 
     def _may_cast(self) -> bool:
         """Tell whether to cast the values, array by array, is to cast the numbers they stand for.
@@ -259,7 +288,7 @@ class ComponentTransfer(NamedTuple):
             traits=(traits if aliases else traits - MEMORY_TRAITS) | locked
         )
         return Step(
-            f"{self.source.name}_to_{self.target.name}".replace(".", "_"),
+            transfer_name(self.source, self.target),
             provenance,
             self.spec,
             after,
@@ -310,7 +339,9 @@ class ComponentTransfer(NamedTuple):
         indices = self.source.index_dtypes <= self.target.index_dtypes
         unchanged = self.change.dtype == self.spec.dtype and self.change.copy is None
         plain = PLAIN_DTYPES & self.source.dtypes <= self.target.dtypes
-        return indices and unchanged and plain and not self.spec.traits
+        codes, possible = self.unpacking.code_dtypes, self.packing.code_dtypes
+        any_codes = not possible or (bool(codes) and codes <= possible)
+        return indices and unchanged and plain and any_codes and not self.spec.traits
 
     def _call(self, routes: list[_RoleRoute]) -> Callable[..., Value]:
         plans = {route.role: Plan(route.steps) for route in routes if route.steps}

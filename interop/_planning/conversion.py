@@ -10,7 +10,7 @@ from interop._model.display import counted_axes
 from interop._model.dtype import bit_carrier, itemsize
 from interop._model.effect import LOSING, WRITING
 from interop._model.format import Format
-from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
+from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, trait_text
 from interop._registry.declared import Declared
 
 from .derived import derived_effects, shared_traits
@@ -88,9 +88,10 @@ class ResolvedConversion:
         """Say why the conversion does not take a value of `spec`, or return None."""
         dtype, axes, index_dtypes = spec.element, len(spec.shape), self.conversion.index_dtypes
         if not self.requires <= spec.traits:
-            return f"it is for values that are {min(self.requires - spec.traits)!r}"
+            return f"it is for values that are {trait_text(min(self.requires - spec.traits))}"
         if not spec.traits <= self.takes:
-            return f"it does not take values with the trait {min(spec.traits - self.takes)!r}"
+            trait = min(spec.traits - self.takes)
+            return f"it does not take values with the trait {trait_text(trait)}"
         if dtype not in self.dtypes:
             return f"it does not take {dtype}"
         if self.devices is not None and device_type(spec.device) not in self.devices:

@@ -16,6 +16,7 @@ from interop._model.suggestion import listed
 from interop._registry.installed import not_installed
 from interop.errors import RefusedError
 
+from .components import objection, transfer_name
 from .conversion import ResolvedConversion
 from .naming import common_first, unknown_dtype
 from .planner import Planner
@@ -177,6 +178,8 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
     for step in graph.unwrap_steps(spec, candidates.names):
         spec = step.after
     conversions = graph.conversions(spec.format)
+    if objections := list(_transfer_objections(planner, spec, request)):
+        return _taken_by_none(objections)
     if not any(conversion.target.name in candidates.distance for conversion in conversions):
         return _unreachable(planner, spec, request)
     if any(goal.requires for goal in planner.goals(spec, request).values()):
@@ -216,6 +219,20 @@ def _objections(
         unavailable = planner.graph.unavailable(spec.format, request.formats)
         lack = "every route lacks a step; register the missing conversion with interop.register."
         return next(filter(None, map(not_installed, unavailable)), lack)
+    return _taken_by_none(objections)
+
+
+def _transfer_objections(planner: Planner, spec: Spec, request: Request) -> Iterator[str]:
+    """Yield why the formats asked for do not take the arrays of a composite value."""
+    source = planner.format(spec.format)
+    for target in planner.graph.alike(source):
+        if target.name in request.formats and target is not source:
+            reason = objection(spec, target)
+            if reason:
+                yield f"  - {transfer_name(source, target)}: {reason}"
+
+
+def _taken_by_none(objections: list[str]) -> str:
     return (
         "no conversion takes it:\n"
         + "\n".join(objections[:5])

@@ -77,6 +77,22 @@ def test_each_reason_is_told(empty: Interop) -> None:
         empty.convert(Box("a", [1.0]), to="b")
 
 
+def test_a_reason_of_several_steps_is_told_once(empty: Interop) -> None:
+    """Steps that decline for the same reason are counted, and the first of them is named."""
+
+    def closed(box: Box) -> Box:
+        raise interop.errors.Declined("it is Sunday")
+
+    empty.register(toy("a"), toy("b"))
+    ways = (Cost(1e-9 * way) for way in (1, 2, 3))
+    empty.register(
+        *(Conversion("a", "b", closed, cost=cost, name=f"way_{n}") for n, cost in enumerate(ways))
+    )
+    message = "^way_0 and 2 more declined: it is Sunday. Without them: "
+    with pytest.raises(interop.errors.RefusedError, match=message):
+        empty.convert(Box("a", [1.0]), to="b")
+
+
 def test_any_other_exception_stops_and_names_step_and_distribution(empty: Interop) -> None:
     """A failing step is reported with its cause, and no other route is tried in silence."""
 

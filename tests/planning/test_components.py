@@ -141,6 +141,33 @@ def test_a_trait_that_unpacking_loses_is_refused(loaded: Interop) -> None:
     assert (route.zero_copy, route.result.traits) == (True, {"uncoalesced"})
 
 
+@pytest.mark.parametrize(
+    ("packing", "spec", "reason"),
+    [
+        ({"pack_refuses": {"uncoalesced"}}, {"traits": {"uncoalesced"}}, "'uncoalesced' .it may"),
+        ({"pack_requires": {"per_block"}}, {"traits": set()}, "are 'per_block' .its scales"),
+        ({"code_dtypes": {"int8"}}, {"code_dtype": "uint8"}, "codes of int8, not of uint8"),
+    ],
+)
+def test_what_cannot_be_packed_is_refused_with_the_reason(
+    loaded: Interop, packing: dict[str, Any], spec: dict[str, Any], reason: str
+) -> None:
+    """What packing refuses of other formats is refused in the plan; the format itself keeps it."""
+    carries = {"uncoalesced", "per_block"}
+    one = {"unpack_keeps": carries}
+    loaded.register(
+        sparse("one", components=one, carries=carries),
+        sparse("two", components={**one, **packing}, carries=carries),
+    )
+    fields = {name: frozenset(f) if isinstance(f, set) else f for name, f in spec.items()}
+    value = describe(pair())._replace(**fields)
+    with pytest.raises(interop.errors.RefusedError, match=f"one_to_two: .*{reason}"):
+        loaded.plan(value, to="two")
+    copied = loaded.plan(value._replace(format="two"), to="two", copy=True)
+    assert copied.result.traits == fields.get("traits", frozenset())
+    assert loaded.plan(value._replace(format="two"), to="one").zero_copy
+
+
 def test_pointers_are_narrowed_only_where_they_fit(loaded: Interop) -> None:
     """Pointers count the stored elements, which may be more than any axis is long."""
     roles = {**ROLES, "pointers": "index_dtype"}

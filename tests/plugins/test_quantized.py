@@ -168,7 +168,7 @@ def test_blocks_have_a_scale_each() -> None:
             for target in ("numpy", "torch"):
                 result = np.asarray(interop.convert(array, to=target))
                 np.testing.assert_array_equal(result, expected)
-        with pytest.raises(RefusedError, match="per block"):
+        with pytest.raises(RefusedError, match="those of blocks"):
             interop.convert(array, to="torch.quantized")
 
 
@@ -605,6 +605,6 @@ def test_another_dtype_is_a_cast_of_the_numbers() -> None:
 def test_no_detour_through_another_framework() -> None:
     """A format that a value cannot become is not reached through a third framework either."""
     array = QuantizedArray(np.zeros((4, 4), "int8"), np.ones((4, 2), "f4"), axis=1, block_size=2)
-    with pytest.raises(RefusedError, match="per block") as refused:
+    with pytest.raises(RefusedError, match="those of blocks") as refused:
         interop.convert(array, to="torch.quantized")
     assert "torchao" not in str(refused.value)

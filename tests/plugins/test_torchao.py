@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -24,6 +26,7 @@ with warnings.catch_warnings():
     from torchao.quantization import granularity as gran
     from torchao.utils import TorchAOBaseTensor
 
+FORMATS = ("torchao.int8", "torchao.float8", "torchao.int4", "torchao.intx")
 HALVES = [torch.float32, torch.bfloat16, torch.float16]
 
 
@@ -682,8 +685,8 @@ def test_torchs_own_tensors() -> None:
 @pytest.mark.parametrize(
     ("to", "array", "reason"),
     [
-        ("int8", QuantizedArray(np.zeros((2, 4), "uint8"), np.array(1.0)), "no codes of uint8"),
-        ("float8", QuantizedArray(np.zeros((2, 4), "int8"), np.array(1.0)), "no codes of int8"),
+        ("int8", QuantizedArray(np.zeros((2, 4), "uint8"), np.array(1.0)), "not of uint8"),
+        ("float8", QuantizedArray(np.zeros((2, 4), "int8"), np.array(1.0)), "not of int8"),
         ("int8", QuantizedArray(np.zeros((2, 4), "int8"), np.array(0.1)), "do not fit"),
         ("int8", QuantizedArray(np.zeros((2, 4), "int8"), np.array(1.0), np.array(300)), "int8 them"),
         (
@@ -691,7 +694,7 @@ def test_torchs_own_tensors() -> None:
             QuantizedArray(np.zeros((2, 5), "int8"), np.ones((2, 3), "f4"), axis=1, block_size=2),
             "one size",
         ),
-        ("int4", QuantizedArray(np.zeros((2, 4), "int8"), np.array(1.0)), "along the last"),
+        ("int4", QuantizedArray(np.zeros((2, 4), "int8"), np.array(1.0)), "are 'per_block'"),
         (
             "int4",
             QuantizedArray(np.full((2, 4), 9, "int8"), np.ones((2, 2), "f4"), axis=1, block_size=2),
@@ -717,6 +720,57 @@ def test_what_torchao_has_no_scheme_for(to: str, array: QuantizedArray, reason: 
     with pytest.raises(RefusedError, match=reason):
         interop.convert(array, to=f"torchao.{to}")
     assert interop.convert(array, to="numpy").shape == array.shape
+
+
+#: What only the numbers, or the axis, tell: a spec has neither.
+UNFORESEEN = "-8 to 7|last of|one size|even number|do not fit|zero points|contiguous|real numbers"
+
+
+def _schemes() -> Iterator[QuantizedArray]:
+    """Yield arrays of every kind of codes, scales and zero points."""
+    rng = np.random.default_rng(3)
+    for codes in ("int8", "uint8", "int32", "int16", "float8_e4m3fn", "float8_e5m2"):
+        numbers = rng.integers(0, 8, (4, 6)).astype("f4").astype(getattr(ml_dtypes, codes, codes))
+        for axis, block, form in ((None, None, ()), (0, None, 4), (1, None, 6), (1, 3, (4, 2))):
+            for zeros in (None, np.ones(form, "i8")):
+                yield QuantizedArray(
+                    numbers, np.ones(form, "f4"), zeros, axis=axis, block_size=block
+                )
+
+
+AFFINE = ("torch.quantized", "quantized.numpy", "quantized.torch", *FORMATS)
+
+
+@pytest.mark.parametrize("target", AFFINE)
+def test_a_plan_knows_the_schemes_of_a_format(target: str) -> None:
+    """Where `plan` gives a route `convert` goes it, but for what only the numbers tell."""
+    planned, refused = [], []
+    for array in _schemes():
+        numbers = interop.convert(array, to="numpy")
+        for via in AFFINE:
+            value = _or_refusal(lambda: interop.convert(array, to=via))  # noqa: B023
+            if isinstance(value, str):
+                continue
+            plan = _or_refusal(lambda: interop.plan(value, to=target))  # noqa: B023
+            result = _or_refusal(lambda: interop.convert(value, to=target))  # noqa: B023
+            if isinstance(plan, str):
+                refused.append(result)
+                assert result == plan
+            elif isinstance(result, str):
+                assert re.search(UNFORESEEN, result), result
+            else:
+                planned.append(result)
+                assert np.array_equal(interop.convert(result, to="numpy"), numbers)
+    assert len(planned) > 4
+    assert len(refused) > 10 or target.startswith("quantized.")
+
+
+def _or_refusal(call: Callable[[], Any]) -> Any:
+    """Return what a call returns, or the text of its refusal."""
+    try:
+        return call()
+    except RefusedError as refusal:
+        return str(refusal)
 
 
 def test_any_of_torchaos() -> None:

@@ -32,7 +32,7 @@ from .samples import require_grad
 __all__ = ["interop_declarations"]
 
 _GRAD = frozenset({"grad"})
-_PACKED, _BIASED = frozenset({"packed"}), frozenset({"biased"})
+_PACKED, _SCHEMES = frozenset({"packed"}), frozenset({"biased", "per_block"})
 _STRIDED = frozenset({"noncontiguous", "broadcast", "unaligned"})
 _MEMORY = {
     "numpy": _STRIDED | {"readonly", "immutable", "negative_strides", "byteswapped"},
@@ -57,7 +57,7 @@ def _formats() -> Iterable[Format]:
             describe=describe,
             dtypes=DTYPES,
             devices=_DEVICES[framework],
-            carries=memory_traits | _BIASED | (_GRAD if framework == "torch" else EMPTY),
+            carries=memory_traits | _SCHEMES | (_GRAD if framework == "torch" else EMPTY),
             requires=framework,
             install=_INSTALL.get(framework, "pip install cupy-cuda13x"),
             components=Components(
@@ -69,7 +69,7 @@ def _formats() -> Iterable[Format]:
                     "zero_point": "int64",
                     "bias": "float64",
                 },
-                unpack_keeps=_BIASED,
+                unpack_keeps=_SCHEMES,
                 unpack=unpack,
                 pack=pack,
             ),
@@ -87,7 +87,7 @@ def _steps() -> Iterable[Conversion]:
         "quantized.torch",
         detach,
         devices=None,
-        takes=_MEMORY["torch"] | _PACKED | _BIASED,
+        takes=_MEMORY["torch"] | _PACKED | _SCHEMES,
         requires=_GRAD,
         drops=_GRAD,
         effects=frozenset({"detach"}),
@@ -104,8 +104,8 @@ def _steps() -> Iterable[Conversion]:
             dequantize,
             dtypes=dtypes,
             devices=None,
-            takes=_MEMORY[framework] | _BIASED | _PACKED,
-            drops=_PACKED | _BIASED,
+            takes=_MEMORY[framework] | _SCHEMES | _PACKED,
+            drops=_PACKED | _SCHEMES,
             changes=DTYPE,
             result=Result(dtypes=dtypes),
             effects=frozenset({"dequantize"}),
@@ -117,7 +117,7 @@ def _steps() -> Iterable[Conversion]:
             f"quantized.{framework}",
             unpack_codes,
             devices=None,
-            takes=_MEMORY[framework] | _BIASED | _GRAD,
+            takes=_MEMORY[framework] | _SCHEMES | _GRAD,
             requires=_PACKED,
             drops=_PACKED,
             effects=COPY,

@@ -52,6 +52,8 @@ def describe(value: QuantizedArray) -> Spec:
         traits |= {"packed"}
     if value.bias is not None:
         traits |= {"biased"}
+    if value.block_size is not None:
+        traits |= {"per_block"}
     return Spec(
         f"quantized.{framework}",
         value.dtype,

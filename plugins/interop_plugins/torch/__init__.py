@@ -152,6 +152,7 @@ def _formats() -> Iterable[Format]:
                 fast_unpack=quantized.fast_unpack,
                 pack=quantized.pack,
                 pack_seconds=2e-5,
+                code_dtypes=frozenset(quantized.CODE_DTYPES),
             ),
             samples=Samples(variants=samples.QUANTIZED),
         ),

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["dequantize", "dequantize_into", "fast_unpack", "pack", "unpack"]
+__all__ = ["CODE_DTYPES", "dequantize", "dequantize_into", "fast_unpack", "pack", "unpack"]
 
 _DEPRECATED = "torch.quantize_per_tensor, torch.quantize_per_channel and other quantized"
 
 #: Elements from which on torch would dequantize into small pages that the system has to find anew,
 #: rows from which on it is done by rows, and elements that are done at a time.
 _MANY, _ROWS, _PIECE = 2**23, 8, 2**19
-_QUANTIZED = {"uint8": "quint8", "int8": "qint8", "int32": "qint32"}
+#: By the dtype of its codes, torch's quantized dtype.
+CODE_DTYPES = {"uint8": "quint8", "int8": "qint8", "int32": "qint32"}
 
 
 class _Tools(NamedTuple):
@@ -51,7 +52,7 @@ def _tools() -> _Tools:
 
     blanks = {
         getattr(torch, kind): torch.empty(0, dtype=getattr(torch, code), device="cpu")
-        for code, kind in _QUANTIZED.items()
+        for code, kind in CODE_DTYPES.items()
     }
     return _Tools(blanks, torch.per_tensor_affine, torch.from_numpy, np.array)
 
@@ -97,7 +98,7 @@ def pack(parts: Parts) -> Tensor:
 
     codes = parts.arrays["codes"]
     dtype, axis = dtype_name(codes.dtype), parts.facts["axis"]
-    if dtype not in _QUANTIZED:
+    if dtype not in CODE_DTYPES:
         msg = f"torch has no quantized dtype for {dtype} codes"
         raise Declined(msg)
     if parts.facts["block_size"] is not None:
@@ -107,7 +108,7 @@ def pack(parts: Parts) -> Tensor:
         msg = "torch's per-channel tensors are contiguous, and these codes are not"
         raise Declined(msg)
     scale, zero_point = _parameters(torch, parts)
-    kind = getattr(torch, _QUANTIZED[dtype])
+    kind = getattr(torch, CODE_DTYPES[dtype])
     quietly(
         _DEPRECATED,
         lambda: _empty(torch, kind, scale.new_ones(()), zero_point.new_zeros(()), None),

@@ -25,26 +25,27 @@ from interop.plugin import (
 )
 
 from . import dense, quantized, samples
-from .describe import describe, memory
+from .describe import CODE_DTYPES, describe, memory
 
 __all__ = ["interop_declarations"]
 
 _GRAD, _GAPS = frozenset({"grad"}), frozenset({"noncontiguous"})
-_BIASED, _SCALED = frozenset({"biased"}), frozenset({"act_pre_scale"})
+_BLOCKS, _BIASED = frozenset({"per_block"}), frozenset({"biased"})
+_SCALED = frozenset({"act_pre_scale"})
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
 _DTYPES = frozenset({"float16", "bfloat16", "float32"})
 _INSTALL = "pip install torchao"
 _BASE = "torchao.utils:TorchAOBaseTensor"
 
-_ROLES = {"codes": "code_dtype", "scale": "float64"}
-_ZEROS = {"zero_point": "int64"}
-#: For each format with codes: its class, the roles beside codes and scales, and its own traits.
+#: Some have no zero points, but look at those of others: they may all be zero.
+_ROLES = {"codes": "code_dtype", "scale": "float64", "zero_point": "int64"}
+#: For each format with codes: its class, the roles beside these, and its own traits.
 _CODED = {
-    "torchao.int8": ("Int8Tensor", _ZEROS, _SCALED),
-    "torchao.float8": ("Float8Tensor", {}, EMPTY),
-    "torchao.int4": ("Int4Tensor", {"bias": "float64"}, _BIASED | _SCALED),
-    "torchao.intx": ("IntxUnpackedToInt8Tensor", _ZEROS, EMPTY),
+    "torchao.int8": ("Int8Tensor", {}, _BLOCKS | _SCALED),
+    "torchao.float8": ("Float8Tensor", {}, _BLOCKS),
+    "torchao.int4": ("Int4Tensor", {"bias": "float64"}, _BLOCKS | _BIASED | _SCALED),
+    "torchao.intx": ("IntxUnpackedToInt8Tensor", {}, _BLOCKS),
 }
 
 #: By trait, what refusals say.
@@ -83,12 +84,14 @@ def interop_declarations() -> Iterable[Declaration]:
 def _coded_formats() -> Iterable[Format]:
     """Return a format for each class whose codes are known."""
     for name, (class_, roles, traits) in _CODED.items():
-        packed = frozenset({"codes"}) if name == "torchao.int4" else EMPTY
+        is_packed = name == "torchao.int4"
+        packed = frozenset({"codes"}) if is_packed else EMPTY
         yield _format(
             name,
             types=(f"torchao.quantization:{class_}",),
             dtypes=_DTYPES,
             carries=_GRAD | _GAPS | traits,
+            ndims=frozenset({2, 3}) if is_packed else None,
             components=Components(
                 layout="affine",
                 format="torch",
@@ -98,7 +101,9 @@ def _coded_formats() -> Iterable[Format]:
                 pack=partial(quantized.pack, name),
                 unpack_copies=packed,
                 pack_copies=packed,
+                pack_requires=_BLOCKS if is_packed else EMPTY,
                 pack_seconds=3e-5,
+                code_dtypes=CODE_DTYPES[name],
             ),
         )
 

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLASSES",
+    "CODE_DTYPES",
     "KINDS",
     "Inside",
     "Kind",
+    "axis_of",
     "blocks_along",
     "describe",
     "dtype_name",
@@ -79,6 +81,9 @@ KINDS = {
     ),
 }
 CLASSES = {kind.format: name for name, kind in KINDS.items()}
+
+#: By format, the dtypes of its codes once there is one element for each.
+CODE_DTYPES = {kind.format: kind.codes for kind in KINDS.values()} | {"torchao.int4": _INT8}
 
 
 def kind_of(type_: type) -> Kind | None:
@@ -186,6 +191,17 @@ def _blocks_by_scale(
     return blocks if blocks_along(shape, blocks) == tuple(scale.shape) else None
 
 
+def axis_of(shape: tuple[int, ...], blocks: tuple[int, ...]) -> tuple[int | None, int | None]:
+    """Return the axis along which scales vary, and how many elements along it share one."""
+    axes = [i for i, n in enumerate(blocks_along(shape, blocks)) if n != 1]
+    if not axes:
+        return None, None
+    if len(axes) == 1 and blocks[axes[0]] == 1:
+        return axes[0], None
+    axis = max(range(len(shape)), key=lambda i: (blocks[i], i))
+    return axis, blocks[axis]
+
+
 def packed_axis(shape: tuple[int, ...], stored: tuple[int, ...]) -> int | None:
     """Return the axis along which two codes share a byte."""
     if len(shape) != len(stored):
@@ -222,6 +238,7 @@ def describe(value: TorchAOBaseTensor) -> Spec:
             "noncontiguous": not all(part.is_contiguous() for part in parts),
             "mixed_components": any(part.device != value.device for part in parts),
             "biased": kind.format == "torchao.int4",
+            "per_block": axis_of(tuple(value.shape), inside.blocks)[1] is not None,
             "act_pre_scale": getattr(value, "act_pre_scale", None) is not None,
         }
         traits = _missing_memory(torch, parts)

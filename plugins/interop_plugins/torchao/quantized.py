@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from interop.plugin import Declined, Parts
 
-from .describe import CLASSES, KINDS, blocks_along, dtype_name, inside_of, kind_of, packed_axis
+from .describe import (
+    CLASSES,
+    CODE_DTYPES,
+    axis_of,
+    blocks_along,
+    dtype_name,
+    inside_of,
+    kind_of,
+    packed_axis,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -35,7 +44,7 @@ def unpack(value: TorchAOBaseTensor) -> Parts:
         zero_point, bias = inside.zero_point, None
         if kind.format == "torchao.int4":
             codes, zero_point, bias = _unpacked(torch, codes, shape), None, zero_point
-        axis, block_size = _axis(shape, blocks)
+        axis, block_size = axis_of(shape, blocks)
         arrays = {
             "codes": codes.detach(),
             "scale": _along_axis(inside.scale, shape, blocks, axis, block_size),
@@ -46,17 +55,6 @@ def unpack(value: TorchAOBaseTensor) -> Parts:
     dtype = dtype_name(value)
     facts = {"axis": axis, "block_size": block_size, "dtype": dtype, kind.format: extras}
     return Parts(shape, arrays, facts)
-
-
-def _axis(shape: tuple[int, ...], blocks: tuple[int, ...]) -> tuple[int | None, int | None]:
-    """Return the axis along which scales vary, and how many elements along it share one."""
-    axes = [i for i, n in enumerate(blocks_along(shape, blocks)) if n != 1]
-    if not axes:
-        return None, None
-    if len(axes) == 1 and blocks[axes[0]] == 1:
-        return axes[0], None
-    axis = max(range(len(shape)), key=lambda i: (blocks[i], i))
-    return axis, blocks[axis]
 
 
 def _along_axis(
@@ -161,7 +159,7 @@ def pack(format_: str, parts: Parts) -> TorchAOBaseTensor:
 
     name = CLASSES[format_]
     codes = parts.arrays["codes"]
-    if dtype_name(codes) not in KINDS[name].codes:
+    if dtype_name(codes) not in CODE_DTYPES[format_]:
         msg = f"{format_} has no codes of {dtype_name(codes)}"
         raise Declined(msg)
     extras = {
@@ -281,8 +279,8 @@ def _check_int4(recipe: _Recipe) -> None:
         problem = "has a scale for each block along the last of two or three axes"
     elif recipe.zero_point is not None and bool(recipe.zero_point.any()):
         problem = "has a bias in the place of zero points"
-    elif recipe.parts.shape[-1] % 2 or dtype_name(codes) != "int8":
-        problem = "holds rows of an even number of int8 codes"
+    elif recipe.parts.shape[-1] % 2:
+        problem = "holds rows of an even number of codes"
     elif codes.numel() and not -8 <= int(codes.min()) <= int(codes.max()) <= 7:
         problem = "holds codes from -8 to 7"
     if problem:
