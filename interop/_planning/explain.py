@@ -268,6 +268,7 @@ def _other_axes(planner: Planner, spec: Spec, target: Format) -> str:
         for format_ in planner.formats(target.framework)
         if (format_.ndims is None or axes in format_.ndims)
         and spec.dtype in format_.dtypes
+        and not planner.graph.needs_like(format_.name)
         and spec.format in planner.graph.candidates(spec.format, (format_.name,)).distance
     ]
     least, most = min(target.ndims), max(target.ndims)

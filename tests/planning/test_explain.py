@@ -136,6 +136,7 @@ def test_axes_that_a_target_does_not_have(empty: Interop) -> None:
         toy("a"), toy("b", ndims=frozenset({1})), toy("b.plane", ndims=frozenset({2, 3}))
     )
     empty.register(view("a", "b"), view("a", "b.plane"), toy("b.gone"))
+    empty.register(toy("b.parts"), view("a", "b.parts", like={"sharded"}))  # only with like=
     line, plane, cube = (make_spec("a", "float32", shape=(3,) * axes) for axes in (1, 2, 4))
     assert labels(empty.plan(line, to="b")) == ["a_to_b"]
     assert empty.plan(plane, to=["b", "b.plane"]).result.format == "b.plane"
