@@ -43,6 +43,8 @@ _SMALL = 2**26
 _NOTEWORTHY = _SMALL // 32
 #: The bytes of an element of the widest dtype.
 _WIDEST = 32
+#: How many of the steps that decline for one reason a message names.
+_MOST_LABELS = 2
 
 _log = logging.getLogger("interop")
 
@@ -123,7 +125,7 @@ class Engine:
                 return plan(x, given, note)
             result = plan(x, given, partial(self._verify, spec, note))
         except StepDeclined as declined:
-            return self._replan(declined, request, given, note)
+            return self._replan(declined, spec, request, given, note)
         plan.verified = True
         return result
 
@@ -158,6 +160,7 @@ class Engine:
     def _replan(
         self,
         declined: StepDeclined,
+        start: Spec,
         request: Request,
         given: Mapping[str, object],
         note: Note | None,
@@ -179,6 +182,9 @@ class Engine:
             route = self._planner.route(spec, request, without)
             if route is None:
                 nearest = list(nearest_refused(self._planner, spec, request, without))
+                if not nearest:
+                    msg = f"cannot convert {start} to {request}: {_declined(reasons)}."
+                    raise RefusedError(msg) from declined.reason
                 error = explanation(self._planner, spec, request, nearest)
                 pronoun = "it" if len(reasons) == 1 else "them"
                 msg = f"{_declined(reasons)}. Without {pronoun}: {error}"
@@ -190,7 +196,9 @@ class Engine:
         try:
             return plan(declined.value, given, note)
         except StepDeclined as again:
-            return self._replan(again, request, given, note, without=without, reasons=reasons)
+            return self._replan(
+                again, start, request, given, note, without=without, reasons=reasons
+            )
 
     def _verify(self, spec: Spec, note: Note | None, step: Step, result: Value) -> None:
         """Compare the result of a step with what was planned, and note it."""
@@ -278,11 +286,14 @@ def _declined(reasons: Iterable[tuple[str, str]]) -> str:
     """Say which steps have declined a value and why, each reason once."""
     by_reason: dict[str, list[str]] = {}
     for label, reason in reasons:
-        by_reason.setdefault(reason, []).append(label)
-    return "; ".join(
-        f"{first}{f' and {len(others)} more' if others else ''} declined: {reason}"
-        for reason, (first, *others) in by_reason.items()
-    )
+        by_reason.setdefault(reason.removesuffix("."), []).append(label)
+    return "; ".join(f"{_first(labels)} declined: {reason}" for reason, labels in by_reason.items())
+
+
+def _first(labels: list[str]) -> str:
+    """Return the first names of steps, and how many more there are."""
+    more = f" and {len(labels) - _MOST_LABELS} more" if len(labels) > _MOST_LABELS else ""
+    return ", ".join(labels[:_MOST_LABELS]) + more
 
 
 def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:

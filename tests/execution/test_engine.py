@@ -72,13 +72,15 @@ def test_each_reason_is_told(empty: Interop) -> None:
         Conversion("a", "b", monday, cost=Cost(1e-9), name="monday"),
         Conversion("a", "b", tuesday, name="tuesday"),
     )
-    message = "^monday declined: it is Monday; tuesday declined: it is Tuesday. Without them: "
+    message = (
+        "^cannot convert a .* to b: monday declined: it is Monday; tuesday declined: it is Tue"
+    )
     with pytest.raises(interop.errors.RefusedError, match=message):
         empty.convert(Box("a", [1.0]), to="b")
 
 
 def test_a_reason_of_several_steps_is_told_once(empty: Interop) -> None:
-    """Steps that decline for the same reason are counted, and the first of them is named."""
+    """Steps that decline for the same reason are counted, and the first two are named."""
 
     def closed(box: Box) -> Box:
         raise interop.errors.Declined("it is Sunday")
@@ -88,7 +90,7 @@ def test_a_reason_of_several_steps_is_told_once(empty: Interop) -> None:
     empty.register(
         *(Conversion("a", "b", closed, cost=cost, name=f"way_{n}") for n, cost in enumerate(ways))
     )
-    message = "^way_0 and 2 more declined: it is Sunday. Without them: "
+    message = r"^cannot convert a .* to b: way_0, way_1 and 1 more declined: it is Sunday\.$"
     with pytest.raises(interop.errors.RefusedError, match=message):
         empty.convert(Box("a", [1.0]), to="b")
 
