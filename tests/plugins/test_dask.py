@@ -19,6 +19,7 @@ import torch
 
 import interop
 from interop.errors import DensifyMemoryError, HandOffError, RefusedError
+from interop_plugins import dask as dask_plugin
 from interop_plugins.dask import _CHUNK_DTYPES
 from tests.cases import together
 
@@ -238,6 +239,24 @@ def test_duplicates_in_chunks():
         assert (plain(result) == np.vstack([expected, expected])).all()
         assert "uncoalesced" not in interop.spec(result).traits
         assert (plain(chunks_of(interop.convert(x, to=name(target)))[1]) == expected).all()
+
+
+def test_an_older_scipy_has_no_coo_arrays_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where SciPy cannot cut coo arrays they go into dask as others, and the reason is told."""
+    coo = sp.coo_array(np.eye(4))
+    monkeypatch.setattr(dask_plugin, "version", {"scipy": "1.16.3"}.__getitem__)
+    dask_plugin._uncut.cache_clear()
+    try:
+        with pytest.raises(RefusedError, match=r"from 1\.17 on"):
+            interop.convert(coo, to="dask.scipy.coo")
+        for target in ("dask.scipy.csr", "dask.scipy.csc", "dask.sparse.coo", "dask"):
+            formats = {step.after.format for step in interop.plan(coo, to=target).steps}
+            assert "dask.scipy.coo" not in formats
+            assert np.array_equal(
+                interop.convert(interop.convert(coo, to=target), to="numpy"), np.eye(4)
+            )
+    finally:
+        dask_plugin._uncut.cache_clear()
 
 
 @pytest.mark.parametrize("kind", KINDS[2:])

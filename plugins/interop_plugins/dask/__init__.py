@@ -13,7 +13,8 @@ chunks are computed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
 
 from interop.plugin import (
     COMPLEX,
@@ -80,6 +81,29 @@ _REFUSAL_HINTS = {
 }
 
 
+#: dask cuts an array to nothing, to learn the type of its chunks.
+_CANNOT_BE_CUT = (
+    "SciPy can cut coo arrays from 1.17 on, which dask needs them for; upgrade SciPy, or ask for "
+    "dask.scipy.csr."
+)
+
+
+@cache
+def _uncut(_device: str) -> frozenset[str]:
+    """Return the dtypes that no coo arrays in chunks can have with the SciPy that is installed."""
+    try:
+        major, minor, *_ = version("scipy").split(".")
+    except PackageNotFoundError:
+        return EMPTY
+    return EMPTY if (int(major), int(minor)) >= (1, 17) else _SPARSE
+
+
+_COO_LIMITS = Limits(
+    unsupported_now=_uncut,
+    refusal_hints={**_REFUSAL_HINTS, **dict.fromkeys(_SPARSE, _CANNOT_BE_CUT)},
+)
+
+
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the formats and the conversions."""
@@ -115,7 +139,7 @@ def _formats() -> Iterable[Format]:
             install="pip install 'dask[array]'",
             ndims=_NDIMS.get(chunks),
             index_dtypes={INDEX_DTYPES[chunks]} if chunks in INDEX_DTYPES else EMPTY,
-            limits=Limits(refusal_hints=_REFUSAL_HINTS),
+            limits=_COO_LIMITS if chunks == "scipy.coo" else Limits(refusal_hints=_REFUSAL_HINTS),
             lazy=True,
             transit=False,  # routes start or end at it
         )
