@@ -23,7 +23,7 @@ import interop
 from interop.errors import InteropError
 from tests.toolkit.capsules import DELETER, Legacy, Versioned, forever, get_pointer, new_capsule
 
-BUFFER = 4096
+BUFFER = 2**14
 DTYPES = [
     "<f8",
     "<f4",
@@ -60,7 +60,9 @@ def layout(rng: Random, itemsize: int) -> tuple[tuple[int, ...], tuple[int, ...]
     if rng.random() < 0.5:
         strides = tuple(int(np.prod(shape[axis + 1 :], initial=1)) for axis in range(ndim))
     low = sum((n - 1) * s for n, s in zip(shape, strides, strict=True) if n > 1 and s < 0)
+    high = sum((n - 1) * s for n, s in zip(shape, strides, strict=True) if n > 1 and s > 0)
     offset = (-low + rng.randrange(room)) * itemsize + rng.choice((0, 0, 0, 1, 4))
+    assert offset + (high + 1) * itemsize <= BUFFER
     return shape, strides, offset
 
 
