@@ -145,8 +145,9 @@ class Planner:
             spec.wrapped or spec.format, goals, devices, everywhere=everywhere, dense=dense
         )
         source = self.format(spec.format)
-        frameworks = {self.format(name).framework for name in goals}
-        if source.labels is None or frameworks != {source.framework}:
+        targets = [self.format(name) for name in goals]
+        within = all(f.labels is not None and f.framework == source.framework for f in targets)
+        if source.labels is None or not targets or not within:
             return candidates
         names = frozenset(format_.name for format_ in self.formats(source.framework))
         return candidates._replace(names=names & (candidates.names | {spec.format}))

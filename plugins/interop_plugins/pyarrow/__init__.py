@@ -22,6 +22,7 @@ from interop.plugin import (
     Declaration,
     DtypeNames,
     Format,
+    Labels,
     Limits,
     Result,
     Samples,
@@ -170,8 +171,14 @@ def _other_formats() -> Iterable[Format]:
             memory=tables.memory_of_columns,
             ndims={2},
             limits=Limits(refusal_hints=_REFUSAL_HINTS),
+            labels=Labels(tables.are_named, _unnamed),
             samples=Samples(make=sample),
         )
+
+
+def _unnamed(value: Any, _like: Any) -> Any:
+    """Return a value as it is: what becomes a value of Arrow's has no place for names."""
+    return value
 
 
 def _conversions() -> Iterable[Conversion]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Columns: TypeAlias = pa.Table | pa.RecordBatch
 
-__all__ = ["describe_batch", "describe_table", "memory_of_columns", "stacked"]
+__all__ = ["are_named", "describe_batch", "describe_table", "memory_of_columns", "stacked"]
 
 _IMMUTABLE = frozenset({"immutable"})
 
@@ -35,6 +35,12 @@ def describe_table(table: pa.Table) -> Spec:
 def describe_batch(batch: pa.RecordBatch) -> Spec:
     """Return the spec of a record batch, as of a table."""
     return _describe_columns("pyarrow.record_batch", batch)
+
+
+def are_named(table: Columns) -> bool:
+    """Tell whether columns have names other than their numbers; Arrow has none without."""
+    names: list[str] = table.schema.names
+    return names != [str(n) for n in range(table.num_columns)]
 
 
 def _describe_columns(name: str, table: Columns) -> Spec:
