@@ -134,12 +134,24 @@ def read_spec(interop: Interop, text: str, density: float = 0.01) -> Spec:
         raise UnknownValueError(msg)
     device = _device(description, format_)
     dtype = _dtype(description, format_, device)
-    shape = _shape(description, format_)
+    wrapped = None if format_.wrapper is None else _wrapped(interop, format_)
+    shape = _shape(description, format_, formats.get(wrapped or "", format_))
     nbytes = prod(shape) * itemsize(dtype)
-    spec = Spec(format_.name, dtype, device, shape, description.traits, nbytes)
+    spec = Spec(format_.name, dtype, device, shape, description.traits, nbytes, wrapped=wrapped)
     if format_.index_dtypes:
         return _sparse(spec, format_, density)
     return _quantized(spec, format_) if format_.layout == "affine" else spec
+
+
+def _wrapped(interop: Interop, wrapper: Format) -> str | None:
+    """Return the format of what a wrapper mostly wraps: what its samples do, or what enters it."""
+    wrappers = {d.name for d in interop.formats() if d.format.wrapper is not None}
+    sources = (
+        declared.conversion.source
+        for declared in interop.conversions()
+        if declared.conversion.target == wrapper.name and declared.conversion.source not in wrappers
+    )
+    return wrapper.samples.source or next(sources, None)
 
 
 def unknown_format(interop: Interop, name: str) -> str:
@@ -188,9 +200,10 @@ def _dtype(description: Description, format_: Format, device: str) -> str:
     return dtype
 
 
-def _shape(description: Description, format_: Format) -> tuple[int, ...]:
+def _shape(description: Description, format_: Format, holder: Format) -> tuple[int, ...]:
+    """Return the shape that is described, or one that what holds the numbers can have."""
     if description.shape is None:
-        return plain_shape(common_axes(format_))
+        return plain_shape(common_axes(format_, holder))
     axes = len(description.shape)
     if format_.ndims is not None and axes not in format_.ndims:
         counts = " or ".join(map(str, sorted(format_.ndims)))

@@ -126,6 +126,9 @@ class Engine:
             result = plan(x, given, partial(self._verify, spec, note))
         except StepDeclined as declined:
             return self._replan(declined, spec, request, given, note)
+        except NotInstalledError:
+            self._check_installed(request)  # says how to install the target's framework
+            raise
         plan.verified = True
         return result
 

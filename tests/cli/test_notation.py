@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import scipy.sparse
+import xarray as xr
 
 import interop
 from interop import Interop
@@ -94,6 +95,8 @@ def _csr() -> scipy.sparse.csr_array:
         ("scipy.csr", _csr),
         ("scipy.coo", lambda: _csr().tocoo()),
         ("torch.sparse_coo", lambda: interop.convert(_csr(), to="torch.sparse_coo")),
+        ("xarray.variable", lambda: xr.Variable(("dim_0", "dim_1"), np.zeros((1024, 1024), "f4"))),
+        ("xarray.dataarray", lambda: xr.DataArray(np.zeros((1024, 1024), "f4"))),
     ],
 )
 def test_a_spec_is_that_of_a_real_value(text: str, make: Callable[[], object]) -> None:

@@ -131,6 +131,13 @@ def test_the_graph_knows_frameworks_that_are_not_installed(browser: Browser) -> 
     assert "No route" not in browser.text("#panel")
 
 
+@pytest.mark.parametrize("format_", ["xarray.variable", "xarray.dataarray", "dlpack.capsule"])
+def test_the_graph_knows_routes_out_of_wrappers(browser: Browser, format_: str) -> None:
+    """A value that wraps another is taken to wrap a plain array."""
+    browser.open(Path(SITE) / "formats-graph.html", f"{format_} numpy")
+    assert "No route" not in browser.text("#panel")
+
+
 def test_the_first_page_has_no_complaints(browser: Browser) -> None:
     """The first page opens without an error in the console."""
     browser.complaints()

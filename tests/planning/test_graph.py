@@ -79,10 +79,17 @@ WITHOUT_TORCH = """
     route = interop.plan(np.ones((3, 3)), to="torch.sparse_csr")
     print([step.after.format for step in route.steps], route.missing)
     print(str(route).splitlines()[-1])
-    try:
-        interop.Interop().convert(np.ones((3, 3)), to="torch.sparse_csr")
-    except ImportError as error:
-        print(error)
+    target = "torch.sparse_csr"
+    for convert in (
+        lambda x: interop.Interop().convert(x, to=target),
+        lambda x: interop.convert(x, to=target),
+        interop.converter(target),
+        route,
+    ):
+        try:
+            convert(np.ones((3, 3)))
+        except ImportError as error:
+            print(error)
 """
 
 
@@ -96,7 +103,7 @@ def test_a_plan_for_torch_without_torch_is_the_one_with_torch(
     ]
     assert steps == ["torch", "torch.sparse_csr"]
     lines = in_subprocess(WITHOUT_TORCH).splitlines()
-    assert lines == [f"{steps} {(line,)}", line, line]
+    assert lines == [f"{steps} {(line,)}", *[line] * 5]
 
 
 def test_a_format_that_is_no_transit_is_the_last_resort(
