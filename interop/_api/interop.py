@@ -491,6 +491,8 @@ class Interop:
         UnknownValueError, UnknownTargetError, BadRequestError, RefusedError
             As for `convert`.
         """
+        if stream is not None:
+            check_stream(stream)
         words = device, copy, reusable(allow, "allow"), reusable(forbid, "forbid"), like
         table_of = self._table_of(dtype, lambda name: self._table(to, name, *words))
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)

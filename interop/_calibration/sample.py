@@ -247,7 +247,7 @@ def sample(interop: Interop, recipe: Recipe) -> Value:
     make = _foreign_value if is_foreign else _value
     try:
         value = make(interop, format_, recipe)
-    except (InteropError, ValueError, TypeError, RuntimeError) as error:
+    except (InteropError, ValueError, TypeError, RuntimeError, BufferError) as error:
         reason = str(error).partition("\n")[0]
         msg = f"{recipe.format} {recipe.dtype} {recipe.shape} could not be made: {reason}"
         raise NoSample(msg) from error

@@ -30,6 +30,7 @@ from interop.errors import (
     NeedlessCopyWarning,
     NotInstalledError,
     RefusedError,
+    UnknownValueError,
 )
 
 from .memory import available_memory
@@ -207,7 +208,7 @@ class Engine:
         """Compare the result of a step with what was planned, and note it."""
         if note is not None:
             note(step, result)
-        planned, actual = step.after, self._registry.describe(result)
+        planned, actual = step.after, self._described(step, result)
         unknown = self._registry.formats[planned.format].not_recoverable
         as_planned = (
             actual.format == planned.format
@@ -229,6 +230,16 @@ class Engine:
                 f"{planned.device} and gave {actual}; {step.provenance.remedy}"
             )
             raise ConversionError(msg, step.label, step.provenance.distribution)
+
+    def _described(self, step: Step, result: Value) -> Spec:
+        """Return the spec of what a step gave, and blame the step for what is no array at all."""
+        try:
+            return self._registry.describe(result)
+        except UnknownValueError as error:
+            gave = "None" if result is None else f"a {type(result).__qualname__}"
+            msg = f"{step.label} promised {step.after.format} and gave {gave}; "
+            msg += step.provenance.remedy
+            raise ConversionError(msg, step.label, step.provenance.distribution) from error
 
     def _check_installed(self, request: Request) -> None:
         formats = [self._registry.formats[name] for name in request.formats]

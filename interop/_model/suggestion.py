@@ -54,6 +54,9 @@ def _resembling(word: str, names: Iterable[str]) -> list[str]:
         return [spellings[word]] if word in spellings else parts[:_FEW]
     if kinds := [name for name in names if word and name.casefold().startswith(f"{word}_")]:
         return kinds
+    begun = [name for name in names if len(word) > _FEW and name.casefold().startswith(word)]
+    if len(begun) == 1:
+        return begun
     head = word.partition(".")[0]
     begins = f"{head}." if head in spellings else ""
     like = [name for name in spellings if name.startswith(begins)]

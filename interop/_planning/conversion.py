@@ -64,8 +64,8 @@ class ResolvedConversion:
         self.ndims = _intersection(conversion.ndims, target.ndims)
         takes, drops = conversion.takes | conversion.requires, conversion.drops
         # Conversions need not name labels: they stay within a framework and nowhere else, and the
-        # attributes of a subclass with the subclass.
-        if "subclass" in drops:
+        # attributes of a subclass with the subclass, of which a mask is another.
+        if "subclass" in drops or (source.labels is None and "masked" in takes | drops):
             takes, drops = takes | LABELLED, drops | LABELLED
         elif source.labels is not None:
             takes |= LABELLED

@@ -77,8 +77,12 @@ def check_format(registry: Registry, name: str) -> None:
 
 def unknown_dtype(dtype: object) -> str:
     """Return what to say of a dtype that does not exist."""
-    names = {**SPELLINGS, **{name: name for name in DTYPES}}
+    from difflib import get_close_matches
+
     word = re.sub("^fp(?=[0-9])", "float", str(dtype))
+    # Nicknames look alike: 'string' is not meant for 'single'.
+    nicknames = get_close_matches(word, SPELLINGS, 1, 0.75)
+    names = {name: SPELLINGS[name] for name in nicknames} | {name: name for name in DTYPES}
     return suggestion(word, names, f"the dtypes are {listed(common_first(DTYPES))}.")
 
 
@@ -202,7 +206,11 @@ def _meant(registry: Registry, to: Any) -> str:
             return f"{rest[0]!r} is a dtype: {keywords(to=framework, dtype=dtype)}."
     place = _device(word)
     if homes := _in_order(registry, device_type(place)):
-        return f"{_label(to)} is a device: {keywords(to=homes[0].name, device=place)}."
+        targets = {declared.conversion.target for declared in registry.conversions}
+        names = [home.name for home in homes if home.name in targets]
+        if names:
+            return f"{_label(to)} is a device: {keywords(to=names[0], device=place)}."
+        return f"{_label(to)} is a device of values that are read and not written."
     dtype = _dtype(registry, to)
     if dtype is not None:
         return f"{_label(to)} is a dtype: {keyword('dtype', dtype)}."

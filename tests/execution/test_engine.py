@@ -79,6 +79,16 @@ def test_each_reason_is_told(empty: Interop) -> None:
         empty.convert(Box("a", [1.0]), to="b")
 
 
+@pytest.mark.parametrize(
+    ("result", "gave"), [(None, "None"), (open, "a builtin_function_or_method")]
+)
+def test_a_step_that_gives_no_array_is_blamed(empty: Interop, result: Any, gave: str) -> None:
+    """Whoever passed a sound value is not told that it is none."""
+    empty.register(toy("a"), toy("b"), Conversion("a", "b", lambda _: result, name="lie"))
+    with pytest.raises(interop.errors.ConversionError, match=f"lie promised b and gave {gave}; "):
+        empty.convert(Box("a", [1.0]), to="b")
+
+
 def test_a_reason_of_several_steps_is_told_once(empty: Interop) -> None:
     """Steps that decline for the same reason are counted, and the first two are named."""
 

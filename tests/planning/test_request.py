@@ -105,6 +105,8 @@ def test_what_is_no_stream_is_refused(odd: Any) -> None:
         lambda: interop.convert(np.ones(1), to="torch", stream=odd),
         lambda: interop.convert(np.ones(1), out=np.ones(1), stream=odd),
         lambda: interop.converter("torch", stream=odd),
+        lambda: interop.plan(np.ones(1), to="torch", stream=odd),
+        lambda: interop.convert_tree([np.ones(1)], to="torch", stream=odd),
     ):
         with pytest.raises(BadRequestError, match="is not a stream"):
             call()

@@ -638,6 +638,41 @@ def test_the_mask_of_another_librarys_array_is_not_dropped():
     assert data.ctypes.data == array.ctypes.data
     with pytest.raises(BadRequestError, match="masked or null; give the array of its numbers"):
         interop.convert(np.zeros(2), out=array)
+    for dtype in (None, "float32"):
+        assert interop.convert(array, to="pyarrow", dtype=dtype).to_pylist() == [1.0, None]
+
+
+class Length(np.ndarray):
+    """An array with a unit, such as astropy's."""
+
+    unit = None
+
+
+class MaskedLength(Unmasked, Length):
+    """One with a mask as well."""
+
+    @property
+    def unmasked(self):
+        length = self.view(Length)
+        length.unit = self.unit
+        return length
+
+
+def test_a_unit_under_a_mask_is_a_label():
+    """What lies under a mask has labels of its own, which are not lost unsaid either."""
+    array = np.array([1.0, 2.0]).view(MaskedLength)
+    assert interop.spec(array).traits == {"masked"}
+    array.unit = "m"
+    assert interop.spec(array).traits == {"masked", "labelled"}
+    for target in ("numpy", "torch", "scipy.coo"):
+        assert {"drop_mask", "drop_labels"} <= interop.plan(
+            array, to=target, allow="drop_mask"
+        ).effects
+        with pytest.raises(RefusedError, match="forbid='drop_labels'"):
+            interop.convert(array, to=target, allow="drop_mask", forbid="drop_labels")
+    kept = interop.plan(array, to="pyarrow")
+    assert kept.effects == {"copy", "drop_labels"}
+    assert interop.convert(array, to="pyarrow").to_pylist() == [1.0, None]
 
 
 @pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]", "S4", "U4", "i4,f4", "V4", "O"])

@@ -395,3 +395,35 @@ def test_nested_lists_are_the_same_cold_and_warm(to: str) -> None:
                 outcomes.append((type(error).__name__, str(error)))
         assert outcomes[0] == outcomes[1], numbers
     assert warm._table(to).fast_paths[list] is not None
+
+
+RANGES = [
+    range(5),
+    range(0),
+    range(5, 0, -2),
+    range(2**63 - 3, 2**63),
+    range(-(2**63), 2**63 - 1, 2**63),
+    range(0, 2**63, 2**61),
+    range(2**63, 2**63 + 4),
+    range(-5, 2**31 + 1, 2**30),
+]
+
+
+@pytest.mark.parametrize("numbers", RANGES)
+def test_the_numbers_of_a_range(numbers):
+    """A range has a dtype of integers that holds all its numbers, even where its step does not fit."""
+    spec, array = interop.spec(numbers), interop.convert(numbers, to="numpy")
+    assert (str(array.dtype), array.shape) == (spec.dtype, spec.shape)
+    assert array.tolist() == list(numbers)
+    assert spec.dtype == ("uint64" if max(numbers, default=0) >= 2**63 else "int64")
+    assert ("weak" in spec.traits) is all(-(2**31) <= number < 2**31 for number in numbers)
+
+
+def test_a_long_range_is_not_read():
+    """Of a range that no memory holds the spec is known at once, and it is refused as too large."""
+    for numbers in (range(10**12), range(-(2**63), 2**63 - 1)):
+        assert interop.spec(numbers).shape == (numbers.stop - numbers.start,)
+        with pytest.raises(MemoryError, match=r"only .* of memory is available"):
+            interop.convert(numbers, to="torch")
+    with pytest.raises(BadRequestError, match="no dtype of integers holds all"):
+        interop.convert(range(10**30), to="numpy")

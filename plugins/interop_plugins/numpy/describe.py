@@ -72,6 +72,8 @@ def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) ->
     if isinstance(value, np.generic):
         return Spec("numpy", name, "cpu", value.shape, _SCALAR, value.nbytes)
     traits = traits | {"masked" if has_mask(value) else "subclass"}
+    if "masked" in traits and _has_unit(value):
+        traits |= {"labelled"}
     traits |= _memory_traits(value, value.flags.num)
     return Spec("numpy", name, "cpu", value.shape, traits, value.nbytes)
 
@@ -82,6 +84,12 @@ def has_mask(value: Array) -> bool:
     if masked and isinstance(value, masked.MaskedArray):
         return _mask(value) is not None
     return hasattr(value, "mask") and hasattr(value, "unmasked")
+
+
+def _has_unit(masked: Array) -> bool:
+    """Tell whether what a mask lies over has attributes of its own, as astropy's `Quantity` has."""
+    attributes = getattr(getattr(masked, "unmasked", None), "__dict__", {})
+    return any(value is not None for value in attributes.values())
 
 
 def _mask(value: Array) -> Array | None:

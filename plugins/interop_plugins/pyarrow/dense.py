@@ -265,11 +265,21 @@ def _look_up() -> None:
     _constructors.append((pa.Array.from_buffers, pa.py_buffer))
 
 
+def _mask(masked: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the mask of an array of NumPy's, or of another library's such as astropy's."""
+    import numpy as np
+
+    if isinstance(masked, np.ma.MaskedArray):
+        return np.ma.getmaskarray(masked)
+    mask: np.ndarray[Any, Any] = np.asarray(masked.mask, bool)  # type: ignore[attr-defined]
+    return mask
+
+
 def from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pa.Array:
     """Return an Arrow array over the memory of a masked array, with nulls in masked places."""
     import numpy as np
 
-    return flat_array(np.ma.getdata(masked, subok=False), np.ma.getmaskarray(masked))
+    return flat_array(np.ma.getdata(masked, subok=False), _mask(masked))
 
 
 def from_masked_copy(masked: np.ma.MaskedArray[Any, Any]) -> pa.Array:
@@ -278,7 +288,7 @@ def from_masked_copy(masked: np.ma.MaskedArray[Any, Any]) -> pa.Array:
 
     data = np.ma.getdata(masked, subok=False)
     native = data.dtype.newbyteorder("=")
-    return flat_array(np.array(data, native, order="C"), np.ma.getmaskarray(masked))
+    return flat_array(np.array(data, native, order="C"), _mask(masked))
 
 
 def to_lists(array: Array) -> pa.FixedSizeListArray:

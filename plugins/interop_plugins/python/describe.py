@@ -58,6 +58,8 @@ def _holds_arrays(value: Nested) -> bool:
     """Tell whether a sequence holds something else than numbers and what stands in their place."""
     import numpy as np
 
+    if type(value) is range:  # which may be too long to be read
+        return False
     usual = (numbers.Number, str, bytes, NoneType, np.generic, *SEQUENCES)
     return not all(issubclass(kind, usual) for kind in element_types(value))
 

@@ -64,6 +64,9 @@ _ODD_NUMBERS = 13
 #: More than any array has; a list that contains itself ends here.
 MAX_AXES = 64
 
+#: How many numbers of a range are read one by one, if no dtype of integers holds them.
+_LONG_RANGE = 2**20
+
 #: The least integer that has a neighbour which is no float64.
 _FIRST_ROUNDED = 2.0**53
 
@@ -87,6 +90,8 @@ def describe_numbers(value: Nested) -> Spec:
     BadRequestError
         The rows differ in length, no dtype holds every number exactly, or some are masked.
     """
+    if type(value) is range and (dtype := _range_dtype(value)):
+        return _describe_range(value, dtype)
     array = _array(value)
     traits = WEAK if _are_weak(value, array) else EMPTY
     return Spec("python", _name(array.dtype), "cpu", array.shape, traits, array.nbytes)
@@ -119,6 +124,40 @@ def _are_weak(value: Nested, array: Array) -> bool:
     return bool(((ordinary >= _LEAST) & (ordinary <= _MOST)).all())
 
 
+def _range_dtype(value: range) -> str | None:
+    """Return the dtype of 64 bits that holds every number of a range, from its ends alone."""
+    low, high = sorted((value[0], value[-1])) if value else (0, 0)
+    if -(2**63) <= low <= high < 2**63:
+        return "int64"
+    if 0 <= low <= high < 2**64:
+        return "uint64"
+    if _count(value) > _LONG_RANGE:
+        msg = f"no dtype of integers holds all numbers of {value}; convert it in parts."
+        raise BadRequestError(msg)
+    return None  # reals may
+
+
+def _count(value: range) -> int:
+    """Return how many numbers a range has, which may be more than `len` can say."""
+    return value.index(value[-1]) + 1 if value else 0
+
+
+def _describe_range(value: range, dtype: str) -> Spec:
+    is_weak = dtype == "int64" and (not value or (_is_weak(value[0]) and _is_weak(value[-1])))
+    count = _count(value)
+    return Spec("python", dtype, "cpu", (count,), WEAK if is_weak else EMPTY, 8 * count)
+
+
+def _counted(value: range, dtype: str) -> Array:
+    """Return the numbers of a range as an array of 64 bits, in which sums wrap round."""
+    import numpy as np
+
+    array = np.arange(_count(value), dtype=np.uint64)
+    array *= np.uint64(value.step % 2**64)
+    array += np.uint64(value.start % 2**64)
+    return array.view(dtype)
+
+
 def _array(value: Nested) -> Array:
     """Return a number or nested lists as an array of the dtype that holds every number exactly.
 
@@ -126,6 +165,8 @@ def _array(value: Nested) -> Array:
     """
     import numpy as np
 
+    if type(value) is range and (dtype := _range_dtype(value)):
+        return _counted(value, dtype)
     try:
         array = np.array(value)
     except (ValueError, TypeError, RuntimeError) as error:  # an element's own refusal among them
