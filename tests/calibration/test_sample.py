@@ -45,6 +45,12 @@ def test_every_format_of_the_host_has_samples(name: str) -> None:
         assert (spec.dtype, spec.shape, spec.device) == (dtype, shape, "cpu")
 
 
+def test_what_a_maker_refuses_to_export_is_no_sample() -> None:
+    """NumPy's refusal to make a capsule of bfloat16 is a reason, and ends nothing."""
+    with pytest.raises(NoSample, match=r"dlpack.capsule bfloat16 .* could not be made"):
+        sample(interop.default, Recipe("dlpack.capsule", "bfloat16", (3, 4)))
+
+
 @pytest.mark.parametrize(
     ("name", "trait"),
     [(n, t) for n in HOST for t in interop.default._registry.formats[n].samples.variants],
