@@ -257,7 +257,10 @@ class Recognition:
         framework, dot, _ = module.__name__.partition(".")
         names = self.named(framework)
         if dot and hasattr(module, "__array_namespace_info__"):
-            made = self.named(type(module.empty(0)))
+            # To make an array may take a device, and to name its type does not.
+            kind = getattr(module, "ndarray", None)
+            made = self.named(kind) if isinstance(kind, type) else ()
+            made = made or self.named(type(module.empty(0)))
             return names if set(made) <= set(names) else made
         return names
 

@@ -151,6 +151,12 @@ def test_lists_keep_their_integers_or_are_refused() -> None:
             interop.convert(numbers, to="numpy")
 
 
+def test_a_namespace_of_a_device_that_is_missing_is_a_target_of_plans() -> None:
+    """Which format a namespace stands for is known without making an array."""
+    compat = pytest.importorskip("array_api_compat.cupy", reason="CuPy is not installed")
+    assert interop.plan(np.ones(2), to=compat).request.formats == ("cupy",)
+
+
 def test_the_mask_of_any_subclass_counts() -> None:
     """A mask such as astropy's is refused, or dropped where that is allowed."""
 
