@@ -53,7 +53,7 @@ def read(interop: Interop, text: str) -> Description:
     """
     name, *parts = text.split(":")
     vocabulary = _Vocabulary(interop)
-    description = Description(name)
+    description = Description(vocabulary.frameworks.get(name, name))
     for word in parts:
         description = _with(description, word, text, vocabulary)
     return description
@@ -65,6 +65,7 @@ class _Vocabulary:
     def __init__(self, interop: Interop) -> None:
         formats = [declared.format for declared in interop.formats()]
         conversions = [declared.conversion for declared in interop.conversions()]
+        self.frameworks = {alias: f.framework for f in formats for alias in f.aliases}
         self.devices = {"cpu", *(device for format_ in formats for device in format_.devices)}
         self.devices_of = {format_.name: format_.devices for format_ in formats}
         self.dtypes = {*DTYPES, *(dtype for format_ in formats for dtype in format_.dtypes)}

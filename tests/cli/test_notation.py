@@ -44,6 +44,8 @@ def test_words_stand_for_device_dtype_shape_and_traits(text: str, description: D
     ("text", "name", "shape"),
     [
         ("pandas", "pandas.series", (2**20,)),
+        ("np", "numpy", (1024, 1024)),
+        ("pd:100x3", "pandas.dataframe", (100, 3)),
         ("pandas:100x3", "pandas.dataframe", (100, 3)),
         ("xarray:2x3x4", "xarray.variable", (2, 3, 4)),
     ],
