@@ -207,13 +207,14 @@ def trace(
     if given is not None and not callable(given):
         msg = f"on_receipt={on_receipt!r} is not a function; it is called with each receipt."
         raise BadRequestError(msg)
-    outer = block.get() or Block()
+    before = block.get()
+    outer = before or Block()
     receipts = Trace(on_receipt, peak, outer.trace)
-    token = block.set(outer._replace(trace=receipts))
-    try:
+    try:  # as in a policy's block
+        block.set(outer._replace(trace=receipts))
         yield receipts
     finally:
-        block.reset(token)
+        block.set(before)
 
 
 class Recorder:

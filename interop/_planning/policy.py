@@ -148,10 +148,12 @@ def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Iterator[Policy
     BadRequestError
         A name is not an effect, or stands in both lists.
     """
-    outer = block.get() or Block()
+    before = block.get()
+    outer = before or Block()
     inner = adjusted(outer.policy, allow, forbid)
-    token = block.set(outer._replace(policy=inner))
+    # Ctrl-C may come between any two lines: what has been set is undone wherever that is.
     try:
+        block.set(outer._replace(policy=inner))
         yield inner
     finally:
-        block.reset(token)
+        block.set(before)

@@ -486,12 +486,12 @@ def _read(capsule: Capsule, value: Value) -> tuple[Any, ...]:
     shape = _AXES[ndim](_axes_at(shape_at)) if ndim else ()
     strides = _AXES[ndim](_axes_at(strides_at)) if ndim and strides_at else None
     low, high, problem, *layout = _span(shape, strides, itemsize)
-    data = data + offset if data else offset
-    if problem or not _can_be_memory(data, low, high):
+    data = data or 0
+    if problem or not _can_be_memory(data, offset, low, high):
         _refuse_memory(value, data, shape, strides, problem)
     device = _device(device_type, index)
     fields = (name, shape, strides, device, bool(flags & _READ_ONLY), bool(flags & _COPIED))
-    return (*fields, bool(address), data, 8 * itemsize, alignment, device_type, *layout)
+    return (*fields, bool(address), data + offset, 8 * itemsize, alignment, device_type, *layout)
 
 
 def _is_plain(capsule: Capsule) -> bool:
@@ -512,7 +512,7 @@ def _is_plain(capsule: Capsule) -> bool:
     shape = _AXES[ndim](_axes_at(shape_at)) if ndim else ()
     strides = _AXES[ndim](_axes_at(strides_at)) if ndim and strides_at else None
     low, high, problem, _, _ = _span(shape, strides, _DTYPES[dtype][2])
-    return not problem and _can_be_memory(data + offset if data else offset, low, high)
+    return not problem and _can_be_memory(data or 0, offset, low, high)
 
 
 def _has_axes(ndim: int, shape_at: int, strides_at: int) -> bool:
@@ -526,10 +526,11 @@ def _has_axes(ndim: int, shape_at: int, strides_at: int) -> bool:
     )
 
 
-def _can_be_memory(data: int, low: int, high: int) -> bool:
+def _can_be_memory(data: int, offset: int, low: int, high: int) -> bool:
     """Tell whether a process can have memory from `low` to `high` bytes around an address."""
-    # An offset from NULL is no address either: no system maps its first page.
-    return not high or (data >= _PAGE and data + low >= 0 and data + high <= ADDRESSES)
+    # An offset from NULL, however large, is no address either: no system maps its first page.
+    start = data + offset
+    return not high or (data >= _PAGE and start + low >= 0 and start + high <= ADDRESSES)
 
 
 def _legacy(capsule: Capsule, value: Value) -> tuple[Any, ...]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import copy_context
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -330,3 +332,43 @@ def test_a_sparse_cast_is_forbidden_by_name_as_a_dense_one_is() -> None:
         interop.convert(matrix, to="torch.sparse_csr", forbid="narrow").values().tolist()
         == [1.0] * 3
     )
+
+
+@pytest.mark.parametrize("block_of", [lambda: interop.policy(allow="narrow"), interop.trace])
+def test_an_interrupt_on_the_way_into_a_block_leaves_nothing_open(block_of: Any) -> None:
+    """Ctrl-C between any two lines before the body leaves the policy and the trace as they were."""
+
+    class Interrupt(BaseException):
+        pass
+
+    def interrupting_at(count: int) -> Callable[..., Any]:
+        lines = iter(range(count))
+
+        def tracer(frame: FrameType, event: str, arg: object) -> Any:
+            if frame.f_code.co_name not in {"policy", "trace"}:
+                return None
+            if event == "line" and next(lines, None) is None:
+                raise Interrupt
+            return tracer
+
+        return tracer
+
+    interrupted = 0
+    for count in range(20):
+        before = sys.gettrace()
+        context = block_of()
+        try:
+            sys.settrace(interrupting_at(count))
+            context.__enter__()
+        except Interrupt:
+            interrupted += 1
+        else:
+            sys.settrace(before)
+            context.__exit__(None, None, None)
+            break
+        finally:
+            sys.settrace(before)
+            del context
+        assert block.get() is None, count
+    assert interrupted >= 5
+    assert block.get() is None

@@ -189,7 +189,7 @@ def _major(rng: Random, managed: Any, lengths: Any, steps: Any) -> None:
 def _null_data(rng: Random, managed: Any, lengths: Any, steps: Any) -> None:
     _axis("shape", 2)(rng, managed, lengths, steps)
     managed.tensor.data = rng.choice((None, 1, 64, 4000))
-    managed.tensor.byte_offset = rng.choice((0, 8))
+    managed.tensor.byte_offset = rng.choice((0, 8, 4096, 2**20))
 
 
 def _no_deleter(rng: Random, managed: Any, lengths: Any, steps: Any) -> None:

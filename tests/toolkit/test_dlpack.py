@@ -125,6 +125,8 @@ NULL = {"data": None}
 FAULTS = {
     "null": (NULL, "6 elements but no memory"),
     "null_offset": ({"data": None, "byte_offset": 64}, "6 elements but no memory"),
+    "null_page": ({"data": None, "byte_offset": 4096}, "6 elements but no memory"),
+    "small_address_far": ({"data": 8, "byte_offset": 2**20}, "6 elements but no memory"),
     "small_address": ({"data": 1}, "6 elements but no memory"),
     "negative_strides": ({"strides": (-3, 1)}, r"negative strides \(-3, 1\)"),
     "major_2": ({"major": 2}, "exports DLPack 2.0"),
