@@ -94,7 +94,7 @@ def table_of_tensors(tensors: pa.FixedShapeTensorArray) -> pa.Table:
         msg = f"a table has two axes, not {array.ndim}"
         raise Declined(msg)
     columns = [flat_array(array[:, place].copy()) for place in range(array.shape[1])]
-    names = [f"column {place}" for place in range(len(columns))]
+    names = [str(place) for place in range(len(columns))]  # which are no labels
     schema = pa.schema([(name, arrow_type(array.dtype.name)) for name in names])
     return pa.Table.from_arrays(columns, schema=schema)
 
