@@ -13,6 +13,7 @@ from interop._model.dialect import keyword
 from interop._model.display import readable
 from interop._model.dtype import imaginary_loss, itemsize
 from interop._model.spec import Spec, representative, spec_class
+from interop._model.suggestion import listed
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable
 from interop._planning.explain import explanation, nearest_refused, round_trip_warning
@@ -301,13 +302,9 @@ def _declined(reasons: Iterable[tuple[str, str]]) -> str:
     by_reason: dict[str, list[str]] = {}
     for label, reason in reasons:
         by_reason.setdefault(reason.removesuffix("."), []).append(label)
-    return "; ".join(f"{_first(labels)} declined: {reason}" for reason, labels in by_reason.items())
-
-
-def _first(labels: list[str]) -> str:
-    """Return the first names of steps, and how many more there are."""
-    more = f" and {len(labels) - _MOST_LABELS} more" if len(labels) > _MOST_LABELS else ""
-    return ", ".join(labels[:_MOST_LABELS]) + more
+    return "; ".join(
+        f"{listed(labels, _MOST_LABELS)} declined: {reason}" for reason, labels in by_reason.items()
+    )
 
 
 def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:

@@ -10,7 +10,7 @@ __all__ = ["listed", "suggestion"]
 _MOST, _FEW = 12, 3
 
 
-def listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str], most: int = _MOST) -> str:
     """Return names as a message lists them, a dozen at most.
 
     Examples
@@ -19,8 +19,8 @@ def listed(names: Iterable[str]) -> str:
     'a, b, c, d, e, f, g, h, i, j, k, l and 2 more'
     """
     names = list(names)
-    rest = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-    return ", ".join(names[:_MOST]) + rest
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
 
 
 def suggestion(word: object, names: Mapping[str, str] | Iterable[str], otherwise: str) -> str:

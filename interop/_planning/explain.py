@@ -178,9 +178,9 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
     for step in graph.unwrap_steps(spec, candidates.names):
         spec = step.after
     conversions = graph.conversions(spec.format)
-    if objections := list(_transfer_objections(planner, spec, request)):
-        return _taken_by_none(objections)
-    if not any(conversion.target.name in candidates.distance for conversion in conversions):
+    transfers = list(_transfer_objections(planner, spec, request))
+    leads_there = any(item.target.name in candidates.distance for item in conversions)
+    if not transfers and not leads_there:
         return _unreachable(planner, spec, request)
     if any(goal.requires for goal in planner.goals(spec, request).values()):
         return (
@@ -194,7 +194,7 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
         )
     towards_goal = [item for item in conversions if item.target.name in candidates.names]
     towards_goal.sort(key=lambda item: candidates.distance.get(item.target.name, 0))
-    return _objections(planner, spec, request, towards_goal)
+    return _objections(planner, spec, request, towards_goal, transfers)
 
 
 def _unreachable(planner: Planner, spec: Spec, request: Request) -> str:
@@ -207,10 +207,15 @@ def _unreachable(planner: Planner, spec: Spec, request: Request) -> str:
 
 
 def _objections(
-    planner: Planner, spec: Spec, request: Request, conversions: Iterable[ResolvedConversion]
+    planner: Planner,
+    spec: Spec,
+    request: Request,
+    conversions: Iterable[ResolvedConversion],
+    transfers: Iterable[str],
 ) -> str:
-    """Say why none of some conversions takes a value."""
-    objections = [
+    """Say why no transfer and none of some conversions takes a value."""
+    objections = [*transfers]
+    objections += [
         f"  - {item.conversion.label}: {reason}"
         for item in conversions
         if item.target.name != spec.format and (reason := item.objection(spec))
@@ -219,7 +224,11 @@ def _objections(
         unavailable = planner.graph.unavailable(spec.format, request.formats)
         lack = "every route lacks a step; register the missing conversion with interop.register."
         return next(filter(None, map(not_installed, unavailable)), lack)
-    return _taken_by_none(objections)
+    return (
+        "no conversion takes it:\n"
+        + "\n".join(objections[:5])
+        + "\nChange the value so that one of them does, or register a conversion that takes it."
+    )
 
 
 def _transfer_objections(planner: Planner, spec: Spec, request: Request) -> Iterator[str]:
@@ -230,14 +239,6 @@ def _transfer_objections(planner: Planner, spec: Spec, request: Request) -> Iter
             reason = objection(spec, target)
             if reason:
                 yield f"  - {transfer_name(source, target)}: {reason}"
-
-
-def _taken_by_none(objections: list[str]) -> str:
-    return (
-        "no conversion takes it:\n"
-        + "\n".join(objections[:5])
-        + "\nChange the value so that one of them does, or register a conversion that takes it."
-    )
 
 
 def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:

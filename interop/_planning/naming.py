@@ -210,7 +210,9 @@ def _meant(registry: Registry, to: Any) -> str:
         names = [home.name for home in homes if home.name in targets]
         if names:
             return f"{_label(to)} is a device: {keywords(to=names[0], device=place)}."
-        return f"{_label(to)} is a device of values that are read and not written."
+        return (
+            f"{_label(to)} is a device of values that are read and not written; name a framework."
+        )
     dtype = _dtype(registry, to)
     if dtype is not None:
         return f"{_label(to)} is a dtype: {keyword('dtype', dtype)}."

@@ -697,6 +697,11 @@ def test_torchs_own_tensors() -> None:
         ("int4", QuantizedArray(np.zeros((2, 4), "int8"), np.array(1.0)), "are 'per_block'"),
         (
             "int4",
+            QuantizedArray(np.zeros((4, 4), "int8"), np.ones((2, 4), "f4"), axis=0, block_size=2),
+            "along the last",
+        ),
+        (
+            "int4",
             QuantizedArray(np.full((2, 4), 9, "int8"), np.ones((2, 2), "f4"), axis=1, block_size=2),
             "-8 to 7",
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+import interop
 from interop.plugin import DTYPES, EMPTY, Spec, extents, overlaps
 
 from .dtypes import dtype_name
@@ -72,8 +73,8 @@ def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) ->
     if isinstance(value, np.generic):
         return Spec("numpy", name, "cpu", value.shape, _SCALAR, value.nbytes)
     traits = traits | {"masked" if has_mask(value) else "subclass"}
-    if "masked" in traits and _has_unit(value):
-        traits |= {"labelled"}
+    if hasattr(value, "unmasked"):  # which may have a unit, as astropy's arrays have
+        traits |= interop.spec(value.unmasked).traits & {"labelled"}
     traits |= _memory_traits(value, value.flags.num)
     return Spec("numpy", name, "cpu", value.shape, traits, value.nbytes)
 
@@ -84,12 +85,6 @@ def has_mask(value: Array) -> bool:
     if masked and isinstance(value, masked.MaskedArray):
         return _mask(value) is not None
     return hasattr(value, "mask") and hasattr(value, "unmasked")
-
-
-def _has_unit(masked: Array) -> bool:
-    """Tell whether what a mask lies over has attributes of its own, as astropy's `Quantity` has."""
-    attributes = getattr(getattr(masked, "unmasked", None), "__dict__", {})
-    return any(value is not None for value in attributes.values())
 
 
 def _mask(value: Array) -> Array | None:

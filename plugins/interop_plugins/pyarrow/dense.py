@@ -265,14 +265,13 @@ def _look_up() -> None:
     _constructors.append((pa.Array.from_buffers, pa.py_buffer))
 
 
-def _mask(masked: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _mask(masked: Any) -> np.ndarray[Any, Any]:
     """Return the mask of an array of NumPy's, or of another library's such as astropy's."""
     import numpy as np
 
     if isinstance(masked, np.ma.MaskedArray):
         return np.ma.getmaskarray(masked)
-    mask: np.ndarray[Any, Any] = np.asarray(masked.mask, bool)  # type: ignore[attr-defined]
-    return mask
+    return np.asarray(masked.mask, bool)
 
 
 def from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pa.Array:
