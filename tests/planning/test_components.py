@@ -168,6 +168,21 @@ def test_what_cannot_be_packed_is_refused_with_the_reason(
     assert loaded.plan(value._replace(format="two"), to="one").zero_copy
 
 
+def test_a_fast_path_is_for_codes_that_the_target_takes(loaded: Interop) -> None:
+    """What was learnt from codes of one dtype does not hand over those of another."""
+
+    def coded(pair: Pair) -> Spec:
+        return describe(pair)._replace(code_dtype=str(pair.indices.dtype))
+
+    one = sparse("one", components={"fast_unpack": unpack})._replace(describe=coded)
+    two = sparse("two", components={"code_dtypes": {"int64"}})._replace(describe=coded)
+    loaded.register(one, two)
+    for _ in range(3):
+        assert loaded.convert(pair(), to="two").kind == "two"
+    with pytest.raises(interop.errors.RefusedError, match="codes of int64, not of int32"):
+        loaded.convert(pair(index="i4"), to="two")
+
+
 def test_pointers_are_narrowed_only_where_they_fit(loaded: Interop) -> None:
     """Pointers count the stored elements, which may be more than any axis is long."""
     roles = {**ROLES, "pointers": "index_dtype"}
