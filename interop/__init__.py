@@ -11,8 +11,15 @@ to nothing. They stand once, in the stub beside this file.
 
 from __future__ import annotations
 
+import logging  # noqa: F401  # before `_before_fork` is registered, which says why
+import os
+import sys
 from functools import cache
 from importlib import import_module
+from time import monotonic, sleep
+
+#: Seconds for which a fork waits for other threads that import parts of this package.
+_PATIENCE = 10.0
 
 
 @cache
@@ -54,3 +61,32 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(_homes())
+
+
+def _before_fork() -> None:
+    """Wait for what other threads import and load of this package.
+
+    A fork breaks imports off, and Python's lock on each stays taken in the child, which would wait
+    for ever when it imports the same. What is registered last runs first: were `logging` imported
+    later, its lock would be taken by now, and an import that asks for a logger could not end.
+    """
+    end = monotonic() + _PATIENCE
+    while monotonic() < end:
+        instances = sys.modules.get(f"{__name__}._api.interop")
+        finish_loading = getattr(instances, "finish_loading", None)
+        if finish_loading is not None:
+            finish_loading(end - monotonic())
+        if not any(_is_being_imported(name) for name in list(sys.modules)):
+            return
+        sleep(0.001)
+
+
+def _is_being_imported(name: str) -> bool:
+    """Tell whether a module of this package, or of the plugins beside it, is being imported."""
+    if not name.startswith((f"{__name__}.", f"{__name__}_plugins")):
+        return False
+    return getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork)

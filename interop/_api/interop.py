@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from interop._execution.engine import Engine
 from interop._execution.fast_path import (
@@ -61,15 +61,12 @@ if TYPE_CHECKING:
 
     from .leaves import Others
 
-__all__ = ["Interop"]
+__all__ = ["Interop", "finish_loading"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Value])
 
-#: Every instance of this process.
-_instances: WeakSet[Interop] = WeakSet()
-
-#: Seconds for which a fork waits for plugins that are being loaded.
-_PATIENCE = 10.0
+#: Every instance of this process, by its `id`: unlike a `WeakSet`, it can be listed while it grows.
+_instances: WeakValueDictionary[int, Interop] = WeakValueDictionary()
 
 #: The methods through which values enter.
 _ENTRANCES = ("convert", "convert_tree", "plan", "spec", "_run")
@@ -116,7 +113,7 @@ class Interop:
         if costs:
             self._registry.price(costs)
         self._plugins: tuple[Plugin, ...] = ()
-        _instances.add(self)
+        _instances[id(self)] = self
         if not TYPE_CHECKING:
             cache = self._cache
             self.convert = with_fast_paths(
@@ -904,17 +901,23 @@ def _converted(
     return result if like is None else owner._registry.relabelled(result, like)
 
 
-def _before_fork() -> None:
-    """Wait for plugins that another thread is loading: a fork would break off their imports."""
-    for instance in _instances:
-        if instance._lock.acquire(timeout=_PATIENCE):
+def _living() -> list[Interop]:
+    """Return the instances of this process."""
+    instances = (reference() for reference in _instances.valuerefs())
+    return [instance for instance in instances if instance is not None]
+
+
+def finish_loading(patience: float) -> None:
+    """Wait for plugins that another thread is loading, for so many seconds."""
+    for instance in _living():
+        if instance._lock.acquire(timeout=max(patience, 0.0)):
             instance._lock.release()
 
 
 def _after_fork() -> None:
-    for instance in _instances:
+    for instance in _living():
         instance._renew_locks()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_after_fork)

@@ -165,7 +165,8 @@ def test_a_fork_may_come_at_any_moment(in_subprocess: Callable[..., str]) -> Non
             if number % 4 == 0:
                 instance.register(Format(f"toy{number}x{n}", **fields))
             instance.plan(np.arange(3.0), to="scipy.coo" if n % 2 else "numpy", dtype="float32")
-            instance.convert(np.arange(4.0).reshape(2, 2), to="scipy.csr")
+            with interop.policy(forbid="densify"), interop.trace():
+                instance.convert(np.arange(4.0).reshape(2, 2), to="scipy.csr")
 
     def forks(number):
         if number:
@@ -220,3 +221,37 @@ def test_a_fork_waits_for_plugins_that_are_being_loaded(in_subprocess: Callable[
     """
     printed = in_subprocess(HEAD + program, INTEROP_DISABLE_PLUGINS=OTHERS)
     assert printed.strip() == "done"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("milliseconds", [0, 5, 20, 50, 100, 200])
+def test_a_fork_may_come_while_another_thread_makes_the_first_call(
+    milliseconds: int, in_subprocess: Callable[..., str]
+) -> None:
+    """The child does not wait for ever on an import that the fork would have broken off."""
+    program = f"""
+    import os, signal, sys, threading, time, warnings
+    import ml_dtypes, numpy, pluggy  # Python itself cannot finish an import that a fork breaks off
+    warnings.simplefilter("ignore")  # of threads and forks, which are what is tested
+    import interop
+    sys.setswitchinterval(1e-5)
+    begun = threading.Event()
+
+    def work():
+        begun.set()
+        assert interop.convert([1.5], to="numpy").tolist() == [1.5]
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    time.sleep({milliseconds} / 1000)
+    child = os.fork()
+    if not child:
+        signal.alarm(30)  # which ends a child that is stuck
+        assert interop.convert([1.5], to="numpy").tolist() == [1.5]
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()
+    print("done")
+    """
+    assert in_subprocess(program, INTEROP_DISABLE_PLUGINS=OTHERS).strip() == "done"
