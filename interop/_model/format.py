@@ -241,7 +241,7 @@ class Format(NamedTuple):
     install : str
         The command that installs it, for error messages.
     ndims : set of int or None, in axes
-        Numbers of axes that its values can have; None: any.
+        Numbers of axes that values have where conversions make them; None: any.
     fill : callable or None
         ``fill(out, value)`` writes a value of this format into another of the same shape.
     fast_path : callable or None

@@ -327,6 +327,22 @@ def test_a_sparse_vector_is_coo_to_others() -> None:
         interop.plan(vector, to="torch.sparse_csr")
 
 
+@pytest.mark.parametrize("source", ["numpy", "scipy.csr", "scipy.coo", "torch", "cupy"])
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo", "dia"])
+@pytest.mark.parametrize("shape", [(4096,), (4, 8, 16)])
+def test_a_plan_knows_how_many_axes_cupyx_takes(
+    shape: tuple[int, ...], layout: str, source: str
+) -> None:
+    """What `pack` would decline is refused by the plan; only COO arrays may be vectors."""
+    device = "cpu" if source in ("numpy", "scipy.csr", "scipy.coo") else "cuda:0"
+    value = (sparse if "." in source else dense)(source)._replace(shape=shape, device=device)
+    if (layout, len(shape)) == ("coo", 1):
+        assert interop.plan(value, to="cupy.coo").result.shape == shape
+        return
+    with pytest.raises(interop.errors.RefusedError, match=f"axes, not of {len(shape)}"):
+        interop.plan(value, to=f"cupy.{layout}")
+
+
 # ---------------------------------------------------------------------- what is refused
 
 

@@ -84,6 +84,7 @@ _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _FOREIGN = _LAYOUT | {"readonly", "immutable"}
 
 _TWO = frozenset({2})
+_ONE_OR_TWO = frozenset({1, 2})
 
 _INSTALL = "pip install 'array-interop[cupy]'"
 
@@ -121,7 +122,7 @@ def _formats() -> Iterable[Format]:
             fill=fill,
         ),
         *_component_formats(),
-        _sparse("dia", describe=describe_dia),
+        _sparse("dia", describe=describe_dia, ndims=_TWO),
     ]
 
 
@@ -131,10 +132,10 @@ def _component_formats() -> Iterable[Format]:
     pointers = {**coordinates, "pointers": "index_dtype"}
     compressed = (describe_compressed, unpack_compressed, compressed_memory, pointers)
     coo = (describe_coo, unpack_coo, coo_memory, coordinates)
-    for layout, (describe_sparse, unpack, memory_of, roles), pack in (
-        ("csr", compressed, pack_csr),
-        ("csc", compressed, pack_csc),
-        ("coo", coo, pack_coo),
+    for layout, (describe_sparse, unpack, memory_of, roles), pack, ndims in (
+        ("csr", compressed, pack_csr, _TWO),
+        ("csc", compressed, pack_csc, _TWO),
+        ("coo", coo, pack_coo, _ONE_OR_TWO),
     ):
         yield _sparse(
             layout,
@@ -149,6 +150,7 @@ def _component_formats() -> Iterable[Format]:
                 pack=pack,
             ),
             memory=memory_of,
+            ndims=ndims,
         )
 
 
