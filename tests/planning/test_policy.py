@@ -164,6 +164,28 @@ def test_a_task_that_outlives_its_block_keeps_the_policy() -> None:
     assert asyncio.run(main()) == (True, False)
 
 
+def test_a_task_that_outlives_its_blocks_converts_by_them() -> None:
+    """It narrows where its block allowed that, its receipts are the block's, and no one else's are."""
+    numbers = np.array([2**40 + 1])
+
+    async def job(blocks_left: asyncio.Event) -> str:
+        await blocks_left.wait()
+        return str(interop.convert(numbers, to="jax").dtype)
+
+    async def main() -> tuple[str, int]:
+        blocks_left = asyncio.Event()
+        with interop.policy(allow="narrow"), interop.trace() as receipts:
+            task = asyncio.create_task(job(blocks_left))
+            await asyncio.sleep(0)
+        blocks_left.set()
+        with pytest.raises(RefusedError, match="narrow"):
+            interop.convert(numbers, to="jax")
+        interop.convert(numbers, to="torch")
+        return await task, len(receipts)
+
+    assert asyncio.run(main()) == ("int32", 1)
+
+
 def test_no_block_opens_a_fast_path_that_it_alone_permits(narrowing: interop.Interop) -> None:
     """A conversion inside a block, in this context or another, opens no fast path outside."""
     box = Box("a", [1.0], dtype="float64")

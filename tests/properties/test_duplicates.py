@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.experimental.sparse as jax_sparse
@@ -21,25 +22,25 @@ ROWS, COLUMNS = [2, 0, 1, 0, 1], [2, 1, 0, 1, 2]
 NUMBERS = np.array([1.0, 2, 5, 1, -7], np.float32)
 
 
-def _csr() -> Any:
+def _csr(numbers: np.ndarray) -> Any:
     pointers, columns = [0, 2, 4, 5], [1, 1, 2, 0, 2]
-    return scipy.sparse.csr_array((NUMBERS[[1, 3, 4, 2, 0]], columns, pointers), shape=(3, 3))
+    return scipy.sparse.csr_array((numbers[[1, 3, 4, 2, 0]], columns, pointers), shape=(3, 3))
 
 
-SOURCES = {
-    "scipy.coo": lambda: scipy.sparse.coo_array((NUMBERS, (ROWS, COLUMNS)), shape=(3, 3)),
+SOURCES: dict[str, Callable[[np.ndarray], Any]] = {
+    "scipy.coo": lambda numbers: scipy.sparse.coo_array((numbers, (ROWS, COLUMNS)), shape=(3, 3)),
     "scipy.csr": _csr,
-    "scipy.csc": lambda: _csr().T,
-    "torch.sparse_coo": lambda: torch.sparse_coo_tensor(
-        torch.tensor([ROWS, COLUMNS]), torch.tensor(NUMBERS), (3, 3), check_invariants=True
+    "scipy.csc": lambda numbers: _csr(numbers).T,
+    "torch.sparse_coo": lambda numbers: torch.sparse_coo_tensor(
+        torch.tensor([ROWS, COLUMNS]), torch.tensor(numbers), (3, 3), check_invariants=True
     ),
-    "tensorflow.sparse": lambda: tf.SparseTensor(
-        np.array([ROWS, COLUMNS], np.int64).T, NUMBERS, (3, 3)
+    "tensorflow.sparse": lambda numbers: tf.SparseTensor(
+        np.array([ROWS, COLUMNS], np.int64).T, numbers, (3, 3)
     ),
-    "jax.bcoo": lambda: jax_sparse.BCOO(
-        (NUMBERS, np.array([ROWS, COLUMNS], np.int32).T), shape=(3, 3)
+    "jax.bcoo": lambda numbers: jax_sparse.BCOO(
+        (numbers, np.array([ROWS, COLUMNS], np.int32).T), shape=(3, 3)
     ),
-    "sparse.coo": lambda: sparse.COO(np.array([ROWS, COLUMNS]), NUMBERS, shape=(3, 3)),
+    "sparse.coo": lambda numbers: sparse.COO(np.array([ROWS, COLUMNS]), numbers, shape=(3, 3)),
 }
 
 
@@ -58,7 +59,7 @@ def _dense(value: Any) -> np.ndarray:
 @pytest.mark.parametrize("source", SOURCES)
 def test_what_stands_twice_is_summed(source: str) -> None:
     """A result that holds a coordinate twice is one that its own framework sums, or the value."""
-    value = SOURCES[source]()
+    value = SOURCES[source](NUMBERS)
     expected = EXPECTED.T if source == "scipy.csc" else EXPECTED
     arrived = set()
     for target in FORMATS:
@@ -70,5 +71,26 @@ def test_what_stands_twice_is_summed(source: str) -> None:
         if target == source:
             assert result is value
             continue
+        assert np.array_equal(_dense(result), expected), target
+    assert arrived >= {*SOURCES, "numpy", "torch.sparse_csr", "jax.bcsr", "pandas.dataframe"}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("copy", [None, True])
+def test_what_stands_twice_is_summed_before_a_cast(copy: bool | None, source: str) -> None:
+    """The sum is the source's, of its dtype: 3.4 + 1.7 becomes 5, and not 3 + 1."""
+    value = SOURCES[source](NUMBERS * np.float32(1.7))
+    expected = np.array([[0, 5, 0], [8, 0, -11], [0, 0, 1]], np.int32)
+    if source == "scipy.csc":
+        expected = expected.T
+    arrived = set()
+    for target in FORMATS:
+        try:
+            result = interop.convert(value, to=target, dtype="int32", copy=copy)
+        except RefusedError:
+            continue  # a format without this dtype
+        arrived.add(target)
+        if target != "python":  # whose integers have no width
+            assert interop.spec(result).dtype == "int32", target
         assert np.array_equal(_dense(result), expected), target
     assert arrived >= {*SOURCES, "numpy", "torch.sparse_csr", "jax.bcsr", "pandas.dataframe"}
