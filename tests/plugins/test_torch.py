@@ -1824,6 +1824,74 @@ def test_dtypes_are_told_apart_by_more_than_a_character(name: str) -> None:
         assert torch.equal(result, expected)
 
 
+#: The dtypes that torch stores in sparse tensors and does not compute with.
+STORED = ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"]
+STORED += ["uint16", "uint32", "uint64"]
+SPARSE_LAYOUTS = ["sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"]
+
+
+@pytest.mark.parametrize("target", SPARSE_LAYOUTS)
+@pytest.mark.parametrize("layout", SPARSE_LAYOUTS)
+@pytest.mark.parametrize("dtype", STORED)
+def test_sparse_tensors_that_torch_cannot_compute_with(
+    dtype: str, layout: str, target: str
+) -> None:
+    """They change their layout and become dense bit by bit: NaN, infinities, signs of zeros."""
+    width = np.dtype(getattr(ml_dtypes, dtype, dtype)).itemsize
+    bits = np.arange(256, dtype=f"u{width}").reshape(16, 16)
+    bits[bits == 3] = np.iinfo(bits.dtype).max
+    tensor = torch.from_numpy(bits).view(getattr(torch, dtype))
+    value = interop.convert(tensor, to=f"torch.{layout}")
+    assert (value.dtype, value.layout) == (tensor.dtype, getattr(torch, layout))
+    changed = interop.convert(value, to=f"torch.{target}")
+    assert (changed.dtype, changed.layout) == (tensor.dtype, getattr(torch, target))
+    for to in ("torch", "numpy"):
+        result = np.asarray(interop.convert(interop.convert(changed, to=to), to="numpy"))
+        assert result.dtype.name == dtype
+        assert result.tobytes() == bits.tobytes()
+
+
+@pytest.mark.parametrize("shape", [(5,), (2, 4, 4), (0, 3), (3, 0), ()])
+@pytest.mark.parametrize("dtype", STORED)
+def test_sparse_tensors_of_any_shape_that_torch_cannot_compute_with(
+    dtype: str, shape: tuple[int, ...]
+) -> None:
+    """Vectors, batches, empty ones and scalars become COO tensors and come back."""
+    count = int(np.prod(shape))
+    tensor = torch.arange(1, count + 1).reshape(shape).to(getattr(torch, dtype))
+    value = interop.convert(tensor, to="torch.sparse_coo")
+    result = interop.convert(value, to="torch")
+    assert (result.dtype, result.shape) == (tensor.dtype, tensor.shape)
+    assert torch.equal(result.double(), tensor.double())
+
+
+@pytest.mark.parametrize("to", ["torch", "numpy", "torch.sparse_csr", "torch.sparse_bsr"])
+@pytest.mark.parametrize(
+    ("dtype", "numbers", "total"),
+    [
+        ("float8_e5m2", [1.0, 2.0], 3.0),
+        ("float8_e4m3fn", [16.0, 1.0, 1.0], 18.0),  # 17 would be rounded to 16
+        ("float8_e4m3fn", [448.0, -np.inf], np.nan),
+        ("uint16", [65535, 3], 2),
+        ("uint64", [2**63, 2**63 + 5], 5),
+    ],
+    ids=str,
+)
+def test_duplicates_that_torch_cannot_sum_are_summed(
+    dtype: str, numbers: list[Any], total: float, to: str
+) -> None:
+    """Integers overflow as theirs do, and sums of narrow reals are rounded once."""
+    dtype_of = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    with np.errstate(all="ignore"):
+        values = interop.convert(np.array(numbers, dtype_of), to="torch")
+    places = torch.full((2, len(numbers)), 1)
+    value = torch.sparse_coo_tensor(places, values, (2, 2), check_invariants=False)
+    assert interop.spec(value).traits == {"uncoalesced"}
+    result = interop.convert(interop.convert(value, to=to), to="numpy")
+    assert result.dtype == dtype_of
+    np.testing.assert_array_equal(result.astype("f8"), [[0, 0], [0, total]])
+
+
 @pytest.mark.parametrize("grad", [False, True])
 @pytest.mark.parametrize("target", ["sparse.coo", "numpy", "torch"])
 def test_duplicates_of_a_scalar_are_summed(target: str, grad: bool) -> None:

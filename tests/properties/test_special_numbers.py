@@ -10,7 +10,22 @@ import torch
 
 import interop
 from interop.errors import RefusedError
-from tests.properties.readers import FORMATS
+from tests.properties.readers import FORMATS, dtype_of, read, same
+
+#: The number of codes of each dtype narrower than 32 bits that ml_dtypes has, and NumPy's float16.
+CODES = {
+    **dict.fromkeys(("int2", "uint2"), 4),
+    **dict.fromkeys(("int4", "uint4", "float4_e2m1fn"), 16),
+    **dict.fromkeys(("float6_e2m3fn", "float6_e3m2fn"), 64),
+    **dict.fromkeys(
+        (
+            *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn"),
+            *("float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+        ),
+        256,
+    ),
+    **dict.fromkeys(("bfloat16", "float16"), 65536),
+}
 
 _INF, _NAN = float("inf"), float("nan")
 SPECIAL = [
@@ -148,3 +163,23 @@ def test_a_dtype_without_zero_is_not_stored_sparse(name: str) -> None:
     for numbers in (np.array([[0.0, 1.5], [2.0, 0.0]], "float32"), np.array(0.0, "float32")):
         with pytest.raises(RefusedError):
             interop.convert(numbers, to=name, dtype="float8_e8m0fnu")
+
+
+@pytest.mark.parametrize("dtype", CODES)
+def test_every_code_of_a_narrow_dtype_arrives_or_is_refused(dtype: str) -> None:
+    """In every format: each number, NaN, infinity and zero, by its own dtype or a wider one."""
+    bits = np.arange(CODES[dtype], dtype="u2" if CODES[dtype] > 256 else "u1")
+    codes = bits.view(dtype_of(dtype))
+    arrived = set()
+    for target in FORMATS:
+        sparse = target in SPARSE or "indexed_slices" in target
+        for array in (codes, codes.reshape(2, -1)):
+            try:
+                result = interop.convert(array, to=target)
+            except RefusedError:
+                continue
+            arrived.add(target.partition(".")[0])
+            assert same(read(result), array, zeros=sparse), target
+            back = interop.convert(result, to="numpy")
+            assert same(back.reshape(array.shape), array, zeros=sparse), f"{target} → numpy"
+    assert arrived >= {"torch", "jax", "tensorflow", "mlx", "pyarrow", "onnxruntime", "python"}

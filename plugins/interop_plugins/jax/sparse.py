@@ -308,7 +308,8 @@ def from_dense(value: Array) -> BCOO:
 
     if _is_for_numpy(value):
         array = np.asarray(value)
-        places = np.nonzero(array != 0)
+        with np.errstate(invalid="ignore"):  # which a signalling NaN is to ml_dtypes
+            places = np.nonzero(array != 0)
         coords = np.stack(places, axis=1).astype(np.int32)
         buffers = (dense.from_numpy(array[places]), dense.from_numpy(coords))
     else:

@@ -161,6 +161,8 @@ def _slower_element_kernel(  # noqa: PLR0917 - the arguments are SciPy's
 
 def _add_diagonals(out: Array, value: Sparse) -> None:
     """Add a dia array diagonal by diagonal: each is a stride through the memory of `out`."""
+    import numpy as np
+
     rows, columns = out.shape
     flat = out.reshape(-1)
     for offset, diagonal in zip(value.offsets.tolist(), value.data, strict=True):
@@ -168,7 +170,8 @@ def _add_diagonals(out: Array, value: Sparse) -> None:
         if stop > start:
             first = (start - offset) * columns + start
             place = flat[first : first + (stop - start - 1) * (columns + 1) + 1 : columns + 1]
-            place += diagonal[start:stop]
+            with np.errstate(invalid="ignore"):  # a signalling NaN, of which SciPy says nothing
+                place += diagonal[start:stop]
 
 
 def dense_to_csr(value: Array) -> Sparse:

@@ -82,6 +82,7 @@ _STORABLE = DTYPE_NAMES - {"float8_e8m0fnu"}
 _NOT_ON_MPS = frozenset({"float64", "complex128"})
 #: torch computes with sparse tensors of these alone.
 _SPARSE_MATH = DTYPE_NAMES - BIT_DTYPES - {"uint16", "uint32", "uint64"} | {"bfloat16"}
+_STORED = _STORABLE - _SPARSE_MATH
 
 #: Between the host and a device, from pageable memory.
 _WIRE = Cost(1.5e-5, 1.2e10)
@@ -238,9 +239,9 @@ def _conversions() -> Iterable[Conversion]:
         *_numpy(),
         *_protocols(),
         *_sparse_steps(),
-        *_densifying(),
-        *_layout_changes(),
-        *_batches_of_dense(),
+        *_with_bits(_densifying()),
+        *_with_bits(_layout_changes()),
+        *_with_bits(_batches_of_dense()),
         *_regroupings(),
         *_opaque(),
         *_shards(),
@@ -579,20 +580,48 @@ def _sparse_steps() -> Iterable[Conversion]:
             shares=True,
             cost=Cost(8e-6, 1.2e10),
         )
+    coalesce = partial(
+        _between,
+        "sparse_coo",
+        "sparse_coo",
+        takes=_GAPS | {"hybrid"},
+        drops=_UNCOALESCED,
+        effects=COPY,
+        cost=Cost(1e-4, 0.85e9),
+    )
     # In a graph torch itself has to do it, and leaves the indices in an order of its own.
     for in_graph, gaps in ((EMPTY, EMPTY), (_GRAD, _GAPS)):
-        yield _between(
-            "sparse_coo",
-            "sparse_coo",
-            "coalesce",
-            sparse.coalesce,
+        yield coalesce(
+            name="coalesce",
+            function=sparse.coalesce,
             dtypes=_SPARSE_MATH,
-            takes=_GAPS | {"hybrid"},
             requires=_UNCOALESCED | in_graph,
-            drops=_UNCOALESCED,
             adds=gaps,
-            effects=COPY,
-            cost=Cost(1e-4, 0.85e9),
+        )
+    yield coalesce(
+        name="coalesce_stored",
+        function=sparse.coalesce_stored,
+        dtypes=_STORED,
+        requires=_UNCOALESCED,
+    )
+
+
+def _with_bits(steps: Iterable[Conversion]) -> Iterable[Conversion]:
+    """Yield steps, and with each a step for the dtypes that torch stores and does not compute with.
+
+    That one takes nothing that would have to be summed or differentiated.
+    """
+    for step in steps:
+        yield step
+        if step.dtypes != _SPARSE_MATH:
+            continue
+        computed = _UNCOALESCED | _GRAD
+        yield step._replace(
+            function=partial(sparse.in_bits, step.function),
+            name=f"{step.name}_in_bits",
+            dtypes=_STORED,
+            takes={*step.takes} - computed,
+            drops={*step.drops} - computed,
         )
 
 

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "coalesce",
+    "coalesce_stored",
     "compact",
     "densify",
     "densify_into",
     "fast_unpack_compressed",
+    "in_bits",
     "pack_compressed",
     "pack_coo",
     "regroup",
@@ -180,6 +182,19 @@ def coalesce(value: Tensor) -> Tensor:
     return _coo(indices, values, value.shape, is_coalesced=True)
 
 
+def coalesce_stored(value: Tensor) -> Tensor:
+    """Return a coalesced COO tensor of a dtype that torch cannot add.
+
+    Unsigned integers overflow as those of their width do. Sums of narrow reals are rounded once.
+    """
+    result = in_bits(coalesce, value)
+    if not value.is_floating_point() or result._nnz() == value._nnz():  # only put in order
+        return result
+    values, indices = components(value)
+    result = coalesce(_over(value, values.float(), indices))
+    return _over(result, result.values().to(value.dtype), result.indices())
+
+
 def _summed(value: Tensor) -> tuple[Tensor, Tensor]:
     """Return the distinct coordinates in order, and the sums of their values."""
     import torch
@@ -203,14 +218,38 @@ def _summed(value: Tensor) -> tuple[Tensor, Tensor]:
 
 def compact(value: Tensor) -> Tensor:
     """Return a sparse tensor with each component in one C-ordered block."""
+    return _over(value, *(part.contiguous() for part in components(value)))
+
+
+def _over(value: Tensor, values: Tensor, *places: Tensor) -> Tensor:
+    """Return a sparse tensor of the layout and the shape of another over given components."""
     import torch
 
-    parts = [part.contiguous() for part in components(value)]
     if value.layout is torch.sparse_coo:
-        values, indices = parts
-        return _coo(indices, values, value.shape, is_coalesced=value.is_coalesced())
+        return _coo(places[0], values, value.shape, is_coalesced=value.is_coalesced())
     layout = str(value.layout).removeprefix("torch.")
-    return pack_compressed(layout, _compressed_parts(value, *parts))
+    return pack_compressed(layout, _compressed_parts(value, values, *places))
+
+
+def in_bits(function: Callable[[Tensor], Tensor], value: Tensor) -> Tensor:
+    """Return what a function makes of elements that torch can move and not compute with.
+
+    The function sees their bits as integers, of which only zero stands for what is not stored.
+    """
+    import torch
+
+    bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[value.element_size()]
+    return _viewed(function(_viewed(value, bits)), value.dtype)
+
+
+def _viewed(value: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return a dense or sparse tensor over the same memory, of another dtype of the same width."""
+    import torch
+
+    if value.layout is torch.strided:
+        return value.view(dtype)
+    values, *places = components(value)
+    return _over(value, values.view(dtype), *places)
 
 
 def densify(value: Tensor) -> Tensor:
