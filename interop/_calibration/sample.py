@@ -307,7 +307,7 @@ def _value(interop: Interop, format_: Format, recipe: Recipe) -> Value:
 def _plain(interop: Interop, format_: Format, recipe: Recipe) -> Value:
     """Return a value without any trait."""
     if format_.samples.make is not None:
-        name = format_.samples.source or _dense_format(interop, format_, len(recipe.shape))
+        name = _source(interop, format_, len(recipe.shape))
         return format_.samples.make(
             sample(interop, recipe._replace(format=name, traits=frozenset()))
         )
@@ -320,6 +320,20 @@ def _plain(interop: Interop, format_: Format, recipe: Recipe) -> Value:
         device=recipe.device,
         copy=True if format_.is_dense else None,
     )
+
+
+def _source(interop: Interop, format_: Format, axes: int) -> str:
+    """Return the format of what a format's samples are made of, which must not be made of them."""
+    formats, names = interop._loaded().formats, [format_.name]
+    current: Format | None = format_
+    while current is not None and current.samples.make is not None:
+        name = current.samples.source or _dense_format(interop, current, axes)
+        if name in names:
+            msg = f"samples.source goes in a circle: {' → '.join([*names, name])}"
+            raise Declined(msg)
+        names.append(name)
+        current = formats.get(name)
+    return names[1]
 
 
 def _dense_format(interop: Interop, format_: Format, axes: int) -> str:

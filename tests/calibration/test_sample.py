@@ -51,6 +51,21 @@ def test_what_a_maker_refuses_to_export_is_no_sample() -> None:
         sample(interop.default, Recipe("dlpack.capsule", "bfloat16", (3, 4)))
 
 
+@pytest.mark.parametrize("sources", [("a",), ("b", "a"), ("b", "c", "b")], ids="-".join)
+def test_a_circle_of_sources_is_told(sources: tuple[str, ...]) -> None:
+    """Formats whose samples are made of each other have none, and the message names the circle."""
+    instance = Interop(plugins=False)
+    names = "abc"[: len(sources)]
+    for name, source in zip(names, sources, strict=True):
+        make = Samples(make=lambda value: value, source=source)
+        instance.register(Format(name, dtypes={"float32"}, devices={"cpu"}, samples=make))
+    circle = " → ".join(["a", *sources])
+    with pytest.raises(
+        NoSample, match=rf"^a float32 \(3,\) could not be made: .* a circle: {circle}$"
+    ):
+        sample(instance, Recipe("a", "float32", (3,)))
+
+
 @pytest.mark.parametrize(
     ("name", "trait"),
     [(n, t) for n in HOST for t in interop.default._registry.formats[n].samples.variants],
