@@ -29,7 +29,10 @@ def main() -> None:
     from .output import claim_standard_streams
 
     claim_standard_streams()
-    app(prog_name="interop")
+    try:
+        app(prog_name="interop")
+    finally:
+        sys.stdout = sys.stderr  # for what is printed while the process ends
 
 
 def _app() -> Typer:
