@@ -26,7 +26,7 @@ __all__ = ["interop_declarations"]
 
 #: The dtypes whose numbers become an equal bool, int, float or complex. Python has no number of the
 #: precision of longdouble, so that another dtype has to be asked for.
-_DTYPES = frozenset(DTYPES) - {"longdouble", "clongdouble"}
+_DTYPES = frozenset(DTYPES) - {"complex32", "longdouble", "clongdouble"}
 #: What numbers may arrive in where a framework has no more bits.
 _HALVES = frozenset({"int32", "float32", "complex64"})
 _LABELLED = frozenset({"labelled"})
