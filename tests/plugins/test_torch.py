@@ -1998,3 +1998,85 @@ def test_complex_infinities_stay_what_they_are_when_made_dense(layout: str) -> N
         dense = interop.convert(interop.convert(tensor, to=target), to="numpy")
         assert dense.real.tobytes() == numbers.real.numpy().tobytes()
         assert dense.imag.tolist() == [[0, 0], [0, 2]]
+
+
+# ------------------------------------------------------------------ memory that torch reads amiss
+
+
+@pytest.mark.parametrize("start", [1, 8])
+@pytest.mark.parametrize(
+    ("source", "targets"),
+    [
+        ("torch", "sparse_coo sparse_csr sparse_csc sparse_bsr"),
+        ("torch of batches", "sparse_coo sparse_csr sparse_csc"),
+        ("numpy", "sparse_coo sparse_csr sparse_csc sparse_bsr"),
+        ("sparse_coo", "sparse_csr sparse_csc sparse_bsr"),
+        ("sparse_coo of duplicates", "sparse_csr sparse_csc sparse_bsr"),
+        ("sparse_csr", "sparse_coo sparse_csc sparse_bsr"),
+        ("sparse_csc", "sparse_coo sparse_csr sparse_bsr"),
+    ],
+)
+def test_complex_numbers_off_sixteen_bytes_end_no_process(
+    source: str, targets: str, start: int, in_subprocess: Callable[..., str]
+) -> None:
+    """NumPy aligns complex128 to eight bytes; torch's kernels that pick elements want sixteen."""
+    program = f"""
+    import warnings
+    warnings.simplefilter("ignore")  # torch's about its compressed layouts
+    import numpy as np, torch, interop
+    shape = (2, 4, 4) if {source!r}.endswith("batches") else (4, 4)
+    def off(array):
+        memory = np.zeros(array.nbytes + 32, np.uint8)
+        first = -memory.ctypes.data % 16 + {start}
+        result = memory[first : first + array.nbytes].view("c16").reshape(array.shape)
+        result[...] = array
+        assert result.ctypes.data % 16 == {start}
+        return result
+    expected = np.where(np.arange(np.prod(shape)) % 3, 2 - 1j, 0).reshape(shape).astype("c16")
+    name = {source!r}.split()[0]
+    if name == "numpy":
+        value = off(expected)
+    elif name == "torch":
+        value = torch.frombuffer(off(expected).data.cast("B"), dtype=torch.complex128).reshape(shape)
+    else:
+        dense = torch.from_numpy(expected.copy())
+        sparse = dense.to_sparse(layout=getattr(torch, name))
+        parts = sparse._values() if name == "sparse_coo" else sparse.values()
+        values = torch.frombuffer(off(parts.numpy()).data.cast("B"), dtype=torch.complex128)
+        if name == "sparse_coo":
+            places = sparse._indices()
+            if {source!r}.endswith("duplicates"):
+                places, numbers = torch.cat([places, places], 1), values.numpy()
+                numbers = off(np.concatenate([numbers, numbers * 0]))
+                values = torch.frombuffer(numbers.data.cast("B"), dtype=torch.complex128)
+            value = torch.sparse_coo_tensor(places, values, shape, check_invariants=False)
+        else:
+            rows = name == "sparse_csr"
+            pointers = sparse.crow_indices() if rows else sparse.ccol_indices()
+            indices = sparse.col_indices() if rows else sparse.row_indices()
+            make = getattr(torch, f"{{name}}_tensor")
+            value = make(pointers, indices, values, shape, check_invariants=False)
+    for target in {targets.split()!r}:
+        for _ in range(2):
+            result = interop.convert(value, to=f"torch.{{target}}")
+            assert np.array_equal(interop.convert(result, to="numpy"), expected), target
+            copy = interop.convert(value, to=f"torch.{{target}}", copy=True)
+            assert np.array_equal(interop.convert(copy, to="numpy"), expected), target
+    print("done")
+    """
+    assert in_subprocess(program).strip() == "done"
+
+
+def test_complex_numbers_off_sixteen_bytes_are_copied_for_torch() -> None:
+    """A tensor over them would end the process at the first product; others are shared as ever."""
+    memory = np.zeros(10 * 16 + 32, np.uint8)
+    first = -memory.ctypes.data % 16
+    shared, off = (memory[start : start + 160].view("c16") for start in (first, first + 8))
+    for _ in range(3):
+        assert interop.convert(shared, to="torch").data_ptr() == shared.ctypes.data
+        tensor = interop.convert(off, to="torch")
+        assert tensor.dtype == torch.complex128
+        assert tensor.data_ptr() % 16 == 0
+        assert torch.equal(tensor * 2, torch.from_numpy(off.copy()) * 2)
+        with pytest.raises(RefusedError, match="multiples of 16 bytes"):
+            interop.convert(off, to="torch", copy=False)

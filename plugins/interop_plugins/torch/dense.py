@@ -453,7 +453,22 @@ def from_numpy(array: Array) -> Tensor:
         tensor = torch.from_numpy(array)
     except ValueError as reason:  # strides that are not a whole number of elements
         raise Declined(str(reason)) from reason
-    _shared_dtypes.add(array.dtype)
+    if tensor.dtype is not torch.complex128:  # which has to be looked at each time
+        _shared_dtypes.add(array.dtype)
+    return _checked(tensor)
+
+
+def _checked(tensor: Tensor) -> Tensor:
+    """Return a tensor that torch's kernels can read.
+
+    On the host as plain a one as a product ends the process if complex128 does not lie at multiples
+    of 16 bytes. NumPy and others align it to 8.
+    """
+    import torch
+
+    if tensor.dtype is torch.complex128 and tensor.is_cpu and tensor.data_ptr() % 16:
+        msg = "torch takes complex128 from multiples of 16 bytes alone"
+        raise Declined(msg)
     return tensor
 
 
@@ -573,7 +588,7 @@ def from_dlpack(value: object, *, stream: object = None) -> Tensor:
         raise Declined(msg)
     try:
         with sharing(index, stream) if kind == _DLPACK_CUDA else nullcontext():
-            return share(producer)
+            return _checked(share(producer))
     except HandOffError as reason:  # NumPy exports no odd strides, but there are other ways
         raise Declined(str(reason)) from reason
 
