@@ -2080,3 +2080,19 @@ def test_complex_numbers_off_sixteen_bytes_are_copied_for_torch() -> None:
         assert torch.equal(tensor * 2, torch.from_numpy(off.copy()) * 2)
         with pytest.raises(RefusedError, match="multiples of 16 bytes"):
             interop.convert(off, to="torch", copy=False)
+
+
+@pytest.mark.parametrize("target", SPARSE_LAYOUTS)
+@pytest.mark.parametrize("source", ["", *SPARSE_LAYOUTS])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_tensors_in_a_graph_change_their_layout(
+    dtype: str, source: str, target: str
+) -> None:
+    """torch does not differentiate that, so the graph is left; no detour ends in an error of torch's."""
+    numbers = torch.tensor([[1 + 2j, 0], [0, 3 - 1j]], dtype=getattr(torch, dtype))
+    value = interop.convert(numbers, to=f"torch.{source}") if source else numbers.clone()
+    value.requires_grad_()
+    for _ in range(2):
+        result = interop.convert(value, to=f"torch.{target}")
+        assert result.layout == getattr(torch, target)
+        assert torch.equal(result.detach().to_dense(), numbers)

@@ -325,9 +325,7 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
     """Return a dense or sparse tensor in another sparse layout, part of the same graph."""
     import torch
 
-    if value.is_complex() and value.requires_grad:
-        msg = "torch does not differentiate changes of layout of complex tensors"
-        raise Declined(msg)
+    _check_differentiable(value)
     if layout != "sparse_coo":
         _allow_compressed()
     if value.layout in (torch.sparse_csr, torch.sparse_csc) and not value._nnz():
@@ -341,6 +339,13 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
         if pair in (("sparse_csr", "sparse_coo"), ("sparse_csc", "sparse_coo")):
             return _to_coo(value, by_columns=pair[0] == "sparse_csc")
     return _with_indices_in_one_block(_aligned(value)).to_sparse(layout=getattr(torch, layout))
+
+
+def _check_differentiable(value: Tensor) -> None:
+    """Decline a change of layout in a graph that torch would refuse."""
+    if value.is_complex() and value.requires_grad:
+        msg = "torch does not differentiate changes of layout of complex tensors"
+        raise Declined(msg)
 
 
 def _no_matrices(layout: str, value: Tensor, sides: int) -> Tensor:
@@ -419,6 +424,7 @@ def to_blocks(layout: str, value: Tensor) -> Tensor:
     """Return a dense matrix in blocks of the largest size up to four that divides each side."""
     import torch
 
+    _check_differentiable(value)
     _allow_compressed()
     sides = tuple(next(n for n in (4, 3, 2, 1) if length % n == 0) for length in value.shape)
     return value.to_sparse(layout=getattr(torch, layout), blocksize=sides)
