@@ -70,8 +70,6 @@ def _formats() -> Iterable[Format]:
             devices=("cpu", "cuda"),
             limits=Limits(unsupported={"cuda": DTYPES - ON_CUDA}, refusal_hints=REFUSAL_HINTS),
             carries=LOCKED,
-            # Its capsules do not keep alive what Python's OrtValue does.
-            exports={"dlpack": frozenset()},
             requires="onnxruntime",
             install="pip install onnxruntime",
             memory=describe.memory,
