@@ -52,6 +52,7 @@ from ._toolkit.arrays import (
     MemoryAt,
     extent,
     extents,
+    memory_traits,
     overlaps,
     stride_traits,
 )
@@ -113,6 +114,7 @@ __all__ = [
     "itself",
     "limit_threads",
     "make_spec",
+    "memory_traits",
     "overlaps",
     "parallel_for",
     "preserves",

@@ -22,6 +22,7 @@ __all__ = [
     "MemoryAt",
     "extent",
     "extents",
+    "memory_traits",
     "overlaps",
     "stride_traits",
 ]
@@ -42,6 +43,12 @@ CPU = frozenset({"cpu"})
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 REALS = frozenset({"float16", "float32", "float64"})
 COMPLEX = frozenset({"complex64", "complex128"})
+
+# The bits of NumPy's `flags.num`: one attribute in the place of three.
+_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
+_ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
+#: NumPy's codes of the dtypes in `COMPLEX`.
+_COMPLEX_CODES = "FD"
 
 
 class MemoryAt:
@@ -105,6 +112,55 @@ def extents(arrays: Iterable[Any]) -> tuple[tuple[int, int], ...]:
         for array in arrays
         if array.size
     )
+
+
+def memory_traits(*arrays: Any) -> frozenset[str]:
+    """Return the traits of the memory of NumPy arrays: what any of them has.
+
+    Complex numbers count as aligned at multiples of their whole size alone. NumPy takes multiples
+    of half of it, but the vector instructions of torch's kernels, and those of CUDA, load both
+    parts at once.
+
+    Parameters
+    ----------
+    *arrays : numpy.ndarray
+
+    Returns
+    -------
+    frozenset of str
+        Of ``"readonly"``, ``"unaligned"``, ``"noncontiguous"``, ``"negative_strides"`` and
+        ``"broadcast"``.
+    """
+    flags, aligned = _ORDINARY, True
+    for array in arrays:
+        flags &= array.flags.num
+        if array.dtype.char in _COMPLEX_CODES and not _is_aligned_to_size(array):
+            aligned = False
+    if flags == _ORDINARY and aligned:
+        return EMPTY
+    traits = EMPTY if flags & _WRITEABLE else frozenset({"readonly"})
+    if not (aligned and flags & _ALIGNED):
+        traits |= {"unaligned"}
+    if flags & _CONTIGUOUS:
+        return traits
+    scattered = (array for array in arrays if not array.flags.c_contiguous)
+    return traits.union(*(_scattered_traits(array) for array in scattered))
+
+
+def _is_aligned_to_size(array: Any) -> bool:
+    """Tell whether every element of an array lies at a multiple of its size."""
+    size, steps = array.itemsize, zip(array.shape, array.strides, strict=True)
+    if not array.size:
+        return True
+    even = all(length == 1 or not step % size for length, step in steps)
+    return even and not array.__array_interface__["data"][0] % size
+
+
+def _scattered_traits(array: Any) -> frozenset[str]:
+    traits = stride_traits(array.shape, array.strides)
+    if overlaps(array.shape, array.strides, array.itemsize):
+        return traits | {"broadcast"}
+    return traits
 
 
 @lru_cache(maxsize=1024)

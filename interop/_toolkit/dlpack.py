@@ -125,15 +125,9 @@ DLPACK_DTYPES: dict[tuple[int, int], str] = {
     (17, 4): "float4_e2m1fn",
 }
 
-_COMPLEX = 5
-
-#: Name, alignment and bytes of what fills whole bytes, by the dtype as one number.
+#: Name and bytes of what fills whole bytes, by the dtype as one number.
 _DTYPES = {
-    int.from_bytes(_DTYPE.pack(code, bits, 1), sys.byteorder): (
-        name,
-        bits // 16 if code == _COMPLEX else bits // 8,
-        bits // 8,
-    )
+    int.from_bytes(_DTYPE.pack(code, bits, 1), sys.byteorder): (name, bits // 8)
     for (code, bits), name in DLPACK_DTYPES.items()
     if bits >= 8
 }
@@ -171,8 +165,6 @@ class Export(NamedTuple):
         Address of the first element.
     bits : int, in bits
         What one element takes in memory.
-    alignment : int, in bytes
-        To what the address of an element should be aligned.
     device_type : int, without unit
         DLPack's number of the device type.
     backwards : bool
@@ -190,7 +182,6 @@ class Export(NamedTuple):
     versioned: bool
     data: int
     bits: int
-    alignment: int
     device_type: int
     backwards: bool
     contiguous: bool
@@ -203,7 +194,7 @@ class Export(NamedTuple):
     @property
     def aligned(self) -> bool:
         """Whether its elements are aligned to their size."""
-        return not self.data % self.alignment or 0 in self.shape
+        return not self.data % (self.bits // 8) or 0 in self.shape
 
     @property
     def broadcast(self) -> bool:
@@ -334,9 +325,9 @@ class CheckedProducer:
         capsule = _ask(self._value, keywords)
         # Fields by number: a named tuple would cost a third of the whole check.
         fields = _read(capsule, self._value)
-        alignment = self._alignment or fields[9]
+        alignment = self._alignment or fields[8] // 8
         if (
-            (fields[11] and not self._negative_strides)
+            (fields[10] and not self._negative_strides)
             or fields[7] % alignment
             or (fields[4] and not self._readonly)
             or (self._dtypes is not None and fields[0] not in self._dtypes)
@@ -480,7 +471,7 @@ def _read(capsule: Capsule, value: Value) -> tuple[Any, ...]:
     if header[0] != 1:
         _refuse_version(value, header)
     _, _, _, _, flags, data, device_type, index, ndim, dtype, shape_at, strides_at, offset = header
-    name, alignment, itemsize = _DTYPES.get(dtype) or _narrow_dtype(value, dtype, flags)
+    name, itemsize = _DTYPES.get(dtype) or _narrow_dtype(value, dtype, flags)
     if not _has_axes(ndim, shape_at, strides_at):
         _refuse(value, f"has {ndim} axes", "report it to the producer")
     shape = _AXES[ndim](_axes_at(shape_at)) if ndim else ()
@@ -491,7 +482,7 @@ def _read(capsule: Capsule, value: Value) -> tuple[Any, ...]:
         _refuse_memory(value, data, shape, strides, problem)
     device = _device(device_type, index)
     fields = (name, shape, strides, device, bool(flags & _READ_ONLY), bool(flags & _COPIED))
-    return (*fields, bool(address), data + offset, 8 * itemsize, alignment, device_type, *layout)
+    return (*fields, bool(address), data + offset, 8 * itemsize, device_type, *layout)
 
 
 def _is_plain(capsule: Capsule) -> bool:
@@ -511,7 +502,7 @@ def _is_plain(capsule: Capsule) -> bool:
         return False
     shape = _AXES[ndim](_axes_at(shape_at)) if ndim else ()
     strides = _AXES[ndim](_axes_at(strides_at)) if ndim and strides_at else None
-    low, high, problem, _, _ = _span(shape, strides, _DTYPES[dtype][2])
+    low, high, problem, _, _ = _span(shape, strides, _DTYPES[dtype][1])
     return not problem and _can_be_memory(data or 0, offset, low, high)
 
 
@@ -596,7 +587,7 @@ def _device(device_type: int, index: int) -> str:
     return "cpu" if device_type in _HOST else f"{kind}:{index}"
 
 
-def _narrow_dtype(value: Value, dtype: int, flags: int) -> tuple[str, int, int]:
+def _narrow_dtype(value: Value, dtype: int, flags: int) -> tuple[str, int]:
     """Return a dtype narrower than a byte, if each is padded to one; refuse any other."""
     code, bits, lanes = _DTYPE.unpack(dtype.to_bytes(_DTYPE.size, sys.byteorder))
     name = DLPACK_DTYPES.get((code, bits))
@@ -604,7 +595,7 @@ def _narrow_dtype(value: Value, dtype: int, flags: int) -> tuple[str, int, int]:
         packed = "packed " if bits < 8 else ""
         problem = f"has the {packed}DLPack dtype (code {code}, {bits} bits, {lanes} lanes)"
         _refuse(value, problem, "cast it with its own framework first")
-    return name, 1, 1
+    return name, 1
 
 
 def _refuse_version(value: Value, header: tuple[Any, ...]) -> NoReturn:

@@ -101,7 +101,7 @@ LAYOUTS = {
     "swapped": (lambda: matrix().astype(">f8"), {"byteswapped"}),
     "unaligned": (lambda: np.zeros(17, "u1")[1:].view("f8"), {"unaligned"}),
     "unaligned_complex": (lambda: np.zeros(33, "u1")[1:].view("c16"), {"unaligned"}),
-    "half_aligned_complex": (lambda: np.zeros(40, "u1")[8:].view("c16"), set()),
+    "half_aligned_complex": (lambda: np.zeros(40, "u1")[8:].view("c16"), {"unaligned"}),
     "empty": (lambda: np.zeros((0, 3)), set()),
     "scalar": (lambda: np.array(3.0), set()),
 }

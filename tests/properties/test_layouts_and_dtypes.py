@@ -18,6 +18,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import sparse
@@ -366,3 +367,122 @@ def test_as_many_axes_as_numpy_has(ndim: int) -> None:
         assert interop.spec(result).shape == array.shape
         arrived.add(target)
     assert arrived >= {"numpy", "torch", "jax", "xarray.dataarray", "scipy.coo", "torch.sparse_coo"}
+
+
+# ------------------------------------------------------- complex numbers at half of their alignment
+
+
+def _off(array: np.ndarray) -> np.ndarray:
+    """Return a complex array that NumPy takes to be aligned, at half an element past its size."""
+    memory = np.zeros(array.nbytes + 32, np.uint8)
+    first = -memory.ctypes.data % 16 + array.itemsize // 2
+    result = memory[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    result[...] = array
+    assert result.flags.carray
+    return result
+
+
+def _field(array: np.ndarray) -> np.ndarray:
+    """Return a column of records, every other element of which is off its size."""
+    half = f"f{array.itemsize // 2}"
+    records = np.zeros(array.shape, [("number", array.dtype), ("other", half)])
+    records["number"] = array
+    return records["number"]
+
+
+class _Interface:
+    """A value that shows NumPy's interface alone."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.__array_interface__ = array.__array_interface__
+        self.array = array
+
+
+class _Producer:
+    """A value that has DLPack's methods alone."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+def _off_in_torch(array: np.ndarray) -> torch.Tensor:
+    tensor = torch.frombuffer(array.data.cast("B"), dtype=getattr(torch, array.dtype.name))
+    return tensor.reshape(array.shape)
+
+
+def _off_in_csr(array: np.ndarray) -> scipy.sparse.csr_array:
+    plain = scipy.sparse.csr_array(array)
+    plain.data = _off(plain.data)
+    return plain
+
+
+def _off_in_coo(array: np.ndarray) -> sparse.COO:
+    plain = sparse.COO.from_numpy(array)
+    plain.data = _off(plain.data)
+    return plain
+
+
+def _off_in_torch_csr(array: np.ndarray) -> torch.Tensor:
+    plain = torch.from_numpy(array).to_sparse_csr()
+    values = _off_in_torch(_off(plain.values().numpy()))
+    places = plain.crow_indices(), plain.col_indices()
+    return torch.sparse_csr_tensor(*places, values, plain.shape, check_invariants=True)
+
+
+#: Each way to complex numbers that lie at half of their size, which NumPy alone takes for aligned.
+OFF: dict[str, Callable[[np.ndarray], Any]] = {
+    "numpy": _off,
+    "numpy field": _field,
+    "torch": lambda array: _off_in_torch(_off(array)),
+    "pandas": lambda array: pd.Series(_off(array[1]), copy=False),
+    "frame": lambda array: pd.DataFrame(_off(array).T, copy=False),
+    "buffer": lambda array: memoryview(_off(array)),
+    "interface": lambda array: _Interface(_off(array)),
+    "producer": lambda array: _Producer(_off(array)),
+    "csr": _off_in_csr,
+    "coo": _off_in_coo,
+    "torch csr": _off_in_torch_csr,
+}
+
+
+@pytest.mark.filterwarnings("ignore:Sparse .* tensor support is in beta")
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("source", OFF)
+def test_plans_know_complex_numbers_at_half_of_their_size(source: str, dtype: str) -> None:
+    """They are shared exactly where the plan says so, after fast paths were learnt as before."""
+    array = np.array([[0, 2 - 1j, 0], [3, 0, 4j]], dtype)
+    value = OFF[source](array)
+    expected = array[1] if source == "pandas" else array.T if source == "frame" else array
+    targets = ["numpy", "torch", "torch.sparse_coo", "scipy.coo", "jax"]
+    if expected.ndim == 2:
+        targets += ["torch.sparse_csr", "scipy.csr", "sparse.gcxs.csr", "pandas.dataframe"]
+    else:
+        targets += ["pandas.series"]
+    if source == "numpy field":
+        assert value.strides[-1] % value.itemsize
+    for target in targets:
+        policy = {"allow": "narrow"} if target == "jax" else {}
+        plan = interop.plan(value, to=target, **policy)
+        for _ in range(3):
+            with interop.trace() as receipts:
+                result = interop.convert(value, to=target, **policy)
+            (receipt,) = receipts
+            assert receipt.steps == tuple(step.label for step in plan.steps), target
+            assert shares_memory(interop.default._registry, value, result) in {plan.aliases, None}
+            result = interop.convert(value, to=target, **policy)
+            assert shares_memory(interop.default._registry, value, result) in {plan.aliases, None}
+            numbers = interop.convert(result, to="numpy")
+            assert np.array_equal(numbers, expected.astype(numbers.dtype)), target
+            if plan.zero_copy:
+                interop.convert(value, to=target, copy=False, **policy)
+                continue
+            with pytest.raises(RefusedError):
+                interop.plan(value, to=target, copy=False, **policy)
+            with pytest.raises(RefusedError):
+                interop.convert(value, to=target, copy=False, **policy)

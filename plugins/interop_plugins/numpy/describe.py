@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import interop
-from interop.plugin import DTYPES, EMPTY, Spec, extents, overlaps
+from interop.plugin import COMPLEX, DTYPES, EMPTY, Spec, extents, memory_traits
 
 from .dtypes import dtype_name
 
@@ -17,9 +17,8 @@ __all__ = ["describe", "fast_key", "has_mask", "memory"]
 
 _SCALAR, _SWAPPED = frozenset({"scalar"}), frozenset({"byteswapped"})
 
-# The bits of `flags.num`, which is one attribute where the flags by name are three.
-_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
-_ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
+#: The bits of `flags.num` of a contiguous, aligned and writable array.
+_ORDINARY = 0x0001 | 0x0100 | 0x0400
 
 #: Filled on first use: numpy.ndarray, and the name and the traits of each dtype of numbers met.
 _plain_types: set[type] = set()
@@ -42,16 +41,18 @@ def describe(value: Array | Scalar) -> Spec:
     name, traits = _dtypes_met.get(dtype) or _meet(dtype)
     if type(value) not in _plain_types:
         return _describe_other(value, name, traits)
-    flags = value.flags.num
-    if flags & _ORDINARY != _ORDINARY:
-        traits = traits | _memory_traits(value, flags)
+    if value.flags.num & _ORDINARY != _ORDINARY or name in COMPLEX:
+        traits = traits | memory_traits(value)
     return Spec("numpy", name, "cpu", value.shape, traits, value.nbytes)
 
 
 def fast_key(value: Array) -> tuple[DType, int, int] | None:
     """Return what tells one numpy.ndarray from another, if it is plain."""
     dtype = value.dtype
-    if not value.flags.carray or dtype not in _dtypes_met or not dtype.isnative:
+    name, swapped = _dtypes_met.get(dtype, ("", EMPTY))
+    if not name or swapped or not value.flags.carray:
+        return None
+    if name in COMPLEX and memory_traits(value):
         return None
     return dtype, value.ndim, value.nbytes.bit_length() >> 1
 
@@ -75,7 +76,7 @@ def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) ->
     traits = traits | {"masked" if has_mask(value) else "subclass"}
     if hasattr(value, "unmasked"):  # which may have a unit, as astropy's arrays have
         traits |= interop.spec(value.unmasked).traits & {"labelled"}
-    traits |= _memory_traits(value, value.flags.num)
+    traits |= memory_traits(value)
     return Spec("numpy", name, "cpu", value.shape, traits, value.nbytes)
 
 
@@ -93,23 +94,6 @@ def _mask(value: Array) -> Array | None:
 
     mask = np.ma.getmask(value)
     return mask if isinstance(mask, np.ndarray) else None
-
-
-def _memory_traits(value: Array | Scalar, flags: int) -> set[str]:
-    traits = set()
-    if not flags & _WRITEABLE:
-        traits.add("readonly")
-    if not flags & _ALIGNED:
-        traits.add("unaligned")
-    if not flags & _CONTIGUOUS:
-        traits.add("noncontiguous")
-        # An axis of length 1 is never stepped along, whatever its stride.
-        steps = [s for n, s in zip(value.shape, value.strides, strict=True) if n > 1]
-        if min(steps) < 0:
-            traits.add("negative_strides")
-        if overlaps(value.shape, value.strides, value.itemsize):
-            traits.add("broadcast")
-    return traits
 
 
 def memory(value: Array | Scalar) -> tuple[tuple[int, int], ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from interop.plugin import DTYPES, EMPTY, Spec, itemsize, preserves
+from interop.plugin import DTYPES, EMPTY, Spec, itemsize, memory_traits, preserves
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,9 +50,6 @@ UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 
-#: The bits of `flags.num` of an array that is one aligned block and can be written.
-_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
-_ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
 
 #: By NumPy's type numbers: the dtypes whose names differ from machine to machine.
 _LONG_NAMES = {13: "longdouble", 16: "clongdouble"}
@@ -217,21 +214,8 @@ def _null_traits(nulls: int | np.bool_) -> frozenset[str]:
 
 def layout(array: Array) -> frozenset[str]:
     """Return the traits of the memory of a NumPy array."""
-    flags = array.flags.num
-    swapped = not array.dtype.isnative
-    if flags & _ORDINARY == _ORDINARY and not swapped:
-        return EMPTY
-    # An axis of length 1 is never stepped along, whatever its stride.
-    steps = [step for n, step in zip(array.shape, array.strides, strict=True) if n > 1]
-    traits = {
-        "byteswapped": swapped,
-        "readonly": not flags & _WRITEABLE,
-        "unaligned": not flags & _ALIGNED,
-        "noncontiguous": not flags & _CONTIGUOUS,
-        "negative_strides": min(steps, default=0) < 0,
-        "broadcast": array.size > 0 and 0 in steps,
-    }
-    return frozenset(trait for trait, holds in traits.items() if holds)
+    traits = memory_traits(array)
+    return traits if array.dtype.isnative else traits | {"byteswapped"}
 
 
 # ---------------------------------------------------------------------- columns

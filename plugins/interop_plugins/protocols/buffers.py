@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from interop.plugin import DTYPES, EMPTY, Spec, extents
+from interop.plugin import DTYPES, EMPTY, Spec, extents, memory_traits
 
 from .common import FOREIGN_ORDER, NUMBERS, REFUSALS, layout_of, name_of_kind, problem_of
 
@@ -89,7 +89,7 @@ def _format(code: str, size: int) -> tuple[str, bool]:
 def _view_unaligned(view: memoryview) -> bool:
     import numpy as np
 
-    return not np.asarray(view).flags.aligned
+    return "unaligned" in memory_traits(np.asarray(view))
 
 
 def from_buffer(value: Foreign) -> NDArray[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Spec, extents
+from interop.plugin import EMPTY, Spec, extents, memory_traits
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -45,10 +45,6 @@ MIXED = frozenset({"mixed_indices"})
 
 #: NumPy's codes of the dtypes of index arrays, which SciPy's constructors leave or make.
 INDEX_CODES = "ilq"
-
-# The bits of `flags.num`: contiguous, aligned, writable. One attribute in place of three.
-_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
-_ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
 
 #: Filled on first use: the name of each dtype met.
 _names: dict[DType, str] = {}
@@ -162,10 +158,7 @@ def _is_matrix(value: Sparse) -> bool:
 
 
 def _traits(value: Sparse, arrays: tuple[Array, ...]) -> frozenset[str]:
-    flags = _ORDINARY
-    for array in arrays:
-        flags &= array.flags.num
-    traits = EMPTY if flags == _ORDINARY else _memory_traits(flags, arrays)
+    traits = memory_traits(*arrays)
     if _is_matrix(value):
         traits |= MATRIX
     if not arrays[0].dtype.isnative:
@@ -178,24 +171,6 @@ def _index_traits(value: Sparse, indices: tuple[Array, ...]) -> frozenset[str]:
     if are_alike(indices):
         return EMPTY if value.has_canonical_format else UNCOALESCED
     return MIXED if is_canonical(value) else MIXED | UNCOALESCED
-
-
-def _memory_traits(flags: int, arrays: tuple[Array, ...]) -> frozenset[str]:
-    """Return the traits of memory that any of the component arrays has."""
-    traits = set()
-    if not flags & _WRITEABLE:
-        traits.add("readonly")
-    if not flags & _ALIGNED:
-        traits.add("unaligned")
-    if not flags & _CONTIGUOUS:
-        traits.add("noncontiguous")
-        walked = [a for a in arrays if a.size]
-        steps = [s for a in walked for n, s in zip(a.shape, a.strides, strict=True) if n > 1]
-        if min(steps, default=0) < 0:
-            traits.add("negative_strides")
-        if 0 in steps:
-            traits.add("broadcast")
-    return frozenset(traits)
 
 
 def memory(value: Sparse) -> tuple[tuple[int, int], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Spec, extents
+from interop.plugin import EMPTY, Spec, extents, memory_traits
 
 from .canonical import (
     check_once,
@@ -33,10 +33,6 @@ __all__ = [
 UNCOALESCED, SWAPPED = frozenset({"uncoalesced"}), frozenset({"byteswapped"})
 #: A trait of this library's own: what is not stored is not zero. No other library has it.
 FILL = frozenset({"fill_value"})
-
-# The bits of `flags.num`: contiguous, aligned, writable.
-_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
-_ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
 
 
 def describe_coo(value: Sparse) -> Spec:
@@ -101,29 +97,12 @@ def layout_of(value: Sparse) -> str:
 
 
 def _traits(value: Sparse, arrays: tuple[Array, ...], *, canonical: bool) -> frozenset[str]:
-    flags = _ORDINARY
-    for array in arrays:
-        flags &= array.flags.num
-    traits = EMPTY if flags == _ORDINARY else _memory_traits(flags, arrays)
+    traits = memory_traits(*arrays)
     if not canonical:
         traits |= UNCOALESCED
     if not is_zero(value.fill_value):
         traits |= FILL
     return traits if all(array.dtype.isnative for array in arrays) else traits | SWAPPED
-
-
-def _memory_traits(flags: int, arrays: tuple[Array, ...]) -> frozenset[str]:
-    """Return the traits of memory that any of the component arrays has."""
-    walked = [a for a in arrays if a.size]
-    steps = [s for a in walked for n, s in zip(a.shape, a.strides, strict=True) if n > 1]
-    present = {
-        "readonly": not flags & _WRITEABLE,
-        "unaligned": not flags & _ALIGNED,
-        "noncontiguous": not flags & _CONTIGUOUS,
-        "negative_strides": min(steps, default=0) < 0,
-        "broadcast": 0 in steps,
-    }
-    return frozenset(trait for trait, holds in present.items() if holds)
 
 
 def is_zero(fill: Scalar) -> bool:

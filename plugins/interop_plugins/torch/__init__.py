@@ -64,9 +64,11 @@ _DEVICES = ("cpu", "cuda", "mps", "xpu")
 _CUDA, _MPS = frozenset({"cuda"}), frozenset({"mps"})
 _ACCELERATORS = frozenset(_DEVICES) - CPU
 
-_LAYOUT = frozenset({"noncontiguous", "broadcast", "unaligned"})
-_BLOCK = _LAYOUT - {"noncontiguous", "broadcast"}
-_CARRIES = _LAYOUT | _GRAD | _LAZY
+#: What torch's kernels read. Views do not read, and `dense.align` reads whatever is unaligned.
+_LAYOUT = frozenset({"noncontiguous", "broadcast"})
+_UNALIGNED = frozenset({"unaligned"})
+_VIEWABLE = _LAYOUT | _UNALIGNED
+_CARRIES = _VIEWABLE | _GRAD | _LAZY
 #: The traits with which an array of NumPy's can still lie where torch can share it.
 _SHAREABLE = frozenset({"noncontiguous", "broadcast", "readonly", "immutable"})
 
@@ -91,7 +93,7 @@ _LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"
 _BLOCKS = frozenset({"sparse_bsr", "sparse_bsc"})
 _LINES = frozenset({"sparse_csr", "sparse_csc"})
 _SHAPED = frozenset({"hybrid", "batched", "uncoalesced"})
-_SPARSE_TRAITS = frozenset({"grad", "hybrid", "noncontiguous"})
+_SPARSE_TRAITS = frozenset({"grad", "hybrid", "noncontiguous", "unaligned"})
 _MATRIX = frozenset({2})
 #: Compressed are the last two axes but for dense ones; torch has tensors of at most 64.
 _MATRICES = frozenset(range(2, 65))
@@ -258,7 +260,7 @@ def _views() -> Iterable[Conversion]:
         _step(
             "detach",
             dense.detach,
-            takes=_LAYOUT | _LAZY | _ZERO,
+            takes=_VIEWABLE | _LAZY | _ZERO,
             requires=_GRAD,
             drops=_GRAD,
             effects=frozenset({"detach"}),
@@ -273,13 +275,17 @@ def _views() -> Iterable[Conversion]:
             cost=Cost(1e-6),
         ),
         _step(
-            "as_bits", dense.view_as, dtypes=BIT_DTYPES, takes=_LAYOUT, result=Result(bits="carry")
+            "as_bits",
+            dense.view_as,
+            dtypes=BIT_DTYPES,
+            takes=_VIEWABLE,
+            result=Result(bits="carry"),
         ),
         _step(
             "from_bits",
             dense.view_as,
             dtypes=frozenset({"uint8", "uint16"}),
-            takes=_LAYOUT,
+            takes=_VIEWABLE,
             result=Result(bits="restore"),
         ),
     ]
@@ -287,21 +293,23 @@ def _views() -> Iterable[Conversion]:
 
 def _copies() -> Iterable[Conversion]:
     """Return the steps that write the same numbers, on the same device or on another."""
-    of_block = partial(_everywhere, takes=_BLOCK | _GRAD, effects=COPY)
-    of_any_layout = partial(_everywhere, takes=_LAYOUT | _GRAD, effects=COPY)
-    yield from of_block("clone", dense.clone, 1.9e10, 1.5e11)
-    yield from of_any_layout("contiguous", dense.clone, 6e9, 8e10, requires=_GAPS)
+    copying = partial(_everywhere, effects=COPY)
+    yield from copying("clone", dense.clone, 1.9e10, 1.5e11, takes=_GRAD)
+    yield from copying("contiguous", dense.clone, 6e9, 8e10, takes=_LAYOUT | _GRAD, requires=_GAPS)
+    yield from copying(
+        "align", dense.align, 6e9, 8e10, takes=_CARRIES, requires=_UNALIGNED, drops=_LAZY
+    )
     resolving = partial(_everywhere, drops=_LAZY, effects=COPY, into=dense.fill)
     for name, trait in (("resolve_conj", _CONJ), ("resolve_neg", _NEG)):
         yield from resolving(
-            name, dense.resolve, 1.6e10, 1.5e11, takes=_BLOCK | _GRAD | _LAZY, requires=trait
+            name, dense.resolve, 1.6e10, 1.5e11, takes=_GRAD | _LAZY, requires=trait
         )
         yield from resolving(
             f"{name}_in_order",
             dense.resolve_in_order,
             1.6e10,
             1e11,
-            takes=_CARRIES,
+            takes=_CARRIES - _UNALIGNED,
             requires=trait | _GAPS,
             adds=_GAPS,
         )
@@ -366,7 +374,7 @@ def _casts() -> Iterable[Conversion]:
         ("cast_complex", _COMPLEX, _COMPLEX, 1.9e10, 1.2e11),
     ):
         cast = partial(_cast, dtypes=source, result=Result(dtypes=target), devices=CPU)
-        yield cast(name, takes=_BLOCK | _GRAD, cost=Cost(2e-6, speed, cached))
+        yield cast(name, takes=_GRAD, cost=Cost(2e-6, speed, cached))
         yield cast(
             f"{name}_strided",
             takes=_LAYOUT | _GRAD,
@@ -386,7 +394,11 @@ def _casts() -> Iterable[Conversion]:
     yield from _casts_of_lazy()
     yield from _casts_as_numpy()
     on_device = partial(
-        _cast, devices=_ACCELERATORS, takes=_CARRIES, drops=_LAZY, cost=Cost(1e-5, 1e12)
+        _cast,
+        devices=_ACCELERATORS,
+        takes=_CARRIES - _UNALIGNED,
+        drops=_LAZY,
+        cost=Cost(1e-5, 1e12),
     )
     yield on_device("cast_there", dtypes=_REAL, result=Result(dtypes=DTYPE_NAMES))
     yield on_device("cast_complex_there", dtypes=_COMPLEX, result=Result(dtypes=_COMPLEX))
@@ -411,13 +423,11 @@ def _casts_of_lazy() -> Iterable[Conversion]:
             drops=_LAZY,
             into=dense.fill,
         )
-        yield cast(
-            name, takes=_BLOCK | _GRAD | _LAZY, requires=trait, cost=Cost(3e-6, 1.6e10, 1.2e11)
-        )
+        yield cast(name, takes=_GRAD | _LAZY, requires=trait, cost=Cost(3e-6, 1.6e10, 1.2e11))
         yield cast(
             f"{name}_in_order",
             dense.cast_in_order,
-            takes=_CARRIES,
+            takes=_CARRIES - _UNALIGNED,
             requires=trait | _GAPS,
             adds=_GAPS,
             cost=Cost(3e-6, 1.6e10, 1e11),
@@ -445,7 +455,9 @@ def _cast(name: str, function: TensorFunction = dense.cast, **fields: Any) -> Co
 
 def _numpy() -> Iterable[Conversion]:
     """Return the hand-offs between tensors and arrays."""
-    to_numpy = partial(Conversion, "torch", "numpy", takes=_LAYOUT, fast_path=dense.numpy_fast_path)
+    to_numpy = partial(
+        Conversion, "torch", "numpy", takes=_VIEWABLE, fast_path=dense.numpy_fast_path
+    )
     to_torch = partial(
         Conversion, "numpy", "torch", takes=_SHAREABLE, fast_path=dense.torch_fast_path
     )
@@ -564,7 +576,7 @@ def _sparse_steps() -> Iterable[Conversion]:
         yield within(
             "detach",
             dense.detach,
-            takes=_SHAPED | _GAPS,
+            takes=_SHAPED | _GAPS | _UNALIGNED,
             requires=_GRAD,
             drops=_GRAD,
             effects=frozenset({"detach"}),
@@ -579,6 +591,15 @@ def _sparse_steps() -> Iterable[Conversion]:
             effects=COPY,
             shares=True,
             cost=Cost(8e-6, 1.2e10),
+        )
+        yield within(
+            "align",
+            sparse.align,
+            takes=_SHAPED | _GAPS,
+            requires=_UNALIGNED,
+            drops=_UNALIGNED,
+            effects=COPY,
+            cost=Cost(8e-6, 6e9),
         )
     coalesce = partial(
         _between,
@@ -780,14 +801,16 @@ def _shards() -> Iterable[Conversion]:
         cost=Cost(2e-3, 5e8),
     )
     into = partial(_between, "", "dtensor", like=_REPLICATED | _DISTRIBUTED)
-    yield into("place", shards.place, takes=_CARRIES, cost=Cost(1e-4))
+    yield into("place", shards.place, takes=_CARRIES - _UNALIGNED, cost=Cost(1e-4))
     within = partial(_between, "dtensor", "dtensor")
     for requires in (_REPLICATED, _DISTRIBUTED):
-        yield within("copy", shards.copy, takes=_CARRIES, requires=requires, effects=COPY)
+        yield within(
+            "copy", shards.copy, takes=_CARRIES - _UNALIGNED, requires=requires, effects=COPY
+        )
         yield within(
             "detach",
             shards.detach,
-            takes=_LAYOUT | _LAZY,
+            takes=_VIEWABLE | _LAZY,
             requires=requires | _GRAD,
             drops=_GRAD,
             effects=frozenset({"detach"}),

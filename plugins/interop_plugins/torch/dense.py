@@ -42,6 +42,7 @@ __all__ = [
     "CAST_REALS",
     "CLIPPED",
     "WHOLE",
+    "align",
     "bits_to_numpy",
     "bits_to_torch",
     "cast",
@@ -92,8 +93,9 @@ _DLPACK_CPU, _DLPACK_CUDA = 1, 2
 #: one of them is first met, so that ml_dtypes is not imported for nothing.
 _bits_for_numpy: dict[torch.dtype, tuple[torch.dtype, NumpyDtype]] = {}
 _bits_for_torch: dict[NumpyDtype, tuple[NumpyDtype, torch.dtype]] = {}
-#: NumPy's dtypes that torch was seen to share as they are.
-_shared_dtypes: set[NumpyDtype] = set()
+#: NumPy's dtypes that torch was seen to share as they are, with the bits that no address of theirs
+#: has: NumPy aligns complex numbers to half of their size, where torch's kernels end the process.
+_shared_dtypes: dict[NumpyDtype, int] = {}
 #: Functions of torch and NumPy, each stored when it is first needed: an import statement is slow
 #: where it runs on every call.
 _from_numpy: list[Callable[[Array], Tensor]] = []
@@ -211,15 +213,21 @@ def _write(out: Tensor, value: Tensor) -> Tensor:
     """Write numbers into a tensor, which joins their graph, and return it.
 
     torch negates complex numbers by subtracting them from zero, which makes no negative zeros. Real
-    numbers it negates one sign at a time.
+    numbers it negates one sign at a time. It loads complex numbers whole, as `align` says.
     """
-    if not (out.is_complex() and (out.is_neg() or value.is_neg())):
+    pair = out, value
+    if not out.is_complex() or not any(t.is_neg() or _is_unaligned(t) for t in pair):
         return out.copy_(value)
     is_complex = value.is_complex()
     # To negate an unsigned integer and to cast it do not commute.
     out.real.copy_(value.real if is_complex else value.resolve_neg())
     out.imag.copy_(value.imag if is_complex else value.new_zeros(()))
     return out
+
+
+def _is_unaligned(value: Tensor) -> bool:
+    """Tell whether a tensor is of complex numbers that do not lie at a multiple of their size."""
+    return value.is_complex() and value.data_ptr() % value.itemsize != 0
 
 
 def clone(value: Tensor) -> Tensor:
@@ -229,6 +237,21 @@ def clone(value: Tensor) -> Tensor:
     if is_large(value):
         return refill(value)
     return value.clone(memory_format=torch.contiguous_format)
+
+
+def align(value: Tensor) -> Tensor:
+    """Return a C-ordered copy of what may lie at any address, part of the same graph.
+
+    Complex numbers are read by their parts: torch's kernels load both at once, and end the process
+    where these do not lie at a multiple of their size.
+    """
+    import torch
+
+    if not value.is_complex():
+        return clone(_resolved(value))
+    parts = torch.view_as_real(value.conj() if value.is_conj() else value)
+    aligned = torch.view_as_complex(clone(_resolved(parts)))
+    return _resolved(aligned.conj()) if value.is_conj() else aligned
 
 
 def stack(value: Sequence[object], *, dtype: str) -> Tensor:
@@ -453,22 +476,7 @@ def from_numpy(array: Array) -> Tensor:
         tensor = torch.from_numpy(array)
     except ValueError as reason:  # strides that are not a whole number of elements
         raise Declined(str(reason)) from reason
-    if tensor.dtype is not torch.complex128:  # which has to be looked at each time
-        _shared_dtypes.add(array.dtype)
-    return _checked(tensor)
-
-
-def _checked(tensor: Tensor) -> Tensor:
-    """Return a tensor that torch's kernels can read.
-
-    On the host as plain a one as a product ends the process if complex128 does not lie at multiples
-    of 16 bytes. NumPy and others align it to 8.
-    """
-    import torch
-
-    if tensor.dtype is torch.complex128 and tensor.is_cpu and tensor.data_ptr() % 16:
-        msg = "torch takes complex128 from multiples of 16 bytes alone"
-        raise Declined(msg)
+    _shared_dtypes[array.dtype] = tensor.itemsize - 1 if tensor.is_complex() else 0
     return tensor
 
 
@@ -546,8 +554,10 @@ def torch_fast_path(value: Array) -> Any:
     if not value.flags.carray and (not value.flags.behaved or min(value.strides) < 0):
         return NotImplemented
     try:
-        if value.dtype in _shared_dtypes:
-            return _from_numpy[0](value)
+        mask = _shared_dtypes.get(value.dtype)
+        if mask is not None:
+            tensor = _from_numpy[0](value)
+            return NotImplemented if mask and tensor.data_ptr() & mask else tensor
         bits = _bits_for_torch.get(value.dtype)
         return NotImplemented if bits is None else _from_numpy[0](value.view(bits[0])).view(bits[1])
     except (IndexError, ValueError, TypeError):  # numpy.ulonglong equals what torch knows
@@ -588,7 +598,7 @@ def from_dlpack(value: object, *, stream: object = None) -> Tensor:
         raise Declined(msg)
     try:
         with sharing(index, stream) if kind == _DLPACK_CUDA else nullcontext():
-            return _checked(share(producer))
+            return share(producer)
     except HandOffError as reason:  # NumPy exports no odd strides, but there are other ways
         raise Declined(str(reason)) from reason
 

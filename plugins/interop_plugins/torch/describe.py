@@ -179,8 +179,7 @@ def _learn(torch: ModuleType, value: Tensor) -> None:
         for name in DTYPE_NAMES:
             dtype = getattr(torch, name, None)  # older versions lack some
             if dtype is not None:
-                alignment = dtype.itemsize // (2 if dtype.is_complex else 1)
-                _dtypes[dtype] = (name, alignment - 1, dtype.is_complex)
+                _dtypes[dtype] = (name, dtype.itemsize - 1, dtype.is_complex)
         _plain_layouts.add(torch.strided)
         _forward_ad.append(torch.autograd.forward_ad)
         _plain_types.update((torch.Tensor, torch.nn.Parameter))
@@ -311,6 +310,8 @@ def _describe_layout(torch: ModuleType, value: Tensor, traits: frozenset[str]) -
         sparse_traits.add("uncoalesced")
     if not all(map(torch.Tensor.is_contiguous, (values, *indices))):
         sparse_traits.add("noncontiguous")
+    if values.data_ptr() & (value.itemsize - 1):
+        sparse_traits.add("unaligned")
     return Spec(
         str(value.layout),
         name,

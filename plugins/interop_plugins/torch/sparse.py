@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from interop.plugin import Declined, Parts
 
+from .dense import align as align_dense
 from .dense import fresh, is_large, quietly
 from .describe import components, dtype_name
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
+    "align",
     "coalesce",
     "coalesce_stored",
     "compact",
@@ -174,10 +176,6 @@ def coalesce(value: Tensor) -> Tensor:
     """
     if not value.is_cpu or not value._nnz():
         return value.coalesce()
-    detached = value.detach()
-    if value.requires_grad and _aligned(detached) is not detached:
-        msg = "torch does not read such unaligned values in a graph"
-        raise Declined(msg)
     indices, values = _summed(value)
     if value.requires_grad:
         result = value.coalesce()
@@ -203,7 +201,7 @@ def _summed(value: Tensor) -> tuple[Tensor, Tensor]:
     """Return the distinct coordinates in order, and the sums of their values."""
     import torch
 
-    values, indices = components(_aligned(value.detach()))
+    values, indices = components(value.detach())
     places = indices.new_zeros(indices.shape[1])
     for length, row in zip(value.shape, indices, strict=False):
         places.mul_(length).add_(row)
@@ -225,6 +223,12 @@ def compact(value: Tensor) -> Tensor:
     return _over(value, *(part.contiguous() for part in components(value)))
 
 
+def align(value: Tensor) -> Tensor:
+    """Return a sparse tensor over copies of its components, which may lie at any address."""
+    # torch takes the values for a view of the sparse tensor, of which it makes no views of reals.
+    return _over(value, *(align_dense(part.detach()) for part in components(value)))
+
+
 def _over(value: Tensor, values: Tensor, *places: Tensor) -> Tensor:
     """Return a sparse tensor of the layout and the shape of another over given components."""
     import torch
@@ -233,22 +237,6 @@ def _over(value: Tensor, values: Tensor, *places: Tensor) -> Tensor:
         return _coo(places[0], values, value.shape, is_coalesced=value.is_coalesced())
     layout = str(value.layout).removeprefix("torch.")
     return pack_compressed(layout, _compressed_parts(value, values, *places))
-
-
-def _aligned(value: Tensor) -> Tensor:
-    """Return a dense or sparse tensor whose numbers lie where torch's kernels expect them.
-
-    Those that pick elements load complex128 from multiples of 16 bytes, or end the process. NumPy
-    aligns it to 8, and torch takes its memory as it is.
-    """
-    import torch
-
-    if value.dtype is not torch.complex128:
-        return value
-    if value.layout is torch.strided:
-        return value.clone() if value.data_ptr() % 16 else value
-    values, *places = components(value)
-    return _over(value, values.clone(), *places) if values.data_ptr() % 16 else value
 
 
 def in_bits(function: Callable[[Tensor], Tensor], value: Tensor) -> Tensor:
@@ -338,7 +326,7 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
             return _coo_to_csr(value)
         if pair in (("sparse_csr", "sparse_coo"), ("sparse_csc", "sparse_coo")):
             return _to_coo(value, by_columns=pair[0] == "sparse_csc")
-    return _with_indices_in_one_block(_aligned(value)).to_sparse(layout=getattr(torch, layout))
+    return _with_indices_in_one_block(value).to_sparse(layout=getattr(torch, layout))
 
 
 def _check_differentiable(value: Tensor) -> None:
@@ -364,7 +352,6 @@ def to_batches(layout: str, value: Tensor) -> Tensor:
     torch has batches only of matrices that store as many elements as each other. Those that would
     store fewer store some zeros.
     """
-    value = _aligned(value)
     stored = value != 0
     counts = stored.flatten(-2).sum(-1)
     most = int(counts.max()) if counts.numel() else 0
