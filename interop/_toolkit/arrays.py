@@ -149,11 +149,13 @@ def memory_traits(*arrays: Any) -> frozenset[str]:
 
 def _is_aligned_to_size(array: Any) -> bool:
     """Tell whether every element of an array lies at a multiple of its size."""
-    size, steps = array.itemsize, zip(array.shape, array.strides, strict=True)
-    if not array.size:
+    size = array.itemsize
+    if not array.size or array.__array_interface__["data"][0] % size:
+        return not array.size
+    if array.flags.c_contiguous:
         return True
-    even = all(length == 1 or not step % size for length, step in steps)
-    return even and not array.__array_interface__["data"][0] % size
+    steps = zip(array.shape, array.strides, strict=True)
+    return all(length == 1 or not step % size for length, step in steps)
 
 
 def _scattered_traits(array: Any) -> frozenset[str]:
