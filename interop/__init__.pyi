@@ -1,7 +1,7 @@
 """Every public name and where it lives: type checkers read this file, and so does `__init__`."""
 
 from interop_plugins.quantized.array import QuantizedArray as QuantizedArray
-from interop_plugins.signatures import Accepts, Convert, MakeConverter
+from interop_plugins.signatures import Accepts, Convert, ConvertTree, MakeConverter, MakePlan
 
 from . import errors as errors
 from ._api.default import default as default
@@ -24,13 +24,13 @@ from .errors import InteropError as InteropError
 # The methods of the instance that all of a process share.
 accepts: Accepts
 convert: Convert
+convert_tree: ConvertTree
 converter: MakeConverter
+plan: MakePlan
 conversion = default.conversion
 conversions = default.conversions
-convert_tree = default.convert_tree
 formats = default.formats
 make_spec = default.make_spec
-plan = default.plan
 plugins = default.plugins
 register = default.register
 spec = default.spec

@@ -1,4 +1,4 @@
-"""What `interop.convert`, `converter` and `accepts` take and return, for static type checkers.
+"""What the functions of `interop` that take a target take and return, for static type checkers.
 
 Nothing here runs: only the stub of `interop` imports it. The names of formats stand here and not in
 the core because only the plugins know what they stand for. A name that is not here is a type error;
@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     import xarray as xr
     from jax.experimental import sparse as jsparse
 
+    from interop._api.leaves import Others as OtherLeaves
     from interop._model.typing import CopyLike, EffectNames
+    from interop._planning.route import Route
     from interop_plugins.quantized.array import QuantizedArray
 
-__all__ = ["Accepts", "Convert", "MakeConverter"]
+__all__ = ["Accepts", "Convert", "ConvertTree", "MakeConverter", "MakePlan"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -171,6 +173,8 @@ class JaxLike(Protocol[T_co]):
 
 #: Several targets, of which the cheapest is taken.
 Several: TypeAlias = Iterable[Name | type | ModuleType]
+#: What ``to=`` takes where the result's type does not depend on it.
+Target: TypeAlias = "Name | type | ModuleType | torch.layout | Several"
 
 
 class Keywords(TypedDict, total=False):
@@ -417,3 +421,37 @@ class Accepts(Protocol):
     ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
     @overload
     def __call__(self, to: Callable[P, R], /) -> Callable[P, R]: ...
+
+
+class ConvertTree(Protocol):
+    """The type of `interop.convert_tree`."""
+
+    def __call__(
+        self,
+        tree: object,
+        /,
+        to: Target | None = None,
+        *,
+        like: object = None,
+        cast_all: bool = False,
+        others: OtherLeaves = "keep",
+        progress: bool = False,
+        consume: bool = False,
+        **keywords: Unpack[Keywords],
+    ) -> Any:
+        """Convert every array in nested containers."""
+
+
+class MakePlan(Protocol):
+    """The type of `interop.plan`."""
+
+    def __call__(
+        self,
+        x_or_spec: object,
+        /,
+        to: Target | None = None,
+        *,
+        like: object = None,
+        **keywords: Unpack[Keywords],
+    ) -> Route:
+        """Return the route that `interop.convert` would take."""

@@ -55,6 +55,11 @@ def names(x: object, y: torch.Tensor) -> None:
     assert_type(interop.convert(x, to=torch).sum(), torch.Tensor)
     assert_type(interop.convert(x, "numpy", allow=["narrow", "drop_mask"]), npt.NDArray[Any])
     assert_type(interop.convert(x, cast(Any, "ring")), Any)
+    assert_type(interop.plan(x, to=torch.sparse_csr), interop.Route)
+    assert_type(interop.plan(interop.spec(x), like=y), interop.Route)
+    assert_type(interop.plan(x, to=["numpy", np.ndarray, torch], copy=False), interop.Route)
+    assert_type(interop.convert_tree(x, np, others="refuse", allow="detach"), Any)
+    assert_type(interop.convert_tree(x, cast(Any, "ring")), Any)
     anything: int = interop.convert(x, to=["numpy", "torch"])
     assert anything
 
