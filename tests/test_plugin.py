@@ -41,7 +41,7 @@ VERSION_1 = {
     "DtypeNames": "type name",
     "Effect": "name allowed loses meaning derived=False",
     "Export": (
-        "dtype shape strides device readonly copied versioned data bits alignment device_type "
+        "dtype shape strides device readonly copied versioned data bits device_type "
         "backwards contiguous"
     ),
     "Format": (
@@ -53,6 +53,7 @@ VERSION_1 = {
     ),
     "Labels": "present give",
     "Limits": "unsupported={} unsupported_now=None refusal_hints={} available=None",
+    "Namespaces": "declare",
     "NoTrace": "mark",
     "Parts": "shape arrays facts={}",
     "Problem": "problem fix formats others=None devices=None",
@@ -69,7 +70,7 @@ HOOKS_1 = {"interop_declarations"}
 NAMES_1 = (
     "API_VERSION COMPLEX COPY CPU DEVICE DTYPE DTYPES EFFECTS EMPTY INTEGERS MEMORY_TRAITS REALS "
     "TRAITS TRANSFER Autodiff Branch CheckedProducer Components Container Conversion Cost "
-    "Declaration Declined DtypeNames Effect Export Format Labels Limits MemoryAt NoTrace Parts Problem "
+    "Declaration Declined DtypeNames Effect Export Format Labels Limits MemoryAt Namespaces NoTrace Parts Problem "
     "Problems Result Samples Spec Wrapper checked_export export extents hookimpl hookspec itemsize "
     "itself limit_threads make_spec parallel_for preserves"
 )

@@ -604,7 +604,7 @@ class Interop:
 
         Parameters
         ----------
-        *declarations : Format, Conversion, DtypeNames, Container, Autodiff, NoTrace or Problems
+        *declarations : Format, Conversion or any other `Declaration`
             All of them are registered, or none.
 
         Raises
@@ -682,6 +682,15 @@ class Interop:
             self._registry.price(stored())
         self._has_to_load = False
 
+    def _adopt(self, to: object) -> None:
+        """Let modules that name no format yet be targets, if a plugin knows how."""
+        targets = to if isinstance(to, (list, tuple, set, frozenset)) else (to,)
+        registry = self._loaded()
+        for target in targets:
+            if isinstance(target, ModuleType) and not registry.named(target):
+                with self._lock:
+                    registry.adopt(target)
+
     def _like(
         self, to: TargetLike | None, like: object, device: object
     ) -> tuple[str, object, frozenset[str]]:
@@ -692,8 +701,11 @@ class Interop:
         if isinstance(like, (str, type, ModuleType)):
             msg = "like= takes an array; what names a format is for to=."
             raise BadRequestError(msg)
-        version, spec = self._registry.version, self.spec(like)
-        format_ = self._registry.formats[spec.format]
+        spec = self.spec(like)
+        if self._registry.formats[spec.format].protocol and hasattr(like, "__array_namespace__"):
+            self._adopt(like.__array_namespace__())
+            spec = self.spec(like)
+        version, format_ = self._registry.version, self._registry.formats[spec.format]
         if format_.fast_key is not None and self._registry.is_plain(type(like), format_):
             self._cache.keep(self._cache.fast_keys, type(like), format_.fast_key, version)
         division = spec.traits & SEVERAL  # of one in parts, each is on a device of its own
@@ -727,7 +739,8 @@ class Interop:
             keep = True
         except TypeError:  # a list or a set of targets does not hash
             keep = False
-        version = self._loaded().version
+        self._adopt(to)
+        version = self._registry.version
         request = resolved(
             self._registry,
             to,

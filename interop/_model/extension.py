@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from interop._model.typing import Value
@@ -17,6 +18,7 @@ __all__ = [
     "Declaration",
     "DtypeNames",
     "Function",
+    "Namespaces",
     "NoTrace",
     "Problem",
     "Problems",
@@ -110,6 +112,21 @@ class Autodiff(NamedTuple):
     ]
 
 
+class Namespaces(NamedTuple):
+    """How modules become targets that no plugin has heard of.
+
+    Parameters
+    ----------
+    declare : callable
+        ``declare(module) -> iterable of Declaration``: what makes a framework of a module, or
+        nothing if it is not of the kind. It is called with a module that names no format when
+        that is given as ``to=``, or is what an array given as ``like=`` calls its
+        ``__array_namespace__``. What it returns is registered for good.
+    """
+
+    declare: Callable[[ModuleType], Iterable[Declaration]]
+
+
 class NoTrace(NamedTuple):
     """How to keep a framework's compiler from tracing into a function.
 
@@ -185,4 +202,6 @@ class Problems(NamedTuple):
 
 
 #: What the hook of a plugin returns, and `interop.register` takes.
-Declaration = Format | Conversion | DtypeNames | Container | Autodiff | NoTrace | Problems
+Declaration = (
+    Format | Conversion | DtypeNames | Container | Autodiff | Namespaces | NoTrace | Problems
+)

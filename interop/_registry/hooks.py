@@ -23,6 +23,6 @@ def interop_declarations() -> Iterable[Declaration]:
     """Return everything this plugin declares, in any order.
 
     Formats and conversions, and where there is need `DtypeNames`, `Container`, `Autodiff`,
-    `NoTrace` and `Problems`: what `interop.register` takes as well.
+    `Namespaces`, `NoTrace` and `Problems`: what `interop.register` takes as well.
     """
     raise NotImplementedError

@@ -15,7 +15,13 @@ from interop._model.extension import DtypeNames
 from interop._model.format import Format, Labels, package
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value
-from interop.errors import HandOffError, InteropError, PluginError, UnknownValueError
+from interop.errors import (
+    HandOffError,
+    InteropError,
+    PluginError,
+    UnknownTargetError,
+    UnknownValueError,
+)
 
 from .declared import Provenance
 
@@ -256,13 +262,28 @@ class Recognition:
         """
         framework, dot, _ = module.__name__.partition(".")
         names = self.named(framework)
-        if dot and hasattr(module, "__array_namespace_info__"):
-            # To make an array may take a device, and to name its type does not.
-            kind = getattr(module, "ndarray", None)
-            made = self.named(kind) if isinstance(kind, type) else ()
-            made = made or self.named(type(module.empty(0)))
+        standard = "__array_namespace_info__", "__array_api_version__"
+        if (dot or not names) and any(hasattr(module, name) for name in standard):
+            made = self._named_by_arrays(module)
             return names if set(made) <= set(names) else made
         return names
+
+    def _named_by_arrays(self, module: ModuleType) -> tuple[str, ...]:
+        """Return the formats of the arrays that a namespace makes."""
+        # To make an array may take a device, and to name its type does not.
+        kind = getattr(module, "ndarray", None)
+        names = self.named(kind) if isinstance(kind, type) else ()
+        if names or not hasattr(module, "empty"):
+            return names
+        try:
+            array = module.empty(0)
+        except Exception as error:
+            msg = (
+                f"to={module.__name__}: its empty(0), which would tell what its arrays are, raised "
+                f"{type(error).__name__}: {error}"
+            )
+            raise UnknownTargetError(msg) from error
+        return self.named(type(array))
 
     def dtype_name(self, dtype: object) -> str | None:
         """Return the name of a framework's dtype object, or None if no framework knows it."""

@@ -7,13 +7,21 @@ by the larger `priority` of the two, or else refused with the names of both.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
 from typing import Any, TypeVar
 
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
-from interop._model.extension import Autodiff, Container, Declaration, DtypeNames, NoTrace
+from interop._model.extension import (
+    Autodiff,
+    Container,
+    Declaration,
+    DtypeNames,
+    Namespaces,
+    NoTrace,
+)
 from interop._model.format import Format
-from interop.errors import ConflictError
+from interop.errors import ConflictError, PluginError
 
 from .claims import Claim, settled
 from .declared import HERE, Declared, Provenance
@@ -46,6 +54,7 @@ class Registry(Recognition):
         self.containers: list[Container] = []
         self.autodiffs: list[Autodiff] = []
         self.no_trace: list[NoTrace] = []
+        self._namespaces: list[tuple[Namespaces, Provenance]] = []
         #: Why there is nothing of the plugins that are not loaded, by their names.
         self.unavailable: dict[str, str] = {}
         self._conversions: dict[tuple[object, ...], Declared] = {}
@@ -113,6 +122,23 @@ class Registry(Recognition):
             self._yield_to([claim for claim in heard if claim not in news])
         self.enter([claim.declaration for claim in news], provenance)
 
+    def adopt(self, module: ModuleType) -> None:
+        """Register what a plugin declares for a module that names no format yet, if one does."""
+        if self.named(module):
+            return
+        for namespaces, provenance in self._namespaces:
+            try:
+                declarations = list(namespaces.declare(module))
+            except Exception as error:
+                msg = (
+                    f"{provenance} cannot tell what makes a framework of the module "
+                    f"{module.__name__!r}: {type(error).__name__}: {error}"
+                )
+                raise PluginError(msg) from error
+            if declarations:
+                self.add(declarations, provenance)
+                return
+
     def _claims(self) -> list[Claim]:
         """Return the formats and the conversions that are registered, with who declared them."""
         claims = [Claim(format_, self.provenance[name]) for name, format_ in self.formats.items()]
@@ -143,6 +169,8 @@ class Registry(Recognition):
         self.containers = _extended(self.containers, _of(Container, sound))
         self.autodiffs = _extended(self.autodiffs, _of(Autodiff, sound))
         self.no_trace = _extended(self.no_trace, _of(NoTrace, sound))
+        namespaces = [(item, provenance) for item in _of(Namespaces, sound)]
+        self._namespaces = _extended(self._namespaces, namespaces)
         self._changed()
 
     def _check_conflict(self, format_: Format, provenance: Provenance) -> None:

@@ -16,7 +16,14 @@ from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.dtype import ZEROLESS
 from interop._model.effect import DERIVED, EFFECTS, WRITING
-from interop._model.extension import Autodiff, Container, DtypeNames, NoTrace, Problems
+from interop._model.extension import (
+    Autodiff,
+    Container,
+    DtypeNames,
+    Namespaces,
+    NoTrace,
+    Problems,
+)
 from interop._model.format import Format
 from interop._model.spec import SEVERAL
 from interop._model.suggestion import listed
@@ -29,7 +36,7 @@ _Check = Callable[[Any], Any]
 
 _Declaration = TypeVar("_Declaration")
 
-_KINDS = (Format, Conversion, DtypeNames, Container, Autodiff, NoTrace, Problems)
+_KINDS = (Format, Conversion, DtypeNames, Container, Autodiff, Namespaces, NoTrace, Problems)
 
 
 class _MisfitError(Exception):

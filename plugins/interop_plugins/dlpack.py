@@ -7,6 +7,7 @@ standard consumes by its ``from_dlpack``, so that it needs no more than its name
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from datetime import datetime_CAPI
 from functools import partial
@@ -28,6 +29,8 @@ from interop.plugin import (
     DtypeNames,
     Export,
     Format,
+    Limits,
+    Namespaces,
     Samples,
     Spec,
     Wrapper,
@@ -36,6 +39,7 @@ from interop.plugin import (
 )
 
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any, TypeAlias
 
     import numpy as np
@@ -68,6 +72,16 @@ _DEVICES = (
     "maia",
     "trn",
 )
+
+
+#: What every producer may be, and which of it no namespace need be able to make.
+_PRODUCER: dict[str, Any] = {
+    "dtypes": _DTYPES,
+    "devices": _DEVICES,
+    "carries": MEMORY_TRAITS - {"byteswapped"},
+    "exports": {"dlpack": _DTYPES},
+}
+_WRITTEN = Limits(unsupported=dict.fromkeys(_DEVICES, _DTYPES - _STANDARD))
 
 
 def describe(value: Producer) -> Spec:
@@ -143,6 +157,7 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
             "dlpack",
             module,
             partial(_from_dlpack, module),
+            dtypes=_STANDARD,
             takes=MEMORY_TRAITS - {"byteswapped", "immutable", "unaligned"},
             devices=CPU,
             cost=Cost(1e-5),
@@ -150,6 +165,37 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
         ),
         *dtype_names,
     ]
+
+
+def _declare(module: ModuleType) -> list[Declaration]:
+    """Return what makes a framework of a module, if it is a namespace that nobody has declared.
+
+    Its arrays are found by making one.
+    """
+    functions = "from_dlpack", "empty", "__array_namespace_info__"
+    if sys.modules.get(module.__name__) is not module:  # who has it cannot be told by its name
+        return []
+    if not all(hasattr(module, name) for name in functions):
+        return []
+    array, dtype = type(module.empty(0)), type(getattr(module, "float32", 0.0))
+    if not hasattr(array, "__dlpack__") or not _is_found(array):
+        return []
+    homes = {name.partition(".")[0] for name in (module.__name__, array.__module__)}
+    is_own = _is_found(dtype) and dtype.__module__.partition(".")[0] in homes
+    declarations = namespace(module.__name__, _path(array), _path(dtype) if is_own else "")
+    # Its arrays are read as they were before, when they were any producer's. It is there, even if
+    # no finder knows its name.
+    changes = {"requires": "", "limits": _WRITTEN, **_PRODUCER}
+    return [d._replace(**changes) if isinstance(d, Format) else d for d in declarations]
+
+
+def _path(class_: type) -> str:
+    return f"{class_.__module__}:{class_.__qualname__}"
+
+
+def _is_found(class_: type) -> bool:
+    """Tell whether a class can be had by its name."""
+    return getattr(sys.modules.get(class_.__module__), class_.__qualname__, None) is class_
 
 
 def _last_word(dtype: object) -> str:
@@ -252,11 +298,8 @@ def interop_declarations() -> Iterable[Declaration]:
         Format(
             "dlpack",
             describe=describe,
-            dtypes=_DTYPES,
-            devices=_DEVICES,
-            carries=MEMORY_TRAITS - {"byteswapped"},
-            exports={"dlpack": _DTYPES},
             protocol="__dlpack__",
+            **_PRODUCER,
             memory=memory,
             samples=Samples(variants={"immutable": _Legacy}),
         ),
@@ -276,4 +319,5 @@ def interop_declarations() -> Iterable[Declaration]:
             "array_api_strict._dtypes:DType",
             install="pip install array-api-strict",
         ),
+        Namespaces(_declare),
     ]

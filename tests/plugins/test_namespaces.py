@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -15,7 +16,7 @@ import torch
 
 import interop
 from interop import Interop
-from interop.errors import NotInstalledError, UnknownTargetError
+from interop.errors import InteropError, NotInstalledError, UnknownTargetError
 from interop_plugins.dlpack import namespace
 
 
@@ -31,6 +32,9 @@ class Array:
     def __dlpack_device__(self) -> tuple[Any, int]:
         return self.array.__dlpack_device__()
 
+    def __array_namespace__(self, api_version: str | None = None) -> ModuleType:
+        return sys.modules["unheard_of"]
+
 
 class Dtype:
     """A dtype of that library."""
@@ -44,7 +48,7 @@ def xp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A namespace with what a conversion needs of the standard."""
     module: Any = ModuleType("unheard_of")
     module.__spec__ = ModuleSpec("unheard_of", None)  # as if it were installed
-    module.Array, module.Dtype = Array, Dtype
+    module.Array, module.Dtype, module.float32 = Array, Dtype, Dtype()
     module.from_dlpack = lambda x: Array(np.from_dlpack(x))
     module.__array_namespace_info__ = object
     module.empty = lambda shape: Array(np.empty(shape))
@@ -93,12 +97,110 @@ def test_what_a_namespace_cannot_hold_is_cast_or_copied(mine: Interop) -> None:
     assert (swapped.array.dtype.str, swapped.array.tolist()) == ("<i4", [0, 1, 2])
 
 
-def test_a_namespace_that_nobody_declared_is_refused(xp: Any) -> None:
-    """Until it is declared, a namespace names nothing, and its arrays are DLPack's."""
+@pytest.mark.parametrize("by", ["to", "like", "several", "accepts"])
+def test_a_namespace_that_nobody_declared_is_a_target(xp: Any, by: str) -> None:
+    """It is declared when it is first given, as a module or by one of its arrays."""
     instance = Interop()
+    array = np.arange(3.0)
     with pytest.raises(UnknownTargetError):
-        instance.convert(np.ones(1), to=xp)
-    assert instance.spec(Array(np.ones(1))).format == "dlpack"
+        instance.convert(array, to="unheard_of")
+    if by == "to":
+        result: Any = instance.convert(array, to=xp)
+    elif by == "like":
+        result = instance.convert(array, like=Array(np.ones(2)))
+    elif by == "several":
+        result = instance.convert(array, to=[xp])
+    else:
+        kinds: list[type] = []
+        instance.accepts(xp)(lambda x: kinds.append(type(x)))(array)
+        assert kinds == [Array]
+        result = instance.convert(array, to=xp)
+    assert type(result) is Array
+    assert np.shares_memory(result.array, array)
+    assert type(instance.convert(array, to="unheard_of")) is Array
+    assert type(instance.convert([1, 2], to=xp, dtype=Dtype())) is Array
+    assert instance.plan(array, to=xp).zero_copy
+    assert instance.convert(torch.ones(2, dtype=torch.bfloat16), to=xp).array.dtype == "f4"
+    assert sum(item.name == "unheard_of" for item in instance.formats()) == 1
+
+
+ODD: dict[str, Any] = {
+    "plain": lambda: np.arange(6.0).reshape(2, 3),
+    "reversed": lambda: np.arange(6.0)[::-2],
+    "repeated": lambda: np.broadcast_to(np.arange(3.0), (2, 3)),
+    "locked": lambda: np.broadcast_to(np.arange(3), 3),
+    "unaligned": lambda: np.frombuffer(bytearray(17), np.uint8)[1:].view("f8"),
+    "empty": lambda: np.zeros((0, 3), "int8"),
+    "half": lambda: np.ones(2, "float16"),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_to_be_a_target_changes_nothing_of_a_source(xp: Any, odd: str) -> None:
+    """Arrays of a namespace are read alike before and after it is first given as a target."""
+    before, after = Interop(), Interop()
+    after.convert([1.0], to=xp)
+    value = Array(ODD[odd]())
+    specs = before.spec(value), after.spec(value)
+    assert (specs[0].format, specs[1].format) == ("dlpack", "unheard_of")
+    assert specs[0][1:] == specs[1][1:]
+    for to in ("numpy", "torch", "jax", "python"):
+        for copy in (None, True, False):
+            outcomes = []
+            for instance in (before, after):
+                try:
+                    result = instance.convert(value, to=to, copy=copy, allow="narrow")
+                except InteropError as error:
+                    outcomes.append((type(error), ()))
+                else:
+                    shares = instance.plan(value, to=to, copy=copy, allow="narrow").aliases
+                    outcomes.append((type(result), (shares, interop.convert(result, "python"))))
+            assert outcomes[0] == outcomes[1], (to, copy)
+
+
+def test_threads_declare_a_namespace_once(xp: Any) -> None:
+    """Sixteen threads may give it at the same time."""
+    instance = Interop()
+    with ThreadPoolExecutor(16) as pool:
+        results = list(pool.map(lambda n: instance.convert([n], to=xp), range(64)))
+    assert [result.array.tolist() for result in results] == [[n] for n in range(64)]
+
+
+def test_a_namespace_of_a_known_librarys_arrays_stands_for_that_library(xp: Any) -> None:
+    """What counts is the arrays that it makes, whatever its name."""
+    xp.empty = torch.empty
+    assert interop.convert([1.0], to=xp).equal(torch.tensor([1.0], dtype=torch.float64))
+    assert not any(item.name == "unheard_of" for item in interop.formats())
+
+
+@pytest.mark.parametrize("lack", ["from_dlpack", "__array_namespace_info__", "its place"])
+def test_a_module_that_is_no_namespace_is_refused(
+    xp: Any, lack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not asked to make arrays either, and the refusal lists frameworks."""
+    if lack == "its place":
+        monkeypatch.delitem(sys.modules, "unheard_of")
+    else:
+        delattr(xp, lack)
+    with pytest.raises(UnknownTargetError, match="does not name a registered format"):
+        Interop().convert(np.ones(1), to=xp)
+
+
+def test_a_namespace_that_makes_no_arrays_is_named(xp: Any) -> None:
+    """Its own error is the cause of a refusal that says whose module it is."""
+
+    def empty(shape: object) -> object:
+        raise ZeroDivisionError("no memory")
+
+    xp.empty = empty
+    with pytest.raises(UnknownTargetError, match="ZeroDivisionError: no memory") as caught:
+        Interop().convert(np.ones(1), to=xp)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_an_undeclared_array_is_dlpacks() -> None:
+    """Nobody asks what its namespace is until it is to be a target."""
+    assert Interop().spec(Array(np.ones(1))).format == "dlpack"
 
 
 def test_array_api_strict() -> None:

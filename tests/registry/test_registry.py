@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from types import ModuleType
+
 import pytest
 
 import interop
-from interop import Cost, DtypeNames, Interop
+from interop import Cost, DtypeNames, Format, Interop
 from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
-from interop.plugin import Autodiff, Container, NoTrace, Problems
+from interop.errors import PluginError
+from interop.plugin import Autodiff, Container, Namespaces, NoTrace, Problems
 from tests.toys import Box, copy, toy, view
 
 ONE, TWO = Provenance("p", "one", "1.0"), Provenance("q", "two", "2.0")
@@ -60,6 +64,35 @@ def test_all_or_nothing_is_registered() -> None:
     assert registry.conversions == ()
 
 
+def test_a_plugin_that_fails_on_a_module_is_named() -> None:
+    """It says which module, too, and nothing is registered."""
+    registry = Registry()
+
+    def declare(module: ModuleType) -> list[Format]:
+        raise OSError("disk")
+
+    registry.add([Namespaces(declare)], ONE)
+    with pytest.raises(PluginError, match=r"one 1\.0 .*module 'json': OSError: disk"):
+        registry.adopt(json)
+    assert not registry.formats
+
+
+def test_the_first_plugin_that_knows_a_module_declares_it() -> None:
+    """What it declares is its own; a module that names a format is not asked about again."""
+    registry = Registry()
+    modules: list[ModuleType] = []
+
+    def declare(module: ModuleType) -> list[Format]:
+        modules.append(module)
+        return [toy("json")]
+
+    registry.add([Namespaces(lambda module: []), Namespaces(declare)], ONE)
+    for _ in range(2):
+        registry.adopt(json)
+    assert modules == [json]
+    assert registry.provenance == {"json": ONE}
+
+
 def test_declarations_of_every_kind_may_be_mixed() -> None:
     """One list holds all kinds in any order, and an equal one is not kept twice."""
     registry = Registry()
@@ -70,6 +103,7 @@ def test_declarations_of_every_kind_may_be_mixed() -> None:
         toy("a"),
         DtypeNames("builtins:int", str),
         Problems(list),
+        Namespaces(list),
         Autodiff("a", print, print),
     ]
     for _ in range(2):
@@ -77,7 +111,7 @@ def test_declarations_of_every_kind_may_be_mixed() -> None:
     assert list(registry.formats) == ["a"]
     assert len(registry.conversions) == 1
     assert (registry.no_trace, registry.containers) == ([kinds[0]], [kinds[2]])
-    assert (registry.dtype_names, registry.autodiffs) == ([kinds[4]], [kinds[6]])
+    assert (registry.dtype_names, registry.autodiffs) == ([kinds[4]], [kinds[7]])
 
 
 def test_registering_is_announced() -> None:
