@@ -10,7 +10,7 @@ import weakref
 import numpy as np
 import pytest
 
-from interop.plugin import MemoryAt, extent, extents, overlaps, stride_traits
+from interop.plugin import MemoryAt, extent, extents, memory_traits, overlaps, stride_traits
 
 
 def test_extents_are_addresses_and_lengths() -> None:
@@ -79,3 +79,54 @@ def test_strides_tell_the_traits_of_a_layout(
 ) -> None:
     """The strides of axes that are stepped along say whether they go backwards or nowhere."""
     assert stride_traits(shape, strides) == traits | {"noncontiguous"}
+
+
+def _locked(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+def _at(offset: int, dtype: str) -> np.ndarray:
+    """Return six numbers at so many bytes past a multiple of 16."""
+    memory = np.zeros(256, np.uint8)
+    start = -memory.ctypes.data % 16 + offset
+    return memory[start : start + 6 * np.dtype(dtype).itemsize].view(dtype)
+
+
+@pytest.mark.parametrize(
+    ("array", "traits"),
+    [
+        (np.zeros((2, 3)), ""),
+        (np.zeros((2, 3)).T, "noncontiguous"),
+        (np.zeros((3, 1)).T[::-1], ""),
+        (np.zeros(6)[::-1], "noncontiguous negative_strides"),
+        (np.broadcast_to(np.zeros(3), (2, 3)), "noncontiguous broadcast readonly"),
+        (
+            np.lib.stride_tricks.sliding_window_view(np.zeros(6), 3),
+            "noncontiguous broadcast readonly",
+        ),
+        (_locked(np.zeros(2)), "readonly"),
+        (_at(4, "f8"), "unaligned"),
+        (_at(4, "f4"), ""),
+        (_at(4, "c8"), "unaligned"),
+        (_at(8, "c8"), ""),
+        (_at(8, "c16"), "unaligned"),
+        (_at(16, "c16"), ""),
+        (_at(8, ">c16"), "unaligned"),
+        (_at(8, "c16")[:0], ""),
+        (np.zeros(3, [("a", "c16"), ("b", "f8")])["a"], "noncontiguous unaligned"),
+        (np.zeros(1, [("a", "c16"), ("b", "f8")])["a"], ""),
+    ],
+)
+def test_flags_and_strides_tell_the_traits_of_memory(array: np.ndarray, traits: str) -> None:
+    """Complex numbers are aligned at multiples of their whole size, unlike NumPy's flag."""
+    assert memory_traits(array) == set(traits.split())
+    plain = np.zeros(3, "int64")
+    assert memory_traits(plain, array, plain) == set(traits.split())
+
+
+def test_several_arrays_have_the_traits_of_any() -> None:
+    """What one of the components of a composite value is, the whole is."""
+    assert memory_traits() == set()
+    arrays = _locked(np.zeros(2)), np.zeros(4)[::2], _at(8, "c16")
+    assert memory_traits(*arrays) == {"readonly", "noncontiguous", "unaligned"}
