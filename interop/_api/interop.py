@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from .leaves import Others
 
-__all__ = ["Interop", "finish_loading"]
+__all__ = ["Interop", "locks"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Value])
 
@@ -920,11 +920,9 @@ def _living() -> list[Interop]:
     return [instance for instance in instances if instance is not None]
 
 
-def finish_loading(patience: float) -> None:
-    """Wait for plugins that another thread is loading, for so many seconds."""
-    for instance in _living():
-        if instance._lock.acquire(timeout=max(patience, 0.0)):
-            instance._lock.release()
+def locks() -> list[threading.RLock]:
+    """Return the locks that are held while plugins are loaded, of every instance."""
+    return [instance._lock for instance in _living()]
 
 
 def _after_fork() -> None:
