@@ -223,13 +223,25 @@ def test_a_fork_waits_for_plugins_that_are_being_loaded(in_subprocess: Callable[
     assert printed.strip() == "done"
 
 
+#: The end of programs in which another thread is at work when the process forks.
+FORK = """
+    child = os.fork()
+    if not child:
+        signal.alarm(30)  # which ends a child that is stuck
+        assert interop.convert([1.5], to="numpy").tolist() == [1.5]
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()
+    print("done")
+    """
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.parametrize("module", ["interop._api.default", "interop._api.interop"])
 def test_a_fork_waits_for_a_module_that_is_being_looked_for(
-    module: str, in_subprocess: Callable[..., str]
+    in_subprocess: Callable[..., str],
 ) -> None:
     """Python's lock on a module is taken before anything else tells that it is being imported."""
-    program = f"""
+    program = """
     import os, signal, sys, threading, time, warnings
     import ml_dtypes, numpy, pluggy
     warnings.simplefilter("ignore")
@@ -238,7 +250,7 @@ def test_a_fork_waits_for_a_module_that_is_being_looked_for(
 
     class Slow:
         def find_spec(self, name, path=None, target=None):
-            if name == {module!r} and not begun.is_set():
+            if name == "interop._api.default" and not begun.is_set():
                 begun.set()
                 time.sleep(0.3)
 
@@ -246,16 +258,8 @@ def test_a_fork_waits_for_a_module_that_is_being_looked_for(
     thread = threading.Thread(target=lambda: interop.convert)
     thread.start()
     begun.wait()
-    child = os.fork()
-    if not child:
-        signal.alarm(30)
-        assert interop.convert([1.5], to="numpy").tolist() == [1.5]
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    thread.join()
-    print("done")
     """
-    assert in_subprocess(program, INTEROP_DISABLE_PLUGINS=OTHERS).strip() == "done"
+    assert in_subprocess(program + FORK, INTEROP_DISABLE_PLUGINS=OTHERS).strip() == "done"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
@@ -280,13 +284,5 @@ def test_a_fork_may_come_while_another_thread_makes_the_first_call(
     thread.start()
     begun.wait()
     time.sleep({milliseconds} / 1000)
-    child = os.fork()
-    if not child:
-        signal.alarm(30)  # which ends a child that is stuck
-        assert interop.convert([1.5], to="numpy").tolist() == [1.5]
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    thread.join()
-    print("done")
     """
-    assert in_subprocess(program, INTEROP_DISABLE_PLUGINS=OTHERS).strip() == "done"
+    assert in_subprocess(program + FORK, INTEROP_DISABLE_PLUGINS=OTHERS).strip() == "done"

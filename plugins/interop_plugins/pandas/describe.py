@@ -50,7 +50,6 @@ UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 
-
 #: By NumPy's type numbers: the dtypes whose names differ from machine to machine.
 _LONG_NAMES = {13: "longdouble", 16: "clongdouble"}
 
