@@ -210,7 +210,7 @@ class Interop:
                 msg = "out= decides the format, dtype and device, and is written; pass it alone."
                 raise BadRequestError(msg)
             return self._fill(x, out, allow, forbid, stream)
-        if isinstance(dtype, Mapping):
+        if dtype is not None and isinstance(dtype, Mapping):  # the check takes a while
             return self.converter(
                 to,
                 like=like,

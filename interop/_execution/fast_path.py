@@ -221,25 +221,36 @@ class FastPaths:
         steps, path = plan.steps, None
         if _serves(table.request, plan, source, registry.formats):
             path = self._planner.fast_path(steps) if steps else source.fast_path
-        if path is None and self._keep_plan(x, spec, plan, table, version):
-            assert source.fast_key is not None
-            path = _planned_path(kind, source.fast_key, table.plans_by_key)
+        if path is None:
+            path = self._planned_path(x, spec, plan, table, version)
         if path is not None:
             # A compiler may trace into it.
             entry = None if path is itself else registry.untraced(path)
             keep(table.fast_paths, kind, entry, version)
 
-    def _keep_plan(self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int) -> bool:
-        """Keep a plan for values that are plain and small, and tell whether `x` is one."""
-        key_of = self._registry.formats[spec.format].fast_key
-        if key_of is None or plan.allocates or spec.nbytes > SMALL:
-            return False
-        if table.states or table.request.like:
-            return False
-        key = key_of(x)
-        if key is not None:
-            self._cache.keep(table.plans_by_key, (type(x), key), plan, version)
-        return key is not None
+    def _planned_path(
+        self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int
+    ) -> ValueFunction | None:
+        """Keep a plan for values that are plain and small; return the path to it if `x` is one."""
+        formats, plans, steps = self._registry.formats, table.plans_by_key, plan.steps
+        source, keep, kind = formats[spec.format], self._cache.keep, type(x)
+        if source.fast_key is None or plan.allocates or spec.nbytes > SMALL:
+            return None
+        key = None if table.states or table.request.like else source.fast_key(x)
+        if key is None:
+            return None
+        keep(plans, (kind, key), plan, version)
+        path = _path_by_key(plans, kind, source.fast_key)
+        share = self._planner.fast_path(steps[:1]) if steps else None
+        key_of = formats[steps[0].after.format].fast_key if share else None
+        if share is None or key_of is None or not _is_default(table.request.policy):
+            return path
+        view = share(x)
+        key = None if view is NotImplemented else key_of(view)
+        if key is None:
+            return path
+        keep(plans, (share, key), Plan(steps[1:]), version)
+        return _path_by_view(plans, share, key_of, path)
 
     def learn_leaf(
         self, x: Value, spec: Spec, plan: Plan, table: PlanTable, *, version: int
@@ -263,7 +274,7 @@ def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, 
     Fast paths know the default policy alone, no dtype, and no place but that of the value.
     """
     names, dtype, device, copy, policy, _, division = request
-    if dtype or division or policy.permitted != Policy().permitted:
+    if dtype or division or not _is_default(policy):
         return False
     if len(names) > 1 and plan.steps:
         return False
@@ -271,8 +282,12 @@ def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, 
     return stays and device in {None, "cpu"} and not copy and (copy is None or not plan.writes)
 
 
-def _planned_path(
-    kind: type, key_of: ValueFunction, plans: Mapping[tuple[type, object], Plan]
+def _is_default(policy: Policy) -> bool:
+    return policy.permitted == Policy().permitted
+
+
+def _path_by_key(
+    plans: Mapping[tuple[object, object], Plan], kind: type, key_of: ValueFunction
 ) -> ValueFunction:
     """Return the fast path of a type whose plans are kept by the keys of its plain values."""
 
@@ -284,5 +299,31 @@ def _planned_path(
             return plan(x)
         except StepDeclined:
             return NotImplemented
+
+    return path
+
+
+def _path_by_view(
+    plans: Mapping[tuple[object, object], Plan],
+    share: ValueFunction,
+    key_of: ValueFunction,
+    otherwise: ValueFunction,
+) -> ValueFunction:
+    """Return the fast path of a type whose plans begin with a view.
+
+    The view tells plain values apart sooner than the values themselves, and what is left of their
+    plans is kept by its key.
+    """
+
+    def path(x: Value) -> Value:
+        view = share(x)
+        if view is not NotImplemented:
+            plan = plans.get((share, key_of(view)))
+            if plan is not None:
+                try:
+                    return plan(view)
+                except StepDeclined:
+                    return NotImplemented
+        return otherwise(x)
 
     return path

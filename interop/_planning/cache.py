@@ -52,8 +52,9 @@ class PlanTable:
         self.states = states
         #: By class of spec.
         self.plans: dict[tuple[object, ...], Plan] = {}
-        #: By type and fast key, for plain and small values.
-        self.plans_by_key: dict[tuple[type, object], Plan] = {}
+        #: By type and fast key, for plain and small values; and what is left of them after a view,
+        #: by the fast path that gives it and its fast key.
+        self.plans_by_key: dict[tuple[object, object], Plan] = {}
         #: By type, for values alone; and those of them that are for arrays inside a tree.
         self.fast_paths: dict[type, FastPath] = {}
         self.leaf_paths: dict[type, FastPath] = {}
