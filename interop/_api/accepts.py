@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -24,8 +24,6 @@ from .tree import Tree, check_optree
 
 if TYPE_CHECKING:
     from .interop import Interop
-
-__all__ = ["accepting", "annotated_target"]
 
 
 def accepting(
@@ -58,7 +56,7 @@ def accepting(
         call = _Call(interop, function, to, keywords, arguments, arrays, home)
         result = call.differentiated() if grad else call.plain()
         if fast is not None:
-            fast.keep(home, (arguments.leaves[n] for n in arrays))
+            fast.keep(home)
         return result
 
     return accepted
@@ -152,7 +150,6 @@ class _Home:
             result = self._interop.convert(value, target)
         else:
             result = self._interop.convert(value, target, dtype=dtype, device=self.device)
-        self._interop._fast_paths.share(self._interop._table(target), type(value))
         return self._registry.relabelled(result, self.array)
 
     def _counterpart(self, spec: Spec) -> str | None:
@@ -215,7 +212,7 @@ class _FastCalls:
             return home.returned(result)
         return returned
 
-    def keep(self, home: _Home, arrays: Iterable[Value]) -> None:
+    def keep(self, home: _Home) -> None:
         """Keep the fast paths of the arrays of a call, if it can take them.
 
         Fast paths never change the device, and know no labels. A result belongs on the device of
@@ -225,14 +222,12 @@ class _FastCalls:
             return
         interop, registry = self._interop, self._interop._registry
         table = interop._table(self._to, **self._keywords)
-        for array in arrays:
-            interop._fast_paths.share(table, type(array))
         formats = [home.format, registry.formats[table.request.formats[0]]]
         if home.format.labels is None and any(f.devices == ("cpu",) for f in formats):
             if self._version != registry.version:
                 self._paths_back.clear()
-                self._paths, self._version = table.leaf_paths, registry.version
-            self._paths_back[type(home.array)] = interop._table(home.format.name).leaf_paths
+                self._paths, self._version = table.fast_paths, registry.version
+            self._paths_back[type(home.array)] = interop._table(home.format.name).fast_paths
 
 
 @dataclass

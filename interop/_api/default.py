@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .interop import Interop
 
-__all__ = ["default"]
-
 
 class _Default(Interop):
     """The one instance of which there is the like in every process."""

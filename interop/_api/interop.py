@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 
     from .leaves import Others
 
-__all__ = ["Interop", "locks"]
-
 _Function = TypeVar("_Function", bound=Callable[..., Value])
 
 #: Every instance of this process, by its `id`: unlike a `WeakSet`, it can be listed while it grows.
@@ -363,7 +361,7 @@ class Interop:
             registry,
             self._engine,
             table_of,
-            partial(self._fast_paths.learn_leaf, version=registry.version),
+            partial(self._fast_paths.learn, version=registry.version),
             stream=stream,
             like=like,
             others=others,
@@ -784,8 +782,7 @@ class Interop:
         plan = table.plans.get(key) or self._engine.plan(spec, table)
         request = table.request
         result = self._engine.run(plan, x, spec, request, request.given(stream, like))
-        if type(x) not in plan.fast_types:
-            self._fast_paths.learn(x, spec, plan, table, version)
+        self._fast_paths.learn(x, spec, plan, table, version)
         return result
 
     def _link(self, key: object, to: Any, keywords: Mapping[str, Any]) -> None:

@@ -17,8 +17,6 @@ from interop.errors import BadRequestError, InteropError, NotInstalledError, Unk
 
 from .tree import Tree, joined
 
-__all__ = ["Located", "Others", "array_spec", "check_others", "convert_leaves", "is_array"]
-
 _Path = tuple[Any, ...]
 
 #: What to do with leaves that are not arrays: leave them, make arrays of numbers, or refuse.

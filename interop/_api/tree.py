@@ -21,8 +21,6 @@ from interop._model.typing import Value, ValueFunction
 from interop._registry.installed import importable
 from interop.errors import BadRequestError, NotInstalledError
 
-__all__ = ["Tree", "check_optree", "joined"]
-
 _MAPPINGS = (dict, defaultdict)
 _EMPTIABLE = (*_MAPPINGS, OrderedDict, list, deque)
 

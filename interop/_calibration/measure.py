@@ -24,6 +24,7 @@ from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.step import Step
 from interop._registry.declared import Declared
+from interop._registry.installed import not_installed
 from interop._registry.registry import Registry
 
 from .sample import (
@@ -31,7 +32,6 @@ from .sample import (
     NoSample,
     Recipe,
     fitted,
-    not_installed,
     preferred,
     recipe_for,
     sample,
@@ -40,8 +40,6 @@ from .sample import (
 
 if TYPE_CHECKING:
     from interop._api.interop import Interop
-
-__all__ = ["Calibration", "calibrate"]
 
 Progress = Callable[[int, int, str], None]
 

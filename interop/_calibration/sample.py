@@ -29,11 +29,6 @@ from interop.errors import Declined, InteropError
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
-__all__ = [
-    "REFUSALS", "NoSample", "Numbers", "Recipe", "axes_of", "fitted", "not_installed", "preferred",
-    "recipe_for", "sample", "step_on",
-]  # fmt: skip
-
 #: What foreign functions raise when they cannot serve a value after all.
 REFUSALS = (
     InteropError, ArithmeticError, AttributeError, BufferError, ImportError, LookupError,

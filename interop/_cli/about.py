@@ -8,8 +8,6 @@ import typer
 
 from interop._version import __version__
 
-__all__ = ["about"]
-
 
 def _show(flag: bool) -> None:
     if flag:

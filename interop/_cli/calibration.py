@@ -18,8 +18,6 @@ from interop._version import __version__
 
 from .output import JSON, bar, fail, line, quiet, reports_errors, show_json
 
-__all__ = ["calibrate"]
-
 _FILE = typer.Option(
     "--file", metavar="FILE", help="Where to store it instead of the user's cache."
 )

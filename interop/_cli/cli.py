@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typer import Typer
 
-__all__ = ["main"]
-
 _MISSING = "interop: the command needs {name}, which is not installed: {install}"
 _INSTALL = "pip install 'array-interop[cli]'"
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from interop._api.interop import Interop
     from interop._registry.discovery import Plugin
 
-__all__ = ["Diagnosis", "Driver", "Finding", "Framework", "diagnose"]
-
 Progress = Callable[[int, int, str], None]
 #: For each plugin, the modules of its frameworks, with the formats that require each.
 _Modules = dict[Provenance, dict[str, list[DeclaredFormat]]]

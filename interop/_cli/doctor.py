@@ -15,8 +15,6 @@ from .diagnosis import Diagnosis, Finding, Framework, diagnose
 from .output import FAILURE, JSON, bar, line, reports_errors, show_json, show_table, width
 from .trial import OUTCOMES, Lane, Trial, try_all
 
-__all__ = ["check", "doctor"]
-
 _CONVERT = typer.Option("--convert/--no-convert", help="Whether to convert real data, too.")
 _TIMEOUT = typer.Option(
     "--timeout",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .network import Group, Link, Network
 
-__all__ = ["dot", "mermaid"]
-
 #: For each kind of link, the attributes of its line and its meaning.
 _STYLES = {
     "shares": ('color="#1b7f5f"', "memory is shared"),

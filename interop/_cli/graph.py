@@ -19,8 +19,6 @@ from .network import Network, network, routes
 from .output import JSON, bar, fail, line, misused, reports_errors, show_bytes
 from .page import page
 
-__all__ = ["graph"]
-
 
 class Drawing(StrEnum):
     """How the graph can be drawn."""

@@ -16,8 +16,6 @@ from interop._registry.declared import Declared, DeclaredFormat
 from .notation import unknown_format
 from .output import FAILURE, JSON, fail, reports_errors, show_json, show_table
 
-__all__ = ["conversions", "formats", "plugins"]
-
 _NAME = typer.Argument(metavar="[NAME]", help="Only those of one framework, or one format.")
 _FROM = typer.Option(
     "--from", metavar="NAME", help="Only those that start at a framework or format."

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from interop._planning.step import Step
     from interop._registry.declared import DeclaredFormat
 
-__all__ = ["KINDS", "Group", "Link", "Network", "Node", "RouteFacts", "network", "routes"]
-
 Progress = Callable[[int, int, str], None]
 
 #: What a conversion does to the numbers, the mildest first.

@@ -24,8 +24,6 @@ from interop.errors import BadRequestError, UnknownValueError
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
-__all__ = ["Description", "plain_shape", "read", "read_spec", "unknown_format"]
-
 _SHAPE = re.compile(r"\d+(x\d+)*|scalar")
 #: Elements of a value whose shape is left out.
 _ELEMENTS = 1024 * 1024

@@ -27,23 +27,6 @@ from interop._model.dialect import on_command_line
 from interop._model.display import table as plain_table
 from interop.errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
 
-__all__ = [
-    "FAILURE",
-    "JSON",
-    "USAGE_ERROR",
-    "bar",
-    "claim_standard_streams",
-    "fail",
-    "line",
-    "misused",
-    "quiet",
-    "reports_errors",
-    "show_bytes",
-    "show_json",
-    "show_table",
-    "width",
-]
-
 #: Exit codes: something is wrong or could not be done; the command line is wrong.
 FAILURE, USAGE_ERROR = 1, 2
 

@@ -13,8 +13,6 @@ from interop._version import __version__
 
 from .network import Network, RouteFacts, StepFacts
 
-__all__ = ["page"]
-
 #: The files that the page is made of, by the marks in `page.html` where they are put in.
 _FILES = {
     "@@STYLE@@": "page.css",

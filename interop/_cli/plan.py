@@ -19,8 +19,6 @@ from interop.errors import RefusedError
 from .notation import read, read_spec
 from .output import FAILURE, JSON, fail, line, misused, reports_errors, show_json, show_table
 
-__all__ = ["PlanCommand", "plan"]
-
 
 def _starting(names: Iterable[str], typed: str) -> list[str]:
     return [name for name in names if name.startswith(typed)]

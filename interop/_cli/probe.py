@@ -12,9 +12,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from interop._model.extension import Problem
-from interop.testing._process import Say, Worker, WorkerEnded, how_it_ended
-
-__all__ = ["Probed", "how_it_ended", "probe", "say_how_imports_went"]
+from interop.testing._process import Say, Worker, WorkerEnded
 
 #: Categories of warnings on import that tell of a framework that does not work. The others are
 #: about the code of whoever imports it.

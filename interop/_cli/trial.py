@@ -20,8 +20,6 @@ from interop.testing._process import Say, Worker, WorkerEnded
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
-__all__ = ["OUTCOMES", "Lane", "Trial", "Tried", "answer", "try_all"]
-
 Progress = Callable[[int, int, str], None]
 
 #: What can become of a pair, the worst last, and whether something is wrong then.

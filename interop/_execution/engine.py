@@ -37,8 +37,6 @@ from interop.errors import (
 from .memory import available_memory
 from .trace import Recorder
 
-__all__ = ["Engine"]
-
 #: Bytes that fit anywhere: to ask how much memory is left takes as long as to fill a few MiB.
 _SMALL = 2**26
 #: Bytes of a value of which no copy is larger than that, whatever its dtype.
@@ -105,7 +103,7 @@ class Engine:
         innermost = block.get()
         if innermost is None or innermost.trace is None:
             return self.carry_out(plan, x, spec, request, given)
-        recorder = Recorder(innermost.trace, self._registry, plan)
+        recorder = Recorder(innermost.trace, self._registry)
         result = self.carry_out(plan, x, spec, request, given, recorder.note)
         innermost.trace.record(recorder.receipt(x, spec, result))
         return result

@@ -26,8 +26,6 @@ from interop.errors import InteropError
 
 from .trace import overlap
 
-__all__ = ["SMALL", "FastPaths", "fast_fill", "fast_tree", "with_fast_paths", "with_fast_paths_to"]
-
 #: Bytes of values that are converted in a few microseconds, which are worth a fast path.
 SMALL = 2**16
 
@@ -172,7 +170,8 @@ def _grown(
 ) -> Value:
     kind = type(value)
     path = paths.get(kind, NotImplemented)
-    if path is NotImplemented:
+    # A number counts as an array only if `others` says so, and so does memory of Python's own.
+    if path is NotImplemented or kind.__module__ == "builtins":
         return value if kind in _PASSED else _opened(kind, value, paths, converted)
     address = id(value)
     if address in converted:
@@ -213,6 +212,8 @@ class FastPaths:
     def learn(self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int) -> None:
         """Keep the fast path for values of the very type of `x`, if its route has one."""
         registry, keep, kind = self._registry, self._cache.keep, type(x)
+        if kind in plan.fast_types:
+            return
         # The first route of a type may have none, so that every plan is asked once.
         keep(plan.fast_types, kind, True, version)
         source = registry.formats[spec.format]
@@ -221,12 +222,15 @@ class FastPaths:
         steps, path = plan.steps, None
         if _serves(table.request, plan, source, registry.formats):
             path = self._planner.fast_path(steps) if steps else source.fast_path
+        shares = path is not None and not plan.writes
         if path is None:
             path = self._planned_path(x, spec, plan, table, version)
         if path is not None:
             # A compiler may trace into it.
             entry = None if path is itself else registry.untraced(path)
             keep(table.fast_paths, kind, entry, version)
+            if shares:
+                keep(table.leaf_paths, kind, entry, version)
 
     def _planned_path(
         self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int
@@ -251,21 +255,6 @@ class FastPaths:
             return path
         keep(plans, (share, key), Plan(steps[1:]), version)
         return _path_by_view(plans, share, key_of, path)
-
-    def learn_leaf(
-        self, x: Value, spec: Spec, plan: Plan, table: PlanTable, *, version: int
-    ) -> None:
-        """Keep the fast path for leaves of the very type of `x`, which counts as an array."""
-        if type(x) not in plan.fast_types:
-            self.learn(x, spec, plan, table, version)
-        self.share(table, type(x))
-
-    def share(self, table: PlanTable, kind: type) -> None:
-        """Let the leaves of trees take the fast path of a type whose values count as arrays."""
-        # A number is one only if `others` says so.
-        if kind in table.fast_paths and kind.__module__ != "builtins":
-            path, version = table.fast_paths[kind], self._registry.version
-            self._cache.keep(table.leaf_paths, kind, path, version)
 
 
 def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, Format]) -> bool:

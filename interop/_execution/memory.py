@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["PeakMeter", "available_memory", "give_back"]
-
 _MEMINFO = "/proc/meminfo"
 _STATUS, _RESET = "/proc/self/status", "/proc/self/clear_refs"
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from interop._model.display import duration, html_table, readable, table
 from interop._model.spec import Spec
 from interop._model.typing import Value
-from interop._planning.plan import Plan
 from interop._planning.policy import Block, block
 from interop.errors import BadRequestError, HandOffError
 
@@ -19,8 +18,6 @@ from .memory import PeakMeter
 if TYPE_CHECKING:
     from interop._planning.step import Step
     from interop._registry.registry import Registry
-
-__all__ = ["Receipt", "Recorder", "Trace", "overlap", "shares_memory", "trace"]
 
 #: Address and bytes of each stretch of memory.
 Extents: TypeAlias = tuple[tuple[int, int], ...]
@@ -220,9 +217,8 @@ def trace(
 class Recorder:
     """Notes what one conversion does, and measures what a trace asks for."""
 
-    def __init__(self, trace: Trace, registry: Registry, plan: Plan) -> None:
+    def __init__(self, trace: Trace, registry: Registry) -> None:
         self._registry = registry
-        self._plan = plan
         self._steps: list[Step] = []
         self._seconds: list[float] = []
         self._written: list[int] = []
@@ -244,20 +240,17 @@ class Recorder:
         peak = self._meter.rise() if self._meter else None
         after = spec if result is x else self._registry.describe(result)
         aliased = shares_memory(self._registry, x, result, (spec, after))
-        steps = tuple(self._steps)
-        # They are others than planned where one of those has declined.
-        plan = self._plan if steps == self._plan.steps else Plan(steps)
-        labels, effects, declared_by = plan.summary
+        steps = self._steps
         return Receipt(
             spec,
             after,
-            labels,
-            effects,
+            tuple(step.label for step in steps),
+            frozenset().union(*(step.effects for step in steps)),
             tuple(self._seconds),
             after.nbytes,
             aliased,
             tuple(self._written),
-            declared_by,
+            tuple(str(step.provenance) for step in steps),
             peak,
             self._started,
             elapsed,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 
-__all__ = ["warn_caller"]
-
 #: The packages of this distribution.
 _OWN = frozenset({__name__.partition(".")[0], "interop_plugins"})
 

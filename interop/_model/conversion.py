@@ -10,8 +10,6 @@ from interop._model.typing import Value, ValueFunction
 from .cost import Cost
 from .effect import WRITING
 
-__all__ = ["Conversion", "Result"]
-
 
 class Result(NamedTuple):
     """What a conversion can make of the dtype, the device and the bits of a value.

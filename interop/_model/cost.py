@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from .spec import Spec
 
-__all__ = ["CACHED", "Cost"]
-
 #: Bytes, read and written, that are assumed to stay in the caches.
 CACHED = 2**21
 

@@ -9,8 +9,6 @@ from functools import lru_cache
 
 from interop.errors import BadRequestError
 
-__all__ = ["NICKNAMES", "device_name", "device_type", "is_host_part", "matches"]
-
 #: Words that people say for a device type.
 NICKNAMES = {"gpu": "cuda"}
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
-__all__ = ["keyword", "keywords", "on_command_line"]
-
 #: Whether the caller has typed a command.
 on_command_line: ContextVar[bool] = ContextVar("interop_on_command_line", default=False)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-__all__ = ["Listing", "counted_axes", "duration", "html_table", "readable", "table"]
-
 
 class Row(Protocol):
     """What is listed: it says what stands in its row of a table, by column."""

@@ -15,23 +15,6 @@ from typing import NamedTuple
 
 from interop.errors import ComplexWarning
 
-__all__ = [
-    "CARRIERS",
-    "COMMON",
-    "DTYPES",
-    "SPELLINGS",
-    "ZEROLESS",
-    "Dtype",
-    "bit_carrier",
-    "imaginary_loss",
-    "itemsize",
-    "narrowed",
-    "preserves",
-    "promoted",
-    "same_kind",
-    "spelled",
-]
-
 
 class Dtype(NamedTuple):
     """What planning knows of a dtype.

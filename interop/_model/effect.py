@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["COPYING", "DERIVED", "EFFECTS", "LOCKING", "LOSING", "WRITING", "Effect"]
-
 
 class Effect(NamedTuple):
     """What a step does beyond handing over the same bits.

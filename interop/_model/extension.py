@@ -11,20 +11,6 @@ from interop._model.typing import Value
 from .conversion import Conversion
 from .format import Format
 
-__all__ = [
-    "Autodiff",
-    "Branch",
-    "Container",
-    "Declaration",
-    "DtypeNames",
-    "Function",
-    "Namespaces",
-    "NoTrace",
-    "Problem",
-    "Problems",
-    "Pullback",
-]
-
 
 class DtypeNames(NamedTuple):
     """How one framework's dtype objects are named.

@@ -11,19 +11,6 @@ from .device import device_type, is_host_part
 from .display import html_table
 from .spec import Spec
 
-__all__ = [
-    "PLAIN_DTYPES",
-    "Components",
-    "Format",
-    "Limits",
-    "Parts",
-    "Samples",
-    "Wrapper",
-    "common_axes",
-    "itself",
-    "package",
-]
-
 #: The dtypes of composite values that `Components.fast_unpack` may unpack.
 PLAIN_DTYPES = frozenset(
     {"bool", "uint8", "int8", "int16", "int32", "int64"}

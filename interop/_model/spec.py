@@ -8,20 +8,6 @@ from typing import Any, NamedTuple
 from .display import html_table
 from .dtype import itemsize
 
-__all__ = [
-    "LABELLED",
-    "MEMORY_TRAITS",
-    "SEVERAL",
-    "TRAITS",
-    "UNWRITABLE",
-    "Spec",
-    "make_spec",
-    "representative",
-    "spec_class",
-    "spec_kind",
-    "trait_text",
-]
-
 #: Traits of the memory a value lies in. A step that writes fresh memory leaves them behind.
 MEMORY_TRAITS = frozenset(
     {

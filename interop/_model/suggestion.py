@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-__all__ = ["listed", "suggestion"]
-
 #: How many names a message lists, and how many it suggests.
 _MOST, _FEW = 12, 3
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Set
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["CopyLike", "EffectName", "EffectNames", "TargetLike", "Value", "ValueFunction"]
-
 #: A value of any framework: an array, a tensor, a sparse matrix, a list of numbers.
 Value: TypeAlias = Any
 

@@ -7,22 +7,15 @@ handed over array by array, which takes as long as the routes between the format
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Set
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from interop._model.cost import Cost
-from interop._model.dtype import CARRIERS, itemsize
 from interop._model.format import Format
 
 from .conversion import ResolvedConversion
 from .ranking import EACH
-
-__all__ = ["BoundInputs", "Candidates", "Edge", "Edges", "LowerBound", "distances", "grouped"]
-
-#: The roles whose arrays are as long as what is stored.
-_LONG = frozenset({"values", "indices", "codes"})
 
 #: By how much seconds are understated, so that sums that are rounded otherwise than those of whole
 #: routes do not decide between routes that take equally long.
@@ -45,78 +38,7 @@ class Edge(NamedTuple):
     # How many of its two ends are dense arrays, and how many are sparse or quantized.
     dense: int = 0
     stored: int = 0
-    # Handed over array by array: how many arrays hold values, and the bytes of the others for each
-    # element that is stored.
-    values: int = 0
-    others: int = 0
     writes: bool = True
-    dtypes: Set[str] | None = None
-    makes: Set[str] | None = None
-    requires: Set[str] = frozenset()
-    ndims: Set[int] | None = None
-
-
-class _DenseRoutes(NamedTuple):
-    """The least seconds, and seconds a byte, of the routes from dense formats to one of them.
-
-    From the formats in `uncopied` one writes no bytes, from those in `shared` one shares memory.
-    """
-
-    latency: Mapping[str, float]
-    rate: Mapping[str, float]
-    uncopied: Mapping[str, int]
-    shared: Mapping[str, int]
-
-
-class _DenseGraph:
-    """The conversions between dense formats, by where they lead."""
-
-    def __init__(self) -> None:
-        self._latency: dict[str, dict[str, float]] = {}
-        self._rate: dict[str, dict[str, float]] = {}
-        self._uncopied: dict[str, set[str]] = {}
-        self._shared: dict[str, set[str]] = {}
-        self._routes: dict[str, _DenseRoutes] = {}
-
-    def add(self, conversion: ResolvedConversion) -> None:
-        """Take up a conversion from one dense format into another."""
-        source, target = conversion.source.name, conversion.target.name
-        cost = conversion.conversion.cost
-        ends = (conversion.source.wrapper is None) + (conversion.target.wrapper is None)
-        latencies = self._latency.setdefault(target, {})
-        latencies[source] = min(cost.latency, latencies.get(source, math.inf))
-        rates = self._rate.setdefault(target, {})
-        rates[source] = min(ends / cost.fastest, rates.get(source, math.inf))
-        if not conversion.writes:
-            self._uncopied.setdefault(target, set()).add(source)
-        if conversion.aliases:
-            self._shared.setdefault(target, set()).add(source)
-
-    def routes(self, target: str) -> _DenseRoutes:
-        """Return what the routes to a format take at least, through dense formats."""
-        routes = self._routes.get(target)
-        if routes is None:
-            routes = self._routes[target] = _DenseRoutes(
-                _least(target, self._latency),
-                _least(target, self._rate),
-                distances((target,), self._uncopied),
-                distances((target,), self._shared),
-            )
-        return routes
-
-
-def _least(target: str, weights: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Return the least sum of weights on the routes to a format from each other."""
-    sums: dict[str, float] = {}
-    queue = [(0.0, target)]
-    while queue:
-        total, name = heappop(queue)
-        if name not in sums:
-            sums[name] = total
-            for source, weight in weights.get(name, {}).items():
-                if source not in sums:
-                    heappush(queue, (total + weight, source))
-    return sums
 
 
 class Edges:
@@ -136,22 +58,19 @@ class Edges:
         #: By target and source, what the edges between the two are made of.
         self._declared: dict[str, dict[str, list[ResolvedConversion]]] = {}
         self._alike: dict[tuple[str, str], tuple[Format, Format]] = {}
-        self._dense = _DenseGraph()
         self.uncopied: dict[str, set[str]] = {}
         self.shared: dict[str, set[str]] = {}
         for conversion in conversions:
             if _is_possible(conversion, devices):
                 self._add(conversion)
         for source, target in alike:
-            routes = self._dense.routes(target.component_format)
-            component = source.component_format
-            if component in routes.latency and not devices.isdisjoint(target.devices):
+            if not devices.isdisjoint(target.devices):
                 self._declared.setdefault(target.name, {}).setdefault(source.name, [])
                 self._alike[source.name, target.name] = source, target
                 copied, common = _copied_roles(source, target), _common_roles(source, target)
-                if not copied and component in routes.uncopied:
+                if not copied:
                     self.uncopied.setdefault(target.name, set()).add(source.name)
-                if common - copied and component in routes.shared:
+                if common - copied:
                     self.shared.setdefault(target.name, set()).add(source.name)
 
     def _add(self, conversion: ResolvedConversion) -> None:
@@ -165,8 +84,6 @@ class Edges:
             self.uncopied.setdefault(target.name, set()).add(source.name)
         if conversion.aliases:
             self.shared.setdefault(target.name, set()).add(source.name)
-        if source.is_dense and target.is_dense:
-            self._dense.add(conversion)
 
     def sources(self, target: str) -> Iterable[str]:
         """Return the formats from which edges lead to a format."""
@@ -178,32 +95,16 @@ class Edges:
         if edges is None:
             edges = [*map(_declared_edge, self._declared[target][source])]
             if (source, target) in self._alike:
-                edges.append(self._component_edge(*self._alike[source, target]))
+                edges.append(_component_edge(*self._alike[source, target]))
             self._between[source, target] = edges
         return edges
 
-    def _component_edge(self, source: Format, target: Format) -> Edge:
-        assert source.components is not None
-        assert target.components is not None
-        name = source.component_format
-        routes = self._dense.routes(target.component_format)
-        rate, indices = routes.rate[name], source.index_dtypes | target.index_dtypes
-        roles = _common_roles(source, target)
-        dtypes = [source.components.roles[role] for role in roles & _LONG]
-        narrowest = {
-            "index_dtype": min(map(itemsize, indices), default=1),
-            "code_dtype": 1,
-            "dtype": 0,
-        }
-        packing = source.components.pack_seconds + target.components.pack_seconds
-        return Edge(
-            source.name,
-            0,
-            packing + len(roles) * routes.latency[name] + EACH,
-            Cost(0.0, 1 / rate) if rate else None,
-            values=dtypes.count("dtype"),
-            others=sum(narrowest.get(dtype, itemsize(dtype)) for dtype in dtypes),
-        )
+
+def _component_edge(source: Format, target: Format) -> Edge:
+    assert source.components is not None
+    assert target.components is not None
+    packing = source.components.pack_seconds + target.components.pack_seconds
+    return Edge(source.name, 0, packing + EACH)
 
 
 def _common_roles(source: Format, target: Format) -> Set[str]:
@@ -243,17 +144,7 @@ def _declared_edge(conversion: ResolvedConversion) -> Edge:
         dense,
         len(ends) - dense,
         writes=conversion.writes,
-        dtypes=conversion.dtypes,
-        makes=_made_dtypes(conversion),
-        requires=conversion.requires,
-        ndims=conversion.ndims,
     )
-
-
-def _made_dtypes(conversion: ResolvedConversion) -> Set[str]:
-    """Return the dtypes that elements may have after a conversion."""
-    castable, target = conversion.conversion.result.dtypes, conversion.target.dtypes
-    return target if castable is None else castable | (target & CARRIERS)
 
 
 class BoundInputs(NamedTuple):
@@ -261,30 +152,14 @@ class BoundInputs(NamedTuple):
 
     dense: int  # bytes of a dense array, at least
     stored: int  # bytes of a sparse one
-    elements: int  # that are stored, at least
-    width: int  # bytes of one of them
-    axes: int
-    dtypes: frozenset[str | None]  # that its elements may have
-    traits: frozenset[str]  # that it may have
     not_imported: frozenset[str]  # the formats that cost an import
     writing: bool  # whether routes on which bytes have to be written are to be told apart
-
-    def take(self, edge: Edge) -> bool:
-        """Tell whether an edge may be part of such a route."""
-        return (
-            (edge.dtypes is None or not self.dtypes.isdisjoint(edge.dtypes))
-            and (edge.makes is None or not self.dtypes.isdisjoint(edge.makes))
-            and (edge.ndims is None or self.axes in edge.ndims)
-            and edge.requires <= self.traits
-        )
 
     def seconds(self, edge: Edge) -> float:
         """Return what an edge takes at least."""
         seconds = edge.seconds
         if edge.cost is not None:
-            element = edge.values * self.width + edge.others
-            ends = edge.dense * self.dense + edge.stored * self.stored
-            seconds += edge.cost.moving(ends + element * self.elements)
+            seconds += edge.cost.moving(edge.dense * self.dense + edge.stored * self.stored)
         return seconds * _ROUNDING
 
 
@@ -346,7 +221,7 @@ class Candidates(NamedTuple):
                 anew = (source, written) not in least_from
                 by_writing = inputs.writing and (source, True) not in least_from
                 if source in self.names and (anew or by_writing):
-                    for edge in filter(inputs.take, self.edges.between(source, name)):
+                    for edge in self.edges.between(source, name):
                         longer = losses + edge.losses, imports, seconds + inputs.seconds(edge)
                         if anew:
                             heappush(queue, (longer, source, written))

@@ -21,8 +21,6 @@ from .policy import Block
 from .request import Request
 from .step import Step
 
-__all__ = ["FastPath", "PlanCache", "PlanTable"]
-
 _Kept = TypeVar("_Kept")
 
 #: Entries that are kept.
@@ -35,18 +33,6 @@ FastPath = ValueFunction | None
 class PlanTable:
     """The plans of one request, kept apart by what `states` answer of how the process is set up."""
 
-    __slots__ = (
-        "__weakref__",
-        "component_routes",
-        "fast_paths",
-        "leaf_paths",
-        "plans",
-        "plans_by_key",
-        "refusals",
-        "request",
-        "states",
-    )
-
     def __init__(self, request: Request, states: tuple[Callable[[], Set[str]], ...] = ()) -> None:
         self.request = request
         self.states = states
@@ -55,7 +41,8 @@ class PlanTable:
         #: By type and fast key, for plain and small values; and what is left of them after a view,
         #: by the fast path that gives it and its fast key.
         self.plans_by_key: dict[tuple[object, object], Plan] = {}
-        #: By type, for values alone; and those of them that are for arrays inside a tree.
+        #: By type, for values alone; and those for the arrays of a tree, which write nothing: of
+        #: two arrays over the same memory, one copy is made.
         self.fast_paths: dict[type, FastPath] = {}
         self.leaf_paths: dict[type, FastPath] = {}
         #: For the classes that have no plan, the nearest routes, which are refused.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from interop._model.device import matches
 from interop._model.dtype import DTYPES, itemsize, preserves
@@ -31,30 +31,15 @@ from interop.errors import Declined
 
 from .cache import PlanCache
 from .derived import LOCKED, derived_effects, shared_traits
-from .graph import Graph
 from .plan import Plan
 from .policy import Policy
-from .ranking import Rank
 from .request import Request
 from .step import Step, Targets
 
-__all__ = ["ComponentTransfers", "objection", "transfer_name"]
+if TYPE_CHECKING:
+    from .planner import Planner
 
 _FindFastPath = Callable[[tuple[Step, ...]], ValueFunction | None]
-
-
-class RouteFinder(Protocol):
-    """What finds the routes of component arrays: the planner, of which this is a part."""
-
-    graph: Graph
-
-    def route(
-        self, spec: Spec, request: Request, *, dense: bool = False
-    ) -> tuple[Rank, list[Step]] | None:
-        """Return the preferred route, staying among dense formats if so told."""
-
-    def fast_path(self, steps: tuple[Step, ...]) -> ValueFunction | None:
-        """Return the fast path that stands for a route."""
 
 
 class _RoleRoute(NamedTuple):
@@ -78,9 +63,9 @@ class _RoleRoute(NamedTuple):
 class ComponentTransfers:
     """The steps between composite formats of one layout."""
 
-    def __init__(self, registry: Registry, finder: RouteFinder, cache: PlanCache) -> None:
+    def __init__(self, registry: Registry, planner: Planner, cache: PlanCache) -> None:
         self._registry = registry
-        self._finder = finder
+        self._planner = planner
         self._cache = cache
 
     def targets(self, spec: Spec, names: frozenset[str]) -> list[Format]:
@@ -90,7 +75,7 @@ class ComponentTransfers:
         if components is None or not spec.traits <= MEMORY_TRAITS | components.unpack_keeps:
             return []
         axes = len(spec.shape)
-        alike = (other for other in self._finder.graph.alike(source) if other.name in names)
+        alike = (other for other in self._planner.graph.alike(source) if other.name in names)
         return [
             other
             for other in alike
@@ -131,7 +116,7 @@ class ComponentTransfers:
                 return
             routes.append(route)
         provenance = self._registry.provenance[transfer.target.name]
-        yield transfer.step(routes, provenance, self._finder.fast_path)
+        yield transfer.step(routes, provenance, self._planner.fast_path)
 
     def _role_route(
         self, transfer: ComponentTransfer, role: str, request: Request
@@ -149,7 +134,7 @@ class ComponentTransfers:
         if steps is None and size_class in routes:
             steps = routes[size_class]
         elif steps is None:
-            route = self._finder.route(representative(spec), inner, dense=True)
+            route = self._planner.route(representative(spec), inner, dense=True)
             steps = None if route is None else tuple(route[1])
             copies = steps is None or any(step.writes for step in steps)
             self._cache.keep(routes, size_class if copies else kind, steps)

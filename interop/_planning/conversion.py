@@ -16,8 +16,6 @@ from interop._registry.declared import Declared
 from .derived import derived_effects, shared_traits
 from .step import Step, Targets
 
-__all__ = ["ResolvedConversion"]
-
 
 class ResolvedConversion:
     """A declared conversion between two registered formats.

@@ -8,8 +8,6 @@ from interop._model.dtype import preserves
 from interop._model.format import Format
 from interop._model.spec import LABELLED, Spec
 
-__all__ = ["LOCKED", "derived_effects", "shared_traits"]
-
 #: The traits of memory that must not be written to.
 LOCKED = frozenset({"readonly", "immutable"})
 

@@ -23,8 +23,6 @@ from .planner import Planner
 from .request import WRITABLE, Request
 from .step import Step
 
-__all__ = ["explanation", "nearest_refused", "refused_routes", "round_trip_warning"]
-
 #: What to do about values that no conversion takes, by the trait that stands in the way.
 _MOVES = {
     "meta": "give it data first (in its own framework, or build it on a real device)",

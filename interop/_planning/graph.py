@@ -13,10 +13,7 @@ from interop._registry.registry import Registry
 
 from .bound import Candidates, Edges, distances, grouped
 from .conversion import ResolvedConversion
-from .derived import LOCKED
 from .step import Step, unwrap_step
-
-__all__ = ["SLACK", "Graph"]
 
 #: How many hand-offs longer than the shortest a route may be.
 SLACK = 2
@@ -43,8 +40,6 @@ class Graph:
         self._reverse: dict[str, set[str]] = {}
         self._edges: dict[frozenset[str], Edges] = {}
         self._sharing_writers: list[ResolvedConversion] = []
-        #: The traits that a value may have at the end of a step, though not at the start.
-        self.added = LOCKED
 
     def refresh(self) -> None:
         """Rebuild if the registry changed."""
@@ -93,7 +88,6 @@ class Graph:
         self._forward = grouped(pairs)
         self._reverse = grouped((target, source) for source, target in pairs)
         self._sharing_writers = [item for item in every if item.writes and item.aliases]
-        self.added = LOCKED.union(*(item.conversion.adds for item in every))
 
     def _alike_pairs(self) -> Iterator[tuple[Format, Format]]:
         return (pair for alike in self._layouts.values() for pair in product(alike, alike))

@@ -19,18 +19,6 @@ from interop._registry.installed import framework_state
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError, UnknownTargetError, UnknownValueError
 
-__all__ = [
-    "check_format",
-    "common_first",
-    "lengths",
-    "named_device",
-    "named_dtype",
-    "named_formats",
-    "named_traits",
-    "traits",
-    "unknown_dtype",
-]
-
 #: The longest repr that a message quotes.
 _SHORT = 40
 

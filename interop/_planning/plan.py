@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from interop._model.typing import Value
 from interop.errors import (
@@ -22,8 +22,6 @@ from interop.errors import (
 )
 
 from .step import Step
-
-__all__ = ["FILLING", "Note", "Plan", "StepDeclined", "Summary"]
 
 #: Effects after which a value may take far more memory than before.
 FILLING = frozenset({"densify", "materialize"})
@@ -51,27 +49,8 @@ class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the
         self.reason = reason
 
 
-class Summary(NamedTuple):
-    """The names of a plan's steps, their effects together, and who declared each."""
-
-    labels: tuple[str, ...]
-    effects: frozenset[str]
-    declared_by: tuple[str, ...]
-
-
 class Plan:
     """The steps of a route, ready to be carried out."""
-
-    __slots__ = (
-        "_summary",
-        "allocates",
-        "calls",
-        "fast_types",
-        "steps",
-        "verified",
-        "warning",
-        "writes",
-    )
 
     def __init__(self, steps: tuple[Step, ...], warning: Warning | None = None) -> None:
         self.steps = steps
@@ -85,18 +64,6 @@ class Plan:
         self.verified = not steps
         #: The types of values for which a fast path was looked for.
         self.fast_types: dict[type, bool] = {}
-        self._summary: Summary | None = None
-
-    @property
-    def summary(self) -> Summary:
-        """What receipts say of the steps."""
-        if self._summary is None:
-            self._summary = Summary(
-                tuple(step.label for step in self.steps),
-                frozenset().union(*(step.effects for step in self.steps)),
-                tuple(str(step.provenance) for step in self.steps),
-            )
-        return self._summary
 
     def __call__(
         self,

@@ -26,8 +26,6 @@ from .request import WRITABLE, Request
 from .search import Goal, Search, SearchState, advanced
 from .step import Step, Targets
 
-__all__ = ["Planner"]
-
 
 class Planner:
     """Finds routes through what one registry holds."""

@@ -15,18 +15,6 @@ from interop._model.suggestion import listed, suggestion
 from interop._model.typing import EffectNames
 from interop.errors import BadRequestError
 
-__all__ = [
-    "Block",
-    "Policy",
-    "adjusted",
-    "block",
-    "current_policy",
-    "effect_names",
-    "is_traced",
-    "policy",
-    "reusable",
-]
-
 _ALLOWED = frozenset(name for name, effect in EFFECTS.items() if effect.allowed)
 
 

@@ -15,8 +15,6 @@ from interop._model.effect import LOSING
 
 from .step import Step
 
-__all__ = ["EACH", "WORST", "Effort", "Rank", "Sacrifice"]
-
 #: Seconds that a step takes beside its own: to be called, and to do without the fast path of a
 #: single step.
 EACH = 2e-6

@@ -14,8 +14,6 @@ from interop.errors import BadRequestError
 from .naming import named_device, named_dtype, named_formats
 from .policy import Policy, adjusted, effect_names
 
-__all__ = ["WRITABLE", "Request", "check_copy", "check_stream", "resolved"]
-
 #: The word of ``copy=`` for a result that may be written to.
 WRITABLE: Final = "writable"
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from .request import Request
     from .step import Step
 
-__all__ = ["HEADS", "Route"]
-
 HEADS = ("", "step", "from", "to", "effects", "written", "estimate", "declared by")
 
 

@@ -10,22 +10,21 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from interop._model.device import device_type, matches
-from interop._model.dtype import bit_carrier, itemsize
+from interop._model.dtype import itemsize
 from interop._model.format import Format
 from interop._model.spec import Spec
 
 from .bound import BoundInputs, Candidates, LowerBound
-from .components import ComponentTransfers
 from .derived import LOCKED
-from .graph import Graph
 from .ranking import EACH, WORST, Rank, Sacrifice
 from .request import Request
 from .step import Step, Targets
 
-__all__ = ["Goal", "Search", "SearchState", "advanced"]
+if TYPE_CHECKING:
+    from .planner import Planner
 
 #: What memory has that its owner has flagged read-only; `immutable` says why it is flagged.
 _READONLY = frozenset({"readonly"})
@@ -52,16 +51,6 @@ class Goal(NamedTuple):
     requires: frozenset[str] = frozenset()
 
 
-class World(Protocol):
-    """What is searched: the planner, of which this is a part."""
-
-    graph: Graph
-    transfers: ComponentTransfers
-
-    def format(self, name: str) -> Format:
-        """Return a format by its name."""
-
-
 class Search:
     """One search: from a spec to the first goal settled.
 
@@ -73,14 +62,14 @@ class Search:
 
     def __init__(  # noqa: PLR0917 - made in one place
         self,
-        world: World,
+        planner: Planner,
         spec: Spec,
         request: Request,
         goals: dict[str, Goal],
         targets: Targets,
         candidates: Candidates,
     ) -> None:
-        self._world = world
+        self._planner = planner
         self._start = SearchState(spec)
         self._request = request
         self._permitted = request.permitted
@@ -90,10 +79,10 @@ class Search:
         self._dtypes = {goal.dtype for goal in goals.values()}
         self._devices = {goal.device for goal in goals.values()}
         requested = (spec.format, spec.wrapped or spec.format, *goals)
-        self._not_imported = world.graph.not_imported(candidates.names, requested)
-        self._unrequested = world.graph.unrequested(candidates.names, requested)
-        self._familiar = world.graph.familiar(requested)
-        self._from_lazy = world.format(spec.format).lazy
+        self._not_imported = planner.graph.not_imported(candidates.names, requested)
+        self._unrequested = planner.graph.unrequested(candidates.names, requested)
+        self._familiar = planner.graph.familiar(requested)
+        self._from_lazy = planner.format(spec.format).lazy
         # Worked out at the first need, by hand: functools.cached_property has a lock in Python
         # 3.11, which a fork could leave taken.
         self._bounds: LowerBound | None = None
@@ -132,7 +121,7 @@ class Search:
 
     def _lower_bound(self) -> LowerBound:
         """Return what the rest of a route takes at least; most searches of one step never ask."""
-        spec, graph = self._start.spec, self._world.graph
+        spec = self._start.spec
         dtypes = {spec.dtype, *self._dtypes}
         width = min(map(itemsize, dtypes))
         dense = stored = spec.size * width
@@ -144,11 +133,6 @@ class Search:
         inputs = BoundInputs(
             dense,
             stored,
-            spec.size if spec.nnz is None else min(spec.size, spec.nnz),
-            width,
-            len(spec.shape),
-            frozenset({*dtypes, spec.carrier, *map(bit_carrier, dtypes)}),
-            spec.traits | graph.added,
             self._not_imported,
             self._must_write(self._start),
         )
@@ -175,9 +159,9 @@ class Search:
         Each takes several searches, for its components. Few of them are ever looked at.
         """
         rank, spec = self._ranks[state], state.spec
-        unpacking = self._world.format(spec.format).components
+        unpacking = self._planner.format(spec.format).components
         as_it_is = not self._may_change(spec)
-        for target in self._world.transfers.targets(spec, self._candidates.names):
+        for target in self._planner.transfers.targets(spec, self._candidates.names):
             if target.name in self._unrequested and not target.transit:
                 continue  # what it could be given, the goal could be given as well
             if self._is_worthwhile(rank, target.name):
@@ -298,7 +282,7 @@ class Search:
     def _is_snapshot(self, step: Step) -> bool:
         """Tell whether a step reads its value at once, and not whenever its result is computed."""
         before, after = step.before.format, step.after.format
-        return not (self._world.format(before).lazy and self._world.format(after).lazy)
+        return not (self._planner.format(before).lazy and self._planner.format(after).lazy)
 
     def _declared_steps(self, state: SearchState) -> Iterator[Step]:
         """Yield the declared steps that can be part of a better route than those that are complete.
@@ -308,7 +292,7 @@ class Search:
         at.
         """
         spec, rank, names = state.spec, self._ranks[state], self._candidates.names
-        for conversion in self._world.graph.conversions(spec.format):
+        for conversion in self._planner.graph.conversions(spec.format):
             name = conversion.target.name
             if (
                 name in names
@@ -322,14 +306,14 @@ class Search:
                 and conversion.takes_value(spec)
             ):
                 yield from conversion.steps(spec, self._targets)
-        yield from self._world.graph.unwrap_steps(spec, names)
+        yield from self._planner.graph.unwrap_steps(spec, names)
 
     def _transfer_steps(self, state: SearchState, target: Format) -> Iterator[Step]:
         """Yield the transfers of a composite value to one format, as `_declared_steps`."""
         rank, name = self._ranks[state], target.name
         if self._is_worthwhile(rank, name):
             writing = self._is_worthwhile(rank, name, copied=True)
-            yield from self._world.transfers.steps(
+            yield from self._planner.transfers.steps(
                 state.spec, self._targets, self._request, target, writing=writing
             )
 

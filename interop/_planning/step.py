@@ -10,8 +10,6 @@ from interop._model.spec import LABELLED, Spec
 from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Provenance
 
-__all__ = ["Step", "Targets", "unwrap_step"]
-
 
 class Targets(NamedTuple):
     """The dtypes and devices that a step may usefully change to, for one request."""

@@ -19,8 +19,6 @@ from interop._model.format import Format, package
 
 from .declared import HERE, OWN, Provenance
 
-__all__ = ["Claim", "Dispute", "overriding", "settled"]
-
 
 class Claim(NamedTuple):
     """A declaration, with who makes it."""

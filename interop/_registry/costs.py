@@ -19,17 +19,6 @@ from zlib import crc32
 
 from interop._model.cost import Cost
 
-__all__ = [
-    "LAYOUT",
-    "UnusableTable",
-    "decoded",
-    "default_file",
-    "encoded",
-    "machine",
-    "stored",
-    "write",
-]
-
 #: Version of what the file holds.
 LAYOUT = 1
 #: The environment variable that names another file, or none.

@@ -7,8 +7,6 @@ from typing import NamedTuple
 from interop._model.conversion import Conversion
 from interop._model.format import Format
 
-__all__ = ["HERE", "OWN", "Declared", "DeclaredFormat", "Provenance"]
-
 
 class Provenance(NamedTuple):
     """Where a declaration comes from.

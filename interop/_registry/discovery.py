@@ -33,11 +33,6 @@ from .floors import too_old
 from .registry import Registry
 from .validation import validated
 
-__all__ = [
-    "GROUP", "Plugin", "check_not_loading", "enlist", "load", "problem_of_blocking",
-    "problems",
-]  # fmt: skip
-
 GROUP = "interop"
 _BLOCKING = "INTEROP_DISABLE_PLUGINS"
 

@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution
 
-__all__ = ["too_old"]
-
 #: A line of Requires-Dist: the distribution, its oldest version and the extra.
 _LINE = re.compile(r"""([\w.-]+)[^;]*>=\s*(\d[\w.]*)[^;]*;\s*extra\s*==\s*['"]([\w.-]+)['"]\s*""")
 

@@ -8,8 +8,6 @@ import pluggy
 
 from interop._model.extension import Declaration
 
-__all__ = ["API_VERSION", "hookimpl", "hookspec"]
-
 #: The version of the interface. A plugin module may set ``INTEROP_API`` to the one it was written
 #: for.
 API_VERSION = 1

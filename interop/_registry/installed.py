@@ -6,8 +6,6 @@ import sys
 
 from interop._model.format import Format
 
-__all__ = ["framework_state", "importable", "not_installed", "presume"]
-
 
 def framework_state(module: str) -> str:
     """Tell whether a framework is ``"imported"``, ``"installed"`` or ``"missing"``."""

@@ -25,8 +25,6 @@ from interop.errors import (
 
 from .declared import Provenance
 
-__all__ = ["Recognition", "imported"]
-
 #: What describes the values of a type, and the formats that it may answer with.
 _Describer = tuple[Callable[[Value], Spec], frozenset[str]]
 

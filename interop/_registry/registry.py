@@ -28,8 +28,6 @@ from .declared import HERE, Declared, Provenance
 from .recognition import Recognition
 from .validation import validated
 
-__all__ = ["Registry"]
-
 _Item = TypeVar("_Item")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

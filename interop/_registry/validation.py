@@ -16,27 +16,16 @@ from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.dtype import ZEROLESS
 from interop._model.effect import DERIVED, EFFECTS, WRITING
-from interop._model.extension import (
-    Autodiff,
-    Container,
-    DtypeNames,
-    Namespaces,
-    NoTrace,
-    Problems,
-)
+from interop._model.extension import Declaration
 from interop._model.format import Format
 from interop._model.spec import SEVERAL
 from interop._model.suggestion import listed
 from interop.errors import PluginError
 
-__all__ = ["described", "validated"]
-
 #: Checks a value, and returns it with its sets frozen. It raises `_MisfitError`.
 _Check = Callable[[Any], Any]
 
 _Declaration = TypeVar("_Declaration")
-
-_KINDS = (Format, Conversion, DtypeNames, Container, Autodiff, Namespaces, NoTrace, Problems)
 
 
 class _MisfitError(Exception):
@@ -54,8 +43,8 @@ def described(declaration: object) -> str:
 
 def validated(declaration: _Declaration, origin: object) -> _Declaration:
     """Return a declaration that can be planned with, its sets frozen, or refuse it."""
-    if not isinstance(declaration, _KINDS):
-        kinds = listed(kind.__name__ for kind in _KINDS)
+    if not isinstance(declaration, Declaration):
+        kinds = listed(kind.__name__ for kind in get_args(Declaration))
         msg = f"{origin} declared {declaration!r}, which is not a declaration ({kinds})."
         raise PluginError(msg)
     try:

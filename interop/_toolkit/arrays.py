@@ -9,24 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "COMPLEX",
-    "COPY",
-    "CPU",
-    "DEVICE",
-    "DTYPE",
-    "EMPTY",
-    "INTEGERS",
-    "REALS",
-    "TRANSFER",
-    "MemoryAt",
-    "extent",
-    "extents",
-    "memory_traits",
-    "overlaps",
-    "stride_traits",
-]
-
 #: No names at all: of traits, of effects, of dtypes.
 EMPTY: frozenset[str] = frozenset()
 

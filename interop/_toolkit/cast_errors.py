@@ -12,8 +12,6 @@ from typing import TypeVar, TypeVarTuple
 
 from interop._model.caller import warn_caller
 
-__all__ = ["CastErrors", "checked_cast"]
-
 #: By the name that NumPy gives to an error in a call, that by which `numpy.errstate` knows it.
 _STATES = {"overflow": "over", "invalid value": "invalid", "divide by zero": "divide"}
 #: What NumPy is to do about errors that are told afterwards.

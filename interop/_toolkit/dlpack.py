@@ -25,16 +25,6 @@ from .arrays import overlaps
 #: A PyCapsule, which has no type of its own in Python.
 Capsule: TypeAlias = Any
 
-__all__ = [
-    "ADDRESSES",
-    "DLPACK_DTYPES",
-    "CheckedProducer",
-    "Export",
-    "PlainProducer",
-    "checked_export",
-    "export",
-]
-
 #: The newest version of the standard whose every code is known here.
 MAX_VERSION = (1, 3)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from interop.errors import BadRequestError
 
-__all__ = ["stream_handle"]
-
 #: Where frameworks keep the handle, if they lack the protocol that replaced these attributes.
 _ATTRIBUTES = ("cuda_stream", "ptr")
 

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from threading import Lock
 
-__all__ = ["limit_threads", "parallel_for", "threads"]
-
 #: Bytes that make a thread worth starting, and how many threads use up the memory's bandwidth.
 _LEAST_BYTES = 2**22
 _MOST_THREADS = 8

@@ -9,7 +9,7 @@ from math import prod
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from interop._calibration.sample import REFUSALS, NoSample, Recipe, not_installed, preferred
+from interop._calibration.sample import REFUSALS, NoSample, Recipe, preferred
 from interop._model.conversion import Conversion
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.effect import COPYING, EFFECTS
@@ -17,6 +17,7 @@ from interop._model.format import Components, Format, Parts, itself
 from interop._model.spec import MEMORY_TRAITS, Spec, spec_class
 from interop._model.typing import Value
 from interop._planning.plan import StepDeclined
+from interop._registry.installed import not_installed
 from interop.errors import Declined, InteropError, PluginError, RefusedError
 
 from ._memory import Memory

@@ -13,7 +13,6 @@ from interop._calibration.sample import (
     Recipe,
     axes_of,
     fitted,
-    not_installed,
     preferred,
     recipe_for,
     sample,
@@ -24,6 +23,7 @@ from interop._model.format import Format
 from interop._model.spec import MEMORY_TRAITS
 from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
+from interop._registry.installed import not_installed
 from interop._registry.registry import Registry
 
 from ._truth import numbers
