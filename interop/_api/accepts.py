@@ -67,8 +67,13 @@ def _check_function(function: Value) -> None:
     if not callable(function):
         msg = f"accepts decorates functions, not values of {type(function).__qualname__}."
         raise BadRequestError(msg)
+    if isinstance(function, type):
+        name = function.__qualname__
+        msg = f"accepts decorates functions, not classes; decorate {name}.__init__."
+        raise BadRequestError(msg)
     if iscoroutinefunction(function) or isgeneratorfunction(function):
-        msg = f"{function.__qualname__} gives its results later; convert them where they come up."
+        kind = "a coroutine" if iscoroutinefunction(function) else "a generator"
+        msg = f"{function.__qualname__} is {kind} function; call interop.convert inside it."
         raise BadRequestError(msg)
 
 

@@ -798,7 +798,8 @@ class Interop:
         if isinstance(keywords.get("dtype"), Mapping):
             return
         version = self._registry.version
-        table = self._table(to, **keywords)
+        words = {name: word for name, word in keywords.items() if name not in {"out", "stream"}}
+        table = self._table(to, **words)
         self._cache.keep(self._cache.fast_paths, key, table.fast_paths, version)
 
     def _gives_labels(self, like: object) -> bool:
@@ -845,9 +846,12 @@ class Interop:
         request = self._table(name, dtype, device, copy, allow, forbid).request
         given = request.given(stream)
         if not (apart and holds and self._engine.write(x, spec, out, out_spec, request, given)):
-            dtype = None if spec.dtype in target.dtypes or not holds else out_spec.dtype
             copy = None if apart else True
             table = self._table(name, dtype, device, copy, allow, forbid)
+            # `fill` casts as it writes, unless the cast may be refused or comes in one with a copy.
+            if request.consents and spec.dtype in target.dtypes:
+                uncast = self._table(name, None, device, copy, allow, forbid)
+                table = table if self._engine.plan(spec, uncast).writes else uncast
             assert target.fill is not None
             target.fill(out, self._run(x, table, stream))
         loss = imaginary_loss(spec.dtype, out_spec.dtype)

@@ -1,9 +1,9 @@
 """Trees: nested containers, opened down to their leaves and put together again.
 
 What the containers of Python's standard library are made of is left to ``optree``, which also
-knows the types that a user has registered with it. Added are those that it takes for leaves:
-subclasses of ``dict`` and ``list``, ordered dictionaries with attributes of their own, and
-dataclasses. Plugins open those of frameworks (`Container`).
+knows the types that a user has registered with it. Opened here are mappings, whose order it does
+not keep, and what it takes for leaves or cannot rebuild: subclasses of ``list`` and of named
+tuples, and dataclasses. Plugins open those of frameworks (`Container`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from interop._model.typing import Value, ValueFunction
 from interop._registry.installed import importable
 from interop.errors import BadRequestError, NotInstalledError
 
-_MAPPINGS = (dict, defaultdict)
-_EMPTIABLE = (*_MAPPINGS, OrderedDict, list, deque)
+_EMPTIABLE = (dict, defaultdict, OrderedDict, list, deque)
 
 
 class Tree:
@@ -69,7 +68,7 @@ class Tree:
         return lambda leaves: rebuild([build(leaves) for build in grown])
 
     def _opened(self, value: Value) -> Branch | None:
-        for opened in (*self._containers, _open_mapping, _open_list, _open_dataclass):
+        for opened in (*self._containers, *_OPENERS):
             branch = opened(value)
             if branch is not None:
                 return branch
@@ -105,10 +104,8 @@ def _flattener() -> Callable[[Value], Branch | None]:
 
 
 def _open_mapping(value: Value) -> Branch | None:
-    """Open what optree does not, or not with the attributes that a state dict has."""
-    if not isinstance(value, (dict, UserDict)) or type(value) in _MAPPINGS:
-        return None
-    if type(value) is OrderedDict and not vars(value):
+    """Open a mapping in its own order, with the attributes that a state dict has."""
+    if not isinstance(value, (dict, UserDict)):
         return None
     names = list(value)
 
@@ -133,6 +130,14 @@ def _open_list(value: Value) -> Branch | None:
     return Branch(range(len(value)), list(value), rebuild)
 
 
+def _open_named_tuple(value: Value) -> Branch | None:
+    """Open a named tuple; a new one is not initialised again, which torch's packed ones refuse."""
+    if not isinstance(value, tuple) or not hasattr(type(value), "_make"):
+        return None
+    kind: Any = type(value)
+    return Branch(kind._fields, list(value), kind._make)
+
+
 def _open_dataclass(value: Value) -> Branch | None:
     """Open an instance of a dataclass by its fields; a new one is not initialised again."""
     if isinstance(value, type) or not is_dataclass(value):
@@ -146,3 +151,7 @@ def _open_dataclass(value: Value) -> Branch | None:
         return new
 
     return Branch(names, [getattr(value, name) for name in names], rebuild)
+
+
+#: What opens a container, or returns None.
+_OPENERS = (_open_mapping, _open_list, _open_named_tuple, _open_dataclass)

@@ -155,6 +155,7 @@ class Engine:
             view = Request((step.after.format,), copy=False, policy=Policy(frozenset()))
             plan = self.plan(out_spec, self._cache.table(view))
             place = self.carry_out(plan, out, out_spec, view, given)
+            self._check(Plan(steps[:last]), spec)
             Plan((*steps[:last], step._replace(call=partial(step.into, place))))(x, given)
         except (StepDeclined, RefusedError):
             return False
@@ -196,8 +197,9 @@ class Engine:
         _log.debug(
             "%s declined (%s); going on by %s", declined.step.label, declined, _names(plan.steps)
         )
+        self._check(plan, spec)
         try:
-            return plan(declined.value, given, note)
+            return plan(declined.value, given, partial(self._verify, spec, note))
         except StepDeclined as again:
             return self._replan(
                 again, start, request, given, note, without=without, reasons=reasons

@@ -14,8 +14,9 @@ def warn_caller(warning: Warning) -> None:
 
     Python's usual filter shows a warning once for each line.
     """
-    level = 1
-    while sys._getframe(level).f_globals.get("__name__", "").partition(".")[0] in _OWN:
-        level += 1
+    level, frame = 1, sys._getframe(1)
+    # A thread or an exit handler may have called this distribution itself.
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _OWN:
+        level, frame = level + 1, frame.f_back
     # The warning itself, if it were raised, would keep what its traceback holds.
     warnings.warn(str(warning), type(warning), stacklevel=level + 1)

@@ -86,9 +86,10 @@ def duration(seconds: float) -> str:
 
     Examples
     --------
-    >>> duration(0.0123), duration(50_000)
-    ('12.3 ms', '13.9 h')
+    >>> duration(0.0123), duration(50_000), duration(0.0009999)
+    ('12.3 ms', '13.9 h', '1 ms')
     """
+    seconds = float(f"{seconds:.3g}")
     for most, second, unit in ((1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (1e3, 1.0, "s")):
         if seconds < most:
             return f"{seconds / second:.3g} {unit}"

@@ -137,10 +137,10 @@ class PlanCache:
         """
         if innermost is not None and innermost.trace is not None:
             return None
-        if "out" in keywords or "stream" in keywords:
+        if keywords.get("out") is not None or keywords.get("stream") is not None:
             return None
         policy = innermost and innermost.policy
-        if "like" not in keywords:
+        if keywords.get("like") is None:
             # With their types, because True equals 1, which is refused.
             if len(keywords) == 1:
                 ((name, word),) = keywords.items()

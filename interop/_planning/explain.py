@@ -88,7 +88,8 @@ def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
 def refused_routes(planner: Planner, spec: Spec, request: Request) -> str:
     """Return the nearest refused routes as text; "" if there are none."""
     # Beside a route that was taken, one by a long way round is no alternative.
-    nearest = nearest_refused(planner, spec, request, nearby=True)
+    with planner.lock:
+        nearest = list(nearest_refused(planner, spec, request, nearby=True))
     lines = _described((item for item in nearest if not _returns(item[0])), request)
     return "\n".join(["Refused:", *(f"  - {line}" for line in lines)]) if lines else ""
 
@@ -133,7 +134,9 @@ def explanation(
         others = [hints[effect] for effect in sorted(effects & hints.keys())]
         moves = [f"To permit the nearest, {_move(effects, request, steps)}.", *others]
         return RefusedError(text + "\n".join(moves), effects)
-    return RefusedError(f"{request_text}: {_obstacle(planner, spec, request)}")
+    with planner.lock:  # the graph must not change meanwhile
+        planner.graph.refresh()
+        return RefusedError(f"{request_text}: {_obstacle(planner, spec, request)}")
 
 
 def _hints(planner: Planner, spec: Spec) -> dict[str, str]:

@@ -76,7 +76,8 @@ def unknown_dtype(dtype: object) -> str:
 
 def common_first(dtypes: Iterable[str]) -> list[str]:
     """Return dtypes as a message lists them, those of everyday use before the others."""
-    return sorted(dtypes, key=[*COMMON, *DTYPES].index)
+    order = {name: place for place, name in enumerate(dict.fromkeys([*COMMON, *DTYPES]))}
+    return sorted(dtypes, key=lambda name: (order.get(name, len(order)), name))
 
 
 def named_device(registry: Registry, device: object) -> str:

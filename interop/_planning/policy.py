@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -57,6 +57,8 @@ def reusable(
     if isinstance(names, (str, tuple, frozenset)):
         return names
     try:
+        if isinstance(names, Mapping):  # {"narrow": False} would permit it
+            raise TypeError
         return frozenset(names or ())
     except TypeError:
         msg = f"{keyword(name, names)} does not name effects; {_choices(name)}"

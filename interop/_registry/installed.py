@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import invalidate_caches
 
 from interop._model.format import Format
 
@@ -24,6 +25,8 @@ def presume(module: str) -> None:
 
 def importable(module: str) -> bool:
     """Tell whether a module can be imported, without importing it."""
+    if sys.modules.get(module) is not None:
+        return True
     available = _importable.get(module)
     if available is None:
         from importlib.util import find_spec
@@ -36,9 +39,16 @@ def importable(module: str) -> bool:
     return available
 
 
+def _installed_since(module: str) -> bool:
+    """Tell whether a module that could not be imported has been installed meanwhile."""
+    invalidate_caches()
+    del _importable[module]
+    return importable(module)
+
+
 def not_installed(format_: Format) -> str:
     """Say so if the framework of a format is not installed, and how to get it; "" if it is."""
     module = format_.requires
-    if not module or importable(module):
+    if not module or importable(module) or _installed_since(module):
         return ""
     return f"{module} is not installed: {format_.install or f'pip install {module}'}"

@@ -28,6 +28,9 @@ from .declared import HERE, Declared, Provenance
 from .recognition import Recognition
 from .validation import validated
 
+#: The kinds of declarations beside formats and conversions that may be in dispute.
+_OTHERS = (Autodiff, DtypeNames)
+
 _Item = TypeVar("_Item")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -47,10 +50,9 @@ class Registry(Recognition):
     def forget(self) -> None:
         """Forget all declarations."""
         self.formats = {}
-        self.dtype_names = []
         self.provenance = {}
         self.containers: list[Container] = []
-        self.autodiffs: list[Autodiff] = []
+        self._hear([])
         self.no_trace: list[NoTrace] = []
         self._namespaces: list[tuple[Namespaces, Provenance]] = []
         #: Why there is nothing of the plugins that are not loaded, by their names.
@@ -138,9 +140,10 @@ class Registry(Recognition):
                 return
 
     def _claims(self) -> list[Claim]:
-        """Return the formats and the conversions that are registered, with who declared them."""
+        """Return what is registered and may be in dispute, with who declared it."""
         claims = [Claim(format_, self.provenance[name]) for name, format_ in self.formats.items()]
-        return claims + [Claim(*declared[:2]) for declared in self._conversions.values()]
+        claims += [Claim(item.conversion, item.provenance) for item in self._conversions.values()]
+        return claims + self._others
 
     def _yield_to(self, claims: list[Claim]) -> None:
         """Keep what is left of the formats and conversions of others."""
@@ -151,6 +154,14 @@ class Registry(Recognition):
             Declared(claim.conversion, claim.origin) for claim in claims if claim.conversion
         )
         self._conversions = {_place(item.conversion): item for item in declared}
+        self._hear([claim for claim in claims if isinstance(claim.declaration, _OTHERS)])
+
+    def _hear(self, claims: list[Claim]) -> None:
+        """Keep the claims that are about neither formats nor conversions."""
+        declarations = [claim.declaration for claim in claims]
+        self._others = claims
+        self.dtype_names = _of(DtypeNames, declarations)
+        self.autodiffs = _of(Autodiff, declarations)
 
     def enter(self, sound: list[Declaration], provenance: Provenance) -> None:
         """Register valid declarations that are in no dispute with those of others."""
@@ -163,9 +174,11 @@ class Registry(Recognition):
         self.provenance = {**dict.fromkeys(names, provenance), **self.provenance}
         self.formats = {**self.formats, **dict(zip(names, map(self._timed, formats), strict=True))}
         self._conversions = {**self._conversions, **places}
-        self.dtype_names = _extended(self.dtype_names, _of(DtypeNames, sound))
         self.containers = _extended(self.containers, _of(Container, sound))
-        self.autodiffs = _extended(self.autodiffs, _of(Autodiff, sound))
+        others = [Claim(item, provenance) for item in sound if isinstance(item, _OTHERS)]
+        registered = [claim.declaration for claim in self._others]
+        news = [claim for claim in others if claim.declaration not in registered]
+        self._hear([*self._others, *news])
         self.no_trace = _extended(self.no_trace, _of(NoTrace, sound))
         namespaces = [(item, provenance) for item in _of(Namespaces, sound)]
         self._namespaces = _extended(self._namespaces, namespaces)

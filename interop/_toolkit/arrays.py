@@ -196,11 +196,13 @@ def stride_traits(shape: Sequence[int], strides: Sequence[int]) -> frozenset[str
     Returns
     -------
     frozenset of str
-        ``"noncontiguous"``, with ``"negative_strides"`` and ``"broadcast"`` where a stride is
-        negative or zero.
+        Empty if there is at most one element; else ``"noncontiguous"``, with
+        ``"negative_strides"`` and ``"broadcast"`` where a stride is negative or zero.
     """
     # An axis of length 1 is never stepped along, whatever its stride.
     steps = [step for length, step in zip(shape, strides, strict=True) if length > 1]
+    if not steps:
+        return EMPTY
     traits = {"noncontiguous"}
     if min(steps) < 0:
         traits.add("negative_strides")

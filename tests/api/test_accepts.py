@@ -157,8 +157,8 @@ def test_coroutines_and_generators_are_refused() -> None:
     def each(x: Any) -> Any:
         yield x
 
-    for function in (later, each):
-        with pytest.raises(BadRequestError, match="gives its results later"):
+    for function, kind in ((later, "a coroutine"), (each, "a generator")):
+        with pytest.raises(BadRequestError, match=f"is {kind} function; call interop.convert"):
             interop.accepts("numpy")(function)
 
 
@@ -346,9 +346,22 @@ def test_without_parentheses_the_annotations_name_the_format() -> None:
 
 
 def test_it_decorates_functions_alone() -> None:
-    """What cannot be called is refused where it is decorated."""
+    """What is not a function is refused where it is decorated, classes included."""
     with pytest.raises(BadRequestError, match=r"accepts decorates functions, not values of int\.$"):
         interop.accepts("numpy")(3)  # type: ignore[arg-type]
+    with pytest.raises(BadRequestError, match=r"not classes; decorate Decoder\.__init__\.$"):
+        interop.accepts("numpy")(type("Decoder", (), {}))
+
+
+def test_the_first_array_is_that_of_the_first_argument() -> None:
+    """Keywords and dicts count in the order of the call, in the first call and in later ones."""
+    first = interop.accepts("numpy")(lambda **arrays: next(iter(arrays.values())) + 1)
+    tensor, array = torch.ones(1), np.ones(1)
+    for _ in range(3):
+        assert type(first(b=tensor, a=array)) is torch.Tensor
+        assert type(first(b=array, a=tensor)) is np.ndarray
+        first(b=tensor, a=tensor)
+        first(b=array, a=array)
 
 
 def test_its_target_may_be_named_as_that_of_convert() -> None:

@@ -449,3 +449,27 @@ def test_a_view_of_what_fills_the_memory_is_no_problem(
     monkeypatch.setattr("interop._execution.engine.available_memory", lambda: 0)
     empty.register(toy("a"), toy("b"), view("a", "b"))
     assert empty.plan(make_spec("a", "float32", shape=(2**40,)), to="b").problem == ""
+
+
+def test_memory_is_checked_again_after_a_step_has_declined(empty: Interop) -> None:
+    """A route that is planned in the place of another may need memory that the first did not."""
+    calls: list[Any] = []
+
+    def declining(box: Box) -> Box:
+        raise interop.errors.Declined("it is Tuesday")
+
+    empty.register(
+        interop.Format(
+            "thin",
+            types=(f"{__name__}:Thin",),
+            describe=_thin_spec,
+            dtypes=frozenset({"float32"}),
+            components=Components("thin", "a", {}, unpack=id, pack=id),
+        ),
+        toy("a"),
+        Conversion("thin", "a", declining, cost=Cost(1e-9)),
+        Conversion("thin", "a", calls.append, effects={"densify"}, cost=Cost(1e-3, 1e9)),
+    )
+    with pytest.raises(interop.errors.DensifyMemoryError, match="the dense form of thin"):
+        empty.convert(Thin(), to="a")
+    assert calls == []

@@ -16,7 +16,15 @@ def test_bytes_are_readable(nbytes: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.0, "0 µs"), (1.234e-6, "1.23 µs"), (0.5, "500 ms"), (2.0, "2 s")]
+    ("seconds", "text"),
+    [
+        (0.0, "0 µs"),
+        (1.234e-6, "1.23 µs"),
+        (0.5, "500 ms"),
+        (2.0, "2 s"),
+        (9.996e-4, "1 ms"),
+        (0.9996, "1 s"),
+    ],
 )
 def test_times_are_readable(seconds: float, text: str) -> None:
     """A time has three digits and the unit that suits it."""

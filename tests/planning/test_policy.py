@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import interop
 from interop._model.effect import EFFECTS
@@ -394,3 +395,22 @@ def test_an_interrupt_on_the_way_into_a_block_leaves_nothing_open(block_of: Any)
         assert block.get() is None, count
     assert interrupted >= 5
     assert block.get() is None
+
+
+@pytest.mark.parametrize("source", [np.array([300.0]), torch.tensor([1.5]), [300]])
+@pytest.mark.parametrize("out", [np.zeros(1, "u1"), torch.zeros(1, dtype=torch.int8)])
+def test_an_explicit_prohibition_wins_over_out(source: Any, out: Any) -> None:
+    """``forbid="narrow"`` is heard where ``out=`` would narrow, in a call and in a block."""
+    with pytest.raises(RefusedError, match="leave out forbid='narrow'"):
+        interop.convert(source, out=out, forbid="narrow")
+    with interop.policy(forbid="narrow"), pytest.raises(RefusedError, match="'narrow'"):
+        interop.convert(source, out=out)
+    assert out.tolist() == [0]
+    wide = np.zeros(1)
+    interop.convert(out, out=wide, forbid="narrow")
+
+
+def test_a_mapping_names_no_effects() -> None:
+    """``{"narrow": False}`` is refused: its keys alone would permit what it denies."""
+    with pytest.raises(BadRequestError, match="does not name effects"):
+        interop.convert(np.ones(1), to="torch", allow={"narrow": False})  # type: ignore[arg-type]

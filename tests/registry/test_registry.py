@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -12,7 +13,7 @@ from interop import Cost, DtypeNames, Format, Interop
 from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
 from interop.errors import PluginError
-from interop.plugin import Autodiff, Container, Namespaces, NoTrace, Problems
+from interop.plugin import Autodiff, Container, Declaration, Namespaces, NoTrace, Problems
 from tests.toys import Box, copy, toy, view
 
 ONE, TWO = Provenance("p", "one", "1.0"), Provenance("q", "two", "2.0")
@@ -151,3 +152,36 @@ def test_the_decorator_registers_and_returns_the_function(empty: Interop) -> Non
     assert a_to_b(Box("a", [1.0])).kind == "b"
     assert empty.convert(Box("a", [1.0]), to="b").kind == "b"
     assert empty.conversions()[0].conversion.takes == {"grad"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (Autodiff("a", print, print), Autodiff("a", repr, print)),
+        (DtypeNames("builtins:int", str), DtypeNames("builtins:int", repr)),
+    ],
+    ids=["differentiation", "names of dtypes"],
+)
+def test_what_two_distributions_declare_otherwise_is_a_conflict(
+    first: Declaration, second: Declaration
+) -> None:
+    """Of two answers to one question neither is dropped in silence; the same again is harmless."""
+    registry = Registry()
+    registry.add([toy("a"), first], provenance=ONE)
+    registry.add([first], provenance=TWO)
+    with pytest.raises(interop.errors.ConflictError, match=r"one 1\.0.*two 2\.0"):
+        registry.add([second], provenance=TWO)
+    assert [*registry.autodiffs, *registry.dtype_names] == [first]
+
+
+def test_a_framework_that_is_installed_meanwhile_is_found(
+    empty: Interop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever does what the refusal says need not start the process again."""
+    monkeypatch.syspath_prepend(tmp_path)
+    empty.register(toy("a"), toy("late", requires="late_framework"), copy("a", "late"))
+    for _ in range(2):
+        with pytest.raises(interop.errors.NotInstalledError, match="pip install late_framework"):
+            empty.convert(Box("a", [1.0]), to="late")
+    (tmp_path / "late_framework.py").touch()
+    assert empty.convert(Box("a", [1.0]), to="late").kind == "late"

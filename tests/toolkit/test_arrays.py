@@ -81,6 +81,11 @@ def test_strides_tell_the_traits_of_a_layout(
     assert stride_traits(shape, strides) == traits | {"noncontiguous"}
 
 
+def test_one_element_is_one_block() -> None:
+    """Where no axis is stepped along, strides say nothing."""
+    assert stride_traits((1, 1), (8, -8)) == stride_traits((), ()) == frozenset()
+
+
 def _locked(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
