@@ -54,7 +54,7 @@ from interop._planning.step import Step
 from interop._registry.declared import Declared, DeclaredFormat
 from interop._registry.installed import framework_state, importable, not_installed
 from interop._registry.registry import Registry
-from interop.errors import BadRequestError
+from interop.errors import BadRequestError, UnknownValueError
 
 if TYPE_CHECKING:
     from interop._registry.discovery import Plugin
@@ -71,8 +71,8 @@ _ENTRANCES = ("convert", "convert_tree", "plan", "spec", "_run")
 
 #: What to give as ``out=`` in the place of a value that cannot be written into, by its trait.
 _OTHER_OUT = {
-    "grad": "give it detached",
-    "masked": "give the array of its numbers",
+    "grad": "pass it detached",
+    "masked": "pass the array of its numbers",
     "traced": "convert outside of it",
 }
 
@@ -204,8 +204,13 @@ class Interop:
         if stream is not None:
             check_stream(stream)
         if out is not None:
-            if copy is False or not all(word is None for word in (to, like, dtype, device)):
-                msg = "out= decides the format, dtype and device, and is written; pass it alone."
+            if copy is False:
+                msg = "to write into out= is to copy; leave out copy=False."
+                raise BadRequestError(msg)
+            if not all(word is None for word in (to, like, dtype, device)):
+                msg = (
+                    "out= fixes the format, dtype and device; leave out to, like, dtype and device."
+                )
                 raise BadRequestError(msg)
             return self._fill(x, out, allow, forbid, stream)
         if dtype is not None and isinstance(dtype, Mapping):  # the check takes a while
@@ -699,7 +704,7 @@ class Interop:
         if isinstance(like, (str, type, ModuleType)):
             msg = "like= takes an array; what names a format is for to=."
             raise BadRequestError(msg)
-        spec = self.spec(like)
+        spec = self._spec_of("like", like)
         if self._registry.formats[spec.format].protocol and hasattr(like, "__array_namespace__"):
             self._adopt(like.__array_namespace__())
             spec = self.spec(like)
@@ -712,6 +717,16 @@ class Interop:
             device or (device_type(spec.device) if division else spec.device),
             division,
         )
+
+    def _spec_of(self, name: str, value: Value) -> Spec:
+        """Return the spec of what a keyword was given, which has to be an array."""
+        try:
+            return self.spec(value)
+        except UnknownValueError as error:
+            msg = (
+                f"{name}= takes an array, and {type(value).__qualname__} is not one interop knows."
+            )
+            raise UnknownValueError(msg) from error
 
     def _table(  # noqa: PLR0917 - on the way of every conversion
         self,
@@ -832,7 +847,7 @@ class Interop:
             fill = self._cache.fills.get((type(x), type(out)))
             if fill is not None and fill(x, out):
                 return out
-        out_spec, spec = self.spec(out), self.spec(x)
+        out_spec, spec = self._spec_of("out", out), self.spec(x)
         allow, forbid = reusable(allow, "allow"), reusable(forbid, "forbid")
         target = self._registry.formats[out_spec.format]
         _check_writable(target, out, out_spec, spec.shape)
@@ -888,18 +903,20 @@ def _is_alike(spec: Spec, other: Spec) -> bool:
 def _check_writable(format_: Format, out: Value, spec: Spec, shape: tuple[int, ...]) -> None:
     """Refuse an ``out=`` that cannot hold all numbers of a value, before anything is converted."""
     if format_.fill is None:
-        msg = f"{format_.name} values cannot be written into; leave out out=."
+        msg = (
+            f"{format_.name} values cannot be written into; use the result of a call without out=."
+        )
         raise BadRequestError(msg)
     if spec.shape != shape:
-        msg = f"out has shape {spec.shape}, the value {shape}; give an out of that shape."
+        msg = f"out has shape {spec.shape}, but the value has {shape}; pass an out of that shape."
         raise BadRequestError(msg)
     if spec.traits & UNWRITABLE:
         trait = min(spec.traits & UNWRITABLE)
-        move = _OTHER_OUT.get(trait, "give an array with memory of its own, such as a copy")
+        move = _OTHER_OUT.get(trait, "pass an array with memory of its own, such as a copy")
         msg = f"out= of shape {shape} cannot be written into: {TRAITS[trait]}; {move}."
         raise BadRequestError(msg)
     if spec.dtype not in format_.dtypes:
-        msg = f"out= has the dtype {spec.dtype}, which is not one of numbers; give one that is."
+        msg = f"out= has the non-numeric dtype {spec.dtype}; pass an array of numbers."
         raise BadRequestError(msg)
     unwritable = format_.limits.unwritable
     if unwritable is not None and (reason := unwritable(out)):

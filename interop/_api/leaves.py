@@ -137,9 +137,11 @@ def _planned(
 
 
 def _refuse(value: Value) -> None:
+    kind = type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
     msg = (
-        f"{type(value).__module__}.{type(value).__qualname__} is not an array type interop "
-        "recognises; leave out others='refuse' to let it pass through."
+        f"{name} is not an array type interop recognises; leave out others='refuse' to let it pass "
+        "through."
     )
     raise UnknownValueError(msg)
 

@@ -54,7 +54,8 @@ class Tree:
             self.paths.append(path)
             return next
         if id(value) in self._above:
-            msg = f"the tree holds itself: {joined(path)} is {joined(self._above[id(value)])}."
+            above = joined(self._above[id(value)])
+            msg = f"the tree holds itself: the {type(value).__name__} at {joined(path)} is {above}."
             raise BadRequestError(msg)
         if type(value) in _EMPTIABLE:
             self.emptiable.append(value)

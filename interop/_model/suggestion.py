@@ -55,9 +55,12 @@ def _resembling(word: str, names: Iterable[str]) -> list[str]:
     begun = [name for name in names if len(word) > _FEW and name.casefold().startswith(word)]
     if len(begun) == 1:
         return begun
-    head = word.partition(".")[0]
+    head, _, tail = word.partition(".")
     begins = f"{head}." if head in spellings else ""
     like = [name for name in spellings if name.startswith(begins)]
+    ends = [name for name in like if begins and tail and name.endswith((f".{tail}", f"_{tail}"))]
+    if ends:  # "torch.csr" for "torch.sparse_csr"
+        return [spellings[name] for name in ends[:_FEW]]
     long = [name for name in like if len(name) > _FEW]
     close = get_close_matches(word, like, 1, 0.8) or get_close_matches(word, long, 1)
     close = close or ([head] if begins else [])

@@ -37,6 +37,9 @@ _MOVES = {
 _MOST = 3
 
 #: A refused route, and the effects that stop it.
+#: How many formats a message names as the only ones from which a target is reached.
+_MOST_SOURCES = 8
+
 Refused = tuple[list[Step], frozenset[str]]
 
 
@@ -75,13 +78,13 @@ def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
     """Return one line for each of the nearest refused routes."""
     lines = []
     for steps, effects in nearest:
-        names = " → ".join(step.label for step in steps)
+        names = " → ".join(step.label for step in steps) + ": " if len(steps) > 1 else ""
         stops = [
             f"{step.label} has the effect {effect!r} ({EFFECTS[effect].meaning})"
             for step in steps
             for effect in sorted(step.effects & effects)
         ]
-        lines.append(f"{names}: {'; '.join(stops)}; {_move(effects, request, steps)}")
+        lines.append(f"{names}{'; '.join(stops)}; {_move(effects, request, steps)}")
     return lines
 
 
@@ -132,6 +135,9 @@ def explanation(
         text = f"{request_text}; the nearest routes are refused:\n{routes}\n"
         hints = _hints(planner, spec)
         others = [hints[effect] for effect in sorted(effects & hints.keys())]
+        if "narrow" in effects:
+            limits = (planner.format(name).limits for name in request.formats)
+            others += filter(None, (limit.refusal_hints.get(spec.dtype or "") for limit in limits))
         moves = [f"To permit the nearest, {_move(effects, request, steps)}.", *others]
         return RefusedError(text + "\n".join(moves), effects)
     with planner.lock:  # the graph must not change meanwhile
@@ -156,7 +162,7 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
         return hints[trait]
     if spec.dtype not in DTYPES:
         return (
-            f"{spec.dtype} is not a dtype of numbers that the target can hold; convert it to one "
+            f"{spec.dtype} is not a dtype of numbers that the target can hold; make numbers of it "
             "in its own framework first."
         )
     if request.dtype and request.dtype not in DTYPES:
@@ -190,9 +196,7 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
         )
     if not request.like and all(map(graph.needs_like, request.formats)):
         target = " or ".join(request.formats)
-        return (
-            f"{target} values are in parts; pass one as like=, and the result is divided as it is."
-        )
+        return f"{target} values are sharded; pass one as like= to shard the result the same way."
     towards_goal = [item for item in conversions if item.target.name in candidates.names]
     towards_goal.sort(key=lambda item: candidates.distance.get(item.target.name, 0))
     return _objections(planner, spec, request, towards_goal, transfers)
@@ -201,10 +205,14 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
 def _unreachable(planner: Planner, spec: Spec, request: Request) -> str:
     target = " or ".join(request.formats)
     if all(planner.format(name).protocol for name in request.formats):
-        return f"{target} is a protocol, which is read and not written; name a framework."
-    return (
-        f"no conversion from {spec.format} leads to {target}; register one with interop.register."
-    )
+        return f"{target} is a read-only protocol; name a framework."
+    sources = [
+        name for name in planner.graph.sources(request.formats) if name not in request.formats
+    ]
+    move = "register one with interop.register"
+    if 0 < len(sources) <= _MOST_SOURCES:
+        move = f"only {listed(sources)} {'do' if len(sources) > 1 else 'does'}"
+    return f"no conversion from {spec.format} leads to {target}; {move}."
 
 
 def _objections(
@@ -250,8 +258,9 @@ def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:
             f"{name} cannot be on {request.device}; ask for device "
             f"{' or '.join(map(repr, target.devices))}, or for another format."
         )
-    if target.ndims is not None and len(spec.shape) not in target.ndims:
-        return _other_axes(planner, spec, target)
+    targets = [planner.format(format_) for format_ in request.formats]
+    if not any(item.ndims is None or len(spec.shape) in item.ndims for item in targets):
+        return _other_axes(planner, spec, targets)
     dtype = request.dtype or spec.dtype
     holder = planner.format(spec.wrapped) if spec.wrapped and target.wrapper else target
     if dtype is not None and dtype in holder.limits.refusal_hints:
@@ -261,22 +270,25 @@ def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:
     return f"{name} does not hold {dtype}; ask for one of these with {keyword('dtype')}: {names}."
 
 
-def _other_axes(planner: Planner, spec: Spec, target: Format) -> str:
-    """Name the formats of a framework that have as many axes as the value."""
-    assert target.ndims is not None
+def _other_axes(planner: Planner, spec: Spec, targets: list[Format]) -> str:
+    """Name the formats of the targets' frameworks that have as many axes as the value."""
     axes = len(spec.shape)
+    frameworks = dict.fromkeys(target.framework for target in targets)
     others = [
         format_.name
-        for format_ in planner.formats(target.framework)
+        for framework in frameworks
+        for format_ in planner.formats(framework)
         if (format_.ndims is None or axes in format_.ndims)
         and spec.dtype in format_.dtypes
         and not planner.graph.needs_like(format_.name)
         and spec.format in planner.graph.candidates(spec.format, (format_.name,)).distance
     ]
-    least, most = min(target.ndims), max(target.ndims)
+    counts = set[int]().union(*(target.ndims or () for target in targets))
+    least, most = min(counts), max(counts)
     possible = f"{least} to {most} axes" if least < most else counted_axes(least)
     move = f"ask for {' or '.join(others)}" if others else "reshape it first"
-    return f"{target.name} holds arrays of {possible}, not of {axes}; {move}."
+    name = targets[0].name if len(targets) == 1 else " or ".join(frameworks)
+    return f"{name} holds arrays of {possible}, not of {axes}; {move}."
 
 
 def round_trip_warning(

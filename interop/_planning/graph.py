@@ -113,6 +113,10 @@ class Graph:
         ways = [item for item in self._every() if item.target.name == name != item.source.name]
         return bool(ways) and all(item.conversion.like for item in ways)
 
+    def sources(self, names: Iterable[str]) -> list[str]:
+        """Return the formats from which one step leads to some others."""
+        return sorted({source for name in names for source in self._reverse.get(name, ())})
+
     def unwrap_steps(self, spec: Spec, names: frozenset[str]) -> Iterator[Step]:
         """Yield the step that unwraps a wrapper, if it leads to one of some formats."""
         if spec.wrapped in names:

@@ -13,7 +13,7 @@ from interop._model.device import NICKNAMES, device_name, device_type
 from interop._model.dialect import keyword, keywords
 from interop._model.dtype import COMMON, DTYPES, SPELLINGS, spelled
 from interop._model.format import Format
-from interop._model.spec import TRAITS
+from interop._model.spec import TRAITS, Spec
 from interop._model.suggestion import listed, suggestion
 from interop._registry.installed import framework_state
 from interop._registry.registry import Registry
@@ -25,6 +25,9 @@ _SHORT = 40
 
 def named_formats(registry: Registry, to: Any) -> tuple[str, ...]:
     """Return the formats that ``to=`` accepts."""
+    if isinstance(to, Spec):
+        msg = f"to= names a format; of this spec it is {keyword('to', to.format)}."
+        raise UnknownTargetError(msg)
     if isinstance(to, (list, tuple, set, frozenset)) and to:
         return tuple(dict.fromkeys(name for item in to for name in named_formats(registry, item)))
     if to is None:
@@ -90,7 +93,10 @@ def named_device(registry: Registry, device: object) -> str:
     if device_type(name) not in devices:
         names = {**NICKNAMES, **dict(zip(devices, devices, strict=True))}
         move = suggestion(device_type(name), names, f"the devices are {listed(devices)}.")
-        if device_type(name) not in names:
+        numbered = re.fullmatch(r"([a-z]+)(\d+)", name)
+        if numbered and numbered[1] in names:
+            move = f"did you mean '{names[numbered[1]]}:{numbered[2]}'?"
+        elif device_type(name) not in names:
             move = _other_keyword(registry, device) or move
         msg = f"{keyword('device', device)} is not a device that interop recognises; {move}"
         raise BadRequestError(msg)
@@ -120,9 +126,10 @@ def lengths(shape: Any) -> tuple[int, ...]:
     try:
         axes = tuple(map(index, shape))
     except TypeError:
-        axes = (-1,)
-    if min(axes, default=0) < 0:
         msg = f"shape={shape!r} is not a tuple of lengths; write (3,), or () for a scalar."
+        raise BadRequestError(msg) from None
+    if min(axes, default=0) < 0:
+        msg = f"shape={shape!r} has a negative length; lengths are 0 or more."
         raise BadRequestError(msg)
     return axes
 
@@ -223,7 +230,7 @@ def _nearest(registry: Registry, to: object, word: str) -> str:
         else:
             if not format_.protocol:
                 target = keyword("to", format_.name)
-                return f"the nearest is {target}, whose results are not always of that type."
+                return f"the nearest is {target}; make a {to.__qualname__} of its result."
     formats = _in_order(registry)
     frameworks = dict.fromkeys(format_.framework for format_ in formats)
     names = {alias: format_.name for format_ in formats for alias in format_.aliases}
@@ -231,6 +238,11 @@ def _nearest(registry: Registry, to: object, word: str) -> str:
     for format_ in formats:  # of those that share a type, the first
         for type_ in format_.types:
             names.setdefault(type_.replace(":", "."), format_.name)
+            module = type_.partition(":")[0]  # "scipy.sparse._csr", of which two parts are public
+            names.setdefault(".".join(module.split(".")[:2]), format_.framework)
+    head, dot, tail = word.partition(".")
+    if dot and names.get(head) in registry.formats:  # a nickname: "pd.DataFrame"
+        word = registry.formats[names[head]].framework + dot + tail
     return suggestion(word, names, f"the frameworks are {listed(frameworks)}.")
 
 

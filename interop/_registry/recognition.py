@@ -36,7 +36,7 @@ _MOVES: dict[type | UnionType, str] = {
     NoneType: ": there is nothing to convert.",
     type: "; pass a value of the class, not the class itself.",
     ModuleType: "; pass an array, and the module as to=.",
-    str: "; text has no numbers, so pass an array of some.",
+    str: "; make numbers of the text first, or describe a value with interop.make_spec.",
     Mapping: "; interop.convert_tree converts the arrays in it.",
     Iterator: "; make a list of it first.",
     Set: "; it has no order, so make a list of it first.",

@@ -13,7 +13,7 @@ from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.plan import Plan, StepDeclined
 from interop._planning.step import Step
-from interop.errors import InteropError, PluginError
+from interop.errors import InteropError, PluginError, RefusedError
 
 from ._memory import Memory
 from ._notes import Notes
@@ -98,10 +98,13 @@ class Caller:
         Raises
         ------
         Refused
-            It declined, or this machine lacks what it needs.
+            It declined or refused the value, or this machine lacks what it needs.
         """
         try:
             return Plan((step,))(value)
+        except RefusedError as error:
+            msg = f"{self.label} refused {step.before}: {error}"
+            raise Refused(msg) from error
         except StepDeclined as declined:
             msg = f"{self.label} declined {step.before}: {declined}"
             raise Refused(msg) from declined

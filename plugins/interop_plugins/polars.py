@@ -82,10 +82,10 @@ _GATHER = Cost(2e-5, 8e9)
 _COLUMNS = Cost(3e-5, 8e8)
 
 _REFUSAL_HINTS = {
-    "not_numbers": "these are not numbers; choose columns that are "
-    "(x.select('a', 'b'), x.select(polars.selectors.numeric())), or turn them into numbers in "
-    "polars first (x.cast(...), x.to_physical(), x.list.to_array(...)). A column of arrays "
-    "converts by itself (x['a']).",
+    "not_numbers": "these are not numbers; choose columns of numbers "
+    "(x.select(polars.selectors.numeric())), or turn the others into numbers in polars first "
+    "(x.cast(...), x.to_physical(), x.list.to_array(...)). A column of arrays converts by itself "
+    "(x['a']).",
 }
 
 

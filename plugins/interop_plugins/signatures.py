@@ -408,9 +408,9 @@ class Accepts(Protocol):
     """The type of `interop.accepts`."""
 
     @overload
-    def __call__(
+    def __call__(  # type: ignore[overload-overlap] # classes can be called, and name formats
         self,
-        to: Name | ModuleType,
+        to: Name | type | ModuleType | Several,
         *,
         dtype: object = None,
         device: object = None,

@@ -113,10 +113,10 @@ def _readonly() -> np.ndarray:
         ({"to": "numpy", "dtype": object()}, ValueError, "name it as a string"),
         ({"to": "numpy", "device": "gpu zero"}, ValueError, "'cuda:1'"),
         ({"to": "numpy", "device": "cuda"}, ValueError, "cannot be on cuda"),
-        ({"out": np.zeros(4)}, ValueError, "give an out of that shape"),
+        ({"out": np.zeros(4)}, ValueError, "pass an out of that shape"),
         ({"out": _readonly()}, ValueError, "read-only"),
-        ({"out": np.zeros(3), "to": "numpy"}, ValueError, "pass it alone"),
-        ({"out": np.zeros(3), "copy": False}, ValueError, "pass it alone"),
+        ({"out": np.zeros(3), "to": "numpy"}, ValueError, "leave out to, like"),
+        ({"out": np.zeros(3), "copy": False}, ValueError, "leave out copy=False"),
         ({"out": [0.0] * 3}, ValueError, "cannot be written into"),
     ],
 )
@@ -292,9 +292,9 @@ def test_an_out_that_cannot_keep_all_numbers_is_refused_first(empty: Interop, tr
     out = Box("b", [1.0], traits={trait})
     for unusable, reason in (
         (out, TRAITS[trait]),
-        (Box("b", [1.0], dtype="datetime64"), "not one of numbers"),
-        (Box("b", [1.0, 2.0]), "give an out of that shape"),
-        (Box("a", [1.0]), "leave out out="),
+        (Box("b", [1.0], dtype="datetime64"), "pass an array of numbers"),
+        (Box("b", [1.0, 2.0]), "pass an out of that shape"),
+        (Box("a", [1.0]), "a call without out="),
     ):
         with pytest.raises(BadRequestError, match=re.escape(reason)) as caught:
             empty.convert(Box("a", [3.0]), out=unusable)

@@ -65,7 +65,7 @@ def test_a_conversion_is_given_what_its_result_is_like(mine: Interop) -> None:
 def test_a_conversion_that_divides_needs_a_value_to_divide_like(mine: Interop) -> None:
     """Without a divided ``like=`` there is no such step; the message says what to pass."""
     start = Box("start", [3.0])
-    with pytest.raises(RefusedError, match="parts values are in parts; pass one as like="):
+    with pytest.raises(RefusedError, match="parts values are sharded; pass one as like="):
         mine.convert(start, to="parts")
     with pytest.raises(RefusedError, match="pass one as like="):
         mine.convert(start, like=Box("parts", [1.0]))

@@ -40,8 +40,8 @@ TARGETS: list[tuple[object, str]] = [
     (float, "float is a dtype: dtype='float64'."),
     (np.ones(2), "pass like=x for the format and the device of an array x."),
     (torch.ones(300), "pass like=x for the format and the device of an array x."),
-    (torch.nn.Parameter, "the nearest is to='torch', whose results are not always of that type."),
-    (list, "the nearest is to='python', whose results are not always of that type."),
+    (torch.nn.Parameter, "the nearest is to='torch'; make a Parameter of its result."),
+    (list, "the nearest is to='python'; make a list of its result."),
     (torch.FloatTensor, "did you mean 'torch'?"),
     (torch.tensor, "to=tensor does not name a registered format; did you mean 'torch'?"),
     (np.asarray, "to=asarray does not name a registered format; did you mean 'numpy'?"),
@@ -215,7 +215,7 @@ def test_the_frameworks_in_use_are_named_first(empty: interop.Interop) -> None:
         (("torch", "float32", {"traits": "grda"}), "'grda' is not a trait; did you mean 'grad'?"),
         (("torch", "float32", {"traits": {"zzz"}}), "'zzz' is not a trait; interop.TRAITS has"),
         (("torch", "float32", {"shape": 3}), "shape=3 is not a tuple of lengths; write (3,)"),
-        (("torch", "float32", {"shape": (2, -1)}), "shape=(2, -1) is not a tuple of lengths"),
+        (("torch", "float32", {"shape": (2, -1)}), "shape=(2, -1) has a negative length"),
     ],
 )
 def test_a_spec_of_nothing_that_exists_is_refused_at_once(words: Any, move: str) -> None:

@@ -80,7 +80,38 @@ def test_a_dtype_is_a_cast():
     """A dtype that is asked for is cast to, and one that values might not survive is not guessed."""
     result = interop.convert([1.5, math.nan], to="numpy", dtype="bfloat16")
     assert result.dtype == ml_dtypes.bfloat16
-    assert interop.convert([300, -1], to="numpy", dtype="uint8").tolist() == [44, 255]
+    with pytest.warns(Warning, match="imaginary part"):
+        assert interop.convert([1 + 2j], to="numpy", dtype="float16").tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype", "most"),
+    [
+        (300, "uint8", "0 to 255"),
+        (-1, "uint64", "0 to 18_446_744_073_709_551_615"),
+        (2**40, "int32", "-2_147_483_648 to 2_147_483_647"),
+        (2**63, "int64", "-9_223_372_036_854_775_808 to"),
+        (8, "int4", "-8 to 7"),
+    ],
+)
+def test_an_integer_that_does_not_fit_is_refused(number: int, dtype: str, most: str) -> None:
+    """Python's integers never wrap around, whatever takes them; NumPy's arrays do, as in NumPy."""
+    message = f"{number:_} does not fit in {dtype}, which holds {most}"
+    out = np.zeros((), getattr(ml_dtypes, dtype, dtype))
+    for value in (number, [0, number], range(number, number + 1)):
+        with pytest.raises(RefusedError, match=message):
+            interop.convert(value, to="numpy", dtype=dtype)
+    with pytest.raises(RefusedError, match=message):
+        interop.convert(number, out=out)
+    assert out == 0
+
+
+def test_an_integer_that_jax_has_no_room_for_is_refused() -> None:
+    """A refusal names the option for 64 bits, and allow="narrow" permits no other number."""
+    with pytest.raises(RefusedError, match="jax_enable_x64"):
+        interop.convert(2**40, to="jax")
+    with pytest.raises(RefusedError, match="does not fit in int32"):
+        interop.convert(2**40, to="jax", allow="narrow")
 
 
 def test_to_numpy_is_a_copy():

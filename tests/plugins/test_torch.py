@@ -899,7 +899,7 @@ def test_out_is_filled(name: str) -> None:
 def test_out_must_not_be_in_a_graph() -> None:
     """A tensor that requires grad is not written without its graph knowing."""
     out = torch.zeros(3, requires_grad=True)
-    with pytest.raises(BadRequestError, match=r"autograd graph; give it detached"):
+    with pytest.raises(BadRequestError, match=r"autograd graph; pass it detached"):
         interop.convert(np.ones(3, "float32"), out=out)
     assert out.detach().sum() == 0
 

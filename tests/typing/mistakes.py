@@ -19,8 +19,8 @@ def wrong(x: object) -> None:
     interop.plan(x, "torch", dype="float32")  # type: ignore[call-arg]
     interop.convert_tree(x, to="bogus")  # type: ignore[arg-type]
     interop.convert_tree(x, to="torch", others="drop")  # type: ignore[arg-type]
-    interop.accepts("bogus")  # type: ignore[call-overload]
-    interop.accepts(to="bogus")  # type: ignore[call-overload]
+    interop.accepts("bogus")  # type: ignore[arg-type]
+    interop.accepts(to="bogus")  # type: ignore[arg-type]
     with interop.policy(forbid="bogus"):  # type: ignore[arg-type]
         pass
     scaled(1, 2, 3)  # type: ignore[call-arg]

@@ -76,7 +76,21 @@ def halved(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return x / 2
 
 
+@interop.accepts(np.ndarray, copy=True)
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    """Return twice a tensor."""
+    return x + x
+
+
+@interop.accepts(["numpy", "torch"])
+def shown(x: object) -> str:
+    """Return an array as text."""
+    return str(x)
+
+
 def signatures(x: torch.Tensor) -> None:
     """A function that accepts any arrays keeps its own signature."""
     assert_type(centred(x, scale=2), torch.Tensor)
     assert_type(halved(np.ones(1)), npt.NDArray[Any])
+    assert_type(doubled(x), torch.Tensor)
+    assert_type(shown(x), str)

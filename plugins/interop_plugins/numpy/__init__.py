@@ -19,6 +19,7 @@ from interop.plugin import (
     Declaration,
     DtypeNames,
     Format,
+    Limits,
     Result,
     Samples,
     hookimpl,
@@ -59,6 +60,9 @@ _FLAGS = frozenset({"readonly", "immutable", "unaligned"})
 _VIEWABLE = _LAYOUT | _FLAGS
 _GAPS, _SWAPPED = frozenset({"noncontiguous"}), frozenset({"byteswapped"})
 _MEMORY = _VIEWABLE | _SWAPPED
+_HINTS = {
+    "drop_mask": "The numbers under the mask then count as others do; x.filled(0) replaces them."
+}
 
 
 @hookimpl
@@ -80,6 +84,7 @@ def _formats() -> Iterable[Format]:
             carries=_MEMORY,
             # Its other protocols are not declared: every route through them is one it has already.
             exports={"dlpack": PLAIN},
+            limits=Limits(refusal_hints=_HINTS),
             requires="numpy",
             install="pip install numpy",
             memory=memory,

@@ -10,8 +10,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from interop.errors import BadRequestError, UnknownValueError
-from interop.plugin import EMPTY, Spec
+from interop.errors import BadRequestError, RefusedError, UnknownValueError
+from interop.plugin import DTYPES, EMPTY, Spec, checked_cast
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -35,7 +35,7 @@ __all__ = [
     "from_numpy",
     "numpy_fast_path",
     "python_fast_path",
-    "to_32_bits",
+    "to_dtype",
     "to_numpy",
 ]
 
@@ -274,7 +274,7 @@ def _unrounded(value: Nested, array: Array) -> Array:
             msg = (
                 f"no dtype holds all numbers of this {type(value).__name__} exactly: as "
                 f"{array.dtype.name}, {_shortened(int(leaf))} would be "
-                "rounded. Make it a float first."
+                "rounded. Make it a float first, or an array of the dtype that you want."
             )
             raise BadRequestError(msg)
     return array
@@ -346,11 +346,34 @@ def python_fast_path(value: Array) -> Any:
     return value.tolist() if dtype.num < _ODD_NUMBERS and dtype.isnative else NotImplemented
 
 
-def to_32_bits(value: Nested, *, dtype: str) -> Array:
-    """Return a number or nested lists as an array of 32 bits, or 64 for complex numbers."""
-    array = _array(value)
-    real = array.dtype.kind == "c" and dtype != "complex64"
-    return (array.real if real else array).astype(dtype)
+def to_dtype(value: Nested, *, dtype: str) -> Array:
+    """Return a number or nested lists as an array of a dtype that was asked for.
+
+    Raises
+    ------
+    RefusedError
+        An integer does not fit, for which NumPy and torch raise an OverflowError.
+    """
+    import ml_dtypes
+    import numpy as np
+
+    array, target = _array(value), np.dtype(getattr(ml_dtypes, dtype, dtype))
+    _check_range(array, dtype)
+    numbers = array.real if array.dtype.kind == "c" and DTYPES[dtype].kind != "c" else array
+    result: Array = checked_cast(np, numbers.astype, target)
+    return result
+
+
+def _check_range(array: Array, dtype: str) -> None:
+    """Refuse integers that would wrap around."""
+    facts = DTYPES[dtype]
+    if array.dtype.kind not in "iu" or facts.kind not in "iu" or not array.size:
+        return
+    least, most = -(2**facts.digits) if facts.kind == "i" else 0, 2**facts.digits - 1
+    for number in (int(array.min()), int(array.max())):
+        if not least <= number <= most:
+            msg = f"{number:_} does not fit in {dtype}, which holds {least:_} to {most:_}."
+            raise RefusedError(msg)
 
 
 def from_numpy(value: Array) -> Nested:

@@ -83,6 +83,7 @@ class QuantizedArray:
         packed: str | None = None,
         shape: tuple[int, ...] | None = None,
     ) -> None:
+        _check_arrays(codes=codes, scale=scale, zero_point=zero_point, bias=bias)
         self.codes = codes
         self.scale = scale
         self.zero_point = zero_point
@@ -116,7 +117,7 @@ class QuantizedArray:
 
     def _check_packing(self, shape: tuple[int, ...] | None) -> None:
         if self.packed is None:
-            msg = "shape= is that of the codes unless they are packed; give packed= as well."
+            msg = "shape= is only for packed codes; pass packed= too, or leave shape= out."
             raise BadRequestError(msg)
         if self.packed not in PACKED or shape is None:
             msg = (
@@ -135,8 +136,8 @@ class QuantizedArray:
             raise BadRequestError(msg)
 
     def _check(self) -> None:
-        is_plain = self.axis is None and self.bias is None and self.scale.ndim == 0
-        if is_plain and getattr(self.zero_point, "ndim", 0) == 0:
+        is_plain = self.axis is None and self.bias is None and not tuple(self.scale.shape)
+        if is_plain and not tuple(getattr(self.zero_point, "shape", ())):
             return
         parts = {"scale": self.scale, "bias": self.bias}
         if not self.packed_zero_point:
@@ -178,3 +179,12 @@ class QuantizedArray:
 def _bytes(shape: tuple[int, ...], packed: str) -> tuple[int]:
     """Return the shape of the bytes that hold so many codes."""
     return (-(-prod(shape) // PACKED[packed]),)
+
+
+def _check_arrays(**parts: Any) -> None:
+    """Refuse numbers and lists, which do not say what framework they belong to."""
+    for name, part in parts.items():
+        is_missing = part is None and name in {"zero_point", "bias"}
+        if not is_missing and not (hasattr(part, "shape") and hasattr(part, "dtype")):
+            msg = f"{name}={part!r} is not an array; make it one of the framework of the codes."
+            raise BadRequestError(msg)
