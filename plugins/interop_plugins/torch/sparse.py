@@ -174,7 +174,7 @@ def coalesce(value: Tensor) -> Tensor:
     On the host they are summed in the order in which they are stored, as torch does when it makes
     a tensor dense. Its own sort of few elements does not keep that order.
     """
-    if not value.is_cpu or not value._nnz():
+    if not value.is_cpu or value._nnz() < 2:  # nothing is summed
         return value.coalesce()
     indices, values = _summed(value)
     if value.requires_grad:
@@ -265,7 +265,8 @@ def densify(value: Tensor) -> Tensor:
     import torch
 
     if not value.is_complex() or str(value.layout) not in _ADDED:
-        return value.to_dense()
+        single = value.layout is torch.sparse_coo and value.dense_dim() and value._nnz() == 1
+        return (_in_one_row(value) if single else value).to_dense()
     if value.requires_grad and value.layout is not torch.sparse_coo:
         # torch has no gradient of views of compressed values.
         if not torch.view_as_real(value.detach().values().detach()).isfinite().all():
@@ -302,11 +303,27 @@ def _in_parts(value: Tensor) -> Tensor:
     else:
         values, *places = components(value.detach())
         values = values.detach()
-    parts, shape = torch.view_as_real(values.resolve_conj()), (*value.shape, 2)
+    parts, shape = _rows(torch.view_as_real(values.resolve_conj())), (*value.shape, 2)
     if len(places) == 1:
         return _coo(places[0], parts, shape, is_coalesced=value.is_coalesced())
     arrays = {"values": parts, "indices": places[0], "pointers": places[1]}
     return pack_compressed(str(value.layout).removeprefix("torch."), Parts(shape, arrays))
+
+
+def _in_one_row(value: Tensor) -> Tensor:
+    """Return a COO tensor of one stored row, with a row that torch can add to a dense tensor."""
+    value = coalesce(value)  # torch differentiates the values of coalesced tensors alone
+    return _coo(value.indices(), _rows(value.values()), value.shape, is_coalesced=True)
+
+
+def _rows(values: Tensor) -> Tensor:
+    """Return values with as many elements between two rows as a row has.
+
+    Where torch adds rows to a dense tensor, it takes the one for the other. Of a single row the
+    distance may be any, and torch calls it contiguous all the same: it then reads and writes past
+    the ends of both (torch 2.6 and 2.13).
+    """
+    return values[0].contiguous()[None] if len(values) == 1 else values
 
 
 def to_layout(layout: str, value: Tensor) -> Tensor:
