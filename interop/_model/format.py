@@ -21,7 +21,18 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def itself(value: Value) -> Value:
-    """Return a value as it is."""
+    """Return a value as it is.
+
+    Parameters
+    ----------
+    value : object
+        Anything.
+
+    Returns
+    -------
+    object
+        The same object.
+    """
     return value
 
 

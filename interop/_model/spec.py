@@ -138,7 +138,13 @@ class Spec(NamedTuple):
         return prod(map(int, self.shape))  # a length may be one of NumPy's integers
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as what JSON can hold, without the fields that say nothing."""
+        """Return it as what JSON can hold: its fields by name, without those that are None.
+
+        Returns
+        -------
+        dict
+            ``shape`` and ``traits`` are lists.
+        """
         fields = {**self._asdict(), "shape": list(self.shape), "traits": sorted(self.traits)}
         return {name: field for name, field in fields.items() if field is not None}
 
@@ -175,6 +181,26 @@ def make_spec(
     traits: frozenset[str] | set[str] = frozenset(),
 ) -> Spec:
     """Return the spec of a dense array, with `nbytes` worked out from dtype and shape.
+
+    It checks nothing, since it runs on every conversion. `interop.make_spec` checks everything.
+
+    Parameters
+    ----------
+    format : str
+        Its name.
+    dtype : str or None
+        A name of `DTYPES`. Elements of any other count as 8 bytes.
+    device : str
+        Where the data is: ``"cpu"``, ``"cuda:0"`` …
+    shape : tuple of int, in elements
+        Lengths of the axes.
+    traits : set of str
+        Properties that decide which conversions apply.
+
+    Returns
+    -------
+    Spec
+        Of a value that need not exist.
 
     Examples
     --------

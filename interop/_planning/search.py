@@ -1,8 +1,7 @@
 """The search: from one spec to the first of some goals, by the order of preference.
 
 A state is a spec, with a few facts about the way there. Steps are generated from the state by the
-conversions that take its spec, and by unpacking composite values; so the graph is implicit, and
-routes are found by label-setting shortest path (E. W. Dijkstra, 1959).
+conversions that take its spec, and by unpacking composite values; so the graph is implicit.
 """
 
 from __future__ import annotations
@@ -54,10 +53,18 @@ class Goal(NamedTuple):
 class Search:
     """One search: from a spec to the first goal settled.
 
-    It is led on by the least that the rest of the way must cost (P. E. Hart, N. J. Nilsson and
-    B. Raphael, 1968): the losses, copies, imports and seconds of the best way through the formats,
-    whatever the specs there may be. No step lowers that bound by more than its own cost, so that
-    the first goal settled is the preferred one.
+    It is a label-setting shortest path [1]_. A lower bound on the remaining cost guides it (A*,
+    [2]_): the losses, copies, imports and seconds of the best way through the formats, whatever
+    the specs there may be. No step lowers that bound by more than its own cost, so that the first
+    goal settled is the preferred one.
+
+    References
+    ----------
+    .. [1] E. W. Dijkstra, "A note on two problems in connexion with graphs", Numerische
+       Mathematik 1, 1959.
+    .. [2] P. E. Hart, N. J. Nilsson and B. Raphael, "A formal basis for the heuristic
+       determination of minimum cost paths", IEEE Transactions on Systems Science and
+       Cybernetics 4 (2), 1968.
     """
 
     def __init__(  # noqa: PLR0917 - made in one place
