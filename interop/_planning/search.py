@@ -103,7 +103,7 @@ class Search:
         #: The states that were reached, by their specs.
         self._reached: dict[Spec, list[SearchState]] = {}
         self._came: dict[SearchState, tuple[SearchState, Step]] = {}
-        #: The least that a route gives up which is complete.
+        #: The smallest sacrifice of any complete route.
         self._best: Sacrifice = WORST
 
     def run(
@@ -194,12 +194,12 @@ class Search:
             heapq.heappush(self._queue, (bound, next(self._order), state, target))
 
     def _is_beaten(self, state: SearchState, rank: Rank) -> bool:
-        """Tell whether the same spec was reached with less behind it, and as well in all else.
+        """Tell whether a state is dominated by another state of the same spec.
 
         A state with less behind it comes first anyway; but a later one may be the quicker if what
         sets them apart has to happen sooner or later, so that neither stands for the other.
         """
-        # What is shared yet may be copied in part, by the way, and then come last after all.
+        # A route that still shares memory may copy part of it later, and then rank last.
         strict = self._request.copy is True or self._candidates.breaks_sharing
         return any(
             other != state
@@ -238,7 +238,7 @@ class Search:
         return not state.via_unrequested and state.spec.format in self._straight
 
     def _must_write(self, state: SearchState) -> bool:
-        """Tell whether the spec and the request have it that bytes are written from here on."""
+        """Tell whether bytes must still be written."""
         spec = state.spec
         return (
             spec.dtype not in self._dtypes
