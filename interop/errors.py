@@ -5,7 +5,7 @@
     InteropError
     ├─ UnknownValueError      (TypeError)    no format recognises the value
     ├─ UnknownTargetError     (TypeError)    ``to=`` names nothing that is registered
-    ├─ BadRequestError        (ValueError)   the keywords contradict each other or name nothing
+    ├─ BadRequestError        (ValueError)   a request, or a list, that makes no sense
     ├─ RefusedError           (ValueError)   no route is allowed for this value and request
     ├─ HandOffError           (BufferError)  a producer's memory cannot be handed over
     ├─ DoesNotFitError        (MemoryError)  the result does not fit in memory
@@ -73,7 +73,10 @@ class UnknownTargetError(InteropError, TypeError):
 
 
 class BadRequestError(InteropError, ValueError):
-    """The request contradicts itself or uses a word that does not exist."""
+    """The request contradicts itself, uses an unknown word, or is for a list that is no array.
+
+    A list is no array if its rows differ in length, for one, or if no dtype holds its numbers.
+    """
 
 
 class RefusedError(InteropError, ValueError):

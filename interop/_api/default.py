@@ -6,7 +6,7 @@ from .interop import Interop
 
 
 class _Default(Interop):
-    """The one instance of which there is the like in every process."""
+    """The shared instance; every process has one."""
 
     def __repr__(self) -> str:
         return "interop.default"

@@ -161,7 +161,7 @@ class Interop:
             dtype of the result, by NumPy's or ml_dtypes' name or as a framework's dtype object.
             Asking for it is consent to the cast. By default the dtype of `x`, or the narrowest
             that holds all its values if the target does not know that one. A mapping names dtypes
-            of results by the dtypes of values; for values of any other the default holds.
+            of results by the dtypes of values; values of any other dtype follow the default.
         device : str, optional
             ``"cpu"``, ``"cuda"``, ``"cuda:1"`` …; ``"cpu:2"`` for a target that divides the host.
             By default the data stay where they are if the target can live there.
@@ -170,8 +170,9 @@ class Interop:
             False: never copy, over the whole route; raise instead. "writable": share memory unless
             it is read-only or an immutable framework's, so that the result can be written to.
         out : array, optional
-            An array to write the result into; it decides format, dtype and device, and is
-            returned.
+            An array to write the result into, which is returned. It decides format, dtype and
+            device, so `to`, `like`, `dtype`, `device` and ``copy=False`` are refused beside it.
+            It is consent to narrow to its dtype, unless ``forbid="narrow"``.
         allow, forbid : str or iterable of str
             Effects permitted or refused in this call.
         stream : int or object, optional
@@ -190,7 +191,7 @@ class Interop:
         UnknownValueError, UnknownTargetError
             `x` or `to` is not known (TypeErrors).
         BadRequestError, RefusedError
-            The keywords contradict each other, or no route is permitted (ValueErrors).
+            The request or a list makes no sense, or no route is permitted (ValueErrors).
         HandOffError
             A producer's memory is not as the protocol says (a BufferError).
         DoesNotFitError
@@ -200,6 +201,24 @@ class Interop:
             The target's framework is not installed (an ImportError).
         ConversionError, DeviceError
             A step failed for a reason of its own, or the device is missing (RuntimeErrors).
+        PluginError
+            A plugin cannot describe `x`, or no plugin is installed (a RuntimeError).
+
+        Warns
+        -----
+        ComplexWarning
+            A cast keeps only the real parts of complex numbers.
+        NeedlessCopyWarning
+            The bytes go through the host, which another request would avoid.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> mine = Interop()
+        >>> mine.convert(np.arange(3), to="python")
+        [0, 1, 2]
+        >>> mine.convert([1, 2], to="numpy", dtype="float32")
+        array([1., 2.], dtype=float32)
         """
         if stream is not None:
             check_stream(stream)
@@ -247,12 +266,25 @@ class Interop:
         Parameters
         ----------
         to, like, dtype, device, copy, allow, forbid, stream
-            As for `convert`.
+            As for `convert`, which also takes `out`.
 
         Returns
         -------
         callable
-            ``converter(x)`` returns what ``convert(x, ...)`` would.
+            ``converter(x)`` returns what ``convert(x, ...)`` would, and raises what it would. It
+            shares the plans of this instance, and holds the value given as `like`. It is not made
+            to be pickled: make one in each process.
+
+        Raises
+        ------
+        UnknownValueError, UnknownTargetError, BadRequestError
+            As for `convert`, of the keywords.
+
+        Examples
+        --------
+        >>> to_floats = Interop().converter("numpy", dtype="float32")
+        >>> to_floats([1, 2])
+        array([1., 2.], dtype=float32)
         """
         if stream is not None:
             check_stream(stream)
@@ -290,8 +322,8 @@ class Interop:
 
         Dicts, lists, tuples, namedtuples, deques and their subclasses, dataclasses, types that a
         user has registered with ``optree``, and containers that plugins open (the pytrees of JAX)
-        are traversed. What becomes of numbers, strings and everything else that is not an array,
-        `others` says.
+        are traversed. `others` says what happens to numbers, strings and everything else that is
+        not an array.
 
         Parameters
         ----------
@@ -305,9 +337,9 @@ class Interop:
         cast_all : bool, default False
             Whether `dtype` is for the arrays of other kinds, too.
         others : {"keep", "convert", "refuse"}, default "keep"
-            What becomes of leaves that are not arrays. "keep": they pass through. "convert": so
-            they do, but Python's numbers become arrays without axes. "refuse": the first of them
-            is refused, unless it is None.
+            What happens to leaves that are not arrays. "keep": they pass through. "convert": they
+            pass through, but Python's numbers become 0-d arrays. "refuse": the first of them is
+            refused, unless it is None.
         progress : bool, default False
             Whether to show a bar on standard error; needs ``rich``.
         consume : bool, default False
@@ -423,8 +455,8 @@ class Interop:
         Notes
         -----
         Without ``copy=True`` the function is given the caller's memory where that can be shared,
-        and must not write to it. Differentiated are floating-point and complex arrays, once:
-        neither the pullback nor forward mode is differentiable.
+        and must not write to it. Only floating-point and complex arrays are differentiated, and
+        only once: neither the pullback nor forward mode is differentiable.
 
         Examples
         --------
@@ -479,17 +511,25 @@ class Interop:
             A value, or what would be known of one; no framework and no device is needed to plan
             from a spec.
         to, like, dtype, device, copy, allow, forbid, stream
-            As for `convert`.
+            As for `convert`, which also takes `out`.
 
         Returns
         -------
         Route
-            Prints as a table; calling it with a value carries it out.
+            Prints as a table; calling it with a value carries it out. Its `explain` plans again,
+            to find the routes that were refused.
 
         Raises
         ------
-        UnknownValueError, UnknownTargetError, BadRequestError, RefusedError
+        UnknownValueError, UnknownTargetError, BadRequestError, RefusedError, PluginError
             As for `convert`.
+
+        Examples
+        --------
+        >>> mine = Interop()
+        >>> spec = mine.make_spec("torch", "float32", device="cuda:0", shape=(3,))
+        >>> mine.plan(spec, to="numpy").effects
+        frozenset({'transfer'})
         """
         if stream is not None:
             check_stream(stream)
@@ -523,8 +563,12 @@ class Interop:
 
         Raises
         ------
-        UnknownValueError
-            No format and no protocol recognises `x`.
+        UnknownValueError, BadRequestError
+            No format and no protocol recognises `x`, or it is a list that is no array.
+        HandOffError
+            A producer's memory is not as the protocol says.
+        PluginError
+            The `describe` of a plugin failed, or no plugin is installed.
         """
         if not self._plugins:
             self._loaded()
@@ -575,7 +619,18 @@ class Interop:
     # ------------------------------------------------------------------ what is registered
 
     def formats(self) -> Listing[DeclaredFormat]:
-        """Return the formats that are registered, each with its plugin, distribution and state."""
+        """Return the formats that are registered, each with its plugin, distribution and state.
+
+        Returns
+        -------
+        tuple of DeclaredFormat
+            Each has `name`, `format`, `provenance` and `state`. It is shown as a table.
+
+        Raises
+        ------
+        PluginError
+            No plugin is installed, not even interop's own.
+        """
         registry = self._loaded()
         return Listing(
             DeclaredFormat(
@@ -585,7 +640,18 @@ class Interop:
         )
 
     def conversions(self) -> Listing[Declared]:
-        """Return the conversions in force, each with its plugin, distribution and state."""
+        """Return the conversions in force, each with its plugin, distribution and state.
+
+        Returns
+        -------
+        tuple of Declared
+            Each has `conversion`, `provenance` and `state`. It is shown as a table.
+
+        Raises
+        ------
+        PluginError
+            As for `formats`.
+        """
         registry = self._loaded()
         sources = registry.sources
         return Listing(
@@ -598,12 +664,27 @@ class Interop:
         )
 
     def plugins(self) -> Listing[Plugin]:
-        """Return the plugins that were found: their distributions, and whether they are loaded."""
+        """Return the plugins that were found: their distributions, and whether they are loaded.
+
+        Returns
+        -------
+        tuple of Plugin
+            Each has `name`, `distribution`, `version`, `state`, `reason`, the numbers of its
+            `formats` and `conversions`, and `overrides`. It is shown as a table.
+
+        Raises
+        ------
+        PluginError
+            As for `formats`.
+        """
         self._loaded()
         return Listing(self._plugins)
 
     def register(self, *declarations: Declaration) -> None:
         """Register formats, conversions and whatever else plugins declare, at run time.
+
+        This clears all plans of the instance. Other threads may plan and convert meanwhile; they
+        use the declarations from their next plan on.
 
         Parameters
         ----------
@@ -617,6 +698,13 @@ class Interop:
         ConflictError
             A distribution has declared something else in the same place, and the declaration has no
             larger `priority`.
+
+        Examples
+        --------
+        >>> mine = Interop()
+        >>> mine.register(Format("mylib", types=("mylib:Array",), dtypes={"float32"}))
+        >>> mine.formats()[-1].name
+        'mylib'
         """
         registry = self._loaded()
         with self._lock:
@@ -638,6 +726,13 @@ class Interop:
         -------
         callable
             A decorator that returns the function unchanged.
+
+        Raises
+        ------
+        PluginError, ConflictError
+            As for `register`, when a function is decorated.
+        TypeError
+            A keyword is not a field of `Conversion`.
 
         Examples
         --------
@@ -854,7 +949,7 @@ class Interop:
         name, device = out_spec.format, out_spec.device
         # What lies in the memory of `out` must all be read before any of it is written.
         apart = shares_memory(self._registry, x, out) is False
-        holds = out_spec.dtype in target.dtypes  # of what else there is, `fill` says why not
+        holds = out_spec.dtype in target.dtypes  # otherwise `fill` reports why
         # On a device, a view of another library's memory might be read after it has changed.
         copy = None if device == "cpu" else True
         dtype = out_spec.dtype if holds else None

@@ -69,7 +69,7 @@ class Engine:
         plan = table.plans.get(key)
         if plan is None:
             nearest = table.refusals.get(key)
-            if nearest is not None:  # who tries, and does without, may try for every value
+            if nearest is not None:  # a caller may try every value, and go on without it
                 raise explanation(self._planner, spec, table.request, nearest)
             plan = self._new_plan(key, spec, table)
         return plan
@@ -98,7 +98,7 @@ class Engine:
     ) -> Value:
         """Carry out the steps on `x`, leaving a receipt if a trace is open.
 
-        What the caller has `given` is for the steps: the consumer's stream, and what is like it.
+        What the caller has `given` is for the steps: the consumer's stream and the `like=` value.
         """
         innermost = block.get()
         if innermost is None or innermost.trace is None:

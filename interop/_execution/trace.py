@@ -72,7 +72,14 @@ class Receipt(NamedTuple):
     elapsed: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as what JSON can hold."""
+        """Return it as what JSON can hold.
+
+        Returns
+        -------
+        dict
+            Its fields by name. ``steps`` is a list of dicts with ``step``, ``seconds``,
+            ``written`` and ``declared_by``; ``seconds`` is the sum.
+        """
         steps = zip(self.steps, self.seconds, self.written, self.declared_by, strict=True)
         return {
             "source": self.source.as_dict(),
@@ -199,6 +206,19 @@ def trace(
     ------
     Trace
         A list of `Receipt`, which prints as a table. Of nested blocks each has the receipts.
+
+    Raises
+    ------
+    BadRequestError
+        `on_receipt` is not callable.
+
+    Examples
+    --------
+    >>> import interop
+    >>> with interop.trace() as receipts:
+    ...     array = interop.convert([1.0, 2.0], to="numpy")
+    >>> receipts[0].nbytes
+    16
     """
     given: Value = on_receipt
     if given is not None and not callable(given):

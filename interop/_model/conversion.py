@@ -88,12 +88,12 @@ class Conversion(NamedTuple):
     stream : bool
         Whether the function wants the consumer's stream.
     like : set of str
-        Those of `replicated`, `sharded` and `distributed` that a value may be after which the
-        result is divided. The conversion is for requests with such a value as ``like=`` alone, and
-        the function is given it.
+        Which of `replicated`, `sharded` and `distributed` the ``like=`` value may have. The result
+        is then divided as that value is. The conversion is only for requests with such a value,
+        which the function gets as ``like=``.
     priority : int, without unit
-        Which of two like declarations counts: the larger. Whoever overrides a conversion of another
-        distribution, or a route that is there without this one, has to state a larger one.
+        Of two like declarations, the larger one counts. A conversion that overrides another
+        distribution's, or a route that is there without it, has to state a larger one.
     fast_path : callable or None
         ``fast_path(value)`` does, for the plainest values and the default request, what the
         planned route would do, and answers `NotImplemented` for all others. It has to be right

@@ -123,7 +123,18 @@ def spelled(word: str) -> str:
 
 @lru_cache(maxsize=256)
 def itemsize(dtype: str | None) -> int:
-    """Bytes of one element of `dtype`; 8 for a dtype that is not known."""
+    """Return the bytes of one element of `dtype`.
+
+    Parameters
+    ----------
+    dtype : str or None
+        A name of `DTYPES`.
+
+    Returns
+    -------
+    int
+        8 for any other.
+    """
     facts = DTYPES.get(dtype or "")
     return facts.bits // 8 if facts else 8
 
@@ -141,7 +152,18 @@ def bit_carrier(dtype: str | None) -> str | None:
 
 @lru_cache(maxsize=1024)
 def preserves(source: str | None, target: str | None) -> bool:
-    """Tell whether every value of `source` is a value of `target`."""
+    """Tell whether every value of `source` is a value of `target`.
+
+    Parameters
+    ----------
+    source, target : str or None
+        Names of `DTYPES`.
+
+    Returns
+    -------
+    bool
+        Of other names, whether the two are equal.
+    """
     if source == target:
         return True
     a, b = DTYPES.get(source or ""), DTYPES.get(target or "")

@@ -39,7 +39,10 @@ EFFECTS: dict[str, Effect] = {
         Effect("dequantize", True, True, "codes become the real numbers they stand for"),
         Effect("materialize", True, False, "a lazy value is computed"),
         Effect(
-            "gather", False, False, "parts in other processes are collected, and each has to call"
+            "gather",
+            False,
+            False,
+            "parts in other processes are collected; every process must make the same call",
         ),
         Effect(
             "drop_labels", True, True, "an index, names or attributes are left behind", derived=True

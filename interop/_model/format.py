@@ -21,7 +21,18 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def itself(value: Value) -> Value:
-    """Return a value as it is."""
+    """Return a value as it is.
+
+    Parameters
+    ----------
+    value : object
+        Anything.
+
+    Returns
+    -------
+    object
+        The same object.
+    """
     return value
 
 
@@ -125,7 +136,7 @@ class Wrapper(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What a format's values hold beside an array: an index, names, coordinates, attributes.
+    """What a format's values hold besides an array: an index, names, coordinates, attributes.
 
     Parameters
     ----------
@@ -214,8 +225,8 @@ class Format(NamedTuple):
     devices : tuple of str
         The device types where it can live; the first is the default.
     divides_host : bool
-        Whether the host is several devices in it, ``"cpu:0"``, ``"cpu:1"`` …, if so it is set up.
-        Elsewhere memory of every one of them is ``"cpu"``.
+        Whether the framework can split the host into several devices, ``"cpu:0"``, ``"cpu:1"`` ….
+        In all other formats, memory of each of them is ``"cpu"``.
     carries : set of str
         Traits that a finished value of this format may have. A result never has another.
     exports : mapping of str to set of str
@@ -257,8 +268,8 @@ class Format(NamedTuple):
     protocol : str or None
         For a protocol's own format: the attribute by which a foreign value is recognised.
     labels : Labels or None
-        What values hold more than an array, which no other framework takes over: from one to
-        another of its own a route does not leave the framework.
+        What values hold besides an array. Other frameworks drop it, so routes within the framework
+        do not leave it.
     lazy : bool
         Whether its values are computed in parts, when they are needed. They may be larger than
         memory. No step from one such format to another counts as a copy of what lies in memory.
@@ -271,8 +282,8 @@ class Format(NamedTuple):
         that do not. False for a framework that always copies what it is given, or compiles for
         every new shape: it is no help to others, and costs the planner time.
     priority : int, without unit
-        Which of two distributions is heard that declare a format of this name, of one of its types
-        or of this framework: the one with the larger. Whoever overrides another has to state it.
+        If two distributions declare a format of this name, of one of its types or of this
+        framework, the larger priority wins. A format that overrides another has to state one.
     """
 
     name: str

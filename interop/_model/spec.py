@@ -44,7 +44,7 @@ TRAITS: dict[str, str] = {
     "neg": "it is a lazy negation",
     "labelled": "it has an index, names of axes or columns, coordinates or attributes",
     "masked": "some of its elements are masked or null",
-    "mixed": "its columns have several dtypes, and its own does not hold the numbers of each",
+    "mixed": "its columns have several dtypes, and its combined dtype cannot hold all their values",
     "weak": "its numbers have no dtype of their own, and fit in 32 bits",
     "uncoalesced": "it may hold one coordinate twice, or out of order",
     "replicated": "each of several devices has the whole of it",
@@ -60,7 +60,7 @@ TRAITS: dict[str, str] = {
     "traced": "it stands for a value inside a trace or a transform",
     "nested": "its rows differ in length",
     "unknown_shape": "some of its lengths, given as zero, are not known before it is computed",
-    "unknown_dtype": "it has no columns, and so nothing that has the dtype it is given",
+    "unknown_dtype": "it has no columns, so its dtype is only nominal",
     "no_storage": "its memory is not where its type says (a wrapper subclass)",
     "packed": "several of its codes share a byte",
     "biased": "a bias is added to what its codes stand for",
@@ -138,7 +138,13 @@ class Spec(NamedTuple):
         return prod(map(int, self.shape))  # a length may be one of NumPy's integers
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as what JSON can hold, without the fields that say nothing."""
+        """Return it as what JSON can hold: its fields by name, without those that are None.
+
+        Returns
+        -------
+        dict
+            ``shape`` and ``traits`` are lists.
+        """
         fields = {**self._asdict(), "shape": list(self.shape), "traits": sorted(self.traits)}
         return {name: field for name, field in fields.items() if field is not None}
 
@@ -175,6 +181,26 @@ def make_spec(
     traits: frozenset[str] | set[str] = frozenset(),
 ) -> Spec:
     """Return the spec of a dense array, with `nbytes` worked out from dtype and shape.
+
+    It checks nothing, since it runs on every conversion. `interop.make_spec` checks everything.
+
+    Parameters
+    ----------
+    format : str
+        Its name.
+    dtype : str or None
+        A name of `DTYPES`. Elements of any other count as 8 bytes.
+    device : str
+        Where the data is: ``"cpu"``, ``"cuda:0"`` …
+    shape : tuple of int, in elements
+        Lengths of the axes.
+    traits : set of str
+        Properties that decide which conversions apply.
+
+    Returns
+    -------
+    Spec
+        Of a value that need not exist.
 
     Examples
     --------

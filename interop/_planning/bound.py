@@ -24,7 +24,7 @@ _ROUNDING = 1 - 1e-9
 #: For how many sizes lower bounds are kept; there are few magnitudes, so few are met.
 _MOST = 64
 
-#: What the rest of a route takes at least, compared in this order: losses, imports, seconds.
+#: What the rest of a route takes at least: losses, imports, seconds, in the order of `Rank`.
 Least = tuple[int, int, float]
 
 

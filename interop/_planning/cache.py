@@ -1,8 +1,7 @@
-"""The plan cache: everything that is kept between calls and follows from what is registered.
+"""The plan cache: what was found out for requests, kept between calls.
 
-There is one rule of staleness and one bound. A change of the registry clears all of it, and so does
-an entry too many: a program asks for a handful of kinds, and a runaway one starts over. Converted
-values are never kept.
+Any change of the registry clears all of it, and so does entry 4,097: a program asks for a handful
+of kinds, and a runaway one starts over. Converted values are never kept.
 """
 
 from __future__ import annotations
@@ -31,7 +30,10 @@ FastPath = ValueFunction | None
 
 
 class PlanTable:
-    """The plans of one request, kept apart by what `states` answer of how the process is set up."""
+    """The plans of one request, kept apart by settings of the process.
+
+    `states` tell the settings that change which dtypes a format holds.
+    """
 
     def __init__(self, request: Request, states: tuple[Callable[[], Set[str]], ...] = ()) -> None:
         self.request = request

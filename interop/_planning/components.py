@@ -291,7 +291,8 @@ class ComponentTransfer(NamedTuple):
     def _effects(self, routes: list[_RoleRoute], after: Spec, writes: bool) -> frozenset[str]:
         """Return the effects of the arrays' routes, and those that the whole value has by them."""
         effects = {effect for route in routes for step in route.steps for effect in step.effects}
-        effects.discard("narrow")  # each array was told its dtype; the caller may not have
+        # The dtype of each array was requested; the caller may have requested none.
+        effects.discard("narrow")
         effects |= derived_effects(
             self.spec,
             after,

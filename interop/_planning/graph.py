@@ -18,7 +18,7 @@ from .step import Step, unwrap_step
 #: How many hand-offs longer than the shortest a route may be.
 SLACK = 2
 
-#: Groups of formats and devices that are remembered, of as many as a program may ask for.
+#: The most candidate sets that are cached.
 _MOST = 512
 
 
@@ -192,8 +192,7 @@ class Graph:
     def _is_transit(self, name: str, everywhere: bool) -> bool:
         """Tell whether a route between other frameworks may lead through a format.
 
-        Through a lazy one it never does: to compute what is in memory already is a copy by another
-        name.
+        Never through a lazy one: computing a value that is already in memory is a copy.
         """
         format_ = self._registry.formats[name]
         return not format_.lazy and (everywhere or format_.transit)

@@ -1,7 +1,7 @@
 """A plan: the steps of a route, ready to be carried out on values of one class.
 
-Here, and nowhere else, an exception of a framework becomes one of interop's, with the step, the
-plugin's distribution and the spec in its text.
+Here an exception that a step raises becomes one of interop's, with the step, the plugin's
+distribution and the spec in its text.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Plan:
 
     def __init__(self, steps: tuple[Step, ...], warning: Warning | None = None) -> None:
         self.steps = steps
-        #: What those are to be warned of who take this route; None for nearly all routes.
+        #: The warning for callers who take this route; None for nearly all routes.
         self.warning = warning
         self.calls = tuple(step.call for step in steps)
         #: Whether memory may be filled with more than the value holds.

@@ -36,7 +36,7 @@ class Planner:
         self._registry = registry
         self.graph = Graph(registry, available)
         self.transfers = ComponentTransfers(registry, self, cache)
-        # What is known of the graph is not to change under a search.
+        # The graph must not change during a search.
         self.lock = threading.RLock()
 
     def format(self, name: str) -> Format:

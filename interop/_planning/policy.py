@@ -137,6 +137,13 @@ def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Iterator[Policy
     ------
     BadRequestError
         A name is not an effect, or stands in both lists.
+
+    Examples
+    --------
+    >>> import interop
+    >>> with interop.policy(forbid="copy"):
+    ...     interop.plan([1.0], to="numpy", allow="copy").effects
+    frozenset({'copy'})
     """
     before = block.get()
     outer = before or Block()

@@ -1,9 +1,9 @@
-"""Ranking: the order of preference between routes, written here and nowhere else.
+"""Ranking: the order of preference between routes.
 
 Feasible under the policy, then fewest steps of bystanders, then fewest lost properties, then no
 bytes copied before any copied, then some memory shared before none, then fewest imports that nobody
 requested, then fewest steps that write elements in another order than they lie in, then the shorter
-estimated time, then fewer steps, then the names.
+estimated time, then fewer steps, then the names. Only `bound.Least` repeats a part of this order.
 """
 
 from __future__ import annotations

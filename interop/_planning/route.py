@@ -26,6 +26,8 @@ class Route:
     ----------
     spec : Spec
         What was to be converted.
+    request : Request
+        What was asked for, resolved to names: `formats`, `dtype`, `device`, `copy`, `policy` …
     steps : tuple of Step
     result : Spec
         What comes out.
@@ -90,15 +92,42 @@ class Route:
         return sum(step.seconds for step in self.steps)
 
     def __call__(self, value: Value) -> Value:
-        """Convert a value of the spec this route was planned for."""
+        """Convert a value of the spec this route was planned for.
+
+        Parameters
+        ----------
+        value : object
+            A value of another spec is not refused: it takes the route of its own under the same
+            request.
+
+        Returns
+        -------
+        array
+
+        Raises
+        ------
+        InteropError
+            As for `convert`.
+        """
         return self._run(value)
 
     def explain(self) -> str:
-        """Return the table, and below it the ways that were refused and why."""
+        """Return the table, and below it the ways that were refused and why.
+
+        It plans again to find those, which takes longer than the plan did.
+        """
         return f"{self}\n\n{self._explain()}".rstrip()
 
     def as_dict(self) -> dict[str, Value]:
-        """Return it as what JSON can hold."""
+        """Return it as what JSON can hold.
+
+        Returns
+        -------
+        dict
+            With ``source``, ``request``, ``result``, ``zero_copy``, ``aliases``, ``effects``,
+            ``seconds``, ``problem`` and ``steps``. Each step has ``step``, ``source``, ``result``,
+            ``effects``, ``written`` (in bytes), ``seconds`` and ``declared_by``.
+        """
         return {
             "source": self.spec.as_dict(),
             "request": str(self.request),

@@ -1,8 +1,7 @@
 """The search: from one spec to the first of some goals, by the order of preference.
 
 A state is a spec, with a few facts about the way there. Steps are generated from the state by the
-conversions that take its spec, and by unpacking composite values; so the graph is implicit, and
-routes are found by label-setting shortest path (E. W. Dijkstra, 1959).
+conversions that take its spec, and by unpacking composite values; so the graph is implicit.
 """
 
 from __future__ import annotations
@@ -54,10 +53,18 @@ class Goal(NamedTuple):
 class Search:
     """One search: from a spec to the first goal settled.
 
-    It is led on by the least that the rest of the way must cost (P. E. Hart, N. J. Nilsson and
-    B. Raphael, 1968): the losses, copies, imports and seconds of the best way through the formats,
-    whatever the specs there may be. No step lowers that bound by more than its own cost, so that
-    the first goal settled is the preferred one.
+    It is a label-setting shortest path [1]_. A lower bound on the remaining cost guides it (A*,
+    [2]_): the losses, copies, imports and seconds of the best way through the formats, whatever
+    the specs there may be. No step lowers that bound by more than its own cost, so that the first
+    goal settled is the preferred one.
+
+    References
+    ----------
+    .. [1] E. W. Dijkstra, "A note on two problems in connexion with graphs", Numerische
+       Mathematik 1, 1959.
+    .. [2] P. E. Hart, N. J. Nilsson and B. Raphael, "A formal basis for the heuristic
+       determination of minimum cost paths", IEEE Transactions on Systems Science and
+       Cybernetics 4 (2), 1968.
     """
 
     def __init__(  # noqa: PLR0917 - made in one place
@@ -96,7 +103,7 @@ class Search:
         #: The states that were reached, by their specs.
         self._reached: dict[Spec, list[SearchState]] = {}
         self._came: dict[SearchState, tuple[SearchState, Step]] = {}
-        #: The least that a route gives up which is complete.
+        #: The smallest sacrifice of any complete route.
         self._best: Sacrifice = WORST
 
     def run(
@@ -187,12 +194,12 @@ class Search:
             heapq.heappush(self._queue, (bound, next(self._order), state, target))
 
     def _is_beaten(self, state: SearchState, rank: Rank) -> bool:
-        """Tell whether the same spec was reached with less behind it, and as well in all else.
+        """Tell whether a state is dominated by another state of the same spec.
 
         A state with less behind it comes first anyway; but a later one may be the quicker if what
         sets them apart has to happen sooner or later, so that neither stands for the other.
         """
-        # What is shared yet may be copied in part, by the way, and then come last after all.
+        # A route that still shares memory may copy part of it later, and then rank last.
         strict = self._request.copy is True or self._candidates.breaks_sharing
         return any(
             other != state
@@ -231,7 +238,7 @@ class Search:
         return not state.via_unrequested and state.spec.format in self._straight
 
     def _must_write(self, state: SearchState) -> bool:
-        """Tell whether the spec and the request have it that bytes are written from here on."""
+        """Tell whether bytes must still be written."""
         spec = state.spec
         return (
             spec.dtype not in self._dtypes

@@ -1,10 +1,10 @@
-"""Claims: which of several distributions is heard where they declare something in one place.
+"""Claims: which distribution wins when several claim one place.
 
 A place is a pair of formats, the name of a format or of its framework, a type, a protocol. Within
-one distribution declarations may share a place. Between two of them the larger `priority` decides,
-which whoever overrides another has to state. Where nobody states one, what is declared with the
-better standing is heard, and the other is left out: installing a distribution changes no result of
-others in silence, whatever the order in which plugins are loaded.
+one distribution declarations may share a place. Between two of them the larger `priority` wins, so
+an author who overrides another has to state one. If nobody states one, the claim of better standing
+is heard, and the other is left out: installing a distribution changes no result of others in
+silence, whatever the order in which plugins are loaded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Claim(NamedTuple):
 
     @property
     def priority(self) -> int:
-        """The priority that is stated; none is 0, and less says no more than that."""
+        """The priority that is stated; 0 if none is, and negative ones count as 0."""
         return max(0, getattr(self.declaration, "priority", 0))
 
     @property

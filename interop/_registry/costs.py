@@ -39,7 +39,7 @@ class UnusableTable(Exception):  # noqa: N818 - it says what is wrong with a fil
 
 
 def machine() -> dict[str, object]:
-    """Return what makes a machine another one, for which other costs hold."""
+    """Return the facts that identify this machine; costs hold for one machine."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),

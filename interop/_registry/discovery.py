@@ -81,8 +81,8 @@ class Plugin(NamedTuple):
 def load(registry: Registry) -> tuple[Plugin, ...]:
     """Load every plugin that is installed, and register what it declares.
 
-    Plugins of this distribution come first, then the others by name: a conflict is laid at the
-    door of the one that came later.
+    Plugins of this distribution come first, then the others by name: the later one is blamed for a
+    conflict.
     """
     entries = sorted(_provenances(set(entry_points(group=GROUP))), key=_order)
     if not entries:
@@ -188,7 +188,7 @@ def _counts(declarations: Iterable[Declaration]) -> tuple[int, int]:
 
 def check_not_loading() -> None:
     """Refuse a call of interop by a plugin being loaded, which would load all plugins anew."""
-    # What is kept beside the stack an interruption could leave behind.
+    # A flag outside the stack could survive an interruption.
     frame = sys._getframe()
     while frame is not None and frame.f_code is not _claims.__code__:
         frame = frame.f_back  # type: ignore[assignment]

@@ -20,7 +20,7 @@ hookimpl = pluggy.HookimplMarker("interop")
 def interop_declarations() -> Iterable[Declaration]:
     """Return everything this plugin declares, in any order.
 
-    Formats and conversions, and where there is need `DtypeNames`, `Container`, `Autodiff`,
-    `Namespaces`, `NoTrace` and `Problems`: what `interop.register` takes as well.
+    Formats and conversions and, if needed, `DtypeNames`, `Container`, `Autodiff`, `Namespaces`,
+    `NoTrace` and `Problems`: what `interop.register` takes as well.
     """
     raise NotImplementedError

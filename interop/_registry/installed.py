@@ -19,7 +19,7 @@ _importable: dict[str, bool] = {}
 
 
 def presume(module: str) -> None:
-    """Take it from now on that a module can be imported, to plan for other machines than this."""
+    """Treat a module as importable from now on, to plan for another machine."""
     _importable[module] = True
 
 

@@ -311,7 +311,7 @@ def _attributed(describe: Callable[[Value], Spec], value: Value) -> Spec:
 
 
 def _offers(owner: object, format_: Format) -> bool:
-    """Tell whether a value or a type has the attribute of a protocol; None is as good as none."""
+    """Tell whether a value or a type has the attribute of a protocol; None does not count."""
     protocol = format_.protocol
     return protocol is not None and getattr(owner, protocol, None) is not None
 

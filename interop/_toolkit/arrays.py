@@ -68,6 +68,11 @@ def extent(
     strides : sequence of int, in bytes
     itemsize : int, in bytes
         0 bytes are touched where `shape` has a 0.
+
+    Returns
+    -------
+    tuple of int
+        Address and length, in bytes.
     """
     if 0 in shape:
         return address, 0
@@ -188,6 +193,8 @@ def _interlock(first: tuple[int, int], second: tuple[int, int], itemsize: int) -
 def stride_traits(shape: Sequence[int], strides: Sequence[int]) -> frozenset[str]:
     """Return the traits of a strided array that is not one C-ordered block.
 
+    The caller has to know that it is not one: a C-ordered block is called noncontiguous as well.
+
     Parameters
     ----------
     shape : sequence of int, in elements
@@ -196,7 +203,7 @@ def stride_traits(shape: Sequence[int], strides: Sequence[int]) -> frozenset[str
     Returns
     -------
     frozenset of str
-        Empty if there is at most one element; else ``"noncontiguous"``, with
+        Empty if no axis has more than one element; else ``"noncontiguous"``, with
         ``"negative_strides"`` and ``"broadcast"`` where a stride is negative or zero.
     """
     # An axis of length 1 is never stepped along, whatever its stride.

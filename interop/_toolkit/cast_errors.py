@@ -90,6 +90,11 @@ def checked_cast(
     *args
         Its arguments.
 
+    Returns
+    -------
+    object
+        What the function returns.
+
     Raises
     ------
     FloatingPointError

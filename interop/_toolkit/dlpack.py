@@ -246,6 +246,11 @@ def checked_export(value: Value, *, stream: int | None = None) -> Export:
         As of `export`; ``-1`` asks a device's producer not to order anything, which is enough to
         look at the metadata.
 
+    Returns
+    -------
+    Export
+        What the capsule says. The capsule itself is not kept.
+
     Raises
     ------
     HandOffError

@@ -33,6 +33,9 @@ _limits: list[Callable[[], int | None]] = []
 def limit_threads(limit: Callable[[], int | None]) -> None:
     """Let `parallel_for` use no more threads than `limit` returns; None stands for no limit.
 
+    The limit is asked for at every call, in the whole process. It adds to those set before, of
+    which the smallest counts, and cannot be taken back.
+
     Parameters
     ----------
     limit : callable
@@ -88,6 +91,11 @@ def parallel_for(
     touching : bool, default False
         Whether the work is little more than the first write to fresh memory, most of which the
         system does.
+
+    Raises
+    ------
+    BaseException
+        The first that `work` raised, once all threads have ended. No part is begun after it.
     """
     workers = min(count, nbytes // _LEAST_BYTES)
     if workers > 1:

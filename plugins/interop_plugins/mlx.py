@@ -324,7 +324,7 @@ def numpy_fast_path(value: Any) -> object:
     except _HAND_OFF_ERRORS as error:
         if describe(value).traits & _STUCK:
             return NotImplemented
-        msg = f"MLX could not compute an array: {error}. Correct what it is computed from."
+        msg = f"MLX could not compute an array: {error}. Fix the expression that computes it."
         raise HandOffError(msg) from error
     return NotImplemented if array.flags.owndata or array.flags.writeable else array
 

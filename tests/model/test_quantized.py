@@ -79,7 +79,7 @@ def test_zero_points_may_be_packed_as_well(
     [
         (np.zeros(2, "u1"), {"packed": "int4"}, "the shape of the whole"),
         (np.zeros(2, "u1"), {"packed": "int5", "shape": (3,)}, "give packed= one of int2"),
-        (np.zeros(2, "u1"), {"shape": (3,)}, "give packed= as well"),
+        (np.zeros(2, "u1"), {"shape": (3,)}, "pass packed= too"),
         (np.zeros(2, "u1"), {"packed": "int4", "shape": (5,)}, r"uint8 of shape \(3,\), not uint8"),
         (np.zeros(2, "i1"), {"packed": "int4", "shape": (4,)}, "view them as bytes"),
         (np.zeros((1, 2), "u1"), {"packed": "int4", "shape": (4,)}, "in one axis"),

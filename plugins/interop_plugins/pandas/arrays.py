@@ -105,7 +105,7 @@ def write(out: Array, array: Storage) -> None:
         part = out[start : start + len(numbers)]
         start += len(numbers)
         real = part.dtype.kind != "c" and numbers.dtype.kind == "c" and part.dtype.kind != "b"
-        # In the places of nulls stands anything.
+        # Null positions hold arbitrary values.
         with (errors if nulls is None else unseen).noted():
             part[...] = numbers.real if real else numbers
         if nulls is not None:

@@ -139,7 +139,7 @@ def fill_nulls(array: pa.Array, *, dtype: str) -> Array:
     nested = levels(array)
     flat = _flat(nested[-1])
     if not flat.flags.writeable or flat.dtype != dtype:
-        with np.errstate(all="ignore"):  # in the places of nulls stands anything
+        with np.errstate(all="ignore"):  # null positions hold arbitrary values
             flat = flat.astype(dtype)
     for level in nested:
         nulls = null_places(level)

@@ -64,7 +64,7 @@ def pack_coo(parts: Parts) -> Sparse:
 
     values = parts.arrays["values"]
     rows = [parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape))]
-    # Of no axes there are no rows to tell how many elements are stored.
+    # A 0-d array has no rows, so its values tell how many elements are stored.
     coords = np.stack(rows) if rows else np.zeros((0, len(values)), np.int64)
     return coo_array(coords, values, parts.shape, parts.facts)
 
