@@ -14,8 +14,8 @@ import pytest
 from interop import Interop
 from interop._cli import diagnosis
 from interop._cli.diagnosis import Diagnosis, Finding, Framework, diagnose
-from interop._cli.probe import how_it_ended
 from interop._registry import installed
+from interop.testing._process import how_it_ended
 from tests.strange import FRAMEWORK, install
 
 #: A plugin that needs the others before they are there.
