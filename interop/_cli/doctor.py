@@ -111,7 +111,9 @@ def _show_diagnosis(diagnosis: Diagnosis) -> None:
         style = "" if driver.state == "absent" else "red"
         line(f"no GPU found ({driver.reason})", style)
     line("")
-    show_table(_FRAMEWORK_HEADS, map(_framework_row, diagnosis.frameworks), _state_style)
+    rows = map(_framework_row, diagnosis.frameworks)
+    # How many formats a framework has, 'interop formats' says as well.
+    show_table(_FRAMEWORK_HEADS, rows, _state_style, spare="formats")
     counts = Counter(plugin.state for plugin in diagnosis.plugins)
     line("")
     line("plugins: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items())))

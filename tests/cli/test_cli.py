@@ -766,6 +766,23 @@ def test_a_plan_fits_a_terminal_of_80_columns_without_broken_lines(
     assert [step.split()[0] for step in steps] == ["1"]
 
 
+@pytest.mark.usefixtures("narrow", "ill")
+def test_the_doctors_frameworks_fit_a_terminal_of_80_columns(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are a table also where one has a long name and another a long line to install it."""
+    from interop._cli import doctor
+
+    sick = doctor.diagnose(None, lambda *call: None, timeout=1)
+    broken, missing = sick.frameworks
+    long = broken._replace(module="array_api_strict", distribution="array_api_strict")
+    missing = missing._replace(install="pip install 'array-interop[dpnp]'")
+    sick = sick._replace(frameworks=(long, missing._replace(version="1.5", seconds=0.5)))
+    monkeypatch.setattr(doctor, "diagnose", lambda *call, **keywords: sick)
+    lines = _plain(run("doctor", "--no-convert").stdout)
+    assert any(line.split()[:3] == ["framework", "state", "installed"] for line in lines)
+
+
 @pytest.mark.usefixtures("narrow")
 def test_what_does_not_fit_a_line_goes_on_below_its_beginning(run: Run) -> None:
     """Long values of a record are indented as the record is, and a refusal below its bullet."""
