@@ -16,7 +16,7 @@ from interop._calibration.measure import calibrate as measure
 from interop._registry import costs as _costs
 from interop._version import __version__
 
-from .output import JSON, bar, fail, line, quiet, reports_errors, show_json
+from .output import JSON, bar, check_folder, fail, line, quiet, reports_errors, show_json
 
 _FILE = typer.Option(
     "--file", metavar="FILE", help="Where to store it instead of the user's cache."
@@ -37,6 +37,8 @@ def calibrate(
     The costs are stored for later processes. They decide which of several routes a
     conversion takes, never what comes out.
     """
+    if file is not None:
+        check_folder(file)
     path = (
         file
         or _costs.default_file()

@@ -45,9 +45,11 @@ def _app() -> Typer:
     from .doctor import check, doctor
     from .graph import graph
     from .listings import conversions, formats, plugins
+    from .output import Commands
     from .plan import PlanCommand, plan
 
     app = typer.Typer(
+        cls=Commands,
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,

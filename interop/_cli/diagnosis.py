@@ -368,7 +368,7 @@ def _driver() -> Driver:
     name = _SMI[0]
     tool = shutil.which(name)
     if tool is None:
-        return Driver(name, "absent", reason="it is not on PATH")
+        return Driver(name, "absent", reason=f"{name} is not on PATH")
     try:
         process = subprocess.run(
             [tool, *_SMI[1:]], capture_output=True, text=True, timeout=30, check=False

@@ -10,9 +10,20 @@ import typer
 
 from interop._api.default import default
 from interop._model.display import duration
+from interop.errors import PluginError
 
 from .diagnosis import Diagnosis, Finding, Framework, diagnose
-from .output import FAILURE, JSON, bar, line, reports_errors, show_json, show_table, width
+from .output import (
+    FAILURE,
+    JSON,
+    bar,
+    line,
+    misused,
+    reports_errors,
+    show_json,
+    show_table,
+    width,
+)
 from .trial import OUTCOMES, Lane, Trial, try_all
 
 _CONVERT = typer.Option("--convert/--no-convert", help="Whether to convert real data, too.")
@@ -64,18 +75,16 @@ def doctor(
         pairs = None if trial is None else trial.as_dict()
         show_json({"ok": not wrong, **diagnosis.as_dict(), "trial": pairs})
     else:
-        verdict, untried, style = _verdict(diagnosis, trial)
-        line(verdict + untried, style)
         _show_diagnosis(diagnosis)
         if trial is not None:
             _show_trial(trial)
         _show_wrong(diagnosis, trial)
-        line(verdict, style)
+        line(*_verdict(diagnosis, trial))
     raise typer.Exit(FAILURE if wrong else 0)
 
 
-def _verdict(diagnosis: Diagnosis, trial: Trial | None) -> tuple[str, str, str]:
-    """Return what is wrong, what was not tried, and a style for both."""
+def _verdict(diagnosis: Diagnosis, trial: Trial | None) -> tuple[str, str]:
+    """Return how much is wrong and what was not tried, and a style for it."""
     total = len(diagnosis.findings)
     names: list[str] = []
     if trial is not None:
@@ -83,10 +92,11 @@ def _verdict(diagnosis: Diagnosis, trial: Trial | None) -> tuple[str, str, str]:
         names = sorted(trial.untried)
     untried = f" Declared and never tried: {_few(names)}." if names else ""
     if total:
-        return f"{total} {'thing is' if total == 1 else 'things are'} wrong.", untried, "bold red"
+        verdict = f"{total} {'thing is' if total == 1 else 'things are'} wrong."
+        return verdict + untried, "bold red"
     if untried:
-        return "Nothing is wrong in what was tried.", untried, "yellow"
-    return "Nothing is wrong.", "", "bold green"
+        return f"Nothing is wrong in what was tried.{untried}", "yellow"
+    return "Nothing is wrong.", "bold green"
 
 
 def _show_diagnosis(diagnosis: Diagnosis) -> None:
@@ -99,9 +109,11 @@ def _show_diagnosis(diagnosis: Diagnosis) -> None:
             line(f"device: {device}", "green")
     else:
         style = "" if driver.state == "absent" else "red"
-        line(f"no device: {driver.tool}: {driver.reason}", style)
+        line(f"no GPU found ({driver.reason})", style)
     line("")
-    show_table(_FRAMEWORK_HEADS, map(_framework_row, diagnosis.frameworks), _state_style)
+    rows = map(_framework_row, diagnosis.frameworks)
+    # How many formats a framework has, 'interop formats' says as well.
+    show_table(_FRAMEWORK_HEADS, rows, _state_style, spare="formats")
     counts = Counter(plugin.state for plugin in diagnosis.plugins)
     line("")
     line("plugins: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
@@ -148,7 +160,7 @@ def _show_trial(trial: Trial) -> None:
     )
     line("pairs: " + ", ".join(totals))
     for lane, reason in trial.untried.items():
-        line(f"not tried: {lane} ({reason})", "yellow")
+        line(f"not tried: {lane}: interop cannot make an example ({reason})", "yellow")
     line("")
 
 
@@ -238,7 +250,12 @@ def check(
 ) -> None:
     """Test everything that a plugin promises."""
     from interop.testing import check as check_promises
+    from interop.testing._subject import subjects_of
 
+    try:
+        subjects_of(name)
+    except PluginError as error:
+        misused(str(error))
     with bar("checking", hidden=as_json) as progress:
         report = check_promises(name, progress=progress)
     if as_json:

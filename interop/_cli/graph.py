@@ -16,7 +16,7 @@ from interop._api.default import default
 
 from .drawing import dot, mermaid
 from .network import Network, network, routes
-from .output import JSON, bar, fail, line, misused, reports_errors, show_bytes
+from .output import JSON, bar, check_folder, fail, line, misused, reports_errors, show_bytes
 from .page import page
 
 
@@ -64,6 +64,8 @@ def graph(
         misused(
             "a picture is not for a terminal: pass -o graph.html (or .svg, .png), or --as mermaid."
         )
+    if file is not None:
+        check_folder(file)
     drawing = _drawing(kind, quiet=file is None)
     if file is None:
         show_bytes(drawing)

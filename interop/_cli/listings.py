@@ -14,7 +14,7 @@ from interop._model.display import duration
 from interop._registry.declared import Declared, DeclaredFormat
 
 from .notation import unknown_format
-from .output import FAILURE, JSON, fail, reports_errors, show_json, show_table
+from .output import FAILURE, JSON, fail, misused, reports_errors, show_json, show_table, without_own
 
 _NAME = typer.Argument(metavar="[NAME]", help="Only those of one framework, or one format.")
 _FROM = typer.Option(
@@ -45,11 +45,13 @@ def formats(
     """List the formats, and whether their frameworks are installed."""
     entries = [entry for entry in default.formats() if name is None or _is_within(entry.name, name)]
     if name is not None and not entries:
-        fail(unknown_format(default, name), as_json=as_json)
+        misused(unknown_format(default, name))
     if as_json:
         show_json([_format_as_dict(entry) for entry in entries])
     else:
-        show_table(_FORMAT_HEADS, map(_format_row, entries), _style_of(_FORMAT_HEADS, "framework"))
+        style = _style_of(_FORMAT_HEADS, "framework")
+        origins = [entry.provenance for entry in entries]
+        show_table(*without_own(_FORMAT_HEADS, map(_format_row, entries), origins), style)
 
 
 def _format_row(entry: DeclaredFormat) -> tuple[str, ...]:
@@ -95,7 +97,7 @@ def conversions(
     ends = {end for entry in declared for end in entry.conversion[:2]}
     for name in (source, target):
         if name is not None and not any(_is_within(end, name) for end in ends):
-            fail(unknown_format(default, name), as_json=as_json)
+            misused(unknown_format(default, name))
     entries = [
         entry
         for entry in declared
@@ -108,7 +110,8 @@ def conversions(
     if not entries:
         fail("no conversion is declared between these; leave out --from or --to to see more.")
     style = _style_of(_CONVERSION_HEADS, "state")
-    show_table(_CONVERSION_HEADS, map(_conversion_row, entries), style)
+    origins = [entry.provenance for entry in entries]
+    show_table(*without_own(_CONVERSION_HEADS, map(_conversion_row, entries), origins), style)
 
 
 def _conversion_row(entry: Declared) -> tuple[str, ...]:

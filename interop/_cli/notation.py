@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop._calibration.sample import preferred
 from interop._model.device import NICKNAMES
+from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.format import Format, common_axes
 from interop._model.spec import TRAITS, Spec
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from interop._api.interop import Interop
 
 _SHAPE = re.compile(r"\d+(x\d+)*|scalar")
+#: What is meant for a shape, written as elsewhere: (3, 4), 3*4 …
+_TUPLE = re.compile(r"[(\[]?\d+(\s*[,*X×]\s*\d+)*,?[)\]]?")
 #: Elements of a value whose shape is left out.
 _ELEMENTS = 1024 * 1024
 #: The dtype of the codes of a quantized array, which the notation does not name.
@@ -89,6 +92,10 @@ def _with(description: Description, word: str, text: str, vocabulary: _Vocabular
         return _set_once(description, "device", word, text)
     if word in vocabulary.traits:
         return description._replace(traits=description.traits | {word})
+    if _TUPLE.fullmatch(word):
+        lengths = "x".join(re.findall(r"\d+", word))
+        msg = f"{word!r} in {text!r} is not a shape; write a shape as {lengths}."
+        raise BadRequestError(msg)
     options = vocabulary.dtypes | vocabulary.devices | vocabulary.traits
     close = get_close_matches(word, options, 1, cutoff=0.7)
     devices = ", ".join(vocabulary.devices_of.get(description.format, vocabulary.devices))
@@ -126,11 +133,7 @@ def read_spec(interop: Interop, text: str, density: float = 0.01) -> Spec:
     description = read(interop, text)
     format_ = formats.get(description.format) or _first_dense(description, formats.values())
     if format_ is None:
-        layouts = [name for name in formats if name.startswith(f"{description.format}.")]
-        if not layouts:
-            raise UnknownValueError(unknown_format(interop, description.format))
-        msg = f"{description.format!r} has no such dense format; name one of {listed(layouts)}."
-        raise UnknownValueError(msg)
+        raise UnknownValueError(_no_dense_format(interop, description))
     device = _device(description, format_)
     dtype = _dtype(description, format_, device)
     wrapped = None if format_.wrapper is None else _wrapped(interop, format_)
@@ -178,6 +181,20 @@ def _first_dense(description: Description, formats: Iterable[Format]) -> Format 
         if format_.framework == description.format and format_.is_dense and fits:
             return format_
     return None
+
+
+def _no_dense_format(interop: Interop, description: Description) -> str:
+    """Return what to say of a name that stands for no dense format of the described shape."""
+    framework = description.format
+    formats = [d.format for d in interop.formats() if d.name.startswith(f"{framework}.")]
+    if not formats:
+        return unknown_format(interop, framework)
+    names = listed(format_.name for format_ in formats)
+    if any(format_.is_dense for format_ in formats):
+        axes = counted_axes(len(description.shape or ()))
+        return f"{framework} has no dense format with {axes}; its formats are {names}."
+    kind = "sparse" if all(format_.index_dtypes for format_ in formats) else "quantized"
+    return f"{framework} has only {kind} formats; name one of {names}."
 
 
 def _device(description: Description, format_: Format) -> str:

@@ -17,7 +17,17 @@ from interop._planning.route import HEADS
 from interop.errors import RefusedError
 
 from .notation import read, read_spec
-from .output import FAILURE, JSON, fail, line, misused, reports_errors, show_json, show_table
+from .output import (
+    FAILURE,
+    JSON,
+    fail,
+    line,
+    misused,
+    reports_errors,
+    show_json,
+    show_table,
+    without_own,
+)
 
 
 def _starting(names: Iterable[str], typed: str) -> list[str]:
@@ -115,10 +125,10 @@ def plan(
     spec = read_spec(default, source, density)
     result = read(default, target)
     if result.shape is not None or result.traits:
-        misused(f"{target!r} is a target: write format[:device][:dtype].", as_json=as_json)
+        misused(f"{target!r} is a target: write format[:device][:dtype].")
     for name, word, option in (("dtype", result.dtype, dtype), ("device", result.device, device)):
         if word and option and word != option:
-            misused(f"the target and --{name} name two {name}s; name one.", as_json=as_json)
+            misused(f"the target and --{name} name two {name}s; name one.")
     try:
         route = default.plan(
             spec,
@@ -130,13 +140,15 @@ def plan(
             forbid=frozenset(forbid or ()),
         )
     except RefusedError as refusal:
-        fail(str(refusal), as_json=as_json, effects=sorted(refusal.effects))
+        fail(str(refusal), effects=sorted(refusal.effects))
     if as_json:
         show_json(route.as_dict())
         raise typer.Exit(FAILURE if route.problem else 0)
     line(route._title(), "bold")
     if route.steps:
-        show_table(HEADS, route._rows(), _style)
+        origins = [step.provenance for step in route.steps]
+        # Where a step starts is where the one before ends, or stands in the title.
+        show_table(*without_own(HEADS, route._rows(), origins), _style, spare="from")
     for missing in route.missing:
         line(missing, "yellow")
     explanation = route._explain()

@@ -205,7 +205,7 @@ class _Bench:
         try:
             self._sample(lane, common_axes(self._formats[lane.format]))
         except NoSample as reason:
-            return "refused", [], str(reason)
+            return "refused", [], _why_not_made(reason)
         except REFUSALS as error:
             return "failed", [], _one_line(error)
         return "right", [], ""
@@ -284,6 +284,13 @@ def _flat(nested: Value) -> Iterator[complex]:
             yield from _flat(item)
     else:
         yield nested
+
+
+def _why_not_made(reason: NoSample) -> str:
+    """Return in plain words why there is no value to try."""
+    if isinstance(reason.__cause__, RefusedError):
+        return "no conversion makes one from plain numbers"
+    return str(reason.__cause__ or reason).partition("\n")[0]
 
 
 def _one_line(error: BaseException) -> str:

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 from interop.errors import BadRequestError
 
+from .dialect import keyword
+
 #: Words that people say for a device type.
 NICKNAMES = {"gpu": "cuda"}
 
@@ -34,6 +36,6 @@ def device_name(device: object) -> str:
     name = device if isinstance(device, str) else str(device)
     kind, colon, index = name.partition(":")
     if not kind.isidentifier() or (colon and not index.isdecimal()):
-        msg = f"device={device!r} is not a device name; write 'cpu', 'cuda' or 'cuda:1'."
+        msg = f"{keyword('device', device)} is not a device name; write 'cpu', 'cuda' or 'cuda:1'."
         raise BadRequestError(msg)
     return f"{kind}:{int(index)}" if colon else name

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from interop._model.device import device_type
-from interop._model.dialect import keyword
+from interop._model.dialect import keyword, reworded
 from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES
 from interop._model.effect import EFFECTS
@@ -147,10 +147,11 @@ def explanation(
 
 def _hints(planner: Planner, spec: Spec) -> dict[str, str]:
     """Return what formats say of refusals, for a value of which one may wrap another."""
-    return {
+    hints = {
         **(planner.format(spec.wrapped).limits.refusal_hints if spec.wrapped else {}),
         **planner.format(spec.format).limits.refusal_hints,
     }
+    return {name: reworded(hint) for name, hint in hints.items()}
 
 
 def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
@@ -196,7 +197,10 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
         )
     if not request.like and all(map(graph.needs_like, request.formats)):
         target = " or ".join(request.formats)
-        return f"{target} values are sharded; pass one as like= to shard the result the same way."
+        return (
+            f"{target} values are sharded; pass one as {keyword('like')} to shard the result the "
+            "same way."
+        )
     towards_goal = [item for item in conversions if item.target.name in candidates.names]
     towards_goal.sort(key=lambda item: candidates.distance.get(item.target.name, 0))
     return _objections(planner, spec, request, towards_goal, transfers)
@@ -264,7 +268,7 @@ def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:
     dtype = request.dtype or spec.dtype
     holder = planner.format(spec.wrapped) if spec.wrapped and target.wrapper else target
     if dtype is not None and dtype in holder.limits.refusal_hints:
-        return holder.limits.refusal_hints[dtype]
+        return reworded(holder.limits.refusal_hints[dtype])
     dtypes = planner.holds(spec, target, request.device or target.devices[0])
     names = listed(common_first(dtypes)) if dtypes else "none"
     return f"{name} does not hold {dtype}; ask for one of these with {keyword('dtype')}: {names}."

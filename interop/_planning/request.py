@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from interop._model.dialect import keyword
+from interop._model.dialect import keyword, on_command_line
 from interop._model.effect import COPYING, LOCKING
 from interop._model.typing import CopyLike
 from interop._registry.registry import Registry
@@ -70,11 +70,12 @@ class Request(NamedTuple):
         return {**given, "like": like} if self.like else given
 
     def __str__(self) -> str:
-        texts = [" or ".join(self.formats)]
-        texts += [f"dtype={self.dtype}"] if self.dtype else []
-        texts += [f"device={self.device}"] if self.device else []
-        texts += [] if self.copy is None else [f"copy={self.copy}"]
-        return ", ".join(texts)
+        words = {"dtype": self.dtype, "device": self.device, "copy": self.copy}
+        given = {name: word for name, word in words.items() if word is not None}
+        formats = " or ".join(self.formats)
+        if on_command_line.get():
+            return " ".join([formats, *(keyword(name, word) for name, word in given.items())])
+        return ", ".join([formats, *(f"{name}={word}" for name, word in given.items())])
 
 
 def check_copy(copy: object) -> None:

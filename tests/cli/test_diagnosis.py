@@ -14,8 +14,8 @@ import pytest
 from interop import Interop
 from interop._cli import diagnosis
 from interop._cli.diagnosis import Diagnosis, Finding, Framework, diagnose
-from interop._cli.probe import how_it_ended
 from interop._registry import installed
+from interop.testing._process import how_it_ended
 from tests.strange import FRAMEWORK, install
 
 #: A plugin that needs the others before they are there.
@@ -176,7 +176,7 @@ def test_the_driver_is_asked(
     assert driver.state == state
     assert text in (driver.devices[0] if driver.devices else driver.reason)
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
-    assert diagnosis._driver().state == "absent"
+    assert diagnosis._driver()[1:] == ("absent", (), "nvidia-smi is not on PATH")
 
 
 def test_a_failing_driver_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:

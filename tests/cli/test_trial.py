@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from interop import Interop
+from interop._cli import trial
 from interop._cli.trial import Lane, Trial, Tried, try_all
 from tests.strange import FRAMEWORK, TO_PYTHON, install
+from tests.toys import toy
 
 ODD, NUMPY = Lane("odd", "cpu"), Lane("numpy", "cpu")
 
@@ -99,8 +101,19 @@ def test_what_cannot_be_made_is_left_out_with_the_reason(trial_of: Callable[...,
     broken = FRAMEWORK + "\n        raise RuntimeError('no boxes today')\n"
     trial = trial_of(framework=broken, to_python=TO_PYTHON)
     assert ODD not in _sources(trial)
-    assert "no boxes today" in trial.left_out["odd"]
+    assert "RuntimeError: no boxes today" in trial.left_out["odd"]
+    assert "could not be made" not in trial.left_out["odd"]
     assert trial.wrong == ()
+
+
+def test_what_nothing_makes_is_left_out_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A format to which no conversion leads is not explained by an attempt at one."""
+    mine = Interop(costs={})
+    mine.register(toy("lone"))
+    monkeypatch.setattr(trial, "_bench", lambda: trial._Bench(mine))
+    answers: list[object] = []
+    trial.answer((["lone", "cpu"], None), answers.append)
+    assert answers == [("refused", [], "no conversion makes one from plain numbers")]
 
 
 def test_broken_frameworks_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop._model.dialect import keyword, keywords, on_command_line
+from interop._model.dialect import keyword, keywords, on_command_line, reworded
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,7 @@ from interop._model.dialect import keyword, keywords, on_command_line
         ("dtype", "int8", "dtype='int8'", "--dtype int8"),
         ("dtype", None, "dtype=", "--dtype"),
         ("to", "torch", "to='torch'", "torch"),
+        ("like", None, "like=", "like= in a program"),
     ],
 )
 def test_a_keyword_is_written_in_either_dialect(
@@ -28,6 +29,19 @@ def test_a_keyword_is_written_in_either_dialect(
     token = on_command_line.set(True)
     try:
         assert keyword(name, value) == command
+    finally:
+        on_command_line.reset(token)
+
+
+def test_a_plugins_text_is_written_in_either_dialect() -> None:
+    """The keywords in it become options on a command line, with their values."""
+    text = "ask for dtype='complex64', a narrower dtype=, copy=False or allow='gather'."
+    assert reworded(text) == text
+    token = on_command_line.set(True)
+    try:
+        assert reworded(text) == (
+            "ask for --dtype complex64, a narrower --dtype, --no-copy or --allow gather."
+        )
     finally:
         on_command_line.reset(token)
 
