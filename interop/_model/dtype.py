@@ -8,12 +8,15 @@ this table with both.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from interop.errors import ComplexWarning
+
+from .suggestion import listed, suggestion
 
 __all__ = [
     "CARRIERS",
@@ -23,6 +26,7 @@ __all__ = [
     "ZEROLESS",
     "Dtype",
     "bit_carrier",
+    "common_first",
     "imaginary_loss",
     "itemsize",
     "narrowed",
@@ -30,6 +34,7 @@ __all__ = [
     "promoted",
     "same_kind",
     "spelled",
+    "unknown_dtype",
 ]
 
 
@@ -133,6 +138,22 @@ def spelled(word: str) -> str:
     # NumPy writes the machine's byte order before its codes.
     code = word.lstrip("=|<" if sys.byteorder == "little" else "=|>")
     return SPELLINGS.get(code, word)
+
+
+def unknown_dtype(dtype: object) -> str:
+    """Return what to say of a dtype that does not exist."""
+    from difflib import get_close_matches
+
+    word = re.sub("^fp(?=[0-9])", "float", str(dtype))
+    # Nicknames look alike: 'string' is not meant for 'single'.
+    nicknames = get_close_matches(word, SPELLINGS, 1, 0.75)
+    names = {name: SPELLINGS[name] for name in nicknames} | {name: name for name in DTYPES}
+    return suggestion(word, names, f"the dtypes are {listed(common_first(DTYPES))}.")
+
+
+def common_first(dtypes: Iterable[str]) -> list[str]:
+    """Return dtypes as a message lists them, those of everyday use before the others."""
+    return sorted(dtypes, key=[*COMMON, *DTYPES].index)
 
 
 @lru_cache(maxsize=256)

@@ -223,7 +223,8 @@ class Format(NamedTuple):
         ``describe(value) -> Spec``: reads metadata, never elements. Formats that share a type
         share the function; it may answer with any of them. None if the format is only a target.
     dtypes : set of str
-        The dtypes it can hold.
+        The dtypes it can hold. Like all dtypes in declarations they have NumPy's and ml_dtypes'
+        names, and registration refuses any other.
     devices : tuple of str
         The device types where it can live; the first is the default.
     divides_host : bool

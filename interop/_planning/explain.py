@@ -8,7 +8,7 @@ from itertools import groupby
 from interop._model.device import device_type
 from interop._model.dialect import keyword
 from interop._model.display import counted_axes
-from interop._model.dtype import DTYPES
+from interop._model.dtype import DTYPES, common_first, unknown_dtype
 from interop._model.effect import EFFECTS
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
@@ -18,7 +18,6 @@ from interop.errors import RefusedError
 
 from .components import objection, transfer_name
 from .conversion import ResolvedConversion
-from .naming import common_first, unknown_dtype
 from .planner import Planner
 from .request import WRITABLE, Request
 from .step import Step
