@@ -271,8 +271,9 @@ class Format(NamedTuple):
     protocol : str or None
         For a protocol's own format: the attribute by which a foreign value is recognised.
     labels : Labels or None
-        What values hold more than an array, which no other framework takes over: from one to
-        another of its own a route does not leave the framework.
+        What values hold more than an array, which no other framework takes over. No route from
+        a value with labels to a format of its own framework leaves that framework, so declare the
+        steps within it that copy and that cast.
     lazy : bool
         Whether its values are computed in parts, when they are needed. They may be larger than
         memory. No step from one such format to another counts as a copy of what lies in memory.
