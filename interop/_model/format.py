@@ -190,14 +190,15 @@ class Samples(NamedTuple):
     Parameters
     ----------
     make : callable or None
-        ``make(dense) -> value`` makes a value of one of a dense format, for a format to which no
-        conversion leads.
+        ``make(dense) -> value`` makes a value of one of a dense format, of the same dtype and
+        shape, for a format to which no conversion leads.
     source : str
         That dense format; "" for the framework's own, or if this is it, for the first to which it
         converts.
     variants : mapping of str to callable
         For a trait, ``variant(value) -> value``: makes of a plain value of the format one with
-        that trait, of the same numbers where that can be. It raises `Declined` if it cannot.
+        that trait, of the same dtype and shape, and of the same numbers where that can be. It
+        raises `Declined` if it cannot.
         They are applied in this order. Traits of memory that a composite format leaves out are
         given to its components.
     """
