@@ -31,6 +31,7 @@ from interop.errors import Declined, InteropError, PluginError, RefusedError
 from ._memory import Memory
 from ._notes import Notes
 from ._subject import Bench, Promise
+from ._traits import problem_of_traits
 from ._trial import possible, sampled, shape_text
 from ._truth import Truth, numbers, same
 
@@ -65,6 +66,8 @@ def try_format(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str
     """
     format_ = promise.format
     assert format_ is not None
+    if problem := problem_of_traits(bench.registry, format_):
+        notes.failed("extent", problem)
     if problem := not_installed(format_):
         notes.skipped(problem)
     elif "cpu" not in format_.devices:
