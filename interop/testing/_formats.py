@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import product
 from math import prod
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from interop._calibration.sample import (
     REFUSALS,
@@ -23,7 +24,7 @@ from interop._model.conversion import Conversion
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.effect import COPYING, EFFECTS
 from interop._model.format import Components, Format, Parts, itself
-from interop._model.spec import MEMORY_TRAITS, Spec, spec_class
+from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, spec_class
 from interop._model.typing import Value
 from interop._planning.plan import StepDeclined
 from interop.errors import Declined, InteropError, PluginError, RefusedError
@@ -192,6 +193,7 @@ class _Format:
     def _extent(self) -> None:
         """Note which dtypes and traits of the format no sample had."""
         declared = {*self._format.dtypes, *self._format.carries}
+        declared |= LABELLED if self._format.labels else set()
         self._notes.judge_extent(declared - self._tried)
 
     def _problem_of_bytes(self, spec: Spec) -> str:
@@ -382,7 +384,9 @@ class _Format:
     def _copy(self) -> None:
         """Ask for a value as it is, and for a copy of it."""
         interop, name = self._interop, self._name
-        _, value = self._plain()
+        recipe, value = self._plain()
+        if problem := self._problem_of_labels(interop.spec(value), recipe):
+            self._notes.failed("copy", problem)
         try:
             for copy in (None, False):
                 if interop.convert(value, name, copy=copy) is not value:
@@ -408,6 +412,40 @@ class _Format:
             return
         steps = " → ".join(step.label for step in route.steps)
         self._notes.judge("copy", problem and f"copy=True by {steps} {problem}")
+
+    def _problem_of_labels(self, plain: Spec, recipe: Recipe) -> str:
+        """Say so if values with labels cannot be copied, or cast, and those without can."""
+        if self._format.labels is None:
+            return ""
+        labelled = plain._replace(traits=plain.traits | LABELLED)
+        if self._is_lost(plain, labelled, copy=True):
+            return self._lack("copies", "effects={'copy'}")
+        # Not every format whose framework has labels has values with any.
+        with suppress(NoSample):
+            labelled = self._interop.spec(sampled(self._interop, recipe._replace(traits=LABELLED)))
+            dtypes = (dtype for dtype in self._dtypes() if dtype != plain.dtype)
+            if any(self._is_lost(plain, labelled, dtype=dtype) for dtype in dtypes):
+                return self._lack("casts", "changes={'dtype'}, effects={'copy'}")
+        return ""
+
+    def _is_lost(self, plain: Spec, labelled: Spec, **words: Any) -> bool:
+        """Tell whether a request is refused for a labelled value alone."""
+        return self._is_planned(plain, **words) and not self._is_planned(labelled, **words)
+
+    def _is_planned(self, spec: Spec, **words: Any) -> bool:
+        try:
+            self._interop.plan(spec, self._name, **words)
+        except RefusedError:
+            return False
+        return True
+
+    def _lack(self, verb: str, fields: str) -> str:
+        """Say which step within its framework a format with labels lacks."""
+        name, framework = self._name, self._format.framework
+        return (
+            f"{name} has labels, so that routes of values with labels do not leave {framework}, "
+            f"and no step there {verb} them; register Conversion({name!r}, {name!r}, …, {fields})"
+        )
 
     # ------------------------------------------------------------------ components
 

@@ -99,6 +99,12 @@ def test_formats_without_values_of_two_axes_are_tried_as_well() -> None:
     assert {"variants of format volume", "extent of format volume"} <= passed
 
 
+def test_labels_that_no_sample_has_count_as_never_tried() -> None:
+    """Whoever declares labels and no way to make any learns that they were not tried."""
+    report = check("tests.lying_plugins.cannot_copy_its_labels")
+    assert str(report).partition("\n")[0].endswith("; declared and never tried: labelled")
+
+
 @pytest.mark.slow
 def test_one_finding_for_each_promise() -> None:
     """Nothing is left out and nothing is said twice, whether it ends the process or not."""
