@@ -91,6 +91,37 @@ class Recipe(NamedTuple):
     full: bool = False
 
 
+class WrongSample(NoSample):
+    """What was made is described as something else than was asked for.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What was asked for.
+    spec : Spec
+        What came of it.
+    field : str
+        In what they differ: ``"traits"``, ``"format"``, ``"dtype"`` or ``"shape"``.
+    """
+
+    def __init__(self, recipe: Recipe, spec: Spec, field: str) -> None:
+        missing = ", ".join(sorted(recipe.traits - spec.traits))
+        fault = f"lacks {missing}" if missing else "is something else"
+        super().__init__(
+            f"what was made for {recipe.format} {recipe.dtype} {recipe.shape} {fault}: {spec}"
+        )
+        self.recipe = recipe
+        self.spec = spec
+        self.field = field
+
+
+def first_line(text: object) -> str:
+    """Return the first line of a text, and the first item of the list that it announces."""
+    line, _, rest = str(text).strip().partition("\n")
+    item = rest.partition("\n")[0].strip().removeprefix("- ")
+    return f"{line} {item}" if line.endswith(":") and item else line
+
+
 def preferred(dtypes: Iterable[str]) -> list[str]:
     """Return dtypes in order, those first that people have."""
     ranks = {dtype: rank for rank, dtype in enumerate(_COMMON)}
@@ -243,8 +274,9 @@ def sample(interop: Interop, recipe: Recipe) -> Value:
     try:
         value = make(interop, format_, recipe)
     except (InteropError, ValueError, TypeError, RuntimeError, BufferError) as error:
-        reason = str(error).partition("\n")[0]
-        msg = f"{recipe.format} {recipe.dtype} {recipe.shape} could not be made: {reason}"
+        msg = (
+            f"{recipe.format} {recipe.dtype} {recipe.shape} could not be made: {first_line(error)}"
+        )
         raise NoSample(msg) from error
     _compare(interop.spec(value), recipe, format_)
     return value
@@ -271,17 +303,13 @@ def _format(interop: Interop, recipe: Recipe) -> Format:
 
 def _compare(spec: Spec, recipe: Recipe, format_: Format) -> None:
     """Refuse a value that is not as the recipe says."""
-    missing = sorted(recipe.traits - spec.traits)
-    unknown = format_.not_recoverable
-    fits = (
-        spec.format == recipe.format
-        and (spec.dtype == recipe.dtype or "dtype" in unknown)
-        and (spec.shape == recipe.shape or "scalar" in recipe.traits or "shape" in unknown)
-    )
-    if missing or not fits:
-        fault = f"lacks {', '.join(missing)}" if missing else "is something else"
-        msg = f"what was made for {recipe.format} {recipe.dtype} {recipe.shape} {fault}: {spec}"
-        raise NoSample(msg)
+    if not recipe.traits <= spec.traits:
+        raise WrongSample(recipe, spec, "traits")
+    # A scalar object has no axes, and some formats do not remember what they were made of.
+    free = format_.not_recoverable | ({"shape"} if "scalar" in recipe.traits else set())
+    for field in ("format", "dtype", "shape"):
+        if field not in free and getattr(spec, field) != getattr(recipe, field):
+            raise WrongSample(recipe, spec, field)
 
 
 def _value(interop: Interop, format_: Format, recipe: Recipe) -> Value:

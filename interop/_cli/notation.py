@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from interop._calibration.sample import preferred
 from interop._model.device import NICKNAMES
 from interop._model.display import counted_axes
-from interop._model.dtype import DTYPES, itemsize
+from interop._model.dtype import DTYPES, common_first, itemsize
 from interop._model.format import Format, common_axes
 from interop._model.spec import TRAITS, Spec
 from interop._model.suggestion import listed, suggestion
-from interop._planning.naming import common_first
 from interop.errors import BadRequestError, UnknownValueError
 
 if TYPE_CHECKING:

@@ -8,12 +8,15 @@ this table with both.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from interop.errors import ComplexWarning
+
+from .suggestion import listed, suggestion
 
 
 class Dtype(NamedTuple):
@@ -119,6 +122,23 @@ def spelled(word: str) -> str:
     # NumPy writes the machine's byte order before its codes.
     code = word.lstrip("=|<" if sys.byteorder == "little" else "=|>")
     return SPELLINGS.get(code, word)
+
+
+def unknown_dtype(dtype: object) -> str:
+    """Return what to say of a dtype that does not exist."""
+    from difflib import get_close_matches
+
+    word = re.sub("^fp(?=[0-9])", "float", str(dtype))
+    # Nicknames look alike: 'string' is not meant for 'single'.
+    nicknames = get_close_matches(word, SPELLINGS, 1, 0.75)
+    names = {name: SPELLINGS[name] for name in nicknames} | {name: name for name in DTYPES}
+    return suggestion(word, names, f"the dtypes are {listed(common_first(DTYPES))}.")
+
+
+def common_first(dtypes: Iterable[str]) -> list[str]:
+    """Return dtypes as a message lists them, those of everyday use before the others."""
+    order = {name: place for place, name in enumerate(dict.fromkeys([*COMMON, *DTYPES]))}
+    return sorted(dtypes, key=lambda name: (order.get(name, len(order)), name))
 
 
 @lru_cache(maxsize=256)

@@ -188,14 +188,15 @@ class Samples(NamedTuple):
     Parameters
     ----------
     make : callable or None
-        ``make(dense) -> value`` makes a value of one of a dense format, for a format to which no
-        conversion leads.
+        ``make(dense) -> value`` makes a value of one of a dense format, of the same dtype and
+        shape, for a format to which no conversion leads.
     source : str
         That dense format; "" for the framework's own, or if this is it, for the first to which it
         converts.
     variants : mapping of str to callable
         For a trait, ``variant(value) -> value``: makes of a plain value of the format one with
-        that trait, of the same numbers where that can be. It raises `Declined` if it cannot.
+        that trait, of the same dtype and shape, and of the same numbers where that can be. It
+        raises `Declined` if it cannot.
         They are applied in this order. Traits of memory that a composite format leaves out are
         given to its components.
     """
@@ -221,7 +222,8 @@ class Format(NamedTuple):
         ``describe(value) -> Spec``: reads metadata, never elements. Formats that share a type
         share the function; it may answer with any of them. None if the format is only a target.
     dtypes : set of str
-        The dtypes it can hold.
+        The dtypes it can hold. Like all dtypes in declarations they have NumPy's and ml_dtypes'
+        names, and registration refuses any other.
     devices : tuple of str
         The device types where it can live; the first is the default.
     divides_host : bool
@@ -268,8 +270,9 @@ class Format(NamedTuple):
     protocol : str or None
         For a protocol's own format: the attribute by which a foreign value is recognised.
     labels : Labels or None
-        What values hold besides an array. Other frameworks drop it, so routes within the framework
-        do not leave it.
+        What values hold besides an array, which other frameworks drop. No route from a value with
+        labels to a format of its own framework leaves that framework, so declare the steps within
+        it that copy and that cast.
     lazy : bool
         Whether its values are computed in parts, when they are needed. They may be larger than
         memory. No step from one such format to another counts as a copy of what lies in memory.

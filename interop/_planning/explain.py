@@ -8,7 +8,7 @@ from itertools import groupby
 from interop._model.device import device_type
 from interop._model.dialect import keyword, reworded
 from interop._model.display import counted_axes
-from interop._model.dtype import DTYPES
+from interop._model.dtype import DTYPES, common_first, unknown_dtype
 from interop._model.effect import EFFECTS
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
@@ -18,7 +18,6 @@ from interop.errors import RefusedError
 
 from .components import objection, transfer_name
 from .conversion import ResolvedConversion
-from .naming import common_first, unknown_dtype
 from .planner import Planner
 from .request import WRITABLE, Request
 from .step import Step
@@ -33,8 +32,8 @@ _MOVES = {
     "batched": "convert its matrices one by one, or make it dense",
 }
 
-#: How many refused routes are named.
-_MOST = 3
+#: How many refused routes are named, and how many conversions with what keeps them from serving.
+_MOST, _FEW = 3, 5
 
 #: A refused route, and the effects that stop it.
 #: How many formats a message names as the only ones from which a target is reached.
@@ -181,6 +180,8 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
 
 def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
     """Name what stopped each conversion that leads towards the goal."""
+    if planner.labels_confine(spec, request.formats):
+        return _missing_within(planner, spec)
     graph = planner.graph
     candidates = graph.candidates(spec.wrapped or spec.format, request.formats)
     for step in graph.unwrap_steps(spec, candidates.names):
@@ -204,6 +205,24 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
     towards_goal = [item for item in conversions if item.target.name in candidates.names]
     towards_goal.sort(key=lambda item: candidates.distance.get(item.target.name, 0))
     return _objections(planner, spec, request, towards_goal, transfers)
+
+
+def _missing_within(planner: Planner, spec: Spec) -> str:
+    """Say that no conversion of its framework serves a value whose labels keep it there."""
+    framework = planner.format(spec.format).framework
+    objections = [
+        f"\n  - {item.conversion.label}: {reason}"
+        for item in planner.graph.conversions(spec.format)
+        if item.target.framework == framework
+        and item.requires <= spec.traits
+        and (reason := item.objection(spec))
+    ]
+    return (
+        f"its labels keep it within {framework}, where no conversion does this"
+        f"{':' if objections else '.'}{''.join(objections[:_FEW])}\n"
+        "Convert it to another framework first, which leaves the labels behind, or register a "
+        f"conversion within {framework}."
+    )
 
 
 def _unreachable(planner: Planner, spec: Spec, request: Request) -> str:
@@ -239,7 +258,7 @@ def _objections(
         return next(filter(None, map(not_installed, unavailable)), lack)
     return (
         "no conversion takes it:\n"
-        + "\n".join(objections[:5])
+        + "\n".join(objections[:_FEW])
         + "\nChange the value so that one of them does, or register a conversion that takes it."
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from interop._model.device import NICKNAMES, device_name, device_type
 from interop._model.dialect import keyword, keywords
-from interop._model.dtype import COMMON, DTYPES, SPELLINGS, spelled
+from interop._model.dtype import DTYPES, spelled, unknown_dtype
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
 from interop._model.suggestion import listed, suggestion
@@ -64,23 +64,6 @@ def check_format(registry: Registry, name: str) -> None:
         label = repr(name) if isinstance(name, str) else _label(name)
         msg = f"no plugin that is loaded declares the format {label}; {move}"
         raise UnknownValueError(msg)
-
-
-def unknown_dtype(dtype: object) -> str:
-    """Return what to say of a dtype that does not exist."""
-    from difflib import get_close_matches
-
-    word = re.sub("^fp(?=[0-9])", "float", str(dtype))
-    # Nicknames look alike: 'string' is not meant for 'single'.
-    nicknames = get_close_matches(word, SPELLINGS, 1, 0.75)
-    names = {name: SPELLINGS[name] for name in nicknames} | {name: name for name in DTYPES}
-    return suggestion(word, names, f"the dtypes are {listed(common_first(DTYPES))}.")
-
-
-def common_first(dtypes: Iterable[str]) -> list[str]:
-    """Return dtypes as a message lists them, those of everyday use before the others."""
-    order = {name: place for place, name in enumerate(dict.fromkeys([*COMMON, *DTYPES]))}
-    return sorted(dtypes, key=lambda name: (order.get(name, len(order)), name))
 
 
 def named_device(registry: Registry, device: object) -> str:

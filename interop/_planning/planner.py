@@ -7,13 +7,14 @@ longer than the shortest one. If no route is feasible within that, the limit is 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
+from itertools import product
 
 from interop._model.device import device_type, is_host_part, matches
 from interop._model.dtype import narrowed, promoted
 from interop._model.format import Format
-from interop._model.spec import MEMORY_TRAITS, SEVERAL, UNWRITABLE, Spec, spec_kind
+from interop._model.spec import LABELLED, MEMORY_TRAITS, SEVERAL, UNWRITABLE, Spec, spec_kind
 from interop._model.typing import Value, ValueFunction
 from interop._registry.registry import Registry
 
@@ -121,8 +122,8 @@ class Planner:
             self.graph.refresh()
             goals = self.goals(spec, request)
             limits = (False,) if nearby else (False, True)
-            for everywhere in limits if goals else ():
-                candidates = self._candidates(spec, goals, everywhere=everywhere, dense=dense)
+            for within, everywhere in product(self._scopes(spec, goals), limits):
+                candidates = self._candidates(spec, goals, within, everywhere, dense)
                 targets = _targets(request, goals, self._registry.formats)
                 search = Search(self, spec, request, goals, targets, candidates)
                 route = search.run(without, relaxed=relaxed)
@@ -130,24 +131,39 @@ class Planner:
                     return route
             return None
 
-    def _candidates(
-        self, spec: Spec, goals: dict[str, Goal], *, everywhere: bool, dense: bool
-    ) -> Candidates:
-        """Return the formats that a route may visit.
+    def labels_confine(self, spec: Spec, goals: Iterable[str]) -> bool:
+        """Tell whether a value would lose its labels by leaving the framework of the goals."""
+        return not LABELLED.isdisjoint(spec.traits) and self._may_label(spec, goals)
 
-        They are those of one framework if only labels would be lost by leaving it.
+    def _may_label(self, spec: Spec, goals: Iterable[str]) -> bool:
+        """Tell whether a value's format and all goals are of one framework, and have labels."""
+        source = self.format(spec.format)
+        formats = [source, *map(self.format, goals)]
+        return all(f.labels is not None and f.framework == source.framework for f in formats)
+
+    def _scopes(self, spec: Spec, goals: dict[str, Goal]) -> tuple[bool, ...]:
+        """Return whether routes stay within a framework, for one search after the other.
+
+        A value without labels loses none, so that it leaves where no route within does what is
+        asked for. What a framework does itself keeps all else that sets its values apart.
         """
+        if not goals or not self._may_label(spec, goals):
+            return (False,) if goals else ()
+        return (True,) if self.labels_confine(spec, goals) else (True, False)
+
+    def _candidates(
+        self, spec: Spec, goals: dict[str, Goal], within: bool, everywhere: bool, dense: bool
+    ) -> Candidates:
+        """Return the formats that a route may visit: with `within`, those of its framework."""
         places = ("cpu", spec.device, *(goal.device for goal in goals.values()))
         devices = frozenset({*map(device_type, places), *filter(is_host_part, places)})
         candidates = self.graph.candidates(
             spec.wrapped or spec.format, goals, devices, everywhere=everywhere, dense=dense
         )
-        source = self.format(spec.format)
-        targets = [self.format(name) for name in goals]
-        within = all(f.labels is not None and f.framework == source.framework for f in targets)
-        if source.labels is None or not targets or not within:
+        if not within:
             return candidates
-        names = frozenset(format_.name for format_ in self.formats(source.framework))
+        framework = self.format(spec.format).framework
+        names = frozenset(format_.name for format_ in self.formats(framework))
         return candidates._replace(names=names & (candidates.names | {spec.format}))
 
     def replayed(

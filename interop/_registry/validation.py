@@ -7,18 +7,18 @@ each field must be is read from its annotation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
-from interop._model.dtype import ZEROLESS
+from interop._model.dtype import DTYPES, ZEROLESS, unknown_dtype
 from interop._model.effect import DERIVED, EFFECTS, WRITING
 from interop._model.extension import Declaration
 from interop._model.format import Format
-from interop._model.spec import SEVERAL
+from interop._model.spec import SEVERAL, Spec
 from interop._model.suggestion import listed
 from interop.errors import PluginError
 
@@ -55,10 +55,9 @@ def validated(declaration: _Declaration, origin: object) -> _Declaration:
         contradiction = _contradiction(sound)
         if not contradiction:
             return cast("_Declaration", sound)
-    msg = (
-        f"{origin} declared {described(declaration)} with {contradiction}; see the reference of "
-        "interop.plugin for what it must be."
-    )
+    reference = "; see the reference of interop.plugin for what it must be."
+    move = "" if contradiction.endswith((".", "?")) else reference
+    msg = f"{origin} declared {described(declaration)} with {contradiction}{move}"
     raise PluginError(msg)
 
 
@@ -128,8 +127,10 @@ _SCALARS: dict[Any, _Check] = {
     float: _number,
 }
 
-#: Sets in which nothing but strings was found: most are declared many times.
+#: Sets in which nothing but strings was found, or nothing but dtypes: most are declared many times.
 _sound: set[frozenset[Any]] = set()
+_real: set[frozenset[str]] = {frozenset()}
+_SPEC_FIELDS = frozenset(Spec._fields)
 
 
 def _names(value: Any) -> frozenset[str]:
@@ -164,10 +165,48 @@ def _table(check: _Check) -> _Check:
 def _contradiction(declaration: Any) -> str:
     """Say what no declaration can have; "" if it is sound."""
     if isinstance(declaration, Format):
-        return _impossible_format(declaration)
+        return _unknown_dtype(_dtypes_of_format(declaration)) or _impossible_format(declaration)
     if isinstance(declaration, Conversion):
-        return _impossible_conversion(declaration) or _impossible_cost(declaration.cost)
+        return (
+            _unknown_dtype(_dtypes_of_conversion(declaration))
+            or _impossible_conversion(declaration)
+            or _impossible_cost(declaration.cost)
+        )
     return ""
+
+
+def _unknown_dtype(named: Iterable[tuple[str, frozenset[str]]]) -> str:
+    """Say which dtype that a field names does not exist; "" if all do."""
+    for field, dtypes in named:
+        if dtypes in _real:
+            continue
+        if unknown := dtypes - DTYPES.keys():
+            dtype = min(unknown)
+            return f"the unknown dtype {dtype!r} in {field}; {unknown_dtype(dtype)}"
+        _real.add(dtypes)
+    return ""
+
+
+def _dtypes_of_format(format_: Format) -> Iterator[tuple[str, frozenset[str]]]:
+    yield "dtypes", frozenset(format_.dtypes)
+    yield "index_dtypes", frozenset(format_.index_dtypes)
+    for protocol, dtypes in format_.exports.items():
+        yield f"exports[{protocol!r}]", frozenset(dtypes)
+    for device, dtypes in format_.limits.unsupported.items():
+        yield f"limits.unsupported[{device!r}]", frozenset(dtypes)
+    if (components := format_.components) is not None:
+        yield "components.code_dtypes", frozenset(components.code_dtypes)
+        # A role's dtype is named by a field of the spec, or is fixed.
+        yield "components.roles", frozenset(components.roles.values()) - _SPEC_FIELDS
+
+
+def _dtypes_of_conversion(conversion: Conversion) -> Iterator[tuple[str, frozenset[str]]]:
+    result = conversion.result
+    yield "dtypes", frozenset(conversion.dtypes or ())
+    yield "index_dtypes", frozenset(conversion.index_dtypes or ())
+    yield "result.dtypes", frozenset(result.dtypes or ())
+    if result.index_dtype is not None:
+        yield "result.index_dtype", frozenset({result.index_dtype})
 
 
 def _impossible_format(format_: Format) -> str:

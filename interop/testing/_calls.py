@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop._calibration.sample import REFUSALS, NoSample, Recipe, step_on
+from interop._calibration.sample import REFUSALS, NoSample, Recipe, first_line, step_on
 from interop._execution.trace import trace
 from interop._model.device import matches
 from interop._model.effect import COPYING, LOSING
@@ -490,4 +490,4 @@ def _difference(array: Array, truth: Array) -> str:
 def _cause(error: BaseException) -> str:
     """Return what a foreign function raised, on one line."""
     cause = error.__cause__ or error
-    return f"{type(cause).__name__}: {str(cause).partition(chr(10))[0]}"
+    return f"{type(cause).__name__}: {first_line(cause)}"

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from itertools import product
 from math import prod
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from interop._calibration.sample import REFUSALS, NoSample, Recipe, preferred
+from interop._calibration.sample import (
+    REFUSALS,
+    NoSample,
+    Recipe,
+    WrongSample,
+    first_line,
+    preferred,
+)
 from interop._model.conversion import Conversion
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.effect import COPYING, EFFECTS
 from interop._model.format import Components, Format, Parts, itself
-from interop._model.spec import MEMORY_TRAITS, Spec, spec_class
+from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, spec_class
 from interop._model.typing import Value
 from interop._planning.plan import StepDeclined
 from interop._registry.installed import not_installed
@@ -23,7 +32,8 @@ from interop.errors import Declined, InteropError, PluginError, RefusedError
 from ._memory import Memory
 from ._notes import Notes
 from ._subject import Bench, Promise
-from ._trial import sampled
+from ._traits import problem_of_traits
+from ._trial import possible, sampled, shape_text
 from ._truth import Truth, numbers, same
 
 if TYPE_CHECKING:
@@ -32,10 +42,14 @@ if TYPE_CHECKING:
 __all__ = ["try_format"]
 
 _SHAPES = ((3, 4), (5,), (), (0,), (2, 3, 4))
+#: Those of which variants are made: even lengths, for formats of blocks.
+_EVEN_SHAPES = ((4, 6), (6,), (2, 4, 6))
 #: Seconds that describing a value may take, and how often it is tried.
 _SLOW, _CALLS = 1e-3, 20
 #: Dtypes of less than a byte, of which some frameworks put several into one.
 _NARROW = re.compile(r"^(u?int|float)[1-7](_|$)")
+#: What a function raises that has a mistake in it, and does not merely refuse a value.
+_MISTAKES = (AttributeError, LookupError, NameError, TypeError)
 #: Variants whose numbers are not those of the value they were made from.
 _OTHER_NUMBERS = frozenset({"broadcast", "scalar", "zero_tensor", "meta", "masked"})
 
@@ -53,6 +67,8 @@ def try_format(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str
     """
     format_ = promise.format
     assert format_ is not None
+    if problem := problem_of_traits(bench.registry, format_):
+        notes.failed("extent", problem)
     if problem := not_installed(format_):
         notes.skipped(problem)
     elif "cpu" not in format_.devices:
@@ -97,10 +113,16 @@ class _Format:
                 self._notes.skipped(reason, check)
             except REFUSALS as error:
                 problem = f"{check} of format {self._name} fails: {type(error).__name__}: {error}"
-                self._notes.failed(check, problem.partition("\n")[0])
+                self._notes.failed(check, first_line(problem))
 
     def _dtypes(self) -> list[str]:
         return preferred(self._format.holds("cpu"))
+
+    def _shapes(self) -> list[tuple[int, ...]]:
+        return possible(_SHAPES, self._format.ndims)
+
+    def _even_shapes(self) -> list[tuple[int, ...]]:
+        return possible(_EVEN_SHAPES, self._format.ndims)
 
     def _recipe(
         self, shape: tuple[int, ...] = (3, 4), traits: frozenset[str] = frozenset()
@@ -112,7 +134,7 @@ class _Format:
         """Return a plain value, of the first shape and dtype of which one can be made."""
         failure = NoSample(f"{self._name} holds nothing on the host")
         for dtype in self._dtypes():
-            for shape in _SHAPES:
+            for shape in self._shapes():
                 recipe = self._recipe(shape)._replace(dtype=dtype)
                 try:
                     return recipe, sampled(self._interop, recipe)
@@ -124,7 +146,8 @@ class _Format:
 
     def _describe(self) -> None:
         self._compare_with_makers()
-        for shape in _SHAPES:
+        mistake = ""
+        for shape in self._shapes():
             # All dtypes are described in the first shape that the format has.
             for dtype in self._dtypes()[: 1 if self._tried else None]:
                 recipe = self._recipe(shape)._replace(dtype=dtype)
@@ -132,19 +155,29 @@ class _Format:
                     value = sampled(self._interop, recipe)
                 except NoSample as reason:
                     self._note_missing(reason)
+                    mistake = mistake or _mistake(reason)
                     continue
                 spec = self._interop.spec(value)
                 self._tried |= {*spec.traits, spec.dtype or ""}
                 self._notes.judge("describe", self._problem_of_bytes(spec))
                 self._notes.judge("describe", self._problem_of_pace(value))
+        if mistake and self._format.samples.make and not self._tried:
+            self._notes.failed("describe", f"samples.make fails: {mistake}")
 
     def _note_missing(self, reason: NoSample) -> None:
         """Note that a sample could not be made; it may be that nothing can describe it."""
         start = f"describe of format {self._name!r}"
         if start in str(reason):
             self._notes.failed("describe", start + str(reason).partition(start)[2])
+        elif self._is_own(reason):
+            maker = "samples.make" if self._format.samples.make else "what makes a sample"
+            self._notes.failed("describe", _contradiction(maker, reason))
         else:
             self._notes.skipped(reason, "describe")
+
+    def _is_own(self, reason: NoSample) -> TypeGuard[WrongSample]:
+        """Tell whether a sample of this very format is described as something else."""
+        return isinstance(reason, WrongSample) and reason.recipe.format == self._name
 
     def _problem_of_pace(self, value: Value) -> str:
         """Say so if describing a small value takes long; the least of some calls counts."""
@@ -160,6 +193,7 @@ class _Format:
     def _extent(self) -> None:
         """Note which dtypes and traits of the format no sample had."""
         declared = {*self._format.dtypes, *self._format.carries}
+        declared |= LABELLED if self._format.labels else set()
         self._notes.judge_extent(declared - self._tried)
 
     def _problem_of_bytes(self, spec: Spec) -> str:
@@ -244,25 +278,49 @@ class _Format:
 
     def _variants(self) -> None:
         for trait in self._format.samples.variants:
-            self._variant(trait)
+            failures: list[NoSample] = []
+            made = [self._variant(trait, shape, failures) for shape in self._even_shapes()]
+            if any(made):
+                continue
+            problem = next(filter(None, map(partial(self._fault, trait), failures)), "")
+            if problem:
+                self._notes.failed("variants", problem)
+            else:
+                self._notes.skipped([*failures, "it holds nothing on the host"][0], "variants")
 
-    def _variant(self, trait: str) -> None:
-        failure: NoSample | None = None
+    def _variant(self, trait: str, shape: tuple[int, ...], failures: list[NoSample]) -> bool:
+        """Make a variant in the first dtype in which that can be; tell whether there is one."""
         for dtype in self._dtypes():
-            for shape in ((4, 4), (6,)):
-                recipe = self._recipe(shape, frozenset({trait}))._replace(dtype=dtype)
-                try:
-                    value = sampled(self._interop, recipe)
-                except NoSample as reason:
-                    failure = failure or reason
-                    if self._format.describe is not None and "lacks" in str(reason):
-                        problem = f"describe of format {self._name} does not say that a value is"
-                        self._notes.failed("variants", f"{problem} {trait!r}, although it is")
-                    continue
-                self._tried |= self._interop.spec(value).traits
-                self._notes.judge("variants", self._problem_of_variant(trait, recipe, value))
-                return
-        self._notes.skipped(failure or "it holds nothing on the host", "variants")
+            recipe = self._recipe(shape)._replace(dtype=dtype)
+            odd = recipe._replace(traits=_single(trait))
+            try:
+                value = sampled(self._interop, odd)
+            except NoSample as reason:
+                failures.append(self._without_traits(recipe) or reason)
+                if failures[-1] is reason and self._is_own(reason) and reason.field != "traits":
+                    text = _contradiction(f"variants[{trait!r}]", reason)
+                    self._notes.failed("variants", text)
+                continue
+            self._tried |= self._interop.spec(value).traits
+            self._notes.judge("variants", self._problem_of_variant(trait, odd, value))
+            return True
+        return False
+
+    def _without_traits(self, recipe: Recipe) -> NoSample | None:
+        """Return why there is no plain value either, for which no variant is to blame."""
+        try:
+            sampled(self._interop, recipe)
+        except NoSample as reason:
+            return NoSample(str(reason))
+        return None
+
+    def _fault(self, trait: str, failure: NoSample) -> str:
+        """Say what of the plugin is at fault if no value with a trait could be made."""
+        if self._is_own(failure) and failure.field == "traits" and self._format.describe:
+            problem = f"describe of format {self._name} does not say that a value is"
+            return f"{problem} {trait!r}, although it is"
+        mistake = _mistake(failure)
+        return f"variants[{trait!r}] fails: {mistake}" if mistake else ""
 
     def _problem_of_variant(self, trait: str, recipe: Recipe, value: Value) -> str:
         if trait in _OTHER_NUMBERS or self._format.layout == "affine":
@@ -282,7 +340,7 @@ class _Format:
         first = format_._replace(types=(format_.types[0] if format_.types else "",))
         for traits in (frozenset[str](), *map(_single, format_.samples.variants)):
             try:
-                value = sampled(self._interop, self._recipe((4, 4), traits))
+                value = sampled(self._interop, self._recipe(self._even_shapes()[0], traits))
             except NoSample as reason:
                 self._notes.skipped(reason, "fast_path")
                 continue
@@ -302,8 +360,9 @@ class _Format:
     def _fast_key(self) -> None:
         """Ask for the keys of values that plans tell apart, and of odd ones."""
         assert self._format.fast_key is not None
-        recipes = [self._recipe((4, 4), _single(trait)) for trait in self._format.samples.variants]
-        plain = product(_SHAPES, self._dtypes())
+        shape, traits = self._even_shapes()[0], self._format.samples.variants
+        recipes = [self._recipe(shape, _single(trait)) for trait in traits]
+        plain = product(self._shapes(), self._dtypes())
         recipes += [self._recipe(shape)._replace(dtype=dtype) for shape, dtype in plain]
         specs: dict[object, Spec] = {}
         for recipe in recipes:
@@ -325,7 +384,9 @@ class _Format:
     def _copy(self) -> None:
         """Ask for a value as it is, and for a copy of it."""
         interop, name = self._interop, self._name
-        _, value = self._plain()
+        recipe, value = self._plain()
+        if problem := self._problem_of_labels(interop.spec(value), recipe):
+            self._notes.failed("copy", problem)
         try:
             for copy in (None, False):
                 if interop.convert(value, name, copy=copy) is not value:
@@ -351,6 +412,40 @@ class _Format:
             return
         steps = " → ".join(step.label for step in route.steps)
         self._notes.judge("copy", problem and f"copy=True by {steps} {problem}")
+
+    def _problem_of_labels(self, plain: Spec, recipe: Recipe) -> str:
+        """Say so if values with labels cannot be copied, or cast, and those without can."""
+        if self._format.labels is None:
+            return ""
+        labelled = plain._replace(traits=plain.traits | LABELLED)
+        if self._is_lost(plain, labelled, copy=True):
+            return self._lack("copies", "effects={'copy'}")
+        # Not every format whose framework has labels has values with any.
+        with suppress(NoSample):
+            labelled = self._interop.spec(sampled(self._interop, recipe._replace(traits=LABELLED)))
+            dtypes = (dtype for dtype in self._dtypes() if dtype != plain.dtype)
+            if any(self._is_lost(plain, labelled, dtype=dtype) for dtype in dtypes):
+                return self._lack("casts", "changes={'dtype'}, effects={'copy'}")
+        return ""
+
+    def _is_lost(self, plain: Spec, labelled: Spec, **words: Any) -> bool:
+        """Tell whether a request is refused for a labelled value alone."""
+        return self._is_planned(plain, **words) and not self._is_planned(labelled, **words)
+
+    def _is_planned(self, spec: Spec, **words: Any) -> bool:
+        try:
+            self._interop.plan(spec, self._name, **words)
+        except RefusedError:
+            return False
+        return True
+
+    def _lack(self, verb: str, fields: str) -> str:
+        """Say which step within its framework a format with labels lacks."""
+        name, framework = self._name, self._format.framework
+        return (
+            f"{name} has labels, so that routes of values with labels do not leave {framework}, "
+            f"and no step there {verb} them; register Conversion({name!r}, {name!r}, …, {fields})"
+        )
 
     # ------------------------------------------------------------------ components
 
@@ -410,7 +505,7 @@ class _Format:
                 continue
             except InteropError as error:
                 problem = f"{self._name} fails on its way to {other.name}, or back: {error}"
-                self._notes.failed("components", problem.partition("\n")[0])
+                self._notes.failed("components", first_line(problem))
                 continue
             after, again = self._truth.read(result), self._truth.read(back)
             problem = ""
@@ -447,3 +542,22 @@ class _Format:
 
 def _single(trait: str) -> frozenset[str]:
     return frozenset({trait})
+
+
+def _contradiction(maker: str, wrong: WrongSample) -> str:
+    """Say what a function of the plugin's has made that its own description contradicts."""
+    field, spec, recipe = wrong.field, wrong.spec, wrong.recipe
+    actual, asked = getattr(spec, field), getattr(recipe, field)
+    if field == "shape":
+        actual, asked = shape_text(actual), shape_text(asked)
+    return (
+        f"{maker} returned {field} {actual}, as describe has it, for a sample of {asked}; "
+        f"a {'variant' if recipe.traits else 'sample'} keeps the {field}"
+    )
+
+
+def _mistake(failure: NoSample) -> str:
+    """Return what a function raised that has a mistake in it; "" if it only refused."""
+    error = failure.__cause__
+    is_mistake = isinstance(error, _MISTAKES) and not isinstance(error, InteropError)
+    return f"{type(error).__name__}: {first_line(error)}" if is_mistake else ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from interop._calibration.sample import first_line
+
 from ._report import FAILED, NOT_EXERCISED, PASSED, UNTRIED, Finding
 
 __all__ = ["Notes"]
@@ -41,7 +43,7 @@ class Notes:
     def skipped(self, reason: object, *checks: str) -> None:
         """Note why some checks, or all of them, could not be tried."""
         for check in checks or self._outcomes:
-            self._note(check, NOT_EXERCISED, _sentence(reason))
+            self._note(check, NOT_EXERCISED, first_line(reason) or type(reason).__name__)
 
     def judge(self, check: str, problem: str) -> bool:
         """Note a failure if there is a problem, or else that the promise is kept."""
@@ -73,9 +75,3 @@ class Notes:
 
 def _default_reason(outcome: str) -> str:
     return "there was nothing to try it on" if outcome == NOT_EXERCISED else ""
-
-
-def _sentence(reason: object) -> str:
-    """Return the first line of a reason."""
-    lines = str(reason).strip().splitlines()
-    return lines[0] if lines else type(reason).__name__

@@ -112,5 +112,6 @@ class Report(NamedTuple):
         for finding in self.not_exercised:
             reasons.setdefault(finding.reason, {})[finding.conversion] = None
         for reason, conversions in reasons.items():
-            yield f"not exercised: {reason}:"
+            # A reason may be a sentence, or announce a list of which it has only the first item.
+            yield f"not exercised: {reason.rstrip('.:')}:"
             yield from (f"  {conversion}" for conversion in conversions)

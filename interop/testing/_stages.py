@@ -23,6 +23,7 @@ from ._pace import problem_of_cost
 from ._state import problem_of_state
 from ._subject import Bench, Promise
 from ._threads import Task, problem_of_threads
+from ._traits import problem_of_traits
 from ._trial import Trial, foreign_traits, main_trial, obstacle, sampled, trials
 from ._truth import expected, same
 
@@ -57,6 +58,8 @@ def try_conversion(bench: Bench, promise: Promise, notes: Notes, skip: frozenset
     """
     conversion = promise.conversion
     assert conversion is not None
+    if problem := problem_of_traits(bench.registry, conversion.conversion):
+        notes.failed("extent", problem)
     problem = obstacle(conversion)
     main = None if problem else main_trial(conversion)
     if main is None:

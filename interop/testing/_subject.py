@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from interop._api.interop import Interop
 from interop._model.dialect import on_command_line
-from interop._model.dtype import DTYPES
 from interop._model.format import Format
 from interop._model.suggestion import suggestion
 from interop._planning.conversion import ResolvedConversion
@@ -209,18 +208,13 @@ class Bench:
                 "it declares no format and no conversion; is its hook marked with @hookimpl, and "
                 "called interop_declarations?"
             )
-        named = [(f"format {format_.name}", format_.dtypes) for format_ in formats]
         for declared in conversions:
             conversion = declared.conversion
-            name, registered = _name(declared), self.registry.formats
+            name = _name(declared)
             if conversion.source not in self.registry.sources:
                 return f"{name} starts from {conversion.source!r}, which nobody declares"
-            if conversion.target not in registered:
+            if conversion.target not in self.registry.formats:
                 return f"{name} leads to {conversion.target!r}, which nobody declares"
-            named.append((name, {*(conversion.dtypes or ()), *(conversion.result.dtypes or ())}))
-        for name, dtypes in named:
-            if unknown := sorted(dtypes - DTYPES.keys()):
-                return f"{name} names the dtype {unknown[0]!r}, which does not exist"
         return ""
 
     def _enlist(self, subject: Subject) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 from itertools import cycle, islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -12,6 +12,7 @@ from interop._calibration.sample import (
     NoSample,
     Recipe,
     axes_of,
+    first_line,
     fitted,
     preferred,
     recipe_for,
@@ -41,7 +42,9 @@ __all__ = [
     "main_trial",
     "obstacle",
     "odd_numbers",
+    "possible",
     "sampled",
+    "shape_text",
     "trials",
     "value_of",
 ]
@@ -93,9 +96,8 @@ class Trial(NamedTuple):
 
     def __str__(self) -> str:
         recipe = self.recipe
-        shape = "x".join(map(str, recipe.shape)) or "0-d"
         notes = sorted(recipe.traits) + ([self.odd] if self.odd else [])
-        text = f"{recipe.format} {recipe.dtype} {shape}"
+        text = f"{recipe.format} {recipe.dtype} {shape_text(recipe.shape)}"
         text += f" on {recipe.device}" if recipe.device != "cpu" else ""
         text += f" ({', '.join(notes)})" if notes else ""
         return text + (f" to {self.dtype}" if self.dtype else "")
@@ -194,9 +196,23 @@ def _pairs(conversion: ResolvedConversion) -> list[tuple[str, str | None]]:
 
 
 def _shapes(conversion: ResolvedConversion) -> list[tuple[int, ...]]:
-    ndims = axes_of(conversion)
-    shapes = [shape for shape in _SHAPES if ndims is None or len(shape) in ndims]
-    return shapes or [(2,) * min(ndims or {2})]
+    return possible(_SHAPES, axes_of(conversion))
+
+
+def possible(shapes: Iterable[tuple[int, ...]], ndims: Set[int] | None) -> list[tuple[int, ...]]:
+    """Return those of some shapes that have one of some numbers of axes, or else one that has.
+
+    No two of its axes are equally long, so that none is taken for another.
+    """
+    if ndims is None:
+        return list(shapes)
+    fitting = [shape for shape in shapes if len(shape) in ndims]
+    return fitting or [tuple(range(2, 2 + min(ndims, default=0)))]
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """Return a shape as findings write it."""
+    return "x".join(map(str, shape)) or "0-d"
 
 
 def _trait_sets(registry: Registry, conversion: ResolvedConversion) -> list[frozenset[str]]:
@@ -243,7 +259,7 @@ def value_of(interop: Interop, trial: Trial) -> Value:
             raise NoSample(msg)
         return interop.convert(odd, name, forbid=LOSING)
     except REFUSALS as error:
-        raise NoSample(str(error).partition("\n")[0]) from error
+        raise NoSample(first_line(error)) from error
 
 
 def sampled(interop: Interop, recipe: Recipe) -> Value:
@@ -268,7 +284,7 @@ def sampled(interop: Interop, recipe: Recipe) -> Value:
     # Foreign code of all kinds makes samples, and is not to blame if it cannot.
     except Exception as error:
         msg = f"{recipe.format} {recipe.dtype} {recipe.shape} could not be made: {error}"
-        raise NoSample(msg.partition("\n")[0]) from error
+        raise NoSample(first_line(msg)) from error
     reasons[place] = ""  # the device is there, whatever else cannot be made on it
     return value
 

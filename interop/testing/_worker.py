@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from interop._calibration.sample import first_line
+
 from ._formats import try_format
 from ._notes import Notes
 from ._plugin import try_plugin
@@ -47,7 +49,7 @@ def _findings(bench: Bench, promise: Promise, skip: frozenset[str], say: Say) ->
         _try_out(promise)(bench, promise, notes, skip)
     # This is where a plugin's failure of any kind becomes a finding about that plugin.
     except Exception as error:  # noqa: BLE001
-        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+        reason = first_line(f"{type(error).__name__}: {error}")
         notes.failed(current, f"{promise.name} raises {reason}")
     return notes.findings(bench.subject.name, promise.name)
 

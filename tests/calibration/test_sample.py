@@ -8,10 +8,22 @@ import torch
 
 import interop
 from interop import Conversion, Format, Interop
-from interop._calibration.sample import NoSample, Numbers, Recipe, fitted, sample
+from interop._calibration.sample import NoSample, Numbers, Recipe, first_line, fitted, sample
 from interop._planning.conversion import ResolvedConversion
 from interop.plugin import Samples, make_spec
 from tests.cases import together
+
+
+def test_the_first_line_of_a_list_names_its_first_item() -> None:
+    """What a message announces is said with it, and everything else is left out."""
+    cases = {
+        "refused:\n  - copy: it copies\n  - cast: it casts\nDo this.": "refused: copy: it copies",
+        "refused; do this.\nOr that.": "refused; do this.",
+        "refused:": "refused:",
+        "": "",
+    }
+    assert {text: first_line(text) for text in cases} == cases
+
 
 HOST = [
     declared.name

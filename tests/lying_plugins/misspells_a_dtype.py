@@ -8,7 +8,11 @@ from interop.plugin import Declaration, hookimpl
 from tests.lying_plugins.grid import changed, grid_format
 
 #: Who lies, in which check, and what the finding says.
-LIE = ("plugin tests.lying_plugins.misspells_a_dtype", "loading", "the dtype 'flaot32'")
+LIE = (
+    "plugin tests.lying_plugins.misspells_a_dtype",
+    "loading",
+    "'flaot32' in dtypes; did you mean 'float32'?",
+)
 
 
 DTYPES = {"float64", "flaot32"}

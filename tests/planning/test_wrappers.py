@@ -130,8 +130,36 @@ def test_labels_stay_within_a_framework(instance: Interop) -> None:
     crate = instance.convert(box, to="boxes.crate", dtype="int8")
     assert (crate.label, crate.value.dtype) == ("mine", np.int8)
     assert instance.spec(crate) == instance.plan(box, to="boxes.crate", dtype="int8").result
-    with pytest.raises(RefusedError, match="no conversion"):
+    with pytest.raises(RefusedError, match="its labels keep it within boxes"):
         instance.convert(crate, to="boxes.box", copy=True)
+
+
+def test_a_value_without_labels_leaves_where_no_route_within_serves(instance: Interop) -> None:
+    """A value that has no labels to lose is copied and cast by way of another framework."""
+    crate = Crate(np.arange(3.0))
+    box = instance.convert(crate, to="boxes.box", copy=True)
+    assert box.value.tolist() == [0, 1, 2]
+    assert box.value.ctypes.data != crate.value.ctypes.data
+    assert instance.convert(crate, to="boxes.box", dtype="float32").value.dtype == np.float32
+    # What the framework does itself is preferred, however dear it is.
+    cast = instance.plan(Box(np.arange(3.0)), to="boxes.box", dtype="float32")
+    assert [step.label for step in cast.steps] == ["recast"]
+
+
+def test_a_refusal_says_what_labels_have_to_do_with_it(instance: Interop) -> None:
+    """The error names those conversions of the framework that are for such a value, and no others."""
+    instance.register(
+        Conversion("boxes.crate", "boxes.box", Box, requires={"masked"}, name="unmask"),
+        Conversion("boxes.crate", "boxes.box", Box, dtypes={"int8"}, name="small"),
+    )
+    with pytest.raises(RefusedError) as caught:
+        instance.convert(Crate(np.arange(3.0), "mine"), to="boxes.box")
+    assert str(caught.value).partition(": its")[2] == (
+        " labels keep it within boxes, where no conversion does this:\n"
+        "  - small: it does not take float64\n"
+        "Convert it to another framework first, which leaves the labels behind, or register a "
+        "conversion within boxes."
+    )
 
 
 def test_the_spec_of_a_new_wrapper_names_what_it_wraps(instance: Interop) -> None:

@@ -59,6 +59,47 @@ def test_malformed_declarations_are_refused(empty: Interop, declaration: Any, me
         empty.register(declaration)
 
 
+_LIMITS = Limits(unsupported={"cuda": {"flaot32"}})
+
+
+@pytest.mark.parametrize(
+    ("declaration", "field"),
+    [
+        (Format("a", dtypes={"float64", "flaot32"}), "dtypes"),
+        (Format("a", index_dtypes={"flaot32"}), "index_dtypes"),
+        (Format("a", exports={"dlpack": {"flaot32"}}), "exports['dlpack']"),
+        (Format("a", limits=_LIMITS), "limits.unsupported['cuda']"),
+        (
+            Format("a", components=Components("affine", "b", {}, id, id, code_dtypes={"flaot32"})),
+            "components.code_dtypes",
+        ),
+        (
+            Format("a", components=Components("coo", "b", {"indices": "flaot32"}, id, id)),
+            "components.roles",
+        ),
+        (Conversion("a", "b", print, dtypes={"flaot32"}), "dtypes"),
+        (Conversion("a", "b", print, index_dtypes={"flaot32"}), "index_dtypes"),
+        (Conversion("a", "b", print, result=Result(dtypes={"flaot32"})), "result.dtypes"),
+        (Conversion("a", "b", print, result=Result(index_dtype="flaot32")), "result.index_dtype"),
+    ],
+)
+def test_an_unknown_dtype_is_refused_with_a_guess(
+    empty: Interop, declaration: Any, field: str
+) -> None:
+    """Wherever a declaration names a dtype that does not exist, the error guesses what was meant."""
+    message = f"the unknown dtype 'flaot32' in {field}; did you mean 'float32'?"
+    with pytest.raises(interop.errors.PluginError) as caught:
+        empty.register(declaration)
+    assert str(caught.value).endswith(message)
+
+
+def test_a_role_of_components_may_name_a_field_or_a_dtype(empty: Interop) -> None:
+    """What names a field of the spec is not taken for an unknown dtype."""
+    roles = {"codes": "code_dtype", "scale": "float64"}
+    empty.register(Format("a", components=Components("affine", "b", roles, id, id)))
+    assert [declared.name for declared in empty.formats()] == ["a"]
+
+
 @pytest.mark.parametrize("effect", sorted(DERIVED))
 def test_a_derived_effect_is_refused_with_the_reason(empty: Interop, effect: str) -> None:
     """An effect that follows from the specs is not declared, and the message says why."""

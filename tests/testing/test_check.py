@@ -17,7 +17,7 @@ from interop.testing._subject import Bench, subjects_of
 from tests.testing.bundled import BUNDLED
 
 FOLDER = Path(__file__).parent.parent / "lying_plugins"
-_HONEST = ("grid", "honest", "only_exports")
+_HONEST = ("grid", "honest", "only_exports", "volumes")
 LYING = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in _HONEST)
 
 
@@ -88,6 +88,21 @@ def test_a_format_that_nothing_leads_to_is_tried_by_its_samples() -> None:
     assert report.ok, str(report)
     passed = {finding.check for finding in report.of("passed")}
     assert {"describe", "memory", "fast_key", "values", "sharing", "lifetime", "cost"} <= passed
+
+
+def test_formats_without_values_of_two_axes_are_tried_as_well() -> None:
+    """All variants of a format of three axes are made, so that nothing counts as never tried."""
+    report = check("tests.lying_plugins.volumes")
+    assert report.ok, str(report)
+    assert "never tried" not in str(report)
+    passed = {finding.name for finding in report.of("passed")}
+    assert {"variants of format volume", "extent of format volume"} <= passed
+
+
+def test_labels_that_no_sample_has_count_as_never_tried() -> None:
+    """Whoever declares labels and no way to make any learns that they were not tried."""
+    report = check("tests.lying_plugins.cannot_copy_its_labels")
+    assert str(report).partition("\n")[0].endswith("; declared and never tried: labelled")
 
 
 @pytest.mark.slow

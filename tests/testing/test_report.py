@@ -32,6 +32,20 @@ def test_a_report_in_text_and_as_a_dict() -> None:
     assert again["ok"] is report.ok is False
 
 
+def test_a_reason_is_followed_by_one_colon() -> None:
+    """Neither a sentence nor what announces a list ends in two marks before the conversions."""
+    reasons = ("register one.", "no conversion takes it:", "there is no device")
+    findings = (
+        Finding("p", f"a → b: {n}", "values", "not exercised", r) for n, r in enumerate(reasons)
+    )
+    lines = str(Report("p", tuple(findings))).splitlines()
+    assert [line for line in lines if line.startswith("not")] == [
+        "not exercised: register one:",
+        "not exercised: no conversion takes it:",
+        "not exercised: there is no device:",
+    ]
+
+
 def test_the_first_line_says_what_was_declared_and_never_tried() -> None:
     """The traits and dtypes of all declarations that no sample had are named once each."""
     reason = "no value was tried that is or has: "

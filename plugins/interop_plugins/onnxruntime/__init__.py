@@ -23,6 +23,7 @@ from interop.plugin import (
     Format,
     Limits,
     Result,
+    Samples,
     hookimpl,
 )
 
@@ -74,6 +75,7 @@ def _formats() -> Iterable[Format]:
             install="pip install onnxruntime",
             memory=describe.memory,
             fast_path=describe.itself_if_tensor,
+            samples=Samples(variants={"bare": dense.bare}),
             transit=False,  # NumPy shares memory with every format that it shares with
         )
     ]

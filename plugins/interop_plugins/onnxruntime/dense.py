@@ -210,6 +210,11 @@ def wrap(value: OrtValue) -> OrtValue:
     return OrtValue(value)
 
 
+def bare(value: OrtValue) -> Any:
+    """Return what a value of Python's class holds of the C layer."""
+    return value._get_c_value()
+
+
 def copy(value: OrtValue) -> OrtValue:
     """Return a copy of a tensor on the host, in ONNX Runtime's own memory."""
     out = _empty(tuple(value.shape()), value.element_type())

@@ -1,0 +1,50 @@
+"""Traits: the words for them in declarations, and those that are spelt like no other's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+from interop._model.conversion import Conversion
+from interop._model.format import Format
+from interop._model.spec import TRAITS
+from interop._model.suggestion import suggestion
+from interop._registry.registry import Registry
+
+__all__ = ["problem_of_traits"]
+
+
+def problem_of_traits(registry: Registry, declaration: Format | Conversion) -> str:
+    """Say which trait of a declaration no value can have, as far as all others tell.
+
+    A trait exists if it is one of interop's own, if a format has samples or a text for it, or if a
+    format and a conversion name it.
+    """
+    known = _known(registry)
+    for trait in sorted(_named(declaration) - known):
+        move = suggestion(trait, known, f"declare samples.variants[{trait!r}] for its format.")
+        return f"no sample has {trait!r}, and nothing else declares it; {move}"
+    return ""
+
+
+def _known(registry: Registry) -> Set[str]:
+    """Return the traits that values can have."""
+    formats = registry.formats.values()
+    own = {trait for format_ in formats for trait in format_.samples.variants}
+    own |= {trait for format_ in formats for trait in format_.limits.refusal_hints}
+    conversions = (declared.conversion for declared in registry.conversions)
+    return TRAITS.keys() | own | (_union(formats) & _union(conversions))
+
+
+def _union(declarations: Iterable[Format | Conversion]) -> Set[str]:
+    return {trait for declaration in declarations for trait in _named(declaration)}
+
+
+def _named(declaration: Format | Conversion) -> Set[str]:
+    """Return the traits that a declaration names, but for those of which samples are made."""
+    if isinstance(declaration, Conversion):
+        return declaration.takes | declaration.requires | declaration.drops | declaration.adds
+    components = declaration.components
+    if components is None:
+        return declaration.carries
+    packing = components.pack_refuses | components.pack_requires
+    return declaration.carries | components.unpack_keeps | packing
