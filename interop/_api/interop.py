@@ -544,7 +544,7 @@ class Interop:
             spec,
             request,
             steps,
-            lambda value: self._run(value, self._cache.table(request), stream, like=like),
+            lambda value: _converted(self, self._cache.table(request), stream, like, value),
             lambda: refused_routes(self._planner, spec, request),
             problem=self._engine.shortage(steps, spec)[1],
             missing=tuple(dict.fromkeys(filter(None, map(not_installed, ends)))),

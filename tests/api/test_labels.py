@@ -89,6 +89,7 @@ def test_like_a_labelled_value_takes_its_labels(kind: str) -> None:
     for source in (numbers, torch.tensor(numbers)):
         assert same(interop.convert(source, like=labelled), labelled)
         assert same(interop.converter(like=labelled)(source), labelled)
+        assert same(interop.plan(source, like=labelled)(source), labelled)
     assert same(interop.convert(plain, like=plain), plain)
     other_shape = interop.convert(numbers[:1], like=labelled)
     assert "labelled" not in interop.spec(other_shape).traits

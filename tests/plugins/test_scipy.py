@@ -623,3 +623,17 @@ def test_a_sparse_scalar_goes_round_scipy() -> None:
         assert not any(step.after.format.startswith("scipy") for step in steps)
         result = interop.convert(scalar, to=target)
         assert int(result) == 3
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("shape", [(0, 10), (6, 0), (3, 4)])
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_an_array_of_no_elements_keeps_its_index_dtype(layout, shape, index):
+    """The indices of an empty COO array stay as wide as they are, as those of any other do."""
+    empty = sp.coo_array(shape, dtype="float32")
+    empty.coords = tuple(axis.astype(index) for axis in empty.coords)
+    result = interop.convert(empty, to=f"scipy.{layout}")
+    assert (result.indices.dtype, result.indptr.dtype) == (index, index)
+    assert (result.shape, result.nnz, result.dtype) == (shape, 0, np.float32)
+    assert result.has_canonical_format
+    assert (result.toarray() == 0).all()

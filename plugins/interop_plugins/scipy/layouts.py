@@ -5,7 +5,9 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from .components import array_type, flagged
+from interop.plugin import Parts
+
+from .components import array_type, flagged, pack_compressed
 from .describe import are_alike, index_arrays, is_canonical
 
 if TYPE_CHECKING:
@@ -107,6 +109,8 @@ def _pruned(value: Sparse) -> Sparse:
 
 def coo_to_compressed(layout: str, value: Sparse) -> Sparse:
     """Return a coo array as csr or csc; duplicates are summed, in the order they are stored in."""
+    if value.ndim == 2 and not len(value.data):
+        return _empty(layout, value)
     if value.ndim == 1 or value.has_canonical_format:
         # Of one axis, SciPy would share the arrays and then sort them in place.
         result = value.tocsr(copy=True) if layout == "csr" else value.tocsc()
@@ -118,6 +122,19 @@ def coo_to_compressed(layout: str, value: Sparse) -> Sparse:
     result.has_sorted_indices = True
     result.sum_duplicates()
     return result
+
+
+def _empty(layout: str, value: Sparse) -> Sparse:
+    """Return a coo array of no elements as csr or csc, whose indices SciPy would make int32."""
+    import numpy as np
+
+    dtype, lines = value.coords[0].dtype, value.shape[layout == "csc"]
+    arrays = {
+        "values": value.data.copy(),
+        "indices": np.zeros(0, dtype),
+        "pointers": np.zeros(lines + 1, dtype),
+    }
+    return pack_compressed(layout, Parts(value.shape, arrays, {"canonical": True}))
 
 
 def bsr_to_csr(value: Sparse) -> Sparse:
