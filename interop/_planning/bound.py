@@ -191,6 +191,14 @@ class Candidates(NamedTuple):
     ends: tuple[str, ...]  # where nothing is known of the rest: the goals, and wrappers
     edges: Edges
     bounds: dict[BoundInputs, LowerBound]  # worked out so far
+    scopes: dict[frozenset[str], Candidates]  # those among some names only, asked for so far
+
+    def among(self, names: frozenset[str]) -> Candidates:
+        """Return those among some names, with lower bounds of their own."""
+        scope = self.scopes.get(names)
+        if scope is None:
+            scope = self.scopes[names] = self._replace(names=names, bounds={}, scopes={})
+        return scope
 
     def bound(self, inputs: BoundInputs) -> LowerBound:
         """Return what the rest of a route takes at least, from each format."""

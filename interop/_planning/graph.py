@@ -165,6 +165,7 @@ class Graph:
                 (*goals, *wrappers),
                 edges,
                 {},
+                {},
             )
         return candidates
 

@@ -164,7 +164,7 @@ class Planner:
             return candidates
         framework = self.format(spec.format).framework
         names = frozenset(format_.name for format_ in self.formats(framework))
-        return candidates._replace(names=names & (candidates.names | {spec.format}))
+        return candidates.among(names & (candidates.names | {spec.format}))
 
     def replayed(
         self, spec: Spec, request: Request, steps: tuple[Step, ...]

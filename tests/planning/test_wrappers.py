@@ -146,6 +146,21 @@ def test_a_value_without_labels_leaves_where_no_route_within_serves(instance: In
     assert [step.label for step in cast.steps] == ["recast"]
 
 
+def test_a_search_within_a_framework_tells_nothing_of_one_beyond(empty: Interop) -> None:
+    """What is known of the rest of a route within a framework does not count where it may leave."""
+    labels = Labels(lambda box: False, lambda box, like: box)
+    empty.register(
+        *(Format(name, dtypes={"float32"}, labels=labels) for name in ("a.one", "a.other")),
+        Format("b", dtypes={"float32"}),
+        Conversion("a.one", "a.one", id, effects={"copy"}, name="copy"),
+        Conversion("a.one", "b", id, name="leave"),
+        Conversion("b", "a.other", id, name="come_back"),
+    )
+    spec = interop.plugin.make_spec("a.one", "float32", shape=(3,))
+    route = empty.plan(spec, to="a.other", copy=True)
+    assert [step.label for step in route.steps] == ["copy", "leave", "come_back"]
+
+
 def test_a_refusal_says_what_labels_have_to_do_with_it(instance: Interop) -> None:
     """The error names those conversions of the framework that are for such a value, and no others."""
     instance.register(
