@@ -49,8 +49,8 @@ _CALLS = (
     Call("list → numpy", "convert(numbers, to='numpy')", "np.asarray(numbers)"),
     Call("float → numpy", "convert(1.5, to='numpy')", "np.asarray(1.5)"),
     Call("numpy → python", "convert(a, to='python')", "a.tolist()"),
-    Call("accepts, a foreign array", "kept(t)", "torch.from_numpy(t.numpy())"),
-    Call("accepts, an own array", "kept(a)", "np.asarray(np.asarray(a))"),
+    Call("accepts, a foreign array", "kept(t)", "torch.from_numpy(same(t.numpy()))"),
+    Call("accepts, an own array", "kept(a)", "np.asarray(same(np.asarray(a)))"),
     Call(
         f"convert_tree, dict of {_LEAVES} tensors",
         "convert_tree(tree, to='numpy')",
@@ -120,6 +120,7 @@ def _names() -> dict[str, Any]:
         "numbers": [1.0, 2.0, 3.0],
         "cast": interop.converter("numpy", dtype="float64"),
         "shared": interop.converter("numpy", copy=False),
+        "same": _same,
         "kept": interop.accepts("numpy")(_same),
         "tree": {str(place): torch.ones(4) for place in range(_LEAVES)},
         "batch": (t, torch.arange(4)),

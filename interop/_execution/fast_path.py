@@ -6,6 +6,7 @@ are noticeable.
 
 from __future__ import annotations
 
+import builtins
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -29,6 +30,7 @@ from .trace import overlap
 #: Bytes of values that are converted in a few microseconds, which are worth a fast path.
 SMALL = 2**16
 
+_BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kind, type))
 #: What passes through trees as it is.
 _PASSED = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
@@ -171,7 +173,7 @@ def _grown(
     kind = type(value)
     path = paths.get(kind, NotImplemented)
     # A number counts as an array only if `others` says so, and so does memory of Python's own.
-    if path is NotImplemented or kind.__module__ == "builtins":
+    if path is NotImplemented or kind in _BUILTINS:
         return value if kind in _PASSED else _opened(kind, value, paths, converted)
     address = id(value)
     if address in converted:
