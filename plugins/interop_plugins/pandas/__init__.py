@@ -71,9 +71,9 @@ _GATHER = Cost(3e-5, 1e10)
 _COLUMNS = Cost(3e-5, 1e9)
 
 _REFUSAL_HINTS = {
-    "not_numbers": "these are not plain numbers; choose columns of numbers (x.select_dtypes('number')), "
-    "or turn the others into numbers in pandas first (pandas.to_numeric(x), x.astype('boolean'), "
-    "x.cat.codes, x.sparse.to_dense()).",
+    "not_numbers": "these are not plain numbers; choose columns of numbers "
+    "(x.select_dtypes('number')), or turn the others into numbers in pandas first "
+    "(pandas.to_numeric(x), x.astype('boolean'), x.cat.codes, x.sparse.to_dense()).",
 }
 
 
