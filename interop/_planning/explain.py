@@ -35,10 +35,10 @@ _MOVES = {
 #: How many refused routes are named, and how many conversions with what keeps them from serving.
 _MOST, _FEW = 3, 5
 
-#: A refused route, and the effects that stop it.
 #: How many formats a message names as the only ones from which a target is reached.
 _MOST_SOURCES = 8
 
+#: A refused route, and the effects that stop it.
 Refused = tuple[list[Step], frozenset[str]]
 
 
@@ -135,8 +135,9 @@ def explanation(
         hints = _hints(planner, spec)
         others = [hints[effect] for effect in sorted(effects & hints.keys())]
         if "narrow" in effects:
-            limits = (planner.format(name).limits for name in request.formats)
-            others += filter(None, (limit.refusal_hints.get(spec.dtype or "") for limit in limits))
+            for name in request.formats:
+                hint = planner.format(name).limits.refusal_hints.get(spec.dtype or "")
+                others += [reworded(hint)] if hint else []
         moves = [f"To permit the nearest, {_move(effects, request, steps)}.", *others]
         return RefusedError(text + "\n".join(moves), effects)
     with planner.lock:  # the graph must not change meanwhile
