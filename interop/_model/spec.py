@@ -156,8 +156,7 @@ class Spec(NamedTuple):
         return html_table("Spec", ("", ""), ((k, str(v)) for k, v in self.as_dict().items()))
 
     def __str__(self) -> str:
-        axes = "x".join(map(str, self.shape)) if self.shape else "scalar"
-        text = f"{self.format} {self.dtype} {axes} on {self.device}"
+        text = f"{self.format} {self.dtype} {shape_text(self.shape)} on {self.device}"
         notes = [f"of {self.wrapped}"] if self.wrapped else []
         notes += sorted(self.traits)
         if self.carrier:
@@ -165,6 +164,13 @@ class Spec(NamedTuple):
         if self.nnz is not None:
             notes.append(f"{self.nnz} stored")
         return f"{text} ({', '.join(notes)})" if notes else text
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """Return a shape as messages write it: ``2x3``, ``(3,)`` or ``scalar``."""
+    if len(shape) == 1:
+        return str(shape)  # a number alone looks like a count
+    return "x".join(map(str, shape)) if shape else "scalar"
 
 
 def trait_text(trait: str) -> str:

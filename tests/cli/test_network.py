@@ -51,7 +51,7 @@ def test_routes_are_those_that_plan_gives(empty: Interop) -> None:
     assert route is not None
     assert [step["step"] for step in route["steps"]] == ["p_to_a", "a_to_b", "lose"]
     assert [step["to"] for step in route["steps"]] == ["a", "b", "c"]
-    assert route["value"] == "p float32 1048576 on cpu"
+    assert route["value"] == "p float32 (1048576,) on cpu"
     assert (route["zero_copy"], route["steps"][2]["effects"]) == (True, ["detach"])
     reverse = facts["b a"]
     assert reverse is not None

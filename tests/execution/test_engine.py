@@ -398,9 +398,9 @@ def test_plans_refusals_and_declined_steps_are_logged(
             empty.convert(Box("a", [1.0]), to="a", copy=True)
         empty.convert(Box("a", [1.0]), to="c")
     messages = [record.getMessage() for record in caplog.records if record.name == "interop"]
-    assert messages[0] == "planned a float32 1 on cpu → b: a_to_b"
-    assert messages[1].startswith("refused: cannot convert a float32 1 on cpu to a, copy=True")
-    assert messages[2] == "planned a float32 1 on cpu → c: a_to_b → quick"
+    assert messages[0] == "planned a float32 (1,) on cpu → b: a_to_b"
+    assert messages[1].startswith("refused: cannot convert a float32 (1,) on cpu to a, copy=True")
+    assert messages[2] == "planned a float32 (1,) on cpu → c: a_to_b → quick"
     assert messages[3] == "quick declined (not today); going on by slow"
     assert len(messages) == 4
 
