@@ -60,7 +60,7 @@ def test_a_protocol_set_on_an_instance_counts_everywhere() -> None:
     pointer.owner = numbers  # type: ignore[attr-defined]
     assert interop.convert(pointer, to="torch").data_ptr() == numbers.ctypes.data
     assert type(interop.convert_tree({"x": pointer}, to="torch")["x"]) is torch.Tensor
-    assert interop.accepts("numpy")(type)(pointer) is np.ndarray
+    assert interop.accepts("numpy")(lambda array: type(array).__name__)(pointer) == "ndarray"
 
 
 def test_a_proxy_that_delegates_everything_is_an_array() -> None:
