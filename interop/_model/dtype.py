@@ -105,9 +105,6 @@ SPELLINGS = {
 
 _CARRIERS = {8: "uint8", 16: "uint16"}
 
-#: What may carry the bits of another dtype.
-CARRIERS = frozenset(_CARRIERS.values())
-
 _WIDENING = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
 
 

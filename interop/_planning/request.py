@@ -69,13 +69,22 @@ class Request(NamedTuple):
         given = {} if stream is None else {"stream": stream}
         return {**given, "like": like} if self.like else given
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
+        """The request as programs read it, whoever made it."""
+        return ", ".join(
+            [" or ".join(self.formats), *(f"{name}={word}" for name, word in self._words())]
+        )
+
+    def _words(self) -> list[tuple[str, object]]:
         words = {"dtype": self.dtype, "device": self.device, "copy": self.copy}
-        given = {name: word for name, word in words.items() if word is not None}
-        formats = " or ".join(self.formats)
-        if on_command_line.get():
-            return " ".join([formats, *(keyword(name, word) for name, word in given.items())])
-        return ", ".join([formats, *(f"{name}={word}" for name, word in given.items())])
+        return [(name, word) for name, word in words.items() if word is not None]
+
+    def __str__(self) -> str:
+        if not on_command_line.get():
+            return self.text
+        options = (keyword(name, word) for name, word in self._words())
+        return " ".join([" or ".join(self.formats), *options])
 
 
 def check_copy(copy: object) -> None:

@@ -130,7 +130,7 @@ class Route:
         """
         return {
             "source": self.spec.as_dict(),
-            "request": str(self.request),
+            "request": self.request.text,
             "result": self.result.as_dict(),
             "zero_copy": self.zero_copy,
             "aliases": self.aliases,

@@ -23,7 +23,7 @@ from interop._model.conversion import Conversion
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.effect import COPYING, EFFECTS
 from interop._model.format import Components, Format, Parts, itself
-from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, spec_class
+from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, shape_text, spec_class
 from interop._model.typing import Value
 from interop._planning.plan import StepDeclined
 from interop._registry.installed import not_installed
@@ -33,7 +33,7 @@ from ._memory import Memory
 from ._notes import Notes
 from ._subject import Bench, Promise
 from ._traits import problem_of_traits
-from ._trial import possible, sampled, shape_text
+from ._trial import possible, sampled
 from ._truth import Truth, numbers, same
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from interop._calibration.sample import (
 from interop._model.dtype import ZEROLESS, bit_carrier, preserves
 from interop._model.effect import LOSING
 from interop._model.format import Format
-from interop._model.spec import MEMORY_TRAITS
+from interop._model.spec import MEMORY_TRAITS, shape_text
 from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
 from interop._registry.installed import not_installed
@@ -44,7 +44,6 @@ __all__ = [
     "odd_numbers",
     "possible",
     "sampled",
-    "shape_text",
     "trials",
     "value_of",
 ]
@@ -208,11 +207,6 @@ def possible(shapes: Iterable[tuple[int, ...]], ndims: Set[int] | None) -> list[
         return list(shapes)
     fitting = [shape for shape in shapes if len(shape) in ndims]
     return fitting or [tuple(range(2, 2 + min(ndims, default=0)))]
-
-
-def shape_text(shape: tuple[int, ...]) -> str:
-    """Return a shape as findings write it."""
-    return "x".join(map(str, shape)) or "0-d"
 
 
 def _trait_sets(registry: Registry, conversion: ResolvedConversion) -> list[frozenset[str]]:

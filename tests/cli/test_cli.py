@@ -219,6 +219,7 @@ def test_plan_takes_the_keywords_of_convert(run: Run) -> None:
         document = json.loads(result.stdout)
         assert document["result"]["dtype"] == "float32"
         assert document["result"]["format"] == "torch"
+        assert document["request"].startswith("torch, dtype=float32"), "in no command's words"
         assert document["steps"]
     masked = ("plan", "numpy:float32:8x8:masked", "torch", "--json")
     assert run(*masked).exit_code == 1

@@ -279,20 +279,20 @@ def _thin_spec(value: Any) -> Spec:
     return Spec("thin", "float32", "cpu", value.shape, frozenset(), 24, nnz=2, index_dtype="int64")
 
 
+_THIN = interop.Format(
+    "thin",
+    types=(f"{__name__}:Thin",),
+    describe=_thin_spec,
+    dtypes=frozenset({"float32"}),
+    components=Components("thin", "a", {}, unpack=id, pack=id),
+)
+
+
 def test_what_does_not_fit_in_memory_is_not_made_dense(empty: Interop) -> None:
     """Densifying more than the memory available is refused before it starts, with the size."""
     called = []
-    empty.register(
-        toy("a"),
-        interop.Format(
-            "thin",
-            types=(f"{__name__}:Thin",),
-            describe=_thin_spec,
-            dtypes=frozenset({"float32"}),
-            components=Components("thin", "a", {}, unpack=id, pack=id),
-        ),
-        Conversion("thin", "a", called.append, effects=frozenset({"densify"})),
-    )
+    densify = Conversion("thin", "a", called.append, effects=frozenset({"densify"}))
+    empty.register(toy("a"), _THIN, densify)
     with pytest.raises(
         interop.errors.DensifyMemoryError, match=r"takes 363\.8 TiB.*ask for a sparse"
     ):
@@ -459,14 +459,8 @@ def test_memory_is_checked_again_after_a_step_has_declined(empty: Interop) -> No
         raise interop.errors.Declined("it is Tuesday")
 
     empty.register(
-        interop.Format(
-            "thin",
-            types=(f"{__name__}:Thin",),
-            describe=_thin_spec,
-            dtypes=frozenset({"float32"}),
-            components=Components("thin", "a", {}, unpack=id, pack=id),
-        ),
         toy("a"),
+        _THIN,
         Conversion("thin", "a", declining, cost=Cost(1e-9)),
         Conversion("thin", "a", calls.append, effects={"densify"}, cost=Cost(1e-3, 1e9)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from interop.plugin import (
     COPY,
@@ -69,6 +70,7 @@ def _formats() -> Iterable[Format]:
 
 
 def _conversions() -> Iterable[Conversion]:
+    from_numbers = partial(Conversion, "python", "numpy", drops=numbers.WEAK, effects=COPY)
     # Every element is an object of its own in Python, hence the speed.
     return [
         Conversion(
@@ -82,38 +84,26 @@ def _conversions() -> Iterable[Conversion]:
             effects=COPY,
             cost=Cost(1.5e-5, 3e8),
         ),
-        Conversion(
-            "python",
-            "numpy",
+        from_numbers(
             numbers.to_numpy,
             takes=numbers.WEAK,
-            drops=numbers.WEAK,
-            effects=COPY,
             cost=Cost(1e-6, 2e8),
             fast_path=numbers.numpy_fast_path,
         ),
         # In the place of a cast that would let integers wrap around, as casts of arrays do.
-        Conversion(
-            "python",
-            "numpy",
+        from_numbers(
             numbers.to_dtype,
             dtypes=frozenset({"bool", "int64", "uint64", "float64", "complex128"}),
             takes=numbers.WEAK,
-            drops=numbers.WEAK,
             changes=DTYPE,
-            effects=COPY,
             cost=Cost(1.1e-6, 2e8),
         ),
-        Conversion(
-            "python",
-            "numpy",
+        from_numbers(
             numbers.to_dtype,
             name="to_32_bits",
             requires=numbers.WEAK,
-            drops=numbers.WEAK,
             changes=DTYPE,
             result=Result(dtypes=_HALVES),
-            effects=COPY,
             cost=Cost(1e-6, 2e8),
         ),
         Conversion(

@@ -9,6 +9,8 @@ import interop
 from interop.errors import Declined
 from interop.plugin import EMPTY
 
+from .numbers import numpy_dtype
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -24,11 +26,10 @@ CARRIES = EMPTY | {"grad", "labelled"}
 
 def stack(value: Sequence[Any], *, dtype: str) -> NDArray[Any]:
     """Return a NumPy array of the elements of a sequence, which are converted one by one."""
-    import ml_dtypes
     import numpy as np
 
     shape = interop.spec(value[0]).shape
-    result = np.empty((len(value), *shape), np.dtype(getattr(ml_dtypes, dtype, dtype)))
+    result = np.empty((len(value), *shape), numpy_dtype(dtype))
     convert = interop.converter("numpy")
     for n, element in enumerate(value):
         row = convert(element)

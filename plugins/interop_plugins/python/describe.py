@@ -20,6 +20,7 @@ from .numbers import (
     describe_number,
     describe_numbers,
     element_types,
+    numpy_dtype,
 )
 
 if TYPE_CHECKING:
@@ -128,14 +129,13 @@ def _common(value: Sequence[Any], what: str, facts: list[Any]) -> Any:
 
 def _common_dtype(value: Sequence[Any], rows: list[Spec]) -> str | None:
     """Return the dtype that holds the numbers of all elements, if NumPy finds it for them."""
-    import ml_dtypes
     import numpy as np
 
     names = {row.dtype for row in rows}
     if len(names) == 1:
         return names.pop()
     try:
-        dtypes = [np.dtype(getattr(ml_dtypes, str(name), name)) for name in names]
+        dtypes = [numpy_dtype(str(name)) for name in names]
         common = np.result_type(*dtypes).name
     except TypeError:
         common = ""

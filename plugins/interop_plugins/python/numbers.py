@@ -33,6 +33,7 @@ __all__ = [
     "describe_numbers",
     "element_types",
     "from_numpy",
+    "numpy_dtype",
     "numpy_fast_path",
     "python_fast_path",
     "to_dtype",
@@ -100,6 +101,14 @@ def describe_numbers(value: Nested) -> Spec:
 @lru_cache(maxsize=64)
 def _name(dtype: np.dtype[Any]) -> str:
     return str(dtype.name)
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return the NumPy or ml_dtypes dtype of a name."""
+    import ml_dtypes
+    import numpy as np
+
+    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def _is_weak(number: Number) -> bool:
@@ -354,10 +363,9 @@ def to_dtype(value: Nested, *, dtype: str) -> Array:
     RefusedError
         An integer does not fit, for which NumPy and torch raise an OverflowError.
     """
-    import ml_dtypes
     import numpy as np
 
-    array, target = _array(value), np.dtype(getattr(ml_dtypes, dtype, dtype))
+    array, target = _array(value), numpy_dtype(dtype)
     _check_range(array, dtype)
     numbers = array.real if array.dtype.kind == "c" and DTYPES[dtype].kind != "c" else array
     result: Array = checked_cast(np, numbers.astype, target)
