@@ -908,8 +908,8 @@ class Interop:
         if isinstance(keywords.get("dtype"), Mapping):
             return
         version = self._registry.version
-        words = {name: word for name, word in keywords.items() if name not in {"out", "stream"}}
-        table = self._table(to, **words)
+        names = keywords.keys() - {"out", "stream"}  # which are None here
+        table = self._table(to, **{name: keywords[name] for name in names})
         self._cache.keep(self._cache.fast_paths, key, table.fast_paths, version)
 
     def _gives_labels(self, like: object) -> bool:

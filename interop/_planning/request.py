@@ -77,8 +77,8 @@ class Request(NamedTuple):
         )
 
     def _words(self) -> list[tuple[str, object]]:
-        words = {"dtype": self.dtype, "device": self.device, "copy": self.copy}
-        return [(name, word) for name, word in words.items() if word is not None]
+        keywords = {"dtype": self.dtype, "device": self.device, "copy": self.copy}
+        return [(name, word) for name, word in keywords.items() if word is not None]
 
     def __str__(self) -> str:
         if not on_command_line.get():

@@ -279,8 +279,8 @@ class _Format:
     def _variants(self) -> None:
         for trait in self._format.samples.variants:
             failures: list[NoSample] = []
-            made = [self._variant(trait, shape, failures) for shape in self._even_shapes()]
-            if any(made):
+            outcomes = [self._variant(trait, shape, failures) for shape in self._even_shapes()]
+            if any(outcomes):
                 continue
             problem = next(filter(None, map(partial(self._fault, trait), failures)), "")
             if problem:
@@ -428,13 +428,13 @@ class _Format:
                 return self._lack("casts", "changes={'dtype'}, effects={'copy'}")
         return ""
 
-    def _is_lost(self, plain: Spec, labelled: Spec, **words: Any) -> bool:
+    def _is_lost(self, plain: Spec, labelled: Spec, **request: Any) -> bool:
         """Tell whether a request is refused for a labelled value alone."""
-        return self._is_planned(plain, **words) and not self._is_planned(labelled, **words)
+        return self._is_planned(plain, **request) and not self._is_planned(labelled, **request)
 
-    def _is_planned(self, spec: Spec, **words: Any) -> bool:
+    def _is_planned(self, spec: Spec, **request: Any) -> bool:
         try:
-            self._interop.plan(spec, self._name, **words)
+            self._interop.plan(spec, self._name, **request)
         except RefusedError:
             return False
         return True
@@ -547,11 +547,11 @@ def _single(trait: str) -> frozenset[str]:
 def _contradiction(maker: str, wrong: WrongSample) -> str:
     """Say what a function of the plugin's has made that its own description contradicts."""
     field, spec, recipe = wrong.field, wrong.spec, wrong.recipe
-    actual, asked = getattr(spec, field), getattr(recipe, field)
+    actual, requested = getattr(spec, field), getattr(recipe, field)
     if field == "shape":
-        actual, asked = shape_text(actual), shape_text(asked)
+        actual, requested = shape_text(actual), shape_text(requested)
     return (
-        f"{maker} returned {field} {actual}, as describe has it, for a sample of {asked}; "
+        f"{maker} returned {field} {actual}, as describe has it, for a sample of {requested}; "
         f"a {'variant' if recipe.traits else 'sample'} keeps the {field}"
     )
 

@@ -19,20 +19,20 @@ def problem_of_traits(registry: Registry, declaration: Format | Conversion) -> s
     A trait exists if it is one of interop's own, if a format has samples or a text for it, or if a
     format and a conversion name it.
     """
-    known = _known(registry)
-    for trait in sorted(_named(declaration) - known):
-        move = suggestion(trait, known, f"declare samples.variants[{trait!r}] for its format.")
+    traits = _possible(registry)
+    for trait in sorted(_named(declaration) - traits):
+        move = suggestion(trait, traits, f"declare samples.variants[{trait!r}] for its format.")
         return f"no sample has {trait!r}, and nothing else declares it; {move}"
     return ""
 
 
-def _known(registry: Registry) -> Set[str]:
+def _possible(registry: Registry) -> Set[str]:
     """Return the traits that values can have."""
     formats = registry.formats.values()
-    own = {trait for format_ in formats for trait in format_.samples.variants}
-    own |= {trait for format_ in formats for trait in format_.limits.refusal_hints}
+    traits = {trait for format_ in formats for trait in format_.samples.variants}
+    traits |= {trait for format_ in formats for trait in format_.limits.refusal_hints}
     conversions = (declared.conversion for declared in registry.conversions)
-    return TRAITS.keys() | own | (_union(formats) & _union(conversions))
+    return TRAITS.keys() | traits | (_union(formats) & _union(conversions))
 
 
 def _union(declarations: Iterable[Format | Conversion]) -> Set[str]:
