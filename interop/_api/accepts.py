@@ -9,11 +9,11 @@ from functools import partial, wraps
 from inspect import get_annotations, iscoroutinefunction, isgeneratorfunction, signature
 from typing import TYPE_CHECKING, Any, get_origin
 
-from interop._execution.fast_path import fast_tree
+from interop._execution.fast_path import fast_leaf, fast_tree, is_leaf, passes
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
 from interop._model.spec import Spec
-from interop._model.typing import TargetLike, Value
+from interop._model.typing import TargetLike, Value, ValueFunction
 from interop._planning.cache import FastPath
 from interop._planning.policy import block
 from interop._registry.registry import Registry
@@ -24,6 +24,9 @@ from .tree import Tree, check_optree
 
 if TYPE_CHECKING:
     from .interop import Interop
+
+#: Lists of types, of the arguments of one function, for which the way back is kept.
+_MOST_KINDS = 64
 
 
 def accepting(
@@ -43,7 +46,7 @@ def accepting(
     @wraps(function)
     def accepted(*args: Any, **kwargs: Any) -> Value:
         if fast is not None:
-            result = fast(args, kwargs)
+            result = fast.call(args, kwargs)
             if result is not NotImplemented:
                 return result
         registry = interop._loaded()
@@ -120,6 +123,18 @@ def _array_specs(registry: Registry, tree: Tree) -> dict[int, Spec]:
     return {n: spec for n, spec in specs.items() if spec is not None}
 
 
+def _once(convert: ValueFunction) -> ValueFunction:
+    """Return a function that converts an array once, however often it is given."""
+    converted: dict[int, tuple[Value, Value]] = {}
+
+    def convert_once(x: Value) -> Value:
+        if id(x) not in converted:
+            converted[id(x)] = x, convert(x)  # with the array, so that no other gets its `id`
+        return converted[id(x)][1]
+
+    return convert_once
+
+
 class _Home:
     """The kind of the caller's arrays, as which results are given back.
 
@@ -140,9 +155,9 @@ class _Home:
     def returned(self, result: Value) -> Value:
         """Return the result of a function, with its arrays as the caller's kind."""
         tree = Tree(result, partial(is_array, self._registry))
-        leaves = tree.leaves
+        leaves, back = tree.leaves, _once(self.back)
         for n in _array_specs(self._registry, tree):
-            leaves[n] = self.back(leaves[n])
+            leaves[n] = back(leaves[n])
         return tree.rebuilt(leaves)
 
     def back(self, value: Value, *, dtype: str | None = None) -> Value:
@@ -188,19 +203,37 @@ class _FastCalls:
         keywords: Mapping[str, Any],
     ) -> None:
         self._interop = interop
+        self._registry = interop._registry
         self._function = function
         self._to = to
         self._keywords = keywords
         self._paths: Mapping[type, FastPath] = {}
         #: By type of the caller's first array, the fast paths to its format.
         self._paths_back: dict[type, Mapping[type, FastPath]] = {}
+        #: By the types of the arguments, of which one array at most is converted: its place and
+        #: path, and the fast paths of results.
+        self._flat: dict[tuple[type, ...], tuple[int, FastPath, Mapping[type, FastPath]]] = {}
         self._version = -1
 
-    def __call__(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+    def call(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         """Return the function's result, or `NotImplemented` without having called it."""
-        registry = self._interop._registry
-        if block.get() is not None or self._version != registry.version:
+        if block.get() is not None or self._version != self._registry.version:
             return NotImplemented
+        flat = None if kwargs else self._flat.get(tuple(map(type, args)))
+        if flat is None:
+            return self._call_in_trees(args, kwargs)
+        place, path, paths = flat
+        given = args
+        if path is not None:
+            array = path(args[place])
+            if array is NotImplemented:
+                return NotImplemented
+            given = (*args[:place], array, *args[place + 1 :])
+        result = self._function(*given)
+        returned = fast_leaf(result, paths)
+        return self._back(result, paths, args) if returned is NotImplemented else returned
+
+    def _call_in_trees(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         converted: dict[int, tuple[Value, Value]] = {}
         given = fast_tree(args, self._paths, converted)
         named = fast_tree(kwargs, self._paths, converted) if kwargs else kwargs
@@ -210,12 +243,27 @@ class _FastCalls:
         paths = self._paths_back.get(type(array))
         if paths is None:
             return NotImplemented
-        result = self._function(*given, **named)
+        if not kwargs and len(self._flat) < _MOST_KINDS:
+            self._keep_flat(tuple(map(type, args)), paths)
+        return self._back(self._function(*given, **named), paths, (array,))
+
+    def _keep_flat(self, kinds: tuple[type, ...], paths: Mapping[type, FastPath]) -> None:
+        """Keep how to make calls with arguments of these types, if it follows from the types."""
+        places = [n for n, kind in enumerate(kinds) if not passes(kind, self._paths)]
+        if not places:
+            self._flat[kinds] = 0, None, paths
+        elif len(places) == 1 and is_leaf(kinds[places[0]], self._paths):
+            self._flat[kinds] = places[0], self._paths[kinds[places[0]]], paths
+
+    def _back(
+        self, result: Value, paths: Mapping[type, FastPath], arrays: Sequence[Value]
+    ) -> Value:
+        """Return the function's result as the kind of the first of the caller's arrays."""
         returned = fast_tree(result, paths, {})
-        if returned is NotImplemented:
-            home = _Home(self._interop, array, registry.describe(array))
-            return home.returned(result)
-        return returned
+        if returned is not NotImplemented:
+            return returned
+        array = next(array for array in arrays if is_array(self._registry, array))
+        return _Home(self._interop, array, self._registry.describe(array)).returned(result)
 
     def keep(self, home: _Home) -> None:
         """Keep the fast paths of the arrays of a call, if it can take them.
@@ -225,12 +273,13 @@ class _FastCalls:
         """
         if block.get() is not None:
             return
-        interop, registry = self._interop, self._interop._registry
+        interop, registry = self._interop, self._registry
         table = interop._table(self._to, **self._keywords)
         formats = [home.format, registry.formats[table.request.formats[0]]]
         if home.format.labels is None and any(f.devices == ("cpu",) for f in formats):
             if self._version != registry.version:
                 self._paths_back.clear()
+                self._flat.clear()
                 self._paths, self._version = table.fast_paths, registry.version
             self._paths_back[type(home.array)] = interop._table(home.format.name).fast_paths
 
@@ -335,9 +384,10 @@ class _Call:
         leaves = list(self.arguments.leaves)
         for n, array in zip(places, arrays, strict=True):
             leaves[n] = array
+        convert = _once(lambda x: self.interop.convert(x, self.to, **self.keywords))
         for n in self.arrays:
             with Located(self.arguments.paths[n], partial(_named, self.function)):
-                leaves[n] = self.interop.convert(leaves[n], self.to, **self.keywords)
+                leaves[n] = convert(leaves[n])
         return leaves
 
     def _called(self, leaves: Sequence[Value]) -> list[Value]:

@@ -113,10 +113,7 @@ class Interop:
         self._plugins: tuple[Plugin, ...] = ()
         _instances[id(self)] = self
         if not TYPE_CHECKING:
-            cache = self._cache
-            self.convert = with_fast_paths(
-                self.convert, cache.fast_paths, block, cache.call_key, self._link
-            )
+            self.convert = with_fast_paths(self.convert, self._cache, block, self._link)
 
     def __repr__(self) -> str:
         formats = len(self._registry.formats)
@@ -938,10 +935,6 @@ class Interop:
     ) -> Value:
         """Write `x` into `out`, which decides format, dtype and device."""
         is_default = not allow and not forbid and stream is None and block.get() is None
-        if is_default:
-            fill = self._cache.fills.get((type(x), type(out)))
-            if fill is not None and fill(x, out):
-                return out
         out_spec, spec = self._spec_of("out", out), self.spec(x)
         allow, forbid = reusable(allow, "allow"), reusable(forbid, "forbid")
         target = self._registry.formats[out_spec.format]
@@ -981,7 +974,7 @@ class Interop:
         if plan is None or type(x) not in plan.fast_types:
             self._run(x, table, None)  # which keeps its fast path if there is one
         path = table.fast_paths.get(type(x), NotImplemented)
-        if path is not NotImplemented and target.memory is not None:
+        if path is not NotImplemented and target.memory and target.fast_key:
             self._cache.keep(self._cache.fills, types, fast_fill(path, target), version)
 
 

@@ -105,7 +105,7 @@ class Engine:
             return self.carry_out(plan, x, spec, request, given)
         recorder = Recorder(innermost.trace, self._registry)
         result = self.carry_out(plan, x, spec, request, given, recorder.note)
-        innermost.trace.record(recorder.receipt(x, spec, result))
+        innermost.trace.record(recorder.receipt(x, spec, result, plan))
         return result
 
     def carry_out(  # noqa: PLR0917 - on the way of every conversion

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import builtins
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from copy import copy
 from functools import wraps
 from typing import Any
 
 from interop._model.format import Format, itself
-from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._model.spec import Spec
 from interop._model.typing import TargetLike, Value, ValueFunction
 from interop._planning.cache import FastPath, PlanCache, PlanTable
 from interop._planning.plan import Plan, StepDeclined
@@ -31,6 +31,8 @@ from .trace import overlap
 SMALL = 2**16
 
 _BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kind, type))
+#: The keyword that takes a path of its own, if it stands alone.
+_OUT = {"out"}
 #: What passes through trees as it is.
 _PASSED = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
@@ -41,9 +43,8 @@ class _NotPlain(Exception):  # noqa: N818 - nothing is wrong
 
 def with_fast_paths(
     full: Callable[..., Value],
-    tables: Mapping[Any, Mapping[type, FastPath]],
+    cache: PlanCache,
     block: ContextVar[Block | None],
-    call_key: Callable[[Block | None, Any, dict[str, Any]], object],
     link: Callable[[object, Any, dict[str, Any]], None],
 ) -> Callable[..., Value]:
     """Return `full` behind the fast paths of every request.
@@ -53,15 +54,14 @@ def with_fast_paths(
     Parameters
     ----------
     full : callable
-    tables : mapping
-        The fast paths by type, by what a call says beside its value: by its target, or by what
-        `call_key` makes of the open block, the target and the keywords.
+    cache : PlanCache
+        Has the fast paths by what a call says beside its value: by its target, or by the
+        `call_key` of the open block, the target and the keywords.
     block : ContextVar
-    call_key : callable
-        Returns None for a call that takes no fast paths.
     link : callable
         Is told what a call said that was carried out in full.
     """
+    tables, fills, call_key = cache.fast_paths, cache.fills, cache.call_key
 
     @wraps(full)
     def convert(x: Value, /, to: TargetLike | None = None, **keywords: Any) -> Value:
@@ -70,6 +70,11 @@ def with_fast_paths(
         if keywords or innermost is not None:
             key = call_key(innermost, to, keywords)
             if key is None:
+                if innermost is None and to is None and keywords.keys() == _OUT:
+                    out = keywords["out"]
+                    fill = fills.get((type(x), type(out)))
+                    if fill is not None and fill(x, out):
+                        return out
                 return full(x, to, **keywords)
         try:
             fast_path = tables[key][type(x)]
@@ -117,19 +122,16 @@ def fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]:
 
     It tells whether it has. Nothing is written unless both are plain, alike and apart in memory.
     """
-    describe, memory, write = target.describe, target.memory, target.fill
-    assert describe is not None and memory is not None and write is not None  # noqa: PT018
+    key_of, memory, write = target.fast_key, target.memory, target.fill
+    assert key_of is not None and memory is not None and write is not None  # noqa: PT018
     unwritable = target.limits.unwritable
 
     def fill(x: Value, out: Value) -> bool:
         value = x if path is None else path(x)
         if type(value) is not type(out):
             return False  # no fast path applies; the planner decides
-        before, after = describe(value), describe(out)
-        # A sparse or quantized tensor, for one, is of a dense one's type.
-        if after.format != target.name or before[:4] != after[:4] or after.device != "cpu":
-            return False
-        if after.traits or not before.traits <= MEMORY_TRAITS:
+        key = key_of(out)
+        if key is None or key != key_of(value) or value.shape != out.shape:
             return False
         if unwritable is not None and unwritable(out):
             return False
@@ -139,6 +141,28 @@ def fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]:
         return True
 
     return fill
+
+
+def passes(kind: type, paths: Mapping[type, FastPath]) -> bool:
+    """Tell whether all values of a type pass through trees as they are."""
+    return kind in _PASSED or (is_leaf(kind, paths) and paths[kind] is None)
+
+
+def is_leaf(kind: type, paths: Mapping[type, FastPath]) -> bool:
+    """Tell whether values of a type count as arrays inside a tree, and have a fast path.
+
+    A number counts as an array only if `others` says so, and so does memory of Python's own.
+    """
+    return kind in paths and kind not in _BUILTINS
+
+
+def fast_leaf(value: Value, paths: Mapping[type, FastPath]) -> Value:
+    """Return an array converted by its fast path, or `NotImplemented`."""
+    kind = type(value)
+    path = paths.get(kind, NotImplemented)
+    if path is NotImplemented or kind in _BUILTINS:
+        return NotImplemented
+    return value if path is None else path(value)
 
 
 def fast_tree(
@@ -172,8 +196,7 @@ def _grown(
 ) -> Value:
     kind = type(value)
     path = paths.get(kind, NotImplemented)
-    # A number counts as an array only if `others` says so, and so does memory of Python's own.
-    if path is NotImplemented or kind in _BUILTINS:
+    if path is NotImplemented or kind in _BUILTINS:  # as in `is_leaf`
         return value if kind in _PASSED else _opened(kind, value, paths, converted)
     address = id(value)
     if address in converted:
@@ -238,15 +261,16 @@ class FastPaths:
         self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int
     ) -> ValueFunction | None:
         """Keep a plan for values that are plain and small; return the path to it if `x` is one."""
-        formats, plans, steps = self._registry.formats, table.plans_by_key, plan.steps
+        formats, steps = self._registry.formats, plan.steps
         source, keep, kind = formats[spec.format], self._cache.keep, type(x)
         if source.fast_key is None or plan.allocates or spec.nbytes > SMALL:
             return None
         key = None if table.states or table.request.like else source.fast_key(x)
         if key is None:
             return None
-        keep(plans, (kind, key), plan, version)
-        path = _path_by_key(plans, kind, source.fast_key)
+        plans = keep(table.plans_by_key, kind, {}, version)
+        keep(plans, key, plan, version)
+        path = _path_by_key(plans, source.fast_key)
         share = self._planner.fast_path(steps[:1]) if steps else None
         key_of = formats[steps[0].after.format].fast_key if share else None
         if share is None or key_of is None or not _is_default(table.request.policy):
@@ -255,8 +279,9 @@ class FastPaths:
         key = None if view is NotImplemented else key_of(view)
         if key is None:
             return path
-        keep(plans, (share, key), Plan(steps[1:]), version)
-        return _path_by_view(plans, share, key_of, path)
+        calls = keep(table.calls_on_view, share, {}, version)
+        keep(calls, key, _call(plan.calls[1:]), version)
+        return _path_by_view(calls, share, key_of, path)
 
 
 def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, Format]) -> bool:
@@ -277,13 +302,24 @@ def _is_default(policy: Policy) -> bool:
     return policy.permitted == Policy().permitted
 
 
-def _path_by_key(
-    plans: Mapping[tuple[object, object], Plan], kind: type, key_of: ValueFunction
-) -> ValueFunction:
+def _call(calls: Sequence[ValueFunction]) -> FastPath:
+    """Return the calls of several steps as one, or None if there are none."""
+    if len(calls) < 2:
+        return calls[0] if calls else None
+
+    def call(value: Value) -> Value:
+        for call in calls:
+            value = call(value)
+        return value
+
+    return call
+
+
+def _path_by_key(plans: Mapping[object, Plan], key_of: ValueFunction) -> ValueFunction:
     """Return the fast path of a type whose plans are kept by the keys of its plain values."""
 
     def path(x: Value) -> Value:
-        plan = plans.get((kind, key_of(x)))
+        plan = plans.get(key_of(x))
         if plan is None:
             return NotImplemented
         try:
@@ -295,26 +331,28 @@ def _path_by_key(
 
 
 def _path_by_view(
-    plans: Mapping[tuple[object, object], Plan],
+    calls: Mapping[object, FastPath],
     share: ValueFunction,
     key_of: ValueFunction,
     otherwise: ValueFunction,
 ) -> ValueFunction:
     """Return the fast path of a type whose plans begin with a view.
 
-    The view tells plain values apart sooner than the values themselves, and what is left of their
-    plans is kept by its key.
+    The view tells plain values apart sooner than the values themselves, and what is left to call
+    is kept by its key.
     """
 
     def path(x: Value) -> Value:
         view = share(x)
         if view is not NotImplemented:
-            plan = plans.get((share, key_of(view)))
-            if plan is not None:
+            call = calls.get(key_of(view), NotImplemented)
+            if call is None:
+                return view
+            if call is not NotImplemented:
                 try:
-                    return plan(view)
-                except StepDeclined:
-                    return NotImplemented
+                    return call(view)
+                except Exception:  # noqa: BLE001 - the whole plan says which step fails
+                    return otherwise(x)
         return otherwise(x)
 
     return path

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from interop._model.display import duration, html_table, readable, table
 from interop._model.spec import Spec
 from interop._model.typing import Value
+from interop._planning.plan import Plan, facts
 from interop._planning.policy import Block, block
 from interop.errors import BadRequestError, HandOffError
 
@@ -254,23 +255,24 @@ class Recorder:
         self._written.append(self._registry.describe(result).nbytes if step.writes else 0)
         self._last = perf_counter_ns()
 
-    def receipt(self, x: Value, spec: Spec, result: Value) -> Receipt:
-        """Return the receipt of the conversion of `x` to `result`."""
+    def receipt(self, x: Value, spec: Spec, result: Value, plan: Plan) -> Receipt:
+        """Return the receipt of the conversion of `x` to `result`, which was to go by a plan."""
         elapsed = perf_counter_ns() - self._clock
         peak = self._meter.rise() if self._meter else None
         after = spec if result is x else self._registry.describe(result)
         aliased = shares_memory(self._registry, x, result, (spec, after))
-        steps = self._steps
+        steps = tuple(self._steps)
+        labels, effects, declared_by = plan.facts if steps == plan.steps else facts(steps)
         return Receipt(
             spec,
             after,
-            tuple(step.label for step in steps),
-            frozenset().union(*(step.effects for step in steps)),
+            labels,
+            effects,
             tuple(self._seconds),
             after.nbytes,
             aliased,
             tuple(self._written),
-            tuple(str(step.provenance) for step in steps),
+            declared_by,
             peak,
             self._started,
             elapsed,

@@ -25,6 +25,10 @@ _Kept = TypeVar("_Kept")
 #: Entries that are kept.
 _MOST = 4096
 
+#: Keywords whose values are keys of their own, and those whose values are not.
+_NO_KEYS = ("like", "out", "stream")
+_KEYS = frozenset({"dtype", "device", "copy", "allow", "forbid"})
+
 #: Answers `NotImplemented` for a value that is not plain. None stands for the value itself.
 FastPath = ValueFunction | None
 
@@ -40,9 +44,11 @@ class PlanTable:
         self.states = states
         #: By class of spec.
         self.plans: dict[tuple[object, ...], Plan] = {}
-        #: By type and fast key, for plain and small values; and what is left of them after a view,
-        #: by the fast path that gives it and its fast key.
-        self.plans_by_key: dict[tuple[object, object], Plan] = {}
+        #: For plain and small values, by type and fast key.
+        self.plans_by_key: dict[type, dict[object, Plan]] = {}
+        #: For plain and small values, by the fast path that makes a view of them and the fast key
+        #: of that, what the rest of their plan calls; None for the view itself.
+        self.calls_on_view: dict[ValueFunction, dict[object, FastPath]] = {}
         #: By type, for values alone; and those for the arrays of a tree, which write nothing: of
         #: two arrays over the same memory, one copy is made.
         self.fast_paths: dict[type, FastPath] = {}
@@ -61,6 +67,7 @@ class PlanTable:
         """Forget all plans."""
         self.plans.clear()
         self.plans_by_key.clear()
+        self.calls_on_view.clear()
         self.fast_paths.clear()
         self.leaf_paths.clear()
         self.refusals.clear()
@@ -137,18 +144,21 @@ class PlanCache:
 
         Of a value in ``like=`` it is what plans for plain ones depend on.
         """
-        if innermost is not None and innermost.trace is not None:
+        policy, trace = (None, None) if innermost is None else innermost
+        if trace is not None:
             return None
-        if keywords.get("out") is not None or keywords.get("stream") is not None:
-            return None
-        policy = innermost and innermost.policy
-        if keywords.get("like") is None:
-            # With their types, because True equals 1, which is refused.
-            if len(keywords) == 1:
-                ((name, word),) = keywords.items()
-                return policy, to, name, word, type(word)
-            return (policy, to, *keywords.items(), type(keywords.get("copy")))
-        like = keywords["like"]
-        key_of = self.fast_keys.get(type(like)) if len(keywords) == 1 and to is None else None
-        key = None if key_of is None else key_of(like)
-        return None if key is None else (policy, type(like), key, "like")
+        if len(keywords) < 2:
+            for name, word in keywords.items():  # sooner than to unpack them
+                if name in _KEYS:
+                    # With its type, because True equals 1, which is refused.
+                    return policy, to, name, word, type(word)
+                if name == "like" and to is None:
+                    key_of = self.fast_keys.get(type(word))
+                    key = None if key_of is None else key_of(word)
+                    return None if key is None else (policy, type(word), key, name)
+            if not keywords:
+                return policy, to
+        for name in _NO_KEYS:
+            if keywords.get(name) is not None:
+                return None
+        return (policy, to, *keywords.items(), type(keywords.get("copy")))

@@ -49,6 +49,15 @@ class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the
         self.reason = reason
 
 
+def facts(
+    steps: tuple[Step, ...],
+) -> tuple[tuple[str, ...], frozenset[str], tuple[str, ...]]:
+    """Return the names of steps, their effects, and the distributions that declare them."""
+    effects = frozenset(effect for step in steps for effect in step.effects)
+    distributions = tuple(str(step.provenance) for step in steps)
+    return tuple(step.label for step in steps), effects, distributions
+
+
 class Plan:
     """The steps of a route, ready to be carried out."""
 
@@ -57,6 +66,7 @@ class Plan:
         #: The warning for callers who take this route; None for nearly all routes.
         self.warning = warning
         self.calls = tuple(step.call for step in steps)
+        self.facts = facts(steps)
         #: Whether memory may be filled with more than the value holds.
         self.allocates = any(step.effects & FILLING for step in steps)
         self.writes = any(step.writes for step in steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctypes import addressof, c_char
 from functools import lru_cache
 from math import gcd
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,9 @@ _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
 _ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
 #: NumPy's codes of the dtypes in `COMPLEX`.
 _COMPLEX_CODES = "FD"
+#: NumPy's numbers of the dtypes that buffers have in any byte order: bool to float64, complex64,
+#: complex128 and float16.
+_BUFFER_DTYPES = frozenset((*range(13), 14, 15, 23))
 
 
 class MemoryAt:
@@ -82,6 +86,24 @@ def extent(
     return address + low, high - low + itemsize
 
 
+def address(array: Any) -> int:
+    """Return the address of the first element of a NumPy array.
+
+    A buffer tells it in a quarter of the time that ``__array_interface__`` takes.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+
+    Returns
+    -------
+    int
+    """
+    if array.flags.carray and array.dtype.num in _BUFFER_DTYPES and array.size:
+        return addressof(c_char.from_buffer(array))
+    return int(array.__array_interface__["data"][0])
+
+
 def extents(arrays: Iterable[Any]) -> tuple[tuple[int, int], ...]:
     """Return the extent of each of some NumPy arrays, those without elements left out.
 
@@ -95,7 +117,7 @@ def extents(arrays: Iterable[Any]) -> tuple[tuple[int, int], ...]:
         As of `extent`, in bytes.
     """
     return tuple(
-        extent(array.__array_interface__["data"][0], array.shape, array.strides, array.itemsize)
+        extent(address(array), array.shape, array.strides, array.itemsize)
         for array in arrays
         if array.size
     )
@@ -137,7 +159,7 @@ def memory_traits(*arrays: Any) -> frozenset[str]:
 def _is_aligned_to_size(array: Any) -> bool:
     """Tell whether every element of an array lies at a multiple of its size."""
     size = array.itemsize
-    if not array.size or array.__array_interface__["data"][0] % size:
+    if not array.size or address(array) % size:
         return not array.size
     if array.flags.c_contiguous:
         return True

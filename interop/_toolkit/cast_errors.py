@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from contextvars import Context
 from functools import cache
 from threading import get_ident
 from types import ModuleType
-from typing import TypeVar, TypeVarTuple
 
 from interop._model.caller import warn_caller
+from interop._model.typing import Value
 
 #: By the name that NumPy gives to an error in a call, that by which `numpy.errstate` knows it.
 _STATES = {"overflow": "over", "invalid value": "invalid", "divide by zero": "divide"}
 #: What NumPy is to do about errors that are told afterwards.
 _NOTING = {"under": "ignore", "over": "call", "invalid": "call", "divide": "call"}
-
-_Arguments = TypeVarTuple("_Arguments")
-_Result = TypeVar("_Result")
 
 #: By thread, the errors of the call that it is in; empty but for a moment.
 _noted: dict[int, dict[str, int]] = {}
@@ -74,26 +71,24 @@ class CastErrors:
         _tell_all(self._np, self._kinds)
 
 
-def checked_cast(
-    np: ModuleType, function: Callable[[*_Arguments], _Result], *args: *_Arguments
-) -> _Result:
-    """Return the result of a function that casts, and tell of numbers that do not fit.
+def checked_cast(np: ModuleType, array: Value, dtype: object, order: str = "K") -> Value:
+    """Return a copy of a NumPy array in another dtype, and tell of numbers that do not fit.
 
-    It does for one call what `CastErrors` does for blocks and threads, in a third of the time.
+    It does for one call what `CastErrors` does for blocks and threads, in a quarter of the time.
 
     Parameters
     ----------
     np : module
         NumPy itself.
-    function : callable
-        A function that casts and does nothing else: it is called in a context of its own.
-    *args
-        Its arguments.
+    array : numpy.ndarray or numpy.generic
+    dtype : numpy.dtype
+    order : {"K", "C"}
+        The order of the result's elements in memory: as in `array`, or by their indices.
 
     Returns
     -------
-    object
-        What the function returns.
+    numpy.ndarray or numpy.generic
+        ``array.astype(dtype, order)``.
 
     Raises
     ------
@@ -102,7 +97,7 @@ def checked_cast(
     """
     try:
         # A context is one thread's at a time, and copied in no time.
-        return _noting(np).copy().run(function, *args)
+        return _noting(np).copy().run(array.astype, dtype, order)
     finally:
         if _noted:
             _tell_all(np, _noted.pop(get_ident(), {}))

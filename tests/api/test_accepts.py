@@ -364,6 +364,52 @@ def test_the_first_array_is_that_of_the_first_argument() -> None:
         first(b=array, a=array)
 
 
+def test_warm_calls_look_into_containers_that_were_empty_before() -> None:
+    """Arguments are told apart by their types, of which a container's says nothing."""
+    first = interop.accepts("numpy")(lambda array, others: [type(x) for x in others])
+    for _ in range(3):
+        assert first(np.ones(1), ()) == []
+        assert first(torch.ones(1), ()) == []
+    assert first(np.ones(1), (torch.ones(1),)) == [np.ndarray]
+    assert first(torch.ones(1), (torch.ones(1),)) == [np.ndarray]
+
+
+def test_warm_calls_give_strange_values_what_cold_ones_give() -> None:
+    """A conjugate, a sparse tensor and one in a graph are converted as in a first call."""
+    seen = interop.accepts("numpy")(lambda x, scale: x * scale)
+    for _ in range(3):
+        assert seen(torch.ones(2), 2).tolist() == [2.0, 2.0]
+        assert seen(torch.tensor([1j]), 2).tolist() == [2j]
+    assert seen(torch.tensor([1j]).conj(), 2).tolist() == [-2j]
+    assert seen(torch.ones(2, requires_grad=True), 2).tolist() == [2.0, 2.0]
+    assert seen(torch.ones(2).to_sparse(), 2).tolist() == [2.0, 2.0]
+    assert type(seen(torch.ones(2).to_sparse(), 2)) is torch.Tensor
+    with interop.policy(forbid="densify"), pytest.raises(RefusedError):
+        seen(torch.ones(2).to_sparse(), 2)
+
+
+def test_warm_calls_give_back_whatever_a_function_returns() -> None:
+    """A result may be of another kind in each call: a number, a dict, None, another library's."""
+    results = [1.5, {"a": np.ones(1)}, None, np.float32(2), jnp.ones(1), np.ones(1), np.ones(1).T]
+    given = interop.accepts("numpy")(lambda x, n: results[n])
+    for array, own in ((np.ones(2), np.ndarray), (torch.ones(2), torch.Tensor)):
+        for _ in range(2):
+            cold = [interop.accepts("numpy")(lambda x, n: results[n])(array, n) for n in range(7)]
+            warm = [given(array, n) for n in range(7)]
+            assert list(map(type, cold)) == list(map(type, warm))
+        assert type(warm[1]["a"]) is type(warm[4]) is type(warm[5]) is own
+
+
+def test_an_array_that_is_given_twice_is_one_array_inside() -> None:
+    """Also where each is converted by a copy, in the first call and in later ones."""
+    same = interop.accepts("numpy", copy=True)(lambda x, y: x is y)
+    tensor = torch.ones(2)
+    assert [same(tensor, tensor) for _ in range(3)] == [True] * 3
+    assert [same(tensor, torch.ones(2)) for _ in range(3)] == [False] * 3
+    twice = interop.accepts("numpy")(lambda x: (x, x))
+    assert [len({id(y) for y in twice(jnp.ones(2))}) for _ in range(3)] == [1] * 3
+
+
 def test_its_target_may_be_named_as_that_of_convert() -> None:
     """to= is a keyword of accepts as it is of convert."""
     doubled = interop.accepts(to="numpy")(lambda x: x + x)

@@ -21,18 +21,15 @@ import interop
 import interop.plugin
 from interop import Format, Interop
 from interop._execution.fast_path import with_fast_paths, with_fast_paths_to
+from interop._planning.cache import PlanCache
 from interop._planning.policy import Block, block
 from interop._registry.declared import Provenance
+from interop._registry.registry import Registry
 from interop.plugin import NoTrace, itself
 from tests.toys import Box, copy, toy, view
 
 #: No block is open.
 OUTSIDE: ContextVar[Any] = ContextVar("outside", default=None)
-
-
-def _key(innermost: Any, to: Any, keywords: dict[str, Any]) -> Any:
-    """Return nothing that is in any table."""
-    return None
 
 
 def _never(key: Any, to: Any, keywords: dict[str, Any]) -> None:
@@ -43,7 +40,9 @@ def _fast(
     full: Callable[..., Any], tables: dict[Any, Any], opened: ContextVar[Any] = OUTSIDE
 ) -> Callable[..., Any]:
     """Return a function behind the fast paths of targets alone."""
-    return with_fast_paths(full, tables, opened, _key, _never)
+    cache = PlanCache(Registry())
+    cache.fast_paths = tables
+    return with_fast_paths(full, cache, opened, _never)
 
 
 def _full(x: Any, /, to: Any = None, *, copy: bool | None = None) -> Any:

@@ -7,20 +7,50 @@ import gc
 import itertools
 import weakref
 
+import ml_dtypes
 import numpy as np
 import pytest
 
-from interop.plugin import MemoryAt, extent, extents, memory_traits, overlaps, stride_traits
+from interop.plugin import (
+    MemoryAt,
+    address,
+    extent,
+    extents,
+    memory_traits,
+    overlaps,
+    stride_traits,
+)
+
+_DTYPES = [np.dtype(code) for code in np.typecodes["All"] if code not in "SUV"]
+_DTYPES += [np.dtype("S3"), np.dtype("U3"), np.dtype([("a", "i4")])]
+_DTYPES += [
+    np.dtype(scalar)
+    for scalar in vars(ml_dtypes).values()
+    if isinstance(scalar, type) and issubclass(scalar, np.generic)
+]
+
+
+@pytest.mark.parametrize("dtype", _DTYPES, ids=str)
+def test_the_address_of_any_array_is_that_of_its_first_element(dtype: np.dtype) -> None:
+    """It is NumPy's own, whatever the dtype, the byte order, the layout and the flags."""
+    for shape in ((), (3,), (2, 3), (2, 0)):
+        array = np.zeros(shape, dtype)
+        swapped = array if dtype.isbuiltin == 2 else array.view(dtype.newbyteorder())
+        layouts = [array, array.T, array[..., ::-1] if shape else array, swapped]
+        for view in (*layouts, *(layout.view() for layout in layouts)):
+            assert address(view) == view.ctypes.data
+            view.flags.writeable = False
+            assert address(view) == view.ctypes.data
 
 
 def test_extents_are_addresses_and_lengths() -> None:
     """Strided and backwards arrays count from their lowest address; empty ones are left out."""
     base = np.zeros((4, 6))
-    address = base.ctypes.data
+    start = base.ctypes.data
     assert extents([base, base[1:, ::2], base[::-1], base[:0]]) == (
-        (address, 192),
-        (address + 48, 136),
-        (address, 192),
+        (start, 192),
+        (start + 48, 136),
+        (start, 192),
     )
     assert extents([]) == ()
 

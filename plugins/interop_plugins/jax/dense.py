@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import interop
 from interop.errors import DeviceError
-from interop.plugin import CastErrors, CheckedProducer, Declined, MemoryAt, parallel_for
+from interop.plugin import CastErrors, CheckedProducer, Declined, MemoryAt, address, parallel_for
 
 from .describe import DLPACK_DTYPES, IMMUTABLE, NARROW, PACKED, is_compact, place, unsupported_now
 
@@ -260,7 +260,7 @@ def _aligned(shape: tuple[int, ...], dtype: NumpyDtype) -> NumpyArray:
 
     nbytes = prod(shape) * dtype.itemsize
     raw = np.empty(nbytes + _ALIGNMENT - 1, np.uint8)
-    start = -raw.__array_interface__["data"][0] % _ALIGNMENT
+    start = -address(raw) % _ALIGNMENT
     array: NumpyArray = raw[start : start + nbytes].view(dtype).reshape(shape)
     return array
 

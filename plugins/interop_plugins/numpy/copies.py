@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["write", "written"]
 
 #: Elements that are copied in some microseconds, so that NumPy's own way is good enough.
-_FEW = 2**16
+FEW = 2**16
 #: Bytes below which `parallel_for` takes one thread.
 _ALONE = 2**23
 #: Bytes of a block, which must fit the second cache; elements along a side; and elements by which
@@ -47,13 +47,13 @@ def written(value: Array, dtype: DType, order: Literal["C", "K"] = "C") -> Array
     order : {"C", "K"}
         The order of the result's elements in memory: by their indices, or as in `value`.
     """
-    few = value.size < _FEW
+    few = value.size < FEW
     if few and value.dtype is dtype:
         return value.copy(order)
     import numpy as np
 
     if few or _is_straight(value, dtype, order):
-        result: Array = checked_cast(np, _castable(value, dtype).astype, dtype, order)
+        result: Array = checked_cast(np, _castable(value, dtype), dtype, order)
         return result
     out = np.empty_like(value, dtype, order, subok=False)
     write(out, value, fresh=True)
@@ -90,9 +90,6 @@ def write(out: Array, value: Array, *, fresh: bool = False) -> None:
     """
     import numpy as np
 
-    if value.size < _FEW and value.dtype is out.dtype:
-        np.copyto(out, value)
-        return
     # With the axes in the order of memory, boxes cut along the first are far from each other.
     axes = sorted(range(out.ndim), key=lambda axis: -abs(out.strides[axis]))
     out, value = out.transpose(axes), value.transpose(axes)
@@ -116,7 +113,7 @@ def _is_fast(dtype: DType) -> bool:
 
 def _cut(out: Array, value: Array) -> tuple[Boxes, Callable[[Array, Array], None]]:
     """Return the boxes to divide the work into, and how to copy each."""
-    axes = _crossing(value, _nearest(out)) if out.size >= _FEW else None
+    axes = _crossing(value, _nearest(out)) if out.size >= FEW else None
     if axes is None:
         return _Slabs(out.shape), _copy
     if out.shape[axes[1]] <= _SHORT:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .copies import write, written
+from .copies import FEW, write, written
 from .dtypes import dtype_named
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def drop_mask(value: Array) -> Array:
 def copy(value: Array) -> Array:
     """Return a C-ordered, native, writable copy."""
     dtype = value.dtype
+    if value.size < FEW and dtype.isnative:
+        return value.copy()
     return written(value, dtype if dtype.isnative else dtype.newbyteorder("="))
 
 
@@ -80,4 +82,7 @@ def from_bits(value: Array, *, dtype: str) -> Array:
 
 def fill(out: Array, value: Array) -> None:
     """Write the numbers of `value` into `out`, which was checked before."""
-    write(out, value)
+    if value.size < FEW and value.dtype is out.dtype:
+        out[...] = value
+    else:
+        write(out, value)

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import interop
-from interop.plugin import COMPLEX, DTYPES, EMPTY, Spec, extents, memory_traits
+from interop.plugin import COMPLEX, DTYPES, EMPTY, Spec, address, extents, memory_traits
 
 from .dtypes import dtype_name
 
@@ -100,7 +100,7 @@ def memory(value: Array | Scalar) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory an array lies in, and its mask's."""
     if type(value) in _plain_types:
         if value.flags.c_contiguous and value.size:
-            return ((value.__array_interface__["data"][0], value.nbytes),)
+            return ((address(value), value.nbytes),)
         return extents((value,))
     import numpy as np
 

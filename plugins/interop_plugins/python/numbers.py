@@ -322,9 +322,7 @@ def numpy_fast_path(value: Nested) -> Any:
 
     NumPy makes reals of integers that int64 does not hold.
     """
-    kind = _PLAIN.get(type(value))
-    if kind is None and type(value) is list:
-        kind = _PLAIN.get(_type_in(value))
+    kind = _PLAIN.get(type(value) if type(value) is not list else _type_in(value))
     if kind is None:
         return NotImplemented
     if not _new_array:
@@ -340,12 +338,10 @@ def numpy_fast_path(value: Nested) -> Any:
 
 def _type_in(value: list[Any]) -> type:
     """Return the one type of all that nested lists hold, or `object` if there are several."""
-    types = set(map(type, value))
-    for _ in range(_DEEPEST):
-        if types != _LISTS:
-            break
+    types, depth = {*map(type, value)}, 1
+    while types == _LISTS and depth < _DEEPEST:
         value = list(chain.from_iterable(value))
-        types = set(map(type, value))
+        types, depth = {*map(type, value)}, depth + 1
     return types.pop() if len(types) == 1 else object
 
 
@@ -368,7 +364,7 @@ def to_dtype(value: Nested, *, dtype: str) -> Array:
     array, target = _array(value), numpy_dtype(dtype)
     _check_range(array, dtype)
     numbers = array.real if array.dtype.kind == "c" and DTYPES[dtype].kind != "c" else array
-    result: Array = checked_cast(np, numbers.astype, target)
+    result: Array = checked_cast(np, numbers, target)
     return result
 
 

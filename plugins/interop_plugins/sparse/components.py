@@ -119,5 +119,5 @@ def _fill(fill: Scalar | None, dtype: DType) -> Scalar | None:
     import numpy as np
 
     number = fill.real if fill.dtype.kind == "c" and dtype.kind not in "cb" else fill
-    cast: Scalar = checked_cast(np, number.astype, dtype)
+    cast: Scalar = checked_cast(np, number, dtype)
     return cast

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError
-from interop.plugin import CastErrors, Declined, checked_export, extents, parallel_for
+from interop.plugin import CastErrors, Declined, address, checked_export, extents, parallel_for
 
 from .describe import (
     BUFFERED,
@@ -271,7 +271,7 @@ def aligned(shape: tuple[int, ...], dtype: NumpyDtype) -> NumpyArray:
     import numpy as np
 
     raw = np.empty(prod(shape) * dtype.itemsize + _ALIGNMENT - 1, np.uint8)
-    start = -raw.__array_interface__["data"][0] % _ALIGNMENT
+    start = -address(raw) % _ALIGNMENT
     return np.ndarray(shape, dtype, raw, start)
 
 

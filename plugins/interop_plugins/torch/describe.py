@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -371,8 +372,10 @@ def available(device: str) -> int | None:
 
 def memory(value: Tensor) -> tuple[tuple[int, int], ...]:
     """Return the address and the length in bytes of every stretch of memory a tensor lies in."""
-    if fast_key(value) is not None:
-        return ((value.data_ptr(), value.nbytes),)
+    if type(value) in _plain_types and value.layout in _plain_layouts and value.dtype in _dtypes:
+        with suppress(RuntimeError):  # inside a transform of functorch
+            if value.is_contiguous() and (address := value.data_ptr()):
+                return ((address, value.nbytes),)
     import torch
 
     if value.is_mkldnn:
