@@ -86,6 +86,7 @@ def _failing(empty: interop.Interop, step: Callable[[Box], Box]) -> Exception:
     return caught.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", TOO_MUCH)
 def test_a_framework_without_memory_is_a_memory_error(
     framework: str, empty: interop.Interop

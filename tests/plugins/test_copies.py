@@ -61,7 +61,7 @@ def crossed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_large_copy_is_numpys(name: str, dtype: Any) -> None:
     """Whatever the strides and dtypes, the elements are those that NumPy's astype gives."""
     array = ARRAYS[name]()
-    assert array.size >= copies._FEW
+    assert array.size >= copies.FEW
     result = copies.written(array, np.dtype(dtype))
     real = array.real if array.dtype.kind == "c" else array
     with np.errstate(all="ignore"):
@@ -134,6 +134,7 @@ def test_a_large_write_follows_the_strides_of_out(name: str) -> None:
     assert (around[..., 1] == 7).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.quint8, torch.qint8, torch.qint32], ids=str)
 @pytest.mark.parametrize("axis", [None, 0, 1])
 @pytest.mark.parametrize("shape", [(3000, 3001), (8, 1_100_000), (2, 4_500_000)])

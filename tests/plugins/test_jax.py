@@ -243,6 +243,7 @@ def test_memory_of_every_kind(odd, size):
     assert same(result, np.ascontiguousarray(value, "f4").reshape(value.shape))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "x64"),
     [*((name, False) for name in ALL_NAMES), *((name, True) for name in sorted(describe.WIDE))],

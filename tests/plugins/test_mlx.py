@@ -316,6 +316,7 @@ def test_bits_arrive(name, step):
     assert same(interop.convert(tensor, to="numpy"), np.ascontiguousarray(value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL_NAMES)
 def test_every_number_of_every_dtype(name: str) -> None:
     """What MLX cannot hold arrives in a wider dtype or is refused, on the fast path as off it."""

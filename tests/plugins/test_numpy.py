@@ -473,6 +473,7 @@ CODES = [
 ]
 
 
+@pytest.mark.slow
 @together("layout", ["C", "transposed", "reversed", "readonly", "0-d", "empty"])
 @pytest.mark.parametrize(("name", "code"), [pair for pair in CODES if pair[0] not in LATER])
 def test_narrow_reals(name, code, layout):

@@ -300,6 +300,7 @@ def test_dtypes_that_tensorflow_lacks():
     assert result.numpy().astype("f4").tolist() == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL_NAMES)
 def test_every_number_of_every_dtype(name: str) -> None:
     """What TensorFlow cannot hold arrives in a wider dtype, -0.0 too, or is refused."""

@@ -2003,6 +2003,7 @@ def test_complex_infinities_stay_what_they_are_when_made_dense(layout: str) -> N
 # ------------------------------------------------------------------ memory that torch reads amiss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [1, 8])
 @pytest.mark.parametrize(
     ("source", "targets"),

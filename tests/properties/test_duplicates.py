@@ -75,6 +75,7 @@ def test_what_stands_twice_is_summed(source: str) -> None:
     assert arrived >= {*SOURCES, "numpy", "torch.sparse_csr", "jax.bcsr", "pandas.dataframe"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("copy", [None, True])
 def test_what_stands_twice_is_summed_before_a_cast(copy: bool | None, source: str) -> None:

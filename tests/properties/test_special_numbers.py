@@ -165,6 +165,7 @@ def test_a_dtype_without_zero_is_not_stored_sparse(name: str) -> None:
             interop.convert(numbers, to=name, dtype="float8_e8m0fnu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", CODES)
 def test_every_code_of_a_narrow_dtype_arrives_or_is_refused(dtype: str) -> None:
     """In every format: each number, NaN, infinity and zero, by its own dtype or a wider one."""
