@@ -34,15 +34,15 @@ from interop.errors import (
     UnknownValueError,
 )
 
+from .fast_path import SMALL
 from .memory import available_memory
 from .trace import Recorder
 
-#: Bytes that fit anywhere: to ask how much memory is left takes as long as to fill a few MiB.
-_SMALL = 2**26
-#: Bytes of a value of which no copy is larger than that, whatever its dtype.
-_NOTEWORTHY = _SMALL // 32
 #: The bytes of an element of the widest dtype.
 _WIDEST = 32
+#: Bytes that fit anywhere: to ask how much memory is left takes as long as to fill a few MiB. No
+#: copy of a small value is larger, whatever its dtype.
+_FITTING = _WIDEST * SMALL
 #: How many of the steps that decline for one reason a message names.
 _MOST_LABELS = 2
 
@@ -118,7 +118,7 @@ class Engine:
         note: Note | None = None,
     ) -> Value:
         """Carry out the steps on `x`."""
-        if plan.allocates or plan.warning or (plan.writes and spec.nbytes > _NOTEWORTHY):
+        if plan.allocates or plan.warning or (plan.writes and spec.nbytes >= SMALL):
             self._check(plan, spec)
         try:
             if plan.verified:
@@ -258,11 +258,11 @@ class Engine:
 
     def shortage(self, steps: Iterable[Step], spec: Spec) -> tuple[Step | None, str]:
         """Return the first step whose result does not fit in memory, and what to say of it."""
-        if max(spec.size * _WIDEST, spec.nbytes) <= _SMALL:
+        if max(spec.size * _WIDEST, spec.nbytes) <= _FITTING:
             return None, ""
         for step in steps:
             needed = self._written(step, spec)
-            available = self._available(step.after) if needed > _SMALL else None
+            available = self._available(step.after) if needed > _FITTING else None
             if available is not None and needed > available:
                 return step, _shortage(step, spec, needed, available)
         return None, ""

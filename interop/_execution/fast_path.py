@@ -27,8 +27,9 @@ from interop.errors import InteropError
 
 from .trace import overlap
 
-#: Bytes of values that are converted in a few microseconds, which are worth a fast path.
-SMALL = 2**16
+#: Bytes from which on a value is not small: the memory for its copy is looked at before. In
+#: smaller ones a few microseconds count.
+SMALL = 2**21
 
 _BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kind, type))
 #: The keyword that takes a path of its own, if it stands alone.
@@ -263,7 +264,7 @@ class FastPaths:
         """Keep a plan for values that are plain and small; return the path to it if `x` is one."""
         formats, steps = self._registry.formats, plan.steps
         source, keep, kind = formats[spec.format], self._cache.keep, type(x)
-        if source.fast_key is None or plan.allocates or spec.nbytes > SMALL:
+        if source.fast_key is None or plan.allocates or spec.nbytes >= SMALL:
             return None
         key = None if table.states or table.request.like else source.fast_key(x)
         if key is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Box: TypeAlias = tuple[slice, ...] | EllipsisType
     Boxes: TypeAlias = "_Slabs | list[Box]"
 
-__all__ = ["write", "written"]
+__all__ = ["FEW", "is_simple", "write", "written"]
 
 #: Elements that are copied in some microseconds, so that NumPy's own way is good enough.
 FEW = 2**16
@@ -58,6 +58,13 @@ def written(value: Array, dtype: DType, order: Literal["C", "K"] = "C") -> Array
     out = np.empty_like(value, dtype, order, subok=False)
     write(out, value, fresh=True)
     return out
+
+
+def is_simple(out: Array, value: Array) -> bool:
+    """Tell whether NumPy writes elements of one dtype as fast as anything here would."""
+    if value.size < FEW:
+        return True
+    return value.nbytes < _ALONE and value.flags.c_contiguous and out.flags.c_contiguous
 
 
 def _is_straight(value: Array, dtype: DType, order: str) -> bool:

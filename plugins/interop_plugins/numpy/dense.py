@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .copies import FEW, write, written
+from .copies import FEW, is_simple, write, written
 from .dtypes import dtype_named
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def from_bits(value: Array, *, dtype: str) -> Array:
 
 def fill(out: Array, value: Array) -> None:
     """Write the numbers of `value` into `out`, which was checked before."""
-    if value.size < FEW and value.dtype is out.dtype:
+    if value.dtype is out.dtype and is_simple(out, value):
         out[...] = value
     else:
         write(out, value)
