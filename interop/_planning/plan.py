@@ -49,10 +49,12 @@ class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the
         self.reason = reason
 
 
-def facts(
-    steps: tuple[Step, ...],
-) -> tuple[tuple[str, ...], frozenset[str], tuple[str, ...]]:
-    """Return the names of steps, their effects, and the distributions that declare them."""
+#: The names of steps, their effects, and the distributions that declare them.
+Facts: TypeAlias = tuple[tuple[str, ...], frozenset[str], tuple[str, ...]]
+
+
+def facts(steps: tuple[Step, ...]) -> Facts:
+    """Return what a receipt says of steps beside what they took."""
     effects = frozenset(effect for step in steps for effect in step.effects)
     distributions = tuple(str(step.provenance) for step in steps)
     return tuple(step.label for step in steps), effects, distributions
@@ -66,7 +68,7 @@ class Plan:
         #: The warning for callers who take this route; None for nearly all routes.
         self.warning = warning
         self.calls = tuple(step.call for step in steps)
-        self.facts = facts(steps)
+        self._facts: Facts | None = None
         #: Whether memory may be filled with more than the value holds.
         self.allocates = any(step.effects & FILLING for step in steps)
         self.writes = any(step.writes for step in steps)
@@ -100,6 +102,13 @@ class Plan:
             # Not held by a variable, nor its own cause: either would keep the value alive.
             raise _attributed(error, self.steps[position]) from error
         return value
+
+    @property
+    def facts(self) -> Facts:
+        """What a receipt says of the steps, worked out when one is first written."""
+        if self._facts is None:
+            self._facts = facts(self.steps)
+        return self._facts
 
     def _calls_with(self, given: Mapping[str, object]) -> list[Value]:
         """Return the calls of the steps, each with what it wants of what is given."""

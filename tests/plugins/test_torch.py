@@ -1380,6 +1380,7 @@ DEFAULTS_TARGETS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("request_", [{}, {"copy": True}, {"dtype": "float64"}], ids=str)
 @pytest.mark.parametrize("target", DEFAULTS_TARGETS)
 def test_torchs_defaults_decide_nothing(

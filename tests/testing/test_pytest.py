@@ -81,6 +81,7 @@ def test_expected_failures_are_strict(outcomes_of: Callable[[str], dict[str, str
     assert outcomes["TestGrid::test_expected_failures_exist"] == "failed"
 
 
+@pytest.mark.slow
 class TestPython(PluginTests):
     """The class as an author uses it, on a bundled plugin."""
 

@@ -448,6 +448,7 @@ def grumpy(self, **keywords):
     return self.producer.__dlpack__()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keywords", [{}, {"copy": True}, {"dl_device": (2, 0)}, {"stream": 7}])
 @pytest.mark.parametrize("method", [old_signature, no_keywords, grumpy, Wrapper.__dlpack__])
 def test_no_value_is_kept_by_its_refusal(method, keywords):
