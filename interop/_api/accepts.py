@@ -9,7 +9,7 @@ from functools import partial, wraps
 from inspect import get_annotations, iscoroutinefunction, isgeneratorfunction, signature
 from typing import TYPE_CHECKING, Any, get_origin
 
-from interop._execution.fast_path import fast_leaf, fast_tree, is_leaf, passes
+from interop._execution.fast_path import fast_leaf, fast_tree, leaf_path
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
 from interop._model.spec import Spec
@@ -225,12 +225,12 @@ class _FastCalls:
         place, path, paths = flat
         given = args
         if path is not None:
-            array = path(args[place])
+            array = fast_leaf(args[place], path)
             if array is NotImplemented:
                 return NotImplemented
             given = (*args[:place], array, *args[place + 1 :])
         result = self._function(*given)
-        returned = fast_leaf(result, paths)
+        returned = fast_leaf(result, leaf_path(type(result), paths))
         return self._back(result, paths, args) if returned is NotImplemented else returned
 
     def _call_in_trees(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
@@ -249,11 +249,11 @@ class _FastCalls:
 
     def _keep_flat(self, kinds: tuple[type, ...], paths: Mapping[type, FastPath]) -> None:
         """Keep how to make calls with arguments of these types, if it follows from the types."""
-        places = [n for n, kind in enumerate(kinds) if not passes(kind, self._paths)]
-        if not places:
-            self._flat[kinds] = 0, None, paths
-        elif len(places) == 1 and is_leaf(kinds[places[0]], self._paths):
-            self._flat[kinds] = places[0], self._paths[kinds[places[0]]], paths
+        ways = [leaf_path(kind, self._paths) for kind in kinds]
+        places = [place for place, path in enumerate(ways) if path is not None] or [0]
+        path = ways[places[0]]
+        if len(places) == 1 and path is not NotImplemented:
+            self._flat[kinds] = places[0], path, paths
 
     def _back(
         self, result: Value, paths: Mapping[type, FastPath], arrays: Sequence[Value]

@@ -144,26 +144,28 @@ def fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]:
     return fill
 
 
-def passes(kind: type, paths: Mapping[type, FastPath]) -> bool:
-    """Tell whether all values of a type pass through trees as they are."""
-    return kind in _PASSED or (is_leaf(kind, paths) and paths[kind] is None)
+def leaf_path(kind: type, paths: Mapping[type, FastPath]) -> FastPath:
+    """Return what converts the values of a type inside a tree.
 
-
-def is_leaf(kind: type, paths: Mapping[type, FastPath]) -> bool:
-    """Tell whether values of a type count as arrays inside a tree, and have a fast path.
-
-    A number counts as an array only if `others` says so, and so does memory of Python's own.
+    It is None if they pass as they are, and `NotImplemented` for containers and for types without a
+    fast path. A number counts as an array only if `others` says so, and so does memory of Python's
+    own.
     """
-    return kind in paths and kind not in _BUILTINS
+    if kind in _BUILTINS:
+        return None if kind in _PASSED else NotImplemented
+    return paths.get(kind, NotImplemented)
 
 
-def fast_leaf(value: Value, paths: Mapping[type, FastPath]) -> Value:
-    """Return an array converted by its fast path, or `NotImplemented`."""
-    kind = type(value)
-    path = paths.get(kind, NotImplemented)
-    if path is NotImplemented or kind in _BUILTINS:
+def fast_leaf(value: Value, path: FastPath) -> Value:
+    """Return what a path of a type makes of its value, or `NotImplemented`."""
+    if path is None:
+        return value
+    if path is NotImplemented:
         return NotImplemented
-    return value if path is None else path(value)
+    try:
+        return path(value)
+    except InteropError:  # raised again by whoever can say where in the tree it is
+        return NotImplemented
 
 
 def fast_tree(
@@ -197,7 +199,7 @@ def _grown(
 ) -> Value:
     kind = type(value)
     path = paths.get(kind, NotImplemented)
-    if path is NotImplemented or kind in _BUILTINS:  # as in `is_leaf`
+    if path is NotImplemented or kind in _BUILTINS:  # as in `leaf_path`
         return value if kind in _PASSED else _opened(kind, value, paths, converted)
     address = id(value)
     if address in converted:

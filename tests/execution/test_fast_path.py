@@ -25,7 +25,7 @@ from interop._planning.cache import PlanCache
 from interop._planning.policy import Block, block
 from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
-from interop.plugin import NoTrace, itself
+from interop.plugin import Declined, NoTrace, itself
 from tests.toys import Box, copy, toy, view
 
 #: No block is open.
@@ -312,6 +312,65 @@ def _kind(box: Box) -> tuple[str, ...] | None:
 
 def _text(box: Box) -> str:
     return "fast"
+
+
+def _doubtful(box: Box, dtype: str) -> Box:
+    """Return a copy of another dtype, unless the first number is odd in one of two ways."""
+    if box.numbers[0] == 13:
+        raise ValueError("thirteen")
+    if box.numbers[0] == 7:
+        raise Declined("seven is left to others")
+    return Box("b", list(box.numbers), dtype=dtype)
+
+
+def _other(box: Box, dtype: str) -> Box:
+    return Box("b", [0.0], dtype=dtype)
+
+
+def _to_b(box: Box) -> Any:
+    return NotImplemented if box.traits else Box("b", box.numbers, dtype=box.dtype)
+
+
+def _registered(instance: Interop) -> Interop:
+    """Return an instance with a view from a to b, and two casts of b."""
+    cast = partial(interop.Conversion, "b", "b", changes={"dtype"}, effects={"copy"})
+    instance.register(
+        toy("a", fast_key=_kind),
+        toy("b", fast_key=_kind),
+        view("a", "b", fast_path=_to_b),
+        cast(_doubtful, name="doubtful", cost=interop.Cost(1e-6)),
+        cast(_other, name="other", cost=interop.Cost(1e-3)),
+    )
+    return instance
+
+
+def test_after_a_view_a_step_fails_and_declines_as_in_a_first_call(empty: Interop) -> None:
+    """What is left of a plan is called without the plan, which is called if that goes wrong."""
+    warm = _registered(empty)
+    for _ in range(3):
+        result = warm.convert(Box("a", [1.0]), to="b", dtype="float64")
+        assert (result.numbers, result.dtype) == ([1.0], "float64")
+    (table,) = warm._cache.by_words.values()
+    assert list(table.calls_on_view) == [_to_b]
+    errors = []
+    for instance in (_registered(Interop(plugins=False)), warm, warm):
+        with pytest.raises(interop.errors.ConversionError, match=r"doubtful.*thirteen") as caught:
+            instance.convert(Box("a", [13.0]), to="b", dtype="float64")
+        errors.append((str(caught.value), repr(caught.value.__cause__)))
+        result = instance.convert(Box("a", [7.0]), to="b", dtype="float64")
+        assert (result.numbers, result.dtype) == ([0.0], "float64")
+    assert len(set(errors)) == 1
+
+
+def test_under_accepts_a_step_fails_as_in_a_first_call(empty: Interop) -> None:
+    """The error names the parameter, also after calls that took fast paths."""
+    numbers = _registered(empty).accepts("b", dtype="float64")(lambda box, power: box.numbers)
+    for _ in range(3):
+        assert numbers(Box("a", [2.0]), 3) == [2.0]
+    with pytest.raises(interop.errors.ConversionError, match=r"^box: .*thirteen") as caught:
+        numbers(Box("a", [13.0]), 3)
+    assert caught.value.where == "box"
+    assert numbers(Box("a", [7.0]), 3) == [0.0]
 
 
 def test_a_fast_path_that_copies_does_not_serve_copy_false(empty: Interop) -> None:
