@@ -941,7 +941,7 @@ class Interop:
         _check_writable(target, out, out_spec, spec.shape)
         name, device = out_spec.format, out_spec.device
         # What lies in the memory of `out` must all be read before any of it is written.
-        apart = shares_memory(self._registry, x, out) is False
+        apart = shares_memory(self._registry, x, out, (spec, out_spec)) is False
         holds = out_spec.dtype in target.dtypes  # otherwise `fill` reports why
         # On a device, a view of another library's memory might be read after it has changed.
         copy = None if device == "cpu" else True

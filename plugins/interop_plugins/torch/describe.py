@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -43,13 +43,24 @@ BIT_DTYPES = frozenset(
 DTYPE_NAMES = BIT_DTYPES | INTEGERS | REALS | COMPLEX | {"bool", "complex32"}
 
 _GRAD = frozenset({"grad"})
+#: By layout, the methods that return the components of a sparse tensor.
+_COMPONENTS = {
+    "torch.sparse_coo": ("_values", "_indices"),
+    "torch.sparse_csr": ("values", "col_indices", "crow_indices"),
+    "torch.sparse_bsr": ("values", "col_indices", "crow_indices"),
+    "torch.sparse_csc": ("values", "row_indices", "ccol_indices"),
+    "torch.sparse_bsc": ("values", "row_indices", "ccol_indices"),
+}
 _CODES = {"quint8": "uint8", "qint8": "int8", "qint32": "int32"}
 
 # Filled on first use, so that describing a plain tensor is a few look-ups: torch's two plain types,
-# its layout of plain memory, its module of forward-mode differentiation, and by dtype its name, the
-# mask of its alignment, and whether complex.
+# its layout of plain memory, the names of its sparse ones, what tells wrappers apart, its module of
+# forward-mode differentiation, and by dtype its name, the mask of its alignment, and whether
+# complex.
 _plain_types: set[type] = set()
 _plain_layouts: set[torch.layout] = set()
+_sparse_layouts: dict[torch.layout, str] = {}
+_wrapper_checks: list[Callable[[Tensor], bool]] = []
 _forward_ad: list[ModuleType] = []
 _dtypes: dict[torch.dtype, tuple[str, int, bool]] = {}
 _devices: dict[torch.device, str] = {}
@@ -61,6 +72,8 @@ def dtype_name(dtype: torch.dtype) -> str:
     A dtype that only torch has keeps its prefix (``"torch.int4"``), because torch packs or fakes
     what ml_dtypes stores under some of these names.
     """
+    if dtype in _dtypes:
+        return _dtypes[dtype][0]
     name = str(dtype)
     plain = name.removeprefix("torch.")
     return plain if plain in DTYPE_NAMES else name
@@ -78,8 +91,11 @@ def describe(value: Tensor) -> Spec:
     Spec
         If the elements cannot be read where the type promises them, a trait says why.
     """
-    if type(value) not in _plain_types or value.layout not in _plain_layouts:
+    if type(value) not in _plain_types:
         return _describe_rare(value)
+    if value.layout not in _plain_layouts:
+        is_plain = value.layout in _sparse_layouts and _is_plain_sparse(value)
+        return _describe_sparse(value, EMPTY) if is_plain else _describe_rare(value)
     try:
         name, mask, is_complex = _dtypes[value.dtype]
         # A tensor inside a functorch transform has the plain type too, but refuses its address.
@@ -165,8 +181,10 @@ def _describe_rare(value: Tensor) -> Spec:
         if unreadable:
             return _describe_unreadable(value, unreadable)
         subclass = EMPTY if type(value) in _plain_types else frozenset({"subclass"})
+        if value.is_mkldnn:
+            return _describe_mkldnn(value, subclass)
         if value.layout is not torch.strided:
-            return _describe_layout(torch, value, subclass)
+            return _describe_sparse(value, subclass)
         if value.is_quantized:
             return _describe_quantized(value, subclass)
         name, mask, _ = _dtypes.get(value.dtype, (str(value.dtype), 0, False))
@@ -182,6 +200,11 @@ def _learn(torch: ModuleType, value: Tensor) -> None:
             if dtype is not None:
                 _dtypes[dtype] = (name, dtype.itemsize - 1, dtype.is_complex)
         _plain_layouts.add(torch.strided)
+        _sparse_layouts.update(
+            {getattr(torch, name.removeprefix("torch.")): name for name in _COMPONENTS}
+        )
+        _wrapper_checks.append(torch._C._functorch.is_functorch_wrapped_tensor)
+        _wrapper_checks.append(torch._is_functional_tensor)
         _forward_ad.append(torch.autograd.forward_ad)
         _plain_types.update((torch.Tensor, torch.nn.Parameter))
     if type(value) in _plain_types:
@@ -204,7 +227,7 @@ def _unreadable(torch: ModuleType, value: Tensor) -> frozenset[str]:
         return frozenset({"meta"})
     if value.is_nested:
         return frozenset({"nested"})
-    if torch._C._functorch.is_functorch_wrapped_tensor(value) or torch._is_functional_tensor(value):
+    if any(is_wrapper(value) for is_wrapper in _wrapper_checks):
         return frozenset({"traced"})
     if type(value) in _plain_types:  # the rest is for subclasses
         return EMPTY if _has_address(torch, value) else frozenset({"traced"})
@@ -293,30 +316,45 @@ def has_tangent(value: Tensor) -> bool:
     return unpack_dual(value).tangent is not None  # type: ignore[no-untyped-call]
 
 
-def _describe_layout(torch: ModuleType, value: Tensor, traits: frozenset[str]) -> Spec:
-    """Describe a sparse tensor, or one in the opaque layout of oneDNN."""
-    traits |= _grad(value)
-    name, device, shape = dtype_name(value.dtype), _device(value), tuple(value.shape)
-    if value.is_mkldnn:
-        return Spec("torch.mkldnn", name, device, shape, traits, value.nbytes)
-    # Of a compressed tensor, a detached one takes ten times as long to make as to look at.
-    values, *indices = components(value.detach() if value.requires_grad else value)
-    is_compressed, dense_axes = value.layout is not torch.sparse_coo, value.dense_dim()
+def _describe_mkldnn(value: Tensor, traits: frozenset[str]) -> Spec:
+    """Describe a tensor in the opaque layout of oneDNN."""
+    name, shape = dtype_name(value.dtype), tuple(value.shape)
+    return Spec("torch.mkldnn", name, _device(value), shape, traits | _grad(value), value.nbytes)
+
+
+def _is_plain_sparse(value: Tensor) -> bool:
+    """Tell whether a sparse tensor of a plain type has components that can be read."""
+    return (
+        value.device in _devices
+        and not value.is_meta
+        and not any(is_wrapper(value) for is_wrapper in _wrapper_checks)
+    )
+
+
+def _describe_sparse(value: Tensor, traits: frozenset[str]) -> Spec:
+    """Describe a sparse tensor."""
+    layout, shape = _sparse_layouts[value.layout], tuple(value.shape)
+    is_compressed, dense_axes = layout != "torch.sparse_coo", value.dense_dim()
     sparse_traits = set(traits)
+    if value.requires_grad:
+        sparse_traits.add("grad")
+        # Of a compressed tensor, a detached one takes ten times as long to make as to look at.
+        value = value.detach()
+    values, *indices = components(value)
     if dense_axes:
         sparse_traits.add("hybrid")
     if is_compressed and len(shape) - dense_axes > 2:
         sparse_traits.add("batched")
     if not (is_compressed or value.is_coalesced()):
         sparse_traits.add("uncoalesced")
-    if not all(map(torch.Tensor.is_contiguous, (values, *indices))):
+    if not all(part.is_contiguous() for part in (values, *indices)):
         sparse_traits.add("noncontiguous")
     if values.data_ptr() & (value.itemsize - 1):
         sparse_traits.add("unaligned")
     return Spec(
-        str(value.layout),
-        name,
-        device,
+        layout,
+        dtype_name(value.dtype),
+        _device(value),
         shape,
         frozenset(sparse_traits),
         values.nbytes + sum([part.nbytes for part in indices]),
@@ -347,14 +385,8 @@ def components(value: Tensor) -> tuple[Tensor, ...]:
         Of a sparse tensor: its values, its plain indices and, if it is compressed, its pointers.
         Any other tensor is its own only component.
     """
-    layout = str(value.layout)
-    if layout == "torch.sparse_coo":
-        return value._values(), value._indices()
-    if layout in ("torch.sparse_csr", "torch.sparse_bsr"):
-        return value.values(), value.col_indices(), value.crow_indices()
-    if layout in ("torch.sparse_csc", "torch.sparse_bsc"):
-        return value.values(), value.row_indices(), value.ccol_indices()
-    return (value,)
+    names = _COMPONENTS.get(str(value.layout))
+    return (value,) if names is None else tuple([getattr(value, name)() for name in names])
 
 
 def available(device: str) -> int | None:
