@@ -227,7 +227,7 @@ def _unreadable(torch: ModuleType, value: Tensor) -> frozenset[str]:
         return frozenset({"meta"})
     if value.is_nested:
         return frozenset({"nested"})
-    if any(is_wrapper(value) for is_wrapper in _wrapper_checks):
+    if torch._C._functorch.is_functorch_wrapped_tensor(value) or torch._is_functional_tensor(value):
         return frozenset({"traced"})
     if type(value) in _plain_types:  # the rest is for subclasses
         return EMPTY if _has_address(torch, value) else frozenset({"traced"})
