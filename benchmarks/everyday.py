@@ -1,6 +1,7 @@
 """Everyday calls: keywords, ``like=``, ``out=``, converters, lists, trees, decorators, blocks.
 
-Each is compared with what one would write by hand for that very value.
+Each is compared with what one would write by hand for that very value, and with the barest front: a
+function that looks up the same statement by the words of the call and by the type of the value.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import torch
 
 import interop
 
+from . import bare
 from .table import Table, from_rows
 from .timing import Row, compare, small
 
@@ -31,6 +33,7 @@ class Call(NamedTuple):
     ours: str
     by_hand: str
     block: Any = nullcontext  # in which ours is timed
+    bare: str = ""  # the same call of the barest front, if it is not ours with another function
 
 
 #: Above 1.5 on average, or above 4 for one of them, calls are too dear.
@@ -42,8 +45,8 @@ _CALLS = (
     Call("device=", "convert(a, to='torch', device='cpu')", "torch.from_numpy(a)"),
     Call("like=", "convert(a, like=t)", "torch.from_numpy(a)"),
     Call("out=", "convert(t, out=out)", "np.copyto(out, t.numpy())"),
-    Call("converter(dtype=)", "cast(t)", "t.numpy().astype('f8')"),
-    Call("converter(copy=False)", "shared(t)", "t.numpy()"),
+    Call("converter(dtype=)", "cast(t)", "t.numpy().astype('f8')", bare="bare_cast(t)"),
+    Call("converter(copy=False)", "shared(t)", "t.numpy()", bare="bare_shared(t)"),
     Call("CSR → numpy", "convert(csr, to='numpy')", "csr.toarray()"),
     Call("CSR → torch COO", "convert(csr, to='torch.sparse_coo')", "coo(csr)"),
     Call("list → numpy", "convert(numbers, to='numpy')", "np.asarray(numbers)"),
@@ -76,7 +79,11 @@ _BLOCKS = (
 
 def tables(only: Collection[str] | None = None, rounds: int = 21) -> Iterator[Table]:
     """Yield the table of calls against what one writes by hand, and that of open blocks."""
-    note = "Against what one would write by hand for that very value."
+    note = (
+        "Against what one would write by hand for that very value. The barest front is a function "
+        "in Python that looks up that statement by the words of the call and by the type of the "
+        "value. It looks at nothing else, so that it is wrong for values that are not plain."
+    )
     for key, title, short, calls, text in (
         ("everyday", "everyday calls on small values", "everyday calls", _CALLS, note),
         (
@@ -87,9 +94,10 @@ def tables(only: Collection[str] | None = None, rounds: int = 21) -> Iterator[Ta
             "",
         ),
     ):
-        lines = from_rows(list(_rows(calls, only, rounds)), "by hand")
+        limit = "the barest front" if text else ""
+        lines = from_rows(list(_rows(calls, only, rounds)), "by hand", limit)
         if lines:
-            yield Table(key, title, text, lines, goal=1.5, short=short)
+            yield Table(key, title, text, lines, goal=1.5, short=short, limit=limit)
 
 
 def _rows(calls: tuple[Call, ...], only: Collection[str] | None, rounds: int) -> Iterator[Row]:
@@ -97,11 +105,13 @@ def _rows(calls: tuple[Call, ...], only: Collection[str] | None, rounds: int) ->
     for call in calls:
         if only is None or call.name in only:
             ours, theirs = small(call.ours, names), small(call.by_hand, names)
+            limits = [small(call.bare or call.ours, {**names, **bare.names(_coo, _same)})]
             if call.block is not nullcontext:
+                limits = []
                 names_inside = {**names, "block": call.block}
                 ours = small(f"with block():\n for _ in range(100): {call.ours}", names_inside)
                 theirs = small(f"for _ in range(100): {call.by_hand}", names)
-            yield compare(call.name, ours, theirs, rounds=rounds)
+            yield compare(call.name, ours, theirs, rounds=rounds, limits=limits)
 
 
 def _names() -> dict[str, Any]:
