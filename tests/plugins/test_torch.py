@@ -676,6 +676,21 @@ COMPRESSED = ["csr", "csc", "bsr", "bsc"]
 SPARSE_DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", *REALS]
 
 
+@pytest.mark.parametrize("layout", COMPRESSED)
+@pytest.mark.parametrize("number", [0.0, 1.0])
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "complex64"])
+def test_what_stores_nothing_is_as_coalesced_as_what_stores_something(
+    layout: str, number: float, name: str
+) -> None:
+    """Whether a COO tensor counts as coalesced follows from its source's layout, not its numbers."""
+    dense = torch.full((4, 4), number, dtype=getattr(torch, name))
+    source = interop.convert(dense, to=f"torch.sparse_{layout}")
+    result = interop.convert(source, to="torch.sparse_coo")
+    assert result.is_coalesced() is (layout != "csc")
+    assert result.to_dense().tolist() == dense.tolist()
+    assert (number == 0) is (result._nnz() == 0)
+
+
 @together("name", SPARSE_DTYPES)
 @pytest.mark.parametrize("layout", ["coo", *COMPRESSED])
 @pytest.mark.parametrize("target", ["numpy", "torch"])

@@ -343,7 +343,10 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
             return _coo_to_csr(value)
         if pair in (("sparse_csr", "sparse_coo"), ("sparse_csc", "sparse_coo")):
             return _to_coo(value, by_columns=pair[0] == "sparse_csc")
-    return _with_indices_in_one_block(value).to_sparse(layout=getattr(torch, layout))
+    result = _with_indices_in_one_block(value).to_sparse(layout=getattr(torch, layout))
+    # Of blocks that store nothing torch makes a tensor that it takes for uncoalesced.
+    is_empty_coo = layout == "sparse_coo" and not result._nnz()
+    return result.coalesce() if is_empty_coo else result
 
 
 def _check_differentiable(value: Tensor) -> None:
