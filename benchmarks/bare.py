@@ -1,7 +1,7 @@
 """The barest front: functions that look up what to do, and look at nothing else.
 
-They are what a front in Python takes at least. Their results are wrong for values that are not
-plain: tensors in a graph, conjugates, arrays that are read-only, and so on.
+They are about what a front in Python takes at least. Their results are wrong for values that are
+not plain: tensors in a graph, conjugates, arrays that are read-only, and so on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,19 @@ import numpy as np
 import scipy.sparse
 import torch
 
-__all__ = ["names"]
+__all__ = ["coo", "names"]
+
+
+def coo(csr: scipy.sparse.csr_array) -> torch.Tensor:
+    """Return a COO tensor of a CSR matrix, as one would write it by hand."""
+    matrix = csr.tocoo()
+    return torch.sparse_coo_tensor(
+        np.vstack(matrix.coords),
+        matrix.data,
+        matrix.shape,
+        check_invariants=False,
+        is_coalesced=True,
+    )
 
 
 def _numpy(t: torch.Tensor) -> np.ndarray[Any, Any]:
@@ -34,6 +46,7 @@ _SHARED: dict[type, Any] = {
 _STATEMENTS: dict[object, dict[type, Any]] = {
     "numpy": _SHARED,
     "python": {np.ndarray: np.ndarray.tolist},
+    "torch.sparse_coo": {scipy.sparse.csr_array: coo},
     ("numpy", "copy", True): {torch.Tensor: lambda t: t.numpy().copy()},
     ("numpy", "copy", False): _SHARED,
     ("numpy", "dtype", "float64"): {torch.Tensor: _double},
@@ -79,17 +92,14 @@ def _accepts(function: Callable[..., Any]) -> Callable[..., Any]:
     return accepted
 
 
-def names(coo: Callable[[Any], Any], function: Callable[..., Any]) -> dict[str, Any]:
+def names(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the functions of the front by the names that calls have for them.
 
     Parameters
     ----------
-    coo : callable
-        Makes torch's COO tensors of SciPy's CSR matrices.
     function : callable
         Takes an array of NumPy's, and is to accept torch's.
     """
-    _STATEMENTS["torch.sparse_coo"] = {scipy.sparse.csr_array: coo}
     return {
         "convert": _convert,
         "bare_cast": _converter(_STATEMENTS["numpy", "dtype", "float64"]),

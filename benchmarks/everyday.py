@@ -105,8 +105,8 @@ def _rows(calls: tuple[Call, ...], only: Collection[str] | None, rounds: int) ->
     for call in calls:
         if only is None or call.name in only:
             ours, theirs = small(call.ours, names), small(call.by_hand, names)
-            limits = [small(call.bare or call.ours, {**names, **bare.names(_coo, _same)})]
-            if call.block is not nullcontext:
+            limits = [small(call.bare or call.ours, {**names, **bare.names(_same)})]
+            if call.block is not nullcontext:  # of which the barest front knows nothing
                 limits = []
                 names_inside = {**names, "block": call.block}
                 ours = small(f"with block():\n for _ in range(100): {call.ours}", names_inside)
@@ -126,7 +126,7 @@ def _names() -> dict[str, Any]:
         "a": np.ones((4, 4)),
         "out": np.empty((4, 4), "f4"),
         "csr": csr,
-        "coo": _coo,
+        "coo": bare.coo,
         "numbers": [1.0, 2.0, 3.0],
         "cast": interop.converter("numpy", dtype="float64"),
         "shared": interop.converter("numpy", copy=False),
@@ -140,10 +140,3 @@ def _names() -> dict[str, Any]:
 
 def _same(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return x
-
-
-def _coo(csr: scipy.sparse.csr_array) -> torch.Tensor:
-    coo = csr.tocoo()
-    return torch.sparse_coo_tensor(
-        np.vstack(coo.coords), coo.data, coo.shape, check_invariants=False, is_coalesced=True
-    )

@@ -974,7 +974,9 @@ class Interop:
         if plan is None or type(x) not in plan.fast_types:
             self._run(x, table, None)  # which keeps its fast path if there is one
         path = table.fast_paths.get(type(x), NotImplemented)
-        if path is not NotImplemented and target.memory and target.fast_key:
+        # The fast path compares shapes as the values themselves tell them.
+        tells_shape = getattr(out, "shape", None) == spec.shape
+        if path is not NotImplemented and target.memory and target.fast_key and tells_shape:
             self._cache.keep(self._cache.fills, types, fast_fill(path, target), version)
 
 

@@ -126,6 +126,7 @@ def fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]:
     key_of, memory, write = target.fast_key, target.memory, target.fill
     assert key_of is not None and memory is not None and write is not None  # noqa: PT018
     unwritable = target.limits.unwritable
+    describe = None if target.devices == ("cpu",) else target.describe
 
     def fill(x: Value, out: Value) -> bool:
         value = x if path is None else path(x)
@@ -133,6 +134,8 @@ def fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]:
             return False  # no fast path applies; the planner decides
         key = key_of(out)
         if key is None or key != key_of(value) or value.shape != out.shape:
+            return False
+        if describe is not None and describe(out).device != "cpu":
             return False
         if unwritable is not None and unwritable(out):
             return False

@@ -192,8 +192,16 @@ def make_spec(
 
     Parameters
     ----------
-    format, dtype, device, shape, traits
-        As the fields of `Spec`. Elements of a dtype that is not among `DTYPES` count as 8 bytes.
+    format : str
+        Its name.
+    dtype : str or None
+        A name of `DTYPES`. Elements of any other count as 8 bytes.
+    device : str
+        Where the data is: ``"cpu"``, ``"cuda:0"`` …
+    shape : tuple of int, in elements
+        Lengths of the axes.
+    traits : set of str
+        Properties that decide which conversions apply.
 
     Returns
     -------

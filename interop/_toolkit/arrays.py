@@ -94,10 +94,12 @@ def address(array: Any) -> int:
     Parameters
     ----------
     array : numpy.ndarray
+        Of any dtype, strides and flags.
 
     Returns
     -------
     int
+        In bytes.
     """
     if array.flags.carray and array.dtype.num in _BUFFER_DTYPES and array.size:
         return addressof(c_char.from_buffer(array))

@@ -35,5 +35,5 @@ def test_the_barest_front_and_the_statement_by_hand_give_what_interop_does(
     result = _facts(eval(call.ours, names))
     by_hand = eval(call.by_hand, names)
     assert _facts(names["out"] if by_hand is None else by_hand) == result
-    names |= bare.names(everyday._coo, everyday._same)
+    names |= bare.names(everyday._same)
     assert _facts(eval(call.bare or call.ours, names)) == result

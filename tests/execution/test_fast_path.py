@@ -373,6 +373,46 @@ def test_under_accepts_a_step_fails_as_in_a_first_call(empty: Interop) -> None:
     assert numbers(Box("a", [7.0]), 3) == [0.0]
 
 
+class Shaped(Box):
+    """A toy array that tells its shape."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.numbers),)
+
+
+@pytest.mark.parametrize("kind", [Box, Shaped])
+def test_out_takes_a_fast_path_on_the_host_where_values_tell_their_shape(
+    empty: Interop, kind: type[Box]
+) -> None:
+    """On a device a view of another library's memory might be read after it has changed."""
+
+    def fill(out: Box, value: Box) -> None:
+        out.numbers[:] = value.numbers
+
+    empty.register(
+        toy(
+            "a",
+            types=(f"{__name__}:{kind.__name__}",),
+            devices=("cpu", "cuda"),
+            fast_path=itself,
+            fast_key=_kind,
+            fill=fill,
+            memory=lambda box: ((id(box.numbers), 1),),
+        ),
+        copy("a", "a"),
+    )
+    for _ in range(3):
+        out = kind("a", [0.0])
+        assert empty.convert(kind("a", [1.0]), out=out) is out
+        assert out.numbers == [1.0]
+    fast_fill = empty._cache.fills.get((kind, kind))
+    assert (fast_fill is not None) is (kind is Shaped)
+    if fast_fill is not None:
+        assert fast_fill(kind("a", [1.0]), kind("a", [0.0]))
+        assert not fast_fill(kind("a", [1.0], device="cuda"), kind("a", [0.0], device="cuda"))
+
+
 def test_a_fast_path_that_copies_does_not_serve_copy_false(empty: Interop) -> None:
     """With ``copy=False`` a fast path is kept only for a route that writes nothing."""
     empty.register(toy("a"), toy("b"), copy("a", "b", fast_path=_text))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -54,13 +54,11 @@ _COMPONENTS = {
 _CODES = {"quint8": "uint8", "qint8": "int8", "qint32": "int32"}
 
 # Filled on first use, so that describing a plain tensor is a few look-ups: torch's two plain types,
-# its layout of plain memory, the names of its sparse ones, what tells wrappers apart, its module of
-# forward-mode differentiation, and by dtype its name, the mask of its alignment, and whether
-# complex.
+# its layout of plain memory, the names of its sparse ones, its module of forward-mode
+# differentiation, and by dtype its name, the mask of its alignment, and whether complex.
 _plain_types: set[type] = set()
 _plain_layouts: set[torch.layout] = set()
 _sparse_layouts: dict[torch.layout, str] = {}
-_wrapper_checks: list[Callable[[Tensor], bool]] = []
 _forward_ad: list[ModuleType] = []
 _dtypes: dict[torch.dtype, tuple[str, int, bool]] = {}
 _devices: dict[torch.device, str] = {}
@@ -203,8 +201,6 @@ def _learn(torch: ModuleType, value: Tensor) -> None:
         _sparse_layouts.update(
             {getattr(torch, name.removeprefix("torch.")): name for name in _COMPONENTS}
         )
-        _wrapper_checks.append(torch._C._functorch.is_functorch_wrapped_tensor)
-        _wrapper_checks.append(torch._is_functional_tensor)
         _forward_ad.append(torch.autograd.forward_ad)
         _plain_types.update((torch.Tensor, torch.nn.Parameter))
     if type(value) in _plain_types:
@@ -227,7 +223,7 @@ def _unreadable(torch: ModuleType, value: Tensor) -> frozenset[str]:
         return frozenset({"meta"})
     if value.is_nested:
         return frozenset({"nested"})
-    if torch._C._functorch.is_functorch_wrapped_tensor(value) or torch._is_functional_tensor(value):
+    if _is_transformed(torch, value):
         return frozenset({"traced"})
     if type(value) in _plain_types:  # the rest is for subclasses
         return EMPTY if _has_address(torch, value) else frozenset({"traced"})
@@ -324,11 +320,14 @@ def _describe_mkldnn(value: Tensor, traits: frozenset[str]) -> Spec:
 
 def _is_plain_sparse(value: Tensor) -> bool:
     """Tell whether a sparse tensor of a plain type has components that can be read."""
-    return (
-        value.device in _devices
-        and not value.is_meta
-        and not any(is_wrapper(value) for is_wrapper in _wrapper_checks)
-    )
+    torch = sys.modules["torch"]
+    return value.device in _devices and not value.is_meta and not _is_transformed(torch, value)
+
+
+def _is_transformed(torch: ModuleType, value: Tensor) -> bool:
+    """Tell whether a tensor stands for others, inside a transform of functorch or a trace."""
+    is_wrapper: bool = torch._C._functorch.is_functorch_wrapped_tensor(value)
+    return is_wrapper or torch._is_functional_tensor(value)
 
 
 def _describe_sparse(value: Tensor, traits: frozenset[str]) -> Spec:
