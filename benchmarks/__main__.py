@@ -7,7 +7,7 @@ import sys
 from .rivals import set_up
 
 if __name__ == "__main__":
-    set_up()  # before any library is imported that reads the environment
+    set_up()  # before the libraries that read the environment are imported
     from .command import main
 
     sys.exit(main())

@@ -1,7 +1,7 @@
-"""The barest front: functions that look up what to do, and look at nothing else.
+"""The barest front: functions that look up a statement, and look at nothing else.
 
-They are about what a front in Python takes at least. Their results are wrong for values that are
-not plain: tensors in a graph, conjugates, arrays that are read-only, and so on.
+They take about the least time that a front in Python can take. Their results are wrong for values
+that are not plain: tensors in a graph, conjugates, arrays that are read-only, and so on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["coo", "names"]
 
 
 def coo(csr: scipy.sparse.csr_array) -> torch.Tensor:
-    """Return a COO tensor of a CSR matrix, as one would write it by hand."""
+    """Return a COO tensor of a CSR matrix, by code that a user would write."""
     matrix = csr.tocoo()
     return torch.sparse_coo_tensor(
         np.vstack(matrix.coords),
@@ -42,7 +42,7 @@ _SHARED: dict[type, Any] = {
     float: np.asarray,
     scipy.sparse.csr_array: scipy.sparse.csr_array.toarray,
 }
-#: By what a call says beside its value, what to do with values by their types.
+#: What to call, by what a call says beside its value, and by the type of the value.
 _STATEMENTS: dict[object, dict[type, Any]] = {
     "numpy": _SHARED,
     "python": {np.ndarray: np.ndarray.tolist},
@@ -93,12 +93,12 @@ def _accepts(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def names(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the functions of the front by the names that calls have for them.
+    """Return the functions of the front, by the names that calls use for them.
 
     Parameters
     ----------
     function : callable
-        Takes an array of NumPy's, and is to accept torch's.
+        Takes a NumPy array; the front's `kept` makes it take tensors as well.
     """
     return {
         "convert": _convert,

@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from interop import Cost, Interop
-from interop._calibration.measure import calibrate
 from interop._registry.costs import stored
+from interop.testing._calibration import calibrate
 
 from .table import Cell, Line, Listing, Result, Table, from_rows
 from .timing import Row
@@ -23,7 +23,7 @@ MODULES = [
     *("choices", "predictions", "scale", "first", "gpu"),
 ]
 
-#: Key of the table, its title, what the picture calls it, and our statement or the mean aimed at.
+#: The key of each table, its title, its name in the picture, and the statement of ours.
 _ZERO_COPY = (
     (
         "zero_copy.convert",
@@ -38,6 +38,7 @@ _ZERO_COPY = (
         "converter(x)",
     ),
 )
+#: By function that yields cases: key, title, name in the picture, and the mean that is aimed at.
 _COPIES = {
     "cases": (
         "copies",
@@ -83,7 +84,7 @@ def measure(
     ----------
     name : str
     only : collection of str, optional
-        The lines to measure; others are left out where that saves time.
+        The lines to measure. Tables that are measured as a whole keep the others.
     rounds : int, optional
         How often to measure, instead of the table's own number.
     """
@@ -121,7 +122,7 @@ def _copies(module: ModuleType, only: Collection[str] | None) -> Iterator[Table]
 
 
 def _unnamed(name: str, cases: Any) -> tuple[str, str, str, None]:
-    """Return what to call a table of cases that is not known here."""
+    """Return key, title, name and aim of a table that is not in `_COPIES`."""
     subject = name.removesuffix("_cases")
     title = (cases.__doc__ or subject).partition(".")[0].removeprefix("Yield ")
     return f"copies.{subject}", title, subject.replace("_", " "), None
@@ -129,7 +130,7 @@ def _unnamed(name: str, cases: Any) -> tuple[str, str, str, None]:
 
 @cache
 def _measured() -> Mapping[str, Cost]:
-    """Return what steps cost here: as it is stored, or measured now."""
+    """Return the measured costs of steps, from the stored file or measured now."""
     return stored() or calibrate(Interop(costs={})).costs
 
 
@@ -156,7 +157,7 @@ def _side_by_side(tables: Mapping[str, list[Row]]) -> tuple[Line, ...]:
 
 
 def _predictions(module: ModuleType, most: int = 100) -> Listing:
-    """Return how well costs predict times, on fewer routes than the module's own report."""
+    """Return how well costs predict times, for declared and for measured costs."""
     rows = []
     for kind, costs in (("declared", {}), ("measured on this machine", _measured())):
         summary = module.summary(module.rows(dict(costs), most))

@@ -1,9 +1,9 @@
-"""The planner's choice of an order of steps, against each fixed one.
+"""The planner's choice of an order of steps, against each fixed order.
 
-A fixed order is what a ladder of ``isinstance`` has: one for all values, sizes and machines. Each
-is there twice: in the libraries' own calls, as such a ladder is written, and carried out by interop
-in two requests, with the kernels and the memory that it would choose, so that only the order
-differs.
+A ladder of ``isinstance`` has a fixed order: one for all values, sizes and machines. Each order is
+measured twice. Once it is written in the libraries' own calls, as in such a ladder. Once interop
+carries it out in two requests, with the kernels and the memory that it would choose, so that only
+the order differs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .timing import Row, against, back_memory, interleaved
 __all__ = ["Choice", "choices", "rows"]
 
 Words = dict[str, Any]
-#: One stage of a fixed order: what is asked of `convert`, or a library's own call.
+#: One stage of a fixed order: keywords for `convert`, or a library's own call.
 Stage = Words | Callable[[Any], Any]
 
 
@@ -37,7 +37,7 @@ class Choice(NamedTuple):
     name : str
     value : object
     words : dict
-        What is asked of `convert`.
+        The keywords for `convert`.
     orders : dict of str to tuple of Stage
         The stages of each fixed order.
     """
@@ -48,9 +48,9 @@ class Choice(NamedTuple):
     orders: dict[str, tuple[Stage, ...]]
 
 
-#: What the fixed orders have in common, over all rows.
+#: The fixed orders of every row.
 WORK_FIRST, WORK_LAST = "work, then hand over", "hand over, then work"
-#: The same, by interop.
+#: The same orders, carried out by interop.
 FIRST_BY_US, LAST_BY_US = f"{WORK_FIRST}, by interop", f"{WORK_LAST}, by interop"
 
 _BITS = {torch.bfloat16: (torch.uint16, ml_dtypes.bfloat16)}
@@ -152,7 +152,7 @@ def _densified(csr: scipy.sparse.csr_array) -> Iterator[Choice]:
 
 
 def _cast(csr: scipy.sparse.csr_array) -> Iterator[Choice]:
-    """Yield casts before or after a change between sparse and dense, which is the hand-over."""
+    """Yield casts before or after a change between sparse and dense, as the hand-over."""
     for name, value, dtype in (
         ("scipy CSR f32 → numpy f64", csr, "float64"),
         ("scipy CSR f64 → numpy f32", csr.astype("f8"), "float32"),
@@ -166,8 +166,10 @@ def _cast(csr: scipy.sparse.csr_array) -> Iterator[Choice]:
         yield _either(name, other, ("numpy", "scipy.csr"), dtype, scipy.sparse.csr_array)
 
 
-def _either(name: str, value: Any, ends: tuple[str, str], dtype: str, hand_over: Stage) -> Choice:
-    (source, target), keywords = ends, {"dtype": dtype}
+def _either(
+    name: str, value: Any, formats: tuple[str, str], dtype: str, hand_over: Stage
+) -> Choice:
+    (source, target), keywords = formats, {"dtype": dtype}
     cast = partial(_astype, dtype=dtype)
     orders: dict[str, tuple[Stage, ...]] = {
         WORK_FIRST: (cast, hand_over),
@@ -183,7 +185,7 @@ def _astype(value: Any, dtype: str) -> Any:
 
 
 def _to_numpy(value: torch.Tensor) -> Any:
-    """Return the array of a tensor, with the bits that NumPy has no dtype for."""
+    """Return the array of a tensor; bfloat16 passes as bits, since NumPy has no such dtype."""
     bits = _BITS.get(value.dtype)
     return value.cpu().numpy() if bits is None else value.view(bits[0]).numpy().view(bits[1])
 
@@ -239,12 +241,12 @@ def _carried_out(interop: Interop, value: Any, stages: tuple[Stage, ...]) -> Any
 
 
 def rows(costs: Mapping[str, Cost] | None = None, side: int = 2900) -> dict[str, list[Row]]:
-    """Return, for each fixed order, how `convert` compares with it.
+    """Compare `convert` with each fixed order.
 
     Parameters
     ----------
     costs : mapping of str to Cost, optional
-        As for `Interop`.
+        The costs that `Interop` takes.
     side : int
     """
     interop = Interop(costs=costs)

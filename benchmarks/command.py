@@ -25,7 +25,10 @@ _FIRST = ("zero_copy", "instead", "copies")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return 0, or 1 if a row has got worse or a table could not be measured."""
+    """Run the command and return its exit status.
+
+    It is 1 if a row has got worse or a table could not be measured, and 2 for an unknown table.
+    """
     options = _parser().parse_args(arguments)
     unknown = sorted(set(options.tables) - set(catalogue.MODULES))
     if unknown:
@@ -57,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _default(options: argparse.Namespace) -> list[str]:
-    """Return all modules; those that have no ratios are of no use to a check."""
+    """Return all modules, but for a check only those that have ratios."""
     left_out = {"predictions"} if options.check and not options.store else set()
     return [name for name in catalogue.MODULES if name not in left_out]
 
@@ -80,7 +83,7 @@ def _quieten() -> None:
 
 
 def _measured(modules: Iterable[str], rounds: int | None) -> tuple[list[Result], list[str]]:
-    """Return the tables of some modules, each printed when it is there, and who failed."""
+    """Return the tables of some modules, and the modules that failed; print each when measured."""
     results: list[Result] = []
     failed = []
     for name in modules:
@@ -101,7 +104,7 @@ def _measured(modules: Iterable[str], rounds: int | None) -> tuple[list[Result],
 
 
 def _compared(stored: Stored, results: list[Result]) -> int:
-    """Print what has got worse than it was stored, and return how many rows that is."""
+    """Print the rows that are worse than the stored ones, and return their number."""
     if not stored.tables:
         print("\nnothing is stored to compare with: python -m benchmarks --store")
         return 1
@@ -138,7 +141,7 @@ def _keep(stored: Stored, results: list[Result], command: str, store: bool) -> N
 
 
 def _ordered(tables: Iterable[Result]) -> dict[str, Result]:
-    """Return tables by key, the later of two of one key, in the order of the catalogue."""
+    """Return tables by key, in the order of the catalogue; the later of two with one key counts."""
     by_key = {table.key: table for table in tables}
     order = catalogue.MODULES.index
     return dict(sorted(by_key.items(), key=lambda item: order(catalogue.module_of(item[0]))))

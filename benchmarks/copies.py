@@ -1,7 +1,7 @@
 """Conversions that must write bytes, large arrays, against the documented recipe.
 
-A recipe is what a competent user finds in the documentation of the libraries at hand. That both
-give the same numbers is for the tests; here the two are timed in turn.
+A recipe is the code that a competent user finds in the documentation of the libraries at hand.
+Tests check that both give the same numbers; here they are timed in turn.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def numpy_cases(side: int = 4096) -> Iterator[Case]:
 
 
 def middle_cases() -> Iterator[Case]:
-    """Yield the same of arrays that fit in a cache."""
+    """Yield the same cases with arrays that fit in a cache."""
     yield from cases(480)
     yield from numpy_cases(480)
 
@@ -203,7 +203,7 @@ def _torch_to_torch(f4: torch.Tensor) -> Iterator[Case]:
 
 
 def _into(f4: torch.Tensor) -> Iterator[Case]:
-    """Yield what is written into an array that is there already."""
+    """Yield conversions into an array that exists already."""
     out = np.empty(f4.shape, np.float32)
     keywords = {"out": out}
     yield "bfloat16 → out=", f4.bfloat16(), keywords, lambda x: _filled(out, x.float().numpy())
@@ -221,7 +221,7 @@ def _filled(out: np.ndarray[Any, Any], value: Any) -> Any:
 
 
 def _layouts(side: int) -> Iterator[Case]:
-    """Yield the changes of layout, of arrays whose components take 64 MiB and more."""
+    """Yield the changes of layout of sparse arrays whose components take 64 MiB and more."""
     layouts = dict(_torch_layouts(_random(2 * side, 0.05)))
     for source, target in (
         *(("COO", "csr"), ("COO uncoalesced", "csr"), ("COO", "csc")),
@@ -243,9 +243,9 @@ def _layouts(side: int) -> Iterator[Case]:
 
 
 def rows(chosen: Iterable[Case], *, fresh: bool = True) -> list[Row]:
-    """Compare `interop.convert` with each recipe, in fresh memory or in such as was used before.
+    """Compare `interop.convert` with each recipe, in fresh memory or in memory used before.
 
-    In fresh memory it is compared with the machine's limit as well.
+    In fresh memory it is also compared with the machine's limit.
     """
     return [
         compare(

@@ -1,4 +1,4 @@
-"""Crowds: instances of `Interop` with as many formats and conversions as one likes."""
+"""Crowds: instances of `Interop` with any number of formats and conversions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ __all__ = [
     "forget",
     "forget_graph",
     "kept_routes",
+    "star",
 ]
 
-#: How many formats, and how many conversions start from each.
+#: Numbers of formats, and of conversions from each.
 COUNTS, EACH = (10, 100, 1000), 10
 
 
 def crowd(count: int, per_format: int = EACH) -> Interop:
-    """Return an instance with `count` formats, and `each` conversions from every one of them."""
+    """Return an instance with `count` formats, and `per_format` conversions from each of them."""
     rng = Random(0)
     mine = Interop(plugins=False)
     names = [f"f{n}" for n in range(count)]
@@ -39,15 +40,33 @@ def crowd(count: int, per_format: int = EACH) -> Interop:
     return mine
 
 
+def star(count: int) -> Interop:
+    """Return an instance with the installed plugins and `count` formats around NumPy.
+
+    Most plugins are like that: they convert to and from one format that others know.
+    """
+    mine = bundled()
+    names = [f"f{n}" for n in range(count)]
+    mine.register(
+        *(Format(name, dtypes=frozenset({"float32"})) for name in names),
+        *(
+            Conversion("numpy", name, print, effects={"copy"}, name=f"into {name}")
+            for name in names
+        ),
+        *(Conversion(name, "numpy", print, name=f"out of {name}") for name in names),
+    )
+    return mine
+
+
 def bundled() -> Interop:
-    """Return an instance with the installed plugins loaded, and their graph drawn up."""
+    """Return an instance that has loaded the installed plugins and built their graph."""
     mine = Interop()
     mine.plan(make_spec("numpy", "float32", shape=(2,)), to="numpy")
     return mine
 
 
 def bundled_spec(source: str) -> Spec:
-    """Return the spec of a large array of a bundled format; of a sparse one, 1 % is stored."""
+    """Return the spec of a large array of a bundled format; sparse arrays store 1 %."""
     spec = make_spec(source, "float32", shape=(4096, 4096))
     if "." not in source:
         return spec
@@ -57,18 +76,18 @@ def bundled_spec(source: str) -> Spec:
 
 
 def forget(mine: Interop) -> None:
-    """Make an instance forget its routes, but not its graph, as no user can."""
+    """Make an instance forget its routes, but not its graph. Users cannot do that."""
     mine._cache.clear()
 
 
 def forget_graph(mine: Interop) -> None:
-    """Make an instance forget its graph as well, as whatever is registered makes it do."""
+    """Make an instance forget its routes and its graph, as every registration does."""
     forget(mine)
-    mine._planner.graph._version = -1
+    mine._planner._graph = None
 
 
 def enlarge(mine: Interop, count: int = 1000) -> Interop:
-    """Register as many formats more, with types and conversions that no value needs."""
+    """Register `count` more formats, with types and conversions that no value needs."""
     names = [f"more{n}" for n in range(count)]
     mine.register(
         *(

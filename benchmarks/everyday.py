@@ -1,7 +1,7 @@
 """Everyday calls: keywords, ``like=``, ``out=``, converters, lists, trees, decorators, blocks.
 
-Each is compared with what one would write by hand for that very value, and with the barest front: a
-function that looks up the same statement by the words of the call and by the type of the value.
+Each is compared with code that is written by hand for that very value, and with the barest front: a
+function that looks up the same statement by the keywords of the call and the type of the value.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _LEAVES = 200
 
 
 class Call(NamedTuple):
-    """A call of ours, and what one would write by hand."""
+    """A call of ours, and the code that a user would write by hand."""
 
     name: str
     ours: str
     by_hand: str
-    block: Any = nullcontext  # in which ours is timed
-    bare: str = ""  # the same call of the barest front, if it is not ours with another function
+    block: Any = nullcontext  # the block in which ours is timed
+    bare: str = ""  # the call of the barest front, if its text differs from ours
 
 
 #: Above 1.5 on average, or above 4 for one of them, calls are too dear.
-_CALLS = (
+CALLS = (
     Call("copy=True", "convert(t, to='numpy', copy=True)", "t.numpy().copy()"),
     Call("copy=False", "convert(t, to='numpy', copy=False)", "t.numpy()"),
     Call("dtype= with a cast", "convert(t, to='numpy', dtype='float64')", "t.numpy().astype('f8')"),
@@ -78,14 +78,14 @@ _BLOCKS = (
 
 
 def tables(only: Collection[str] | None = None, rounds: int = 21) -> Iterator[Table]:
-    """Yield the table of calls against what one writes by hand, and that of open blocks."""
+    """Yield the table of calls against code written by hand, and the table of open blocks."""
     note = (
         "Against what one would write by hand for that very value. The barest front is a function "
         "in Python that looks up that statement by the words of the call and by the type of the "
         "value. It looks at nothing else, so that it is wrong for values that are not plain."
     )
     for key, title, short, calls, text in (
-        ("everyday", "everyday calls on small values", "everyday calls", _CALLS, note),
+        ("everyday", "everyday calls on small values", "everyday calls", CALLS, note),
         (
             "everyday.blocks",
             "a call inside an open block, against the same call outside",
@@ -101,11 +101,11 @@ def tables(only: Collection[str] | None = None, rounds: int = 21) -> Iterator[Ta
 
 
 def _rows(calls: tuple[Call, ...], only: Collection[str] | None, rounds: int) -> Iterator[Row]:
-    names = _names()
+    names = environment()
     for call in calls:
         if only is None or call.name in only:
             ours, theirs = small(call.ours, names), small(call.by_hand, names)
-            limits = [small(call.bare or call.ours, {**names, **bare.names(_same)})]
+            limits = [small(call.bare or call.ours, {**names, **bare.names(same)})]
             if call.block is not nullcontext:  # of which the barest front knows nothing
                 limits = []
                 names_inside = {**names, "block": call.block}
@@ -114,7 +114,7 @@ def _rows(calls: tuple[Call, ...], only: Collection[str] | None, rounds: int) ->
             yield compare(call.name, ours, theirs, rounds=rounds, limits=limits)
 
 
-def _names() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     t, csr = torch.ones(4, 4), scipy.sparse.random_array((100, 100), density=0.05, format="csr")
     return {
         "np": np,
@@ -130,13 +130,13 @@ def _names() -> dict[str, Any]:
         "numbers": [1.0, 2.0, 3.0],
         "cast": interop.converter("numpy", dtype="float64"),
         "shared": interop.converter("numpy", copy=False),
-        "same": _same,
-        "kept": interop.accepts("numpy")(_same),
+        "same": same,
+        "kept": interop.accepts("numpy")(same),
         "tree": {str(place): torch.ones(4) for place in range(_LEAVES)},
         "batch": (t, torch.arange(4)),
         "by_hand": lambda batch: tuple(x.numpy() for x in batch),
     }
 
 
-def _same(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def same(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return x

@@ -16,7 +16,7 @@ from .timing import against
 
 __all__ = ["tables"]
 
-#: What a process reports of itself. The functions that are timed are wrapped before they are used.
+#: A program that reports where its time goes. It wraps the functions to be timed before their use.
 _PROGRAM = """
 import gc, json, sys
 from time import perf_counter as now
@@ -51,11 +51,10 @@ timed("modules of the loader", modules)
 def loader():
     import interop._registry.discovery
 timed("loader", loader)
-import importlib.metadata, interop._registry.discovery, interop._registry.registry
+import importlib.metadata, interop._registry.discovery
 wrap(interop._registry.discovery, "entry_points", lambda *a, **w: "entry points")
 wrap(importlib.metadata.EntryPoint, "load", lambda e: "import " + e.name)
-registry = interop._registry.registry.Registry
-wrap(registry, "add", lambda self, declarations, origin: "add " + origin.plugin)
+wrap(interop._registry.discovery, "entries_of", lambda declarations, o: "add " + o.plugin)
 timed("plugins", interop.plugins)
 if framework:
     import torch
@@ -92,7 +91,7 @@ _PARTS = (
 
 
 def _run(program: str, *arguments: str, folder: str) -> dict[str, float]:
-    """Return what a fresh process reports, with bytecode cached in a folder of its own."""
+    """Return the times that a fresh process reports; its bytecode is cached in `folder`."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, "-c", program, *arguments]
     root = Path(__file__).parent.parent
@@ -135,11 +134,11 @@ def _rows(warm: dict[str, float], bare: dict[str, float]) -> list[tuple[str, ...
 
 
 def tables(only: Collection[str] | None = None, rounds: int = 9) -> list[Listing]:
-    """Return the breakdown; all of it, whatever `only` names."""
+    """Return the whole breakdown; `only` has no effect."""
     rounds = min(rounds, 9)
     frameworks = json.dumps(["numpy", "torch"]), json.dumps([])
     with tempfile.TemporaryDirectory() as folder:
-        for framework in frameworks:  # so that the bytecode is there
+        for framework in frameworks:  # writes the bytecode
             _run(_PROGRAM, framework, folder=folder)
         warm = [_run(_PROGRAM, frameworks[0], folder=folder) for _ in range(min(rounds, 5))]
         bare, numpy = [], []

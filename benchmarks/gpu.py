@@ -1,4 +1,4 @@
-"""On a CUDA device: hand-offs that copy nothing, and transfers against what the link can carry."""
+"""On a CUDA device: hand-offs that copy nothing, and transfers against the speed of the link."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOTE = (
 def missing() -> str:
     """Return why there is no CUDA device to measure on, "" if there is one."""
     with warnings.catch_warnings():
-        # What the frameworks warn of when they look for a device is not the matter here.
+        # Frameworks warn when they find no device; the reason is returned instead.
         warnings.simplefilter("ignore")
         return torch_finds() or cupy_finds()
 
@@ -85,7 +85,7 @@ def _synchronous(call: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _down(t: Any, staging: Any, pinned: Any) -> dict[str, Callable[[], Any]]:
-    """Return the ways of a tensor to the host."""
+    """Return the ways to move a tensor to the host."""
     return {
         "interop": lambda: interop.convert(t, to="numpy"),
         "pageable": lambda: t.cpu().numpy(),
@@ -95,7 +95,7 @@ def _down(t: Any, staging: Any, pinned: Any) -> dict[str, Callable[[], Any]]:
 
 
 def _up(a: np.ndarray[Any, Any], staging: Any, pinned: Any) -> dict[str, Callable[[], Any]]:
-    """Return the ways of an array to the device."""
+    """Return the ways to move an array to the device."""
     out = torch.empty_like(pinned, device="cuda")
     return {
         "interop": lambda: interop.convert(a, to="torch", device="cuda"),
@@ -142,7 +142,7 @@ def _transfers(rounds: int) -> Table:
 
 
 def tables(only: Collection[str] | None = None, rounds: int = 21) -> list[Result]:
-    """Return the tables of the device, or a line that says why there are none."""
+    """Return the tables of the device, or a listing that says why there are none."""
     reason = missing()
     if reason:
         note = f"Not run here, since there is no CUDA device: {reason}."

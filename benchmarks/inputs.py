@@ -1,4 +1,4 @@
-"""Inputs: what people really have at hand, and what each must become."""
+"""Inputs: values that people really have at hand, and the right result of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Input(NamedTuple):
-    """A value, a target, and what is right.
+    """A value, a target, and the right result.
 
     Parameters
     ----------
@@ -181,5 +181,5 @@ INPUTS = (
 
 
 def make(input_: Input) -> dict[str, Any]:
-    """Return an input's value, and what hand-written statements use, by name."""
+    """Return an input's value, and the modules that hand-written statements use, by name."""
     return {"x": input_.make(), "np": np, "torch": torch, "bfloat16": _BF16}

@@ -1,7 +1,7 @@
-"""Side by side: what a user would call instead, on inputs that people really have.
+"""Side by side: the calls that a user would make instead, on inputs that people really have.
 
-The results are judged first, each in a process that may die, since one of the rivals' calls ends
-it. Only statements that give the right numbers are then timed against interop's.
+The results are judged first, in a process of their own, because one of the rivals' calls ends its
+process. Only statements that give the right numbers are then timed against interop's.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def name_of(input_: Input) -> str:
 
 
 def statements(input_: Input, others: list[Rival]) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the statement of each alternative, interop's first, and the names it uses."""
+    """Return the statement of each alternative and the names it uses, interop's first."""
     names = make(input_)
     calls = {"interop": (f"convert(x, to={input_.to!r})", {**names, **_OURS.names})}
     if input_.by_hand:
@@ -77,7 +77,7 @@ def verdicts(only: Collection[str] | None = None) -> dict[tuple[int, str], str]:
 
 
 def _judge_all(todo: str) -> None:
-    """Print the verdict on each statement, in a process that may die of it."""
+    """Print the verdict on each statement; a statement may end this process."""
     chosen, finished = json.loads(todo)
     pairs = {(i, name) for i, name in finished}
     others, _ = rivals()
@@ -117,7 +117,7 @@ def _line(input_: Input, judged: dict[str, str], others: list[Rival], rounds: in
 
 
 def tables(only: Collection[str] | None = None, rounds: int = 21) -> list[Table]:
-    """Return the comparison; of `only` some lines, if given."""
+    """Return the comparison, reduced to the lines in `only` if that is given."""
     judged = verdicts(only)
     others, missing = rivals()
     lines = []

@@ -1,4 +1,4 @@
-"""The machine's limit: as many bytes as a conversion, by the fastest copy that can be made here."""
+"""The machine's limit: the fastest copy here of as many bytes as a conversion reads and writes."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from interop._toolkit.threads import threads
 
 __all__ = ["Copy", "limiting"]
 
-#: Parts for each thread, so that none waits long for another; and the bytes of a part that is read
-#: and written nowhere, which stay in a cache.
+#: How many parts each thread gets, so that none waits long for another. Bytes that are read only
+#: are copied in pieces of this size to memory that stays in a cache.
 _PARTS, _PIECE = 8, 2**18
 
-#: What is read: one array for all copies, as large as the largest has needed.
+#: The source of all copies, as large as the largest copy so far needed.
 _source = np.ones(0, np.uint8)
 
 
 class Copy(NamedTuple):
-    """A copy that reads and writes so many bytes.
+    """A copy that reads and writes given numbers of bytes.
 
     Parameters
     ----------
     read, written : int, in bytes
-        Where more is written than read, the rest are zeros. Where more is read, it goes nowhere.
+        If more bytes are written than read, zeros are written. If more are read, they are dropped.
     out : numpy.ndarray or None
-        What is written into; None: fresh memory of NumPy's, in huge pages where the system has
+        The array to write into. None: fresh memory of NumPy's, in huge pages if the system has
         them.
     threads : int
-        How many share the work, whether cores are idle or not.
+        How many threads share the work, whether cores are idle or not.
     """
 
     read: int
@@ -43,7 +43,7 @@ class Copy(NamedTuple):
     threads: int = 1
 
     def __call__(self) -> np.ndarray[Any, Any]:
-        """Make the copy, and return what was written."""
+        """Make the copy, and return the array that was written."""
         out = np.empty(self.written, np.uint8) if self.out is None else self.out
         source, total = _source_of(self.read), max(self.read, self.written)
         count = self.threads * _PARTS if self.threads > 1 else 1
@@ -64,14 +64,14 @@ class Copy(NamedTuple):
 
 
 def _source_of(nbytes: int) -> np.ndarray[Any, Any]:
-    global _source  # noqa: PLW0603 - hundreds of MiB, which are touched once
+    global _source  # noqa: PLW0603 - hundreds of MiB, touched only once
     if len(_source) < nbytes:
         _source = np.ones(nbytes, np.uint8)
     return _source[:nbytes]
 
 
 def _shared_out(work: Callable[[int, int], None], edges: list[int], count: int) -> None:
-    """Do all parts of a piece of work in so many threads, the caller's among them."""
+    """Do all parts of a piece of work in `count` threads, the caller's among them."""
     parts = iter(list(pairwise(edges)))
 
     def take() -> None:
@@ -87,9 +87,9 @@ def _shared_out(work: Callable[[int, int], None], edges: list[int], count: int) 
 
 
 def limiting(value: Any, keywords: dict[str, Any]) -> list[Copy]:
-    """Return copies of as many bytes as a conversion reads and writes, by fewer or more threads.
+    """Return copies of as many bytes as a conversion reads and writes, for numbers of threads.
 
-    The fastest of them is the limit. What is read and shared besides does not count.
+    The fastest of them is the limit. Bytes that are only shared do not count.
     """
     with interop.trace() as receipts:
         result = interop.convert(value, **keywords)

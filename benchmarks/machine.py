@@ -1,4 +1,4 @@
-"""The machine: what has to be known of it to read a time."""
+"""The machine: the facts that are needed to read a time that was measured on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PACKAGES = [
 
 
 def machine() -> dict[str, str]:
-    """Return what describes this machine and its software, by name."""
+    """Return the facts about this machine and its software, by name."""
     return {
         "processor": f"{_processor()}, {_cores()} cores",
         "memory": _memory(),

@@ -153,12 +153,12 @@ def _pyplot() -> Any:
 def _panels(tables: Iterable[Result]) -> list[_Panel]:
     shown = [table for table in tables if isinstance(table, Table) and table.ratios()]
     panels = []
-    for module, found in groupby(shown, key=lambda table: module_of(table.key)):
-        group = list(found)
+    for module, members in groupby(shown, key=lambda table: module_of(table.key)):
+        group = list(members)
         together = _panel(group, _TITLES.get(module, group[0].title))
         if len(together.series) <= len(_STYLES):
             panels.append(together)
-        else:  # more than can be told apart
+        else:  # more series than styles, so they could not be told apart
             panels += [_panel([table], table.title) for table in group]
     return panels
 
@@ -171,7 +171,7 @@ def _panel(group: list[Table], title: str) -> _Panel:
 
 
 def _series(table: Table, several: bool) -> list[_Series]:
-    """Return a series for each alternative; of several tables, named by the table too."""
+    """Return a series for each alternative, also named after the table if there are several."""
     marks = []
     for column in table.columns:
         points = {
@@ -226,7 +226,7 @@ def _dress(axis: Any, panel: _Panel, limits: tuple[float, float]) -> None:
 
 
 def _frame(axis: Any, limits: tuple[float, float]) -> None:
-    """Set the axis of ratios, with the better side tinted."""
+    """Set up the axis of ratios, with the better side tinted."""
     axis.set_xscale("log")
     axis.set_xlim(*limits)
     ticks = [tick for tick in _TICKS if limits[0] < tick < limits[1]]

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from scipy.stats import spearmanr
 
 from interop import Cost, Interop, InteropError
-from interop._calibration.sample import NoSample, Recipe, sample
 from interop._planning.plan import Plan, StepDeclined
+from interop.testing._sample import NoSample, Recipe, sample
 
 __all__ = ["Prediction", "Summary", "rows", "summary"]
 
 _SIDES = (8, 300, 2000)
-#: Seconds that a route may be expected to take, and that it is timed for.
+#: Routes that take more seconds than the first are left out; each is timed for the second.
 _TOO_LONG, _BUDGET = 0.5, 0.02
 
 
@@ -32,12 +32,12 @@ class Prediction(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """By which factor the estimate is off."""
+        """The factor by which the estimate is off."""
         return math.exp(abs(math.log(self.predicted / self.measured)))
 
 
 class Summary(NamedTuple):
-    """How good predictions are.
+    """The accuracy of predictions.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Summary(NamedTuple):
     rank_correlation : float
         Spearman's.
     median_ratio, worst_ratio : float
-        By which factor estimates are off.
+        The factor by which estimates are off.
     worst : str
         The route that is the furthest off.
     """
@@ -58,12 +58,12 @@ class Summary(NamedTuple):
 
 
 def rows(costs: Mapping[str, Cost] | None = None, most: int = 300) -> list[Prediction]:
-    """Return predictions for up to `most` routes, the same ones for any costs.
+    """Return predictions for up to `most` routes, the same routes for all costs.
 
     Parameters
     ----------
     costs : mapping of str to Cost, optional
-        As for `Interop`.
+        The costs that `Interop` takes.
     most : int
     """
     interop = Interop(costs=costs)
@@ -93,7 +93,7 @@ def rows(costs: Mapping[str, Cost] | None = None, most: int = 300) -> list[Predi
 def _measured(
     interop: Interop, side: int, source: str, target: str, keywords: dict[str, Any]
 ) -> list[Prediction]:
-    """Return the prediction of one route, if there is one and it does not take for ever."""
+    """Return the prediction for one route, if there is a route and it is not too long."""
     sparse = any(interop._registry.formats[name].index_dtypes for name in (source, target))
     request = Recipe(source, "float32", (side, side), density=0.03 if sparse else 1.0)
     try:
@@ -122,7 +122,7 @@ def _seconds(plan: Plan, value: Any) -> float:
 
 
 def summary(predictions: list[Prediction]) -> Summary:
-    """Return how good predictions are."""
+    """Return the accuracy of predictions."""
     ranks = spearmanr(
         [p.predicted for p in predictions], [p.measured for p in predictions]
     ).statistic

@@ -1,8 +1,8 @@
 """The stored ratios, and the check that none of them has got worse.
 
-Times differ between machines and hours; the ratio of two calls timed in turn differs much less.
-What is left of the noise is known for each row from the spread over its rounds, and decides how
-much worse it may come out.
+Times differ between machines and hours; the ratio of two calls timed in turn differs much less. The
+noise that is left shows in the spread of a row over its rounds, and decides how much worse the row
+may come out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ORDER = ("shares", "", "copies")
 
 
 class Stored(NamedTuple):
-    """What the last ``--store`` left."""
+    """The facts and the tables that the last ``--store`` stored."""
 
     made: Mapping[str, Any]
     tables: dict[str, Result]
@@ -39,7 +39,7 @@ class Finding(NamedTuple):
     table, row : str
     was, now : str
     line : str
-        What to measure again.
+        The line to measure again.
     """
 
     table: str
@@ -53,7 +53,7 @@ class Finding(NamedTuple):
 
 
 def tolerance(was: Ratio, now: Ratio) -> float:
-    """Return the factor by which a ratio may be worse before that is a regression."""
+    """Return the factor above which a worse ratio is a regression."""
     return min(_MOST, max(_LEAST, _MARGIN * max(was.spread, now.spread)))
 
 
@@ -82,7 +82,7 @@ def _slower(stored: Result, table: Result) -> list[Finding]:
 
 
 def _lost(stored: Result, table: Result) -> list[Finding]:
-    """Return the rows in which interop gave a right result, and gives none now."""
+    """Return the rows in which interop gave a right result, but does not any more."""
     if not isinstance(table, Table):
         return []
     before = stored.ratios()
@@ -146,7 +146,7 @@ def confirmed(
 
 
 def load(path: Path = STORE) -> Stored:
-    """Return what was stored; nothing if nothing was."""
+    """Return the stored facts and tables, both empty if nothing is stored."""
     if not path.exists():
         return Stored({}, {})
     content = json.loads(path.read_text())
@@ -154,7 +154,7 @@ def load(path: Path = STORE) -> Stored:
 
 
 def save(facts: Mapping[str, Any], tables: Iterable[Result], path: Path = STORE) -> None:
-    """Store tables, each line of one on a line of its own, so that its change is seen as such."""
+    """Store tables as text, one line each for their lines, so that diffs are readable."""
     texts = ",\n".join(_text(_rounded(table._asdict())) for table in tables)
     head = json.dumps(_rounded(facts), ensure_ascii=False, indent=1)
     path.write_text(f'{{"made": {head},\n"tables": [\n{texts}\n]}}\n')

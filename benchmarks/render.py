@@ -1,4 +1,4 @@
-"""Rendering: tables as text, and all of them as a page of the documentation."""
+"""Rendering: tables as text for the terminal, and as a page of the documentation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["grid", "page", "terminal"]
 
 
 def grid(heads: list[str], rows: list[list[str]]) -> str:
-    """Return a table that reads well as it stands and is Markdown too."""
+    """Return a table in Markdown that is also easy to read as plain text."""
     cells = [[_escaped(cell) for cell in row] for row in (heads, *rows)]
     widths = [max(3, *(len(row[i]) for row in cells)) for i in range(len(heads))]
     rule = ["-" * width for width in widths]
@@ -58,7 +58,7 @@ def _body(table: Result) -> str:
 
 
 def _summary(table: Result) -> str:
-    """Return the geometric mean of all ratios, and whether it is as good as is aimed at."""
+    """Return the geometric mean of all ratios, and whether it reaches the aim."""
     mean = table.mean() if isinstance(table, Table) else None
     if mean is None or not isinstance(table, Table) or not table.pooled:
         return ""

@@ -1,4 +1,4 @@
-"""Rivals: what a user would call instead, each as the statement they would write.
+"""Rivals: the calls that a user would make instead, each as a statement.
 
 A statement is timed as it stands, with no function of ours around it. A rival whose library is not
 installed is left out, with a line that says so.
@@ -16,18 +16,18 @@ from typing import Any, NamedTuple
 
 __all__ = ["Rival", "rivals", "set_up", "universal"]
 
-#: What the libraries read from the environment when they are first imported.
+#: The environment variables that libraries read when they are first imported.
 _SETTINGS = {"KERAS_BACKEND": "torch", "SCIPY_ARRAY_API": "1"}
 
 
 class Rival(NamedTuple):
-    """What a user would call instead.
+    """An alternative to interop.
 
     Parameters
     ----------
     name : str
     names : mapping of str to object
-        What its statements use beside ``x``.
+        The names that its statements use beside ``x``.
     statements : mapping of str to str
         The statement for each target it has.
     """
@@ -151,6 +151,6 @@ _LIBRARIES: dict[str, tuple[str, Callable[[str], Rival]]] = {
 
 
 def set_up() -> None:
-    """Set what the libraries read from the environment, before any of them is imported."""
+    """Set the environment variables of libraries, before any of these is imported."""
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)

@@ -1,4 +1,4 @@
-"""Scale: what planning costs among many formats, shapes and threads."""
+"""Scale: the cost of planning with many formats, shapes and threads."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from .crowd import (
     forget,
     forget_graph,
     kept_routes,
+    star,
 )
 from .table import Listing, Ratio, duration
 from .timing import against, interleaved, small
@@ -43,7 +44,7 @@ _PAIRS = (
     ("torch.sparse_coo", "numpy", "cpu"),
     ("torch.sparse_csr", "torch.sparse_coo", "cpu"),
 )
-#: Pairs whose routes lead through what is sparse and foreign, which takes longest to plan.
+#: Pairs of distant formats, whose routes take longest to plan.
 _FAR = (
     ("sparse.coo", "numpy", "cpu"),
     ("jax.bcoo", "torch", "cpu"),
@@ -62,7 +63,7 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def _memory(call: Callable[[], object]) -> tuple[int, int]:
-    """Return the bytes that a call allocates at its peak, and those that it leaves."""
+    """Return the bytes that a call has allocated at its peak, and at its end."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -130,6 +131,13 @@ def formats(rounds: int = 21) -> Listing:
         if times.cold is not smallest:
             ratio = against("", times.cold, smallest)
             totals[f"cold plan, {count:,} formats | {COUNTS[0]} formats"] = _ratio(ratio)
+    spec = bundled_spec("torch")
+    for count in COUNTS[1:]:
+        mine = star(count)
+        pairs = [(spec, "numpy"), *((spec, f"f{n}") for n in range(rounds - 1))]
+        rows.append(
+            _row(f"{count:,} formats around NumPy, beside the bundled plugins", mine, pairs)[0]
+        )
     fresh = bundled()
     for source, to, device in (*_PAIRS, *_FAR):
         pairs = [(bundled_spec(source)._replace(device=device), to)] * rounds
@@ -153,7 +161,7 @@ def formats(rounds: int = 21) -> Listing:
 
 
 def growth(rounds: int = 21) -> Listing:
-    """Return what the calls of every day cost with the bundled plugins, and with more formats."""
+    """Return the times of everyday calls with the bundled plugins, and with more formats."""
     few, many = bundled(), enlarge(bundled())
     x = torch.zeros(3, 4)
     calls = {
@@ -189,14 +197,14 @@ def _ratio(row: Any) -> Ratio:
 
 
 def _views(first: int, last: int) -> list[np.ndarray[Any, Any]]:
-    """Return arrays of which no two have one shape."""
+    """Return arrays that all differ in shape."""
     base = np.zeros(120_000, "float32")
     sides = ((n % 997 + 2, n // 997 + 2) for n in range(first, last))
     return [base[: a * b].reshape(a, b) for a, b in sides]
 
 
 def shapes(counts: tuple[int, ...] = (10, 1000, 100_000)) -> Listing:
-    """Return what the cache of routes holds after few and after many distinct shapes."""
+    """Return the contents of the cache of routes after few and after many distinct shapes."""
     rows, mine, converted = [], bundled(), 0
     for count in counts:
         arrays, converted = _views(converted, count), count
@@ -265,7 +273,7 @@ def _converting(call: Callable[[Any], object], calls: int = 32_000) -> Any:
 
 
 def _planning() -> Any:
-    """Return work whose every plan is cold, and the same in every thread."""
+    """Return work of cold plans only, the same in every thread."""
     mine = bundled()
     pairs = [(bundled_spec(source), to) for source, to, _ in _PAIRS]
 
@@ -281,7 +289,7 @@ def _planning() -> Any:
 
 
 def threads(rounds: int = 9) -> Listing:
-    """Return what 16 threads get done in the time of one."""
+    """Return the times of the same work in one thread and in 16."""
     converter = interop.converter("torch")
     works = {
         "convert, 32,000 in all": _converting(lambda x: interop.convert(x, to="torch")),
@@ -293,7 +301,7 @@ def threads(rounds: int = 9) -> Listing:
         single, many = _throughput(make, rounds)
         row = against(name, many, single)
         rows.append((name, duration(row.theirs), duration(row.ours), f"{row.ratio:.2f}"))
-        # Which thread runs when is the system's to say: let the check see only what is gross.
+        # The system decides which thread runs when, so the check tolerates a large factor.
         totals[f"{name} | one thread"] = Ratio(row.ratio, max(row.spread, 2.5))
     heads = ("", "one thread", f"{_THREADS} threads", "ratio")
     note = (
@@ -305,6 +313,6 @@ def threads(rounds: int = 9) -> Listing:
 
 
 def tables(only: Collection[str] | None = None, rounds: int = 21) -> list[Listing]:
-    """Return the tables of scale; all of them, whatever `only` names."""
+    """Return all tables of scale; `only` has no effect."""
     interop.convert(np.zeros(2), to="torch")
     return [formats(rounds), growth(rounds), shapes(), threads(max(3, rounds // 2))]

@@ -1,6 +1,6 @@
 """Sparse formats: every pair of sparseconverter's formats, side by side.
 
-Those that live on a device are in it where there is one.
+Formats on a device are included if there is one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .timing import compare, small
 
 __all__ = ["tables"]
 
-#: What sparseconverter calls its formats, which but for two is what their types are called.
+#: sparseconverter's names of its formats. All but "numpy" and "cupy" are the names of the types.
 _FORMATS = (
     "numpy",
     "scipy.sparse.coo_array",
@@ -64,7 +64,7 @@ def _type(name: str) -> type:
 
 
 def _short(name: str) -> str:
-    """Return a format's name with less of the module's, for the heads of the table."""
+    """Return a format's name with a shorter module name, for the heads of the table."""
     return name.replace("cupyx.scipy.sparse.", "cupy ").replace("scipy.sparse.", "scipy ")
 
 
@@ -75,7 +75,7 @@ def _dense(x: Any) -> np.ndarray[Any, Any]:
 
 
 def _right(result: Any, kind: type, dense: np.ndarray[Any, Any]) -> str:
-    """Return "" for a right result, else what is wrong with it."""
+    """Say what is wrong with a result; "" if it is right."""
     if type(result) is not kind:
         return f"gives a {type(result).__name__}"
     return "" if np.array_equal(_dense(result), dense) else "wrong numbers"
@@ -95,7 +95,7 @@ def _theirs(x: Any, target: str, dense: np.ndarray[Any, Any]) -> str:
 
     try:
         return _right(for_backend(x, target), _type(target), dense)
-    # Whatever it raises, it has given no result: that is the finding.
+    # It may raise anything: the finding is that it gives no result.
     except Exception:  # noqa: BLE001
         return "refuses"
 
@@ -140,7 +140,7 @@ def _line(source: str, dense: np.ndarray[Any, Any], rounds: int) -> Line:
 
 
 def tables(only: Collection[str] | None = None, rounds: int = 11) -> list[Result]:
-    """Return the matrix of pairs; of `only` some sources, if given."""
+    """Return the matrix of pairs, reduced to the sources in `only` if that is given."""
     try:
         import sparseconverter  # noqa: F401
     except ImportError:

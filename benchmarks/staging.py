@@ -1,4 +1,4 @@
-"""Staging: copies between host and device by way of page-locked buffers that are used again."""
+"""Staging: copies between host and device through page-locked buffers that are used again."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ Array = np.ndarray[Any, Any]
 class Staging:
     """Two page-locked buffers, so that one is filled while the other is sent.
 
-    Memory that is not page-locked is copied by the driver through buffers of its own, one after
-    the other. This is what an expert writes to do better, and what a transfer of interop's is
-    compared with.
+    The driver copies memory that is not page-locked through buffers of its own, one after the
+    other. An expert would write this class to be faster; interop's transfers are compared with it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables: what was measured, as data that can be shown, stored and compared."""
+"""Tables: measured times as data that can be shown, stored and compared."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ __all__ = [
     "thawed",
 ]
 
-#: Verdicts that say a result is what was asked for; only then is a time worth comparing.
+#: The verdicts on right results; the times of others are not worth comparing.
 RIGHT = frozenset({"shares", "copies", ""})
 
 
 class Ratio(NamedTuple):
-    """What is stored of a comparison: a ratio does not depend on the machine's speed.
+    """A ratio of times, which does not depend on the machine's speed.
 
     Parameters
     ----------
     value : float
         interop's time divided by the other's.
     spread : float
-        By which factor the rounds' ratios lay around it.
+        The factor by which the ratios of the rounds differ from it.
     """
 
     value: float
@@ -41,17 +41,17 @@ class Ratio(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """What one alternative makes of one input.
+    """The result of one alternative for one input.
 
     Parameters
     ----------
     column : str
         The alternative.
     verdict : str
-        ``"shares"`` or ``"copies"`` if its result is right; else what is wrong with it.
+        ``"shares"`` or ``"copies"`` if the result is right; else the fault in it.
     seconds : float or None
     ratio : float or None
-        interop's time divided by the alternative's; None where one of them gives no result.
+        interop's time divided by the alternative's; None if one of them gives no result.
     spread : float
     """
 
@@ -63,7 +63,7 @@ class Cell(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One input: what interop makes of it, and what the alternatives make of it."""
+    """The results of interop and of the alternatives for one input."""
 
     name: str
     verdict: str
@@ -77,21 +77,21 @@ class Table(NamedTuple):
     Parameters
     ----------
     key : str
-        Names the table on the command line and in the store.
+        Its name on the command line and in the store.
     title, note : str
-        The note says how to read it.
+        The note says how to read the table.
     lines : tuple of Line
     goal : float or None
-        The geometric mean of all ratios that is aimed at, at most.
+        The largest geometric mean of all ratios that is acceptable.
     times : bool
         Whether the lines' own times and verdicts are worth a column.
     pooled : bool
-        Whether the mean of all ratios says anything.
+        Whether the mean of all ratios is meaningful.
     short : str
-        What the picture calls it beside the other tables of its module.
+        Its name in the picture, beside the other tables of its module.
     limit : str
-        The column that is no alternative but what the machine can do at best; "" if there is none.
-        Means of all ratios leave it out.
+        The column of the machine's limit, which is no alternative and in no mean of all ratios; ""
+        if there is none.
     """
 
     key: str
@@ -106,12 +106,12 @@ class Table(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The alternatives, in the order in which they were met."""
+        """The alternatives, in the order of their first appearance."""
         columns = dict.fromkeys(cell.column for _, cell in self._measured())
         return tuple(column for column in columns if column != self.limit)
 
     def ratios(self) -> dict[str, Ratio]:
-        """Return what is to be stored, by the name of line and column."""
+        """Return the ratios to store, by the names of line and column."""
         return {
             f"{line.name} | {cell.column}": Ratio(cell.ratio, cell.spread)
             for line, cell in self._measured()
@@ -119,7 +119,7 @@ class Table(NamedTuple):
         }
 
     def verdicts(self) -> dict[str, str]:
-        """Return what interop's results were, by line."""
+        """Return the verdicts on interop's results, by line."""
         return {line.name: line.verdict for line in self.lines if line.verdict}
 
     def _measured(self) -> Iterator[tuple[Line, Cell]]:
@@ -165,7 +165,7 @@ class Table(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Facts that are no comparison of one call with another, and the ratios worth keeping of them.
+    """Facts other than a comparison of calls, and the ratios among them that are worth keeping.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Listing(NamedTuple):
     kept: Mapping[str, Ratio] = {}
 
     def ratios(self) -> dict[str, Ratio]:
-        """Return what is to be stored."""
+        """Return the ratios to store."""
         return dict(self.kept)
 
     def verdicts(self) -> dict[str, str]:
@@ -199,7 +199,7 @@ Result = Table | Listing
 
 
 def from_rows(rows: Iterable[Row], column: str, limit: str = "") -> tuple[Line, ...]:
-    """Return lines with one alternative each, and with the limit where it was measured."""
+    """Return lines with one alternative each, and with the limit if it was measured."""
     return tuple(
         Line(row.name, "", row.ours, tuple(_cells({column: row, limit: row.limit}))) for row in rows
     )
@@ -212,7 +212,7 @@ def _cells(comparisons: Mapping[str, Row | None]) -> Iterator[Cell]:
 
 
 def thawed(stored: dict[str, Any]) -> Result:
-    """Return a table or listing as it was before it was stored."""
+    """Return a table or listing from its stored form."""
     if "lines" not in stored:
         kept = {name: Ratio(*ratio) for name, ratio in stored["kept"].items()}
         rows = tuple(tuple(row) for row in stored["rows"])
@@ -225,7 +225,7 @@ def thawed(stored: dict[str, Any]) -> Result:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time with three digits and a unit that suits it."""
+    """Return a time with three digits and a suitable unit."""
     if seconds is None:
         return ""
     scale, name = next((s, n) for s, n in _UNITS if seconds >= s or n == "ns")
@@ -241,7 +241,7 @@ def _outcome(seconds: float | None, verdict: str) -> str:
 
 
 def _apart(cell: Cell | None) -> list[str]:
-    """Return a cell as two, of time and ratio."""
+    """Return a cell as two texts, its time and its ratio."""
     if cell is None:
         return ["—", ""]
     return [_outcome(cell.seconds, cell.verdict), _number(cell.ratio)]

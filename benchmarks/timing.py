@@ -1,7 +1,7 @@
-"""Timing things against each other on a noisy machine.
+"""Timing: calls against each other on a noisy machine.
 
-Small calls are timed by the processor time of their thread, which leaves out what other programs
-take. Large ones may use several threads, and are timed by the clock on the wall.
+Small calls are timed by the processor time of their thread, which leaves out the time of other
+programs. Large calls may use several threads, so they are timed by the clock on the wall.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Row(NamedTuple):
     ratio : float
         Median over the rounds of ours divided by theirs, each pair taken one after the other.
     spread : float
-        By which factor the middle four fifths of the rounds' ratios lie around it.
+        The factor by which the middle four fifths of the rounds' ratios differ from it.
     limit : Row or None
-        The comparison with what this machine can do at best, if that was measured.
+        The comparison with this machine's limit, if that was measured.
     """
 
     name: str
@@ -59,7 +59,7 @@ def compare(
     fresh: bool = False,
     limits: Sequence[Timer] = (),
 ) -> Row:
-    """Time two statements in turn, so that a drift of the machine's speed meets both alike.
+    """Time two statements in turn, so that changes of the machine's speed affect both.
 
     Parameters
     ----------
@@ -70,10 +70,10 @@ def compare(
     budget : float
         Seconds that one measurement should take.
     fresh : bool
-        Whether to give freed memory back to the system before each measurement. What a statement
-        has left in the allocator would otherwise spare the next one its page faults, by chance.
+        Whether to give freed memory back to the system before each measurement. Otherwise memory
+        that one statement leaves in the allocator would spare the next one its page faults.
     limits : sequence of timeit.Timer
-        Of which the fastest is what the machine can do at best.
+        Copies; the fastest is the machine's limit.
     """
     timers = {"ours": ours, "theirs": theirs, **{f"limit {n}": t for n, t in enumerate(limits)}}
     times = interleaved(timers, rounds=rounds, budget=budget, fresh=fresh)
@@ -88,8 +88,8 @@ def compare(
 def interleaved(
     timers: Mapping[str, Timer], *, rounds: int = 21, budget: float = 0.01, fresh: bool = False
 ) -> dict[str, list[float]]:
-    """Return the seconds of each statement in each round, in which all take their turn."""
-    # Of several calls in a row only the first would find the memory given back.
+    """Return the seconds of each statement in each round; in a round all take their turn."""
+    # With fresh memory one call is timed: a second call would use the memory of the first.
     numbers = {name: 1 if fresh else _number(timer, budget) for name, timer in timers.items()}
     times: dict[str, list[float]] = {name: [] for name in timers}
     if fresh:
@@ -106,15 +106,16 @@ def interleaved(
 def back_memory() -> None:
     """Touch as much memory as any statement takes, and give it back.
 
-    To a guest that has freed large blocks its host may give them anew, page by page, which takes
-    ten times as long as to clear them. Who meets that is chance, and nobody's merit.
+    On a virtual machine the host may have to provide freed blocks again, page by page, which takes
+    ten times as long as clearing them. This does it before the measurements, so that it does not
+    hit one of the statements by chance.
     """
     np.ones(_TAKEN, np.uint8)
     give_back()
 
 
 def against(name: str, ours: Sequence[float], theirs: Sequence[float]) -> Row:
-    """Return the comparison of two lists of times, taken round by round."""
+    """Compare two lists of times, round by round."""
     ratios = sorted(a / b for a, b in zip(ours, theirs, strict=True))
     tenth = len(ratios) // 10
     spread = math.sqrt(ratios[-1 - tenth] / ratios[tenth])

@@ -1,4 +1,4 @@
-"""The universal idioms: what people write for any value, against one call that looks at it."""
+"""Universal idioms: statements that people write for any value, compared with interop's call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTE = (
 
 
 def _numbers(result: Any) -> np.ndarray[Any, Any]:
-    """Return the numbers of a small result, to compare the idiom's with."""
+    """Return the numbers of a small result, to compare the idiom's numbers with."""
     dense = interop.convert(result, to="numpy")
     return np.array(dense)
 
@@ -58,7 +58,7 @@ def _names(x: Any, to: str) -> dict[str, Any]:
 
 
 def tables(only: Collection[str] | None = None, rounds: int = 21) -> list[Table]:
-    """Return the comparison; of `only` some lines, if given."""
+    """Return the comparison, reduced to the lines in `only` if that is given."""
     lines = []
     for name, x, to, _ in pairs():
         idioms = [idiom for idiom in universal() if to in idiom.statements]

@@ -1,4 +1,4 @@
-"""Verdicts: whether a result is right, and whose memory it lies in."""
+"""Verdicts: whether a result is right, and whether it shares the value's memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 def outcome(call: Callable[[], Any], value: Any, to: str, expected: Array | None) -> str:
-    """Return the verdict on what a call makes of a value.
+    """Return the verdict on the result of a call.
 
     Parameters
     ----------
@@ -25,11 +25,11 @@ def outcome(call: Callable[[], Any], value: Any, to: str, expected: Array | None
     to : str
         The target.
     expected : ndarray or None
-        The right numbers; None if to refuse is right.
+        The right numbers; None if refusing is right.
     """
     try:
         result = call()
-    # Whatever it raises, it has given no result: that is the finding.
+    # It may raise anything: the finding is that it gives no result.
     except Exception:  # noqa: BLE001
         return "refuses"
     return judge(value, result, to, expected)
@@ -79,12 +79,12 @@ def _read_only(value: Any) -> bool:
 
 
 def _overlap(value: Any, result: Any) -> bool:
-    places = list(_places(result))
-    return any(a < d and c < b for a, b in _places(value) for c, d in places)
+    extents = list(_places(result))
+    return any(a < d and c < b for a, b in _places(value) for c, d in extents)
 
 
 def _places(value: Any) -> Iterator[tuple[int, int]]:
-    """Yield first and last address of the memory a value lies in."""
+    """Yield the start and the end of each block of memory that a value lies in."""
     if isinstance(value, np.ndarray):
         yield np.lib.array_utils.byte_bounds(value)
     elif isinstance(value, torch.Tensor):
@@ -97,7 +97,7 @@ def _places(value: Any) -> Iterator[tuple[int, int]]:
         yield from _places(value.data)
     elif isinstance(value, memoryview):
         yield from _places(np.asarray(value))
-    elif hasattr(value, "unsafe_buffer_pointer"):  # JAX's, of which NumPy does not take all dtypes
+    elif hasattr(value, "unsafe_buffer_pointer"):  # JAX's; NumPy does not take all its dtypes
         yield value.unsafe_buffer_pointer(), value.unsafe_buffer_pointer() + value.nbytes
     elif hasattr(value, "__dlpack__"):
         yield from _places(np.from_dlpack(value))

@@ -1,4 +1,4 @@
-"""What interop adds to a conversion of a small array that copies nothing."""
+"""Zero-copy conversions of small arrays: the time that interop adds to the best call by hand."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _sparse_pairs(s: scipy.sparse.csr_array) -> Iterator[Pair]:
 
 
 def rows(ours: str, only: Collection[str] | None = None, rounds: int = 21) -> list[Row]:
-    """Compare a statement of ours with the best hand-written one, pair by pair."""
+    """Compare a statement of ours with the best hand-written statement, pair by pair."""
     cases = []
     for name, x, to, by_hand in pairs():
         if only is None or name in only:

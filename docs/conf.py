@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,10 +12,12 @@ from sphinx.application import Sphinx
 
 import interop
 import interop.testing
-from interop._cli.network import network, routes
-from interop._cli.page import page
 from interop._registry import installed
 from interop.plugin import DTYPES
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))  # for what only the documentation consists of
+from docs.graph.page import page  # noqa: E402
 
 project = "interop"
 author = "the authors of interop"
@@ -22,7 +25,7 @@ copyright = "the authors of interop"  # noqa: A001 - Sphinx's name for it
 version = release = interop.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
-exclude_patterns = ["_build", "**/_benchmarks.md", "**/_pairs.md"]  # included by their pages
+exclude_patterns = ["_build", "graph", "**/_benchmarks.md", "**/_pairs.md"]
 html_theme = "pydata_sphinx_theme"
 html_title = "interop"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
@@ -48,13 +51,12 @@ def setup(app: Sphinx) -> None:
 
 
 def write_graph(app: Sphinx, error: Exception | None) -> None:
-    """Write what ``interop graph -o graph.html`` would, for the page that shows it in a frame."""
+    """Write the page that the reference shows in a frame."""
     if error is None and app.builder.format == "html":
         # The page is about every framework, whichever are installed where it is made.
         for declared in interop.formats():
-            installed.presume(declared.format.requires)
-        shown = network(interop.default)
-        text = page(shown, routes(interop.default, shown))
+            installed._importable[declared.format.requires] = True
+        text = page(interop.default)
         (Path(app.outdir) / "formats-graph.html").write_text(text, "utf-8")
 
 
@@ -132,9 +134,9 @@ def dtypes_table() -> str:
 
 def frameworks_table() -> str:
     """Return the versions that the extras allow, and those that the tests run with."""
-    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
-    pinned = _versions([*extras["test"], *extras["sycl"]])
+    pinned = _versions([*extras["test"], *extras["test-all"], *extras["sycl"]])
     lowest = _versions(extras["floor"])
     required = _versions(project["project"]["dependencies"])["numpy"]
     rows = [("`numpy`", "`numpy`", required, lowest["numpy"], pinned["numpy"])]

@@ -1,26 +1,34 @@
 """The reference of the authors' interface, made from its docstrings and defaults.
 
-``python -m docs.declarations`` prints the page, ``--store`` writes it. What the page has between
-``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is made here, and the rest is written by hand. A
-test compares the page with what comes out.
+``python -m docs.declarations`` prints its two pages, ``--store`` writes them. Whatever stands
+between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is made here, and the rest is written by
+hand. A test compares the pages with what comes out.
 """
 
 from __future__ import annotations
 
-import argparse
+import dataclasses
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, is_dataclass
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from interop import plugin
 from interop._registry import hooks
+from interop.plugin import advanced
+
+from .parts import filled, store_or_print
 
 __all__ = [
     "DECLARATIONS",
+    "GROUPS",
     "HOOKS",
     "PAGE",
+    "PAGES",
     "TOOLS",
     "Field",
     "fields",
@@ -32,7 +40,38 @@ __all__ = [
     "tool_entry",
 ]
 
-PAGE = Path(__file__).parent / "reference" / "plugin.md"
+_REFERENCE = Path(__file__).parent / "reference"
+#: The pages, and whose names each explains.
+PAGES: dict[Path, ModuleType] = {
+    _REFERENCE / "plugin.md": plugin,
+    _REFERENCE / "plugin.advanced.md": advanced,
+}
+#: The page that most authors need.
+PAGE = _REFERENCE / "plugin.md"
+
+#: The tables into which the fields of a declaration are divided, if they are many.
+GROUPS: dict[str, dict[str, str]] = {
+    "Format": {
+        "every format": "name types describe dtypes devices carries exports memory requires "
+        "install unary",
+        "results": "target_types aliases ndims fill fast_path",
+        "sparse, quantized, wrapped, labelled and lazy values": "index_dtypes components wrapper "
+        "labels lazy",
+        "the rest": "limits samples protocol priority advanced",
+    },
+    "Components": {
+        "every composite format": "layout format roles unpack pack unpack_keeps pack_seconds",
+        "copies and refusals": "unpack_copies pack_copies pack_refuses pack_requires code_dtypes",
+        "speed": "fast_unpack",
+    },
+    "Conversion": {
+        "every conversion": "source target function takes effects cost dtypes devices",
+        "what else it takes and makes": "requires drops adds changes result ndims index_dtypes "
+        "shares name",
+        "speed": "fast_path into",
+        "streams, divided values, and who wins": "stream like priority",
+    },
+}
 
 
 def _is_function(tool: Any) -> bool:
@@ -40,22 +79,39 @@ def _is_function(tool: Any) -> bool:
     return callable(tool) and hasattr(tool, "__name__") and not inspect.isclass(tool)
 
 
-#: The named tuples of the authors' interface.
-DECLARATIONS: dict[str, Any] = {
-    name: declaration
-    for name, declaration in sorted(vars(plugin).items())
-    if name in plugin.__all__ and hasattr(declaration, "_fields")
-}
+def _is_record(thing: Any) -> bool:
+    return inspect.isclass(thing) and (hasattr(thing, "_fields") or is_dataclass(thing))
+
+
+def _declarations(module: ModuleType) -> dict[str, Any]:
+    """Return the named tuples and the dataclasses among the names of a module."""
+    return {
+        name: declaration
+        for name, declaration in sorted(vars(module).items())
+        if name in module.__all__ and _is_record(declaration)
+    }
+
+
+def _tools(module: ModuleType) -> dict[str, Any]:
+    """Return what plugins call among the names of a module: functions, and a few classes."""
+    classes = (
+        *(plugin.CapsuleProducer, plugin.CastErrors),
+        *(plugin.CheckedProducer, plugin.MemoryAt),
+    )
+    return {
+        name: tool
+        for name, tool in sorted(vars(module).items())
+        if name in module.__all__ and (_is_function(tool) or tool in classes)
+    }
+
+
+#: The declarations of the authors' interface.
+DECLARATIONS = _declarations(plugin) | _declarations(advanced)
+#: The functions and classes that a plugin calls.
+TOOLS = _tools(plugin) | _tools(advanced)
 #: The hooks that a plugin implements.
 HOOKS: dict[str, Any] = {
     name: hook for name, hook in vars(hooks).items() if hasattr(hook, "interop_spec")
-}
-#: The functions and classes that a plugin calls.
-TOOLS: dict[str, Any] = {
-    name: tool
-    for name, tool in sorted(vars(plugin).items())
-    if name in plugin.__all__
-    and (_is_function(tool) or tool in (plugin.CastErrors, plugin.CheckedProducer, plugin.MemoryAt))
 }
 
 
@@ -112,14 +168,22 @@ def _type_and_unit(type_: str) -> tuple[str, str]:
     return (parts[1], parts[2] or "none") if parts else (type_, "")
 
 
+def _defaults(declaration: Any) -> Mapping[str, Any]:
+    """Return the defaults of the fields that need not be given."""
+    if not is_dataclass(declaration):
+        return declaration._field_defaults  # type: ignore[no-any-return]
+    defaults = {field.name: field.default for field in dataclasses.fields(declaration)}
+    return {name: default for name, default in defaults.items() if default is not MISSING}
+
+
 def _default(declaration: Any, name: str) -> str:
-    defaults: Mapping[str, Any] = declaration._field_defaults
+    defaults = _defaults(declaration)
     if name not in defaults:
         return ""
     default = defaults[name]
     if isinstance(default, frozenset):
         return repr(set(default)) if default else "frozenset()"
-    if default in (plugin.Limits(), plugin.Result(), plugin.Samples()):
+    if default in (plugin.Limits(), plugin.Result(), plugin.Samples(), advanced.Advanced()):
         return f"{type(default).__name__}()"
     return getattr(default, "__name__", repr(default)) if callable(default) else repr(default)
 
@@ -130,7 +194,19 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def fields_table(declaration: Any) -> str:
-    """Return what a declaration is, and a table of its fields."""
+    """Return what a declaration is, and its fields: one table, or one for each group."""
+    described = {field.name: field for field in fields(declaration)}
+    groups = GROUPS.get(declaration.__name__)
+    if groups is None:
+        return f"{_summary(declaration)}\n\n{_fields([*described.values()])}"
+    parts = [
+        f"**Fields: {title}**\n\n{_fields([described[name] for name in names.split()])}"
+        for title, names in groups.items()
+    ]
+    return "\n\n".join([_summary(declaration), *parts])
+
+
+def _fields(group: Sequence[Field]) -> str:
     heads = ["field", "type", "unit", "default", "meaning"]
     rows = [
         [
@@ -140,12 +216,12 @@ def fields_table(declaration: Any) -> str:
             f"`{field.default}`" if field.default else "required",
             _markdown(field.meaning),
         ]
-        for field in fields(declaration)
+        for field in group
     ]
-    if not any(field.unit for field in fields(declaration)):
+    if not any(field.unit for field in group):
         for cells in (heads, *rows):
             del cells[2]
-    return f"{_summary(declaration)}\n\n{_table(heads, rows)}"
+    return _table(heads, rows)
 
 
 def hooks_table() -> str:
@@ -160,13 +236,13 @@ def _returned(hook: Any) -> str:
     return f"`{inner[1]}`"
 
 
-def questions_table() -> str:
-    """Return the properties and the methods of the declarations."""
+def questions_table(module: ModuleType) -> str:
+    """Return the properties and the methods of the declarations of a module."""
     rows = [
         [f"`{owner}.{_call(name, member)}`", _flat(_summary(member))]
-        for owner, declaration in DECLARATIONS.items()
+        for owner, declaration in _declarations(module).items()
         for name, member in vars(declaration).items()
-        if not name.startswith("_") and name not in declaration._fields
+        if not name.startswith("_") and name not in declaration.__annotations__
     ]
     return _table(("", "meaning"), rows)
 
@@ -210,45 +286,32 @@ def _markdown(text: str) -> str:
     return re.sub(r'(?<!`)""(?!`)', '`""`', text)
 
 
-def generated() -> dict[str, str]:
-    """Return what is made here, by the name it has in the page."""
-    return {
-        **{name: fields_table(declaration) for name, declaration in DECLARATIONS.items()},
-        **{name: tool_entry(name) for name in TOOLS},
-        "hooks": hooks_table(),
-        "questions": questions_table(),
-    }
+def generated(module: ModuleType) -> dict[str, str]:
+    """Return what is made here of a module, by the name it has in the page."""
+    declarations = _declarations(module).items()
+    made = {name: fields_table(declaration) for name, declaration in declarations}
+    made |= {name: tool_entry(name) for name in _tools(module)}
+    if module is plugin:
+        made["hooks"] = hooks_table()
+    return made | {"questions": questions_table(module)}
 
 
-def rendered(page: str) -> str:
-    """Return the page with everything in it that is made here.
+def rendered(page: str, module: ModuleType = plugin) -> str:
+    """Return the page of a module with everything in it that is made here.
 
     Raises
     ------
     ValueError
         The page lacks a part, or has one that does not exist.
     """
-    sections = generated()
-    places = re.findall(r"<!-- begin (\w+) -->\n.*?<!-- end \1 -->", page, re.DOTALL)
-    if sorted(places) != sorted(sections):
-        raise ValueError(f"the page and the interface differ in {set(places) ^ set(sections)}")
-    return re.sub(
-        r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)",
-        lambda place: f"{place[1]}\n{sections[place[2]]}\n\n{place[3]}",
-        page,
-        flags=re.DOTALL,
-    )
+    sections = {name: f"\n{section}\n" for name, section in generated(module).items()}
+    return filled(page, sections, "<!-- begin {} -->", "<!-- end {} -->")
 
 
 def main() -> None:
-    """Print the page, or store it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--store", action="store_true", help=f"write it to {PAGE.name}")
-    page = rendered(PAGE.read_text("utf-8"))
-    if parser.parse_args().store:
-        PAGE.write_text(page, "utf-8")
-    else:
-        print(page)
+    """Print the pages, or store them."""
+    pages = {path: partial(rendered, module=module) for path, module in PAGES.items()}
+    store_or_print(pages, __doc__)
 
 
 if __name__ == "__main__":

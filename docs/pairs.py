@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import interop
-from interop._calibration.sample import NoSample, Recipe, sample
-from interop._execution.trace import shares_memory
+from interop._api.inspection import Inspection
 from interop._model.format import Format, common_axes
 from interop.errors import InteropError, RefusedError
+from interop.testing._sample import NoSample, Recipe, sample
 
 STORED = Path(__file__).parent / "reference" / "_pairs.md"
 
@@ -29,7 +29,7 @@ Kind = tuple[str, ...]
 
 
 class Pair(NamedTuple):
-    """What happens to one pair.
+    """The result of trying one pair.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _tried(source: Format, target: Format) -> Pair:
         result = interop.convert(value, to=target.name)
     except (NoSample, RefusedError):
         return Pair(*names, "refused")
-    shared = shares_memory(interop.default._registry, value, result)
+    shared = Inspection(interop.default).shares_memory(value, result)
     assert shared is None or shared == route.aliases, f"{names}: planned {route.aliases}, {shared}"
     assert np.array_equal(numbers(result), before), f"{names}: the numbers differ"
     assert np.array_equal(numbers(value), before), f"{names}: the value has changed"
@@ -84,7 +84,7 @@ def _memory(route: interop.Route, *, seen: bool) -> str:
         return "its own"
     if route.zero_copy:
         return "shared"
-    # Of several arrays some are copied; or only the value knows whether it gives its own away.
+    # Some of several arrays are copied; or only the value knows whether it shares its own.
     return "shared in part" if seen else "perhaps shared"
 
 

@@ -58,7 +58,7 @@ def through_bfloat16(tensor: torch.Tensor) -> None:
 
 
 def through_sparse(tensor: torch.Tensor) -> None:
-    """Store the pixels that are not zero, and let SciPy and torch share the three arrays."""
+    """Store the pixels that are not zero; SciPy and torch share the three arrays."""
     csr = route(tensor, to="scipy.csr")
     stored = csr.nnz / tensor.numel()
     assert csr.nnz == int(tensor.count_nonzero())
@@ -74,7 +74,7 @@ def through_sparse(tensor: torch.Tensor) -> None:
 
 
 def through_codes(tensor: torch.Tensor) -> None:
-    """Read the pixels as codes of sixteenths, and let torch compute with the same codes."""
+    """Take the pixels as codes in steps of 1/16; torch shares these codes."""
     codes = route(tensor, to="numpy", dtype="uint8")
     quantized = interop.QuantizedArray(codes, np.array(1 / 16), np.array(0))
 

@@ -5,89 +5,113 @@
 array([1., 2.])
 
 The functions here are the methods of one `Interop`, which holds all state. Names are imported when
-they are first used (as SPEC 1 of Scientific Python has it), so that ``import interop`` costs next
-to nothing. They stand once, in the stub beside this file.
+they are first used (as SPEC 1 of Scientific Python recommends), so that ``import interop`` costs
+next to nothing. The stub beside this file is the only list of them.
 """
 
 from __future__ import annotations
 
-import logging  # noqa: F401  # before `_before_fork` is registered, which says why
 import os
 import sys
 from _thread import RLock, get_ident  # which is quicker than to import `threading`
-from functools import cache
-from importlib import import_module
 from time import monotonic, sleep
 
 #: Seconds for which a fork waits for other threads that import parts of this package.
 _PATIENCE = 10.0
 
-#: Held while a name is imported, and over a fork. What is imported for a name waits for no thread
-#: that could wait for this.
+#: Held while a name is imported, and over a fork. No import for a name waits for a thread that
+#: could wait for this lock.
 _importing = RLock()
 #: The locks that each thread holds over a fork, by its number.
 _held_over_fork: dict[int, list[RLock]] = {}
+#: What `_modules` returns, once it was called.
+_module_by_name: dict[str, str] = {}
 
 
-@cache
-def _homes() -> dict[str, str]:
-    """Return, for each public name of the stub, its module; that of the instance for its methods.
-
-    A submodule is its own home.
-    """
-    import ast
-
-    homes: dict[str, str] = {}
-    for statement in ast.parse(__loader__.get_data(f"{__file__}i")).body:
-        match statement:
-            case ast.ImportFrom(module=module, level=level, names=names):
-                # "import X as X" is how a stub says that it exports X.
-                exported = (alias.name for alias in names if alias.asname)
-                homes |= {name: f"{'.' * level}{module or name}" for name in exported}
-            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-                homes[name] = "."
-    return homes
+def _modules() -> dict[str, str]:
+    """Return the module of each public name in the stub; "." stands for the shared instance."""
+    if _module_by_name:
+        return _module_by_name
+    modules: dict[str, str] = {}
+    for line in __loader__.get_data(f"{__file__}i").decode().splitlines():
+        match line.split():
+            case ["from", ".", "import", name, "as", _]:  # a submodule
+                modules[name] = f".{name}"
+            case ["from", module, "import", name, "as", _]:  # without "as", only for type checkers
+                modules[name] = module
+            case [name, "=", _] | [name, _]:  # "name = default.name" or "name: Type"
+                modules[name.removesuffix(":")] = "."
+    _module_by_name.update(modules)  # in one go, because other threads may read it
+    return _module_by_name
 
 
 def __getattr__(name: str) -> object:
     """Import a public name from its module, and keep it."""
     if name == "__all__":
-        return sorted(_homes())
+        return sorted(_modules())
+    from importlib import import_module  # not above: it would be a quarter of `import interop`
+
     with _importing:
-        home = _homes().get(name)
-        if home is None:
+        source = _modules().get(name)
+        if source is None:
             msg = f"module {__name__!r} has no attribute {name!r}"
             raise AttributeError(msg)
-        if home == ".":
+        if source == ".":
             value = getattr(import_module("._api.default", __name__).default, name)
         else:
-            module = import_module(home, __name__)
-            value = module if home == f".{name}" else getattr(module, name)
+            module = import_module(source, __name__)
+            value = module if source == f".{name}" else getattr(module, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(_homes())
+    return sorted(_modules())
 
 
 def _before_fork() -> None:
-    """Wait for what other threads import and load of this package, and let none begin anew.
+    """Wait until no thread imports or loads a part of this package, and let none begin.
 
-    A fork breaks imports off, and Python's lock on each stays taken in the child, which would wait
-    for ever when it imports the same. What is registered last runs first: were `logging` imported
-    later, its lock would be taken by now, and an import that asks for a logger could not end.
+    A fork breaks imports off. Python's lock on each of them stays taken in the child, which would
+    wait for ever if it imported the same module.
+
+    `logging` takes its lock over a fork as well. If it was imported after this package, this thread
+    holds the lock by now, and an import that asks for a logger could not end. So the lock is given
+    back for as long as this waits. If `logging` is imported in the meantime, it releases the lock
+    after the fork, and has to find it taken.
     """
+    if _hold(0.0):
+        return
+    _after_fork()
+    registered = "logging" in sys.modules and not _is_being_imported("logging")
+    taken = _release(_lock_of_logging())
     end = monotonic() + _PATIENCE
     while not _hold(end) and monotonic() < end:
         _after_fork()
         sleep(0.001)
+    lock = _lock_of_logging()
+    if lock is not None and (taken or not registered):
+        lock.acquire()
+
+
+def _lock_of_logging() -> RLock | None:
+    return getattr(sys.modules.get("logging"), "_lock", None)
+
+
+def _release(lock: RLock | None) -> bool:
+    """Release a lock if this thread holds it, and tell whether it did."""
+    try:
+        if lock is not None:
+            lock.release()
+    except RuntimeError:  # another thread holds it, or none
+        return False
+    return lock is not None
 
 
 def _hold(end: float) -> bool:
     """Take the locks of loading and importing, and tell whether nothing is under way any more.
 
-    Whoever loads plugins may need a name, and so the lock of imports; therefore that comes last.
+    The lock of imports comes last, because a thread that loads plugins may need it for a name.
     """
     locks = _locks_of_loading()
     held = _held_over_fork.setdefault(get_ident(), [])
@@ -97,13 +121,13 @@ def _hold(end: float) -> bool:
         held.append(lock)
     if _locks_of_loading() != locks:  # an instance was made in the meantime
         return False
-    return not any(_is_being_imported(name) for name in list(sys.modules))
+    return not any(map(_is_being_imported, filter(_is_waited_for, list(sys.modules))))
 
 
 def _locks_of_loading() -> list[RLock]:
     """Return the locks that threads hold while they load plugins."""
     instances = sys.modules.get(f"{__name__}._api.interop")
-    locks = getattr(instances, "locks", list)  # none before that module is imported whole
+    locks = getattr(instances, "locks", list)  # there are none before that module is imported
     return locks()
 
 
@@ -120,10 +144,12 @@ def _after_fork_in_child() -> None:
     _held_over_fork.clear()
 
 
+def _is_waited_for(name: str) -> bool:
+    """Tell whether a fork waits for a module: this package's, the plugins' beside it, `logging`."""
+    return name == "logging" or name.startswith((f"{__name__}.", f"{__name__}_plugins"))
+
+
 def _is_being_imported(name: str) -> bool:
-    """Tell whether a module of this package, or of the plugins beside it, is being imported."""
-    if not name.startswith((f"{__name__}.", f"{__name__}_plugins")):
-        return False
     return getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False)
 
 

@@ -1,4 +1,4 @@
-"""Every exception that interop raises, and the tree they form.
+"""Every exception that interop raises, and the tree that they form.
 
 ::
 
@@ -21,8 +21,8 @@ Every leaf is also the builtin exception that a user would expect. A message say
 and what stood in the way, and ends with the next move.
 
 Two classes are warnings, which are shown once for each line. `ComplexWarning` (a RuntimeWarning)
-says that a cast discards imaginary parts, `NeedlessCopyWarning` (a UserWarning) that a request
-sends bytes through the host for nothing.
+says that a cast discards imaginary parts. `NeedlessCopyWarning` (a UserWarning) says that a request
+sends bytes through the host needlessly.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class InteropError(Exception):
     where: str = ""
 
     def locate(self, where: str) -> None:
-        """Say in the message where in a tree the value stands."""
+        """Add the path to the value inside a tree to the message."""
         self.where = where
         self.args = (f"{where}: {self}", *self.args[1:])
 
@@ -75,7 +75,7 @@ class UnknownTargetError(InteropError, TypeError):
 class BadRequestError(InteropError, ValueError):
     """The request contradicts itself, uses an unknown word, or is for a list that is no array.
 
-    A list is no array if its rows differ in length, for one, or if no dtype holds its numbers.
+    A list is no array if its rows differ in length or no dtype holds its numbers, for example.
     """
 
 
@@ -109,9 +109,9 @@ class NotInstalledError(InteropError, ImportError):
     """A framework that the route needs is not installed."""
 
     def locate(self, where: str) -> None:
-        """Say in the message where in a tree the value stands."""
+        """Add the path to the value inside a tree to the message."""
         super().locate(where)
-        self.msg = self.args[0]  # which an ImportError prints
+        self.msg = self.args[0]  # an ImportError prints its `msg`
 
 
 class DeviceError(InteropError, RuntimeError):
@@ -138,19 +138,19 @@ class ConversionError(InteropError, RuntimeError):
 class ComplexWarning(RuntimeWarning):
     """A cast keeps only the real parts of complex numbers.
 
-    The frameworks have warnings of their own for it. This one has the name that NumPy's has, and
-    the text of NumPy's and torch's.
+    Frameworks have warnings of their own for this. It has the name of NumPy's, and the text of
+    NumPy's and torch's.
     """
 
 
 class NeedlessCopyWarning(UserWarning):
-    """Bytes go from a device through the host's memory, which another request would avoid."""
+    """Bytes go from a device through the host's memory; another request would avoid that."""
 
 
 class Declined(InteropError, RuntimeError):  # noqa: N818 - it reports a fact, not a fault
     """Raised by a conversion that cannot convert this value, before it changes anything.
 
-    The core then plans again from where it stands, without that conversion.
+    The core then plans the rest of the route again, without that conversion.
     """
 
 
@@ -159,4 +159,4 @@ class PluginError(InteropError, RuntimeError):
 
 
 class ConflictError(PluginError):
-    """Two distributions declare different things in one place with the same priority."""
+    """A declaration takes the place of another distribution's without a larger priority."""

@@ -7,13 +7,22 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import pytest
+
+
+def marked(names: Iterable[str]) -> list[Any]:
+    """Return the cases of ``parametrize``; those that name TensorFlow run where it is installed."""
+    mark = pytest.mark.extra("tensorflow")
+    return [pytest.param(name, marks=mark) if "tensorflow" in name else name for name in names]
+
 
 def together(
     names: str, values: Iterable[Any]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Run all cases of quick tests in one test; it stands where ``parametrize`` would.
 
-    The first case that fails ends the test, and a note says which it is. Fixtures are set up once.
+    Each case that fails or is skipped is reported as one of pytest's ``subtests``, and the others run all the same. Those
+    that pass are not, because that would take longer than they do. Fixtures are set up once.
     """
     keywords = [name.strip() for name in names.split(",")]
     rows = [value if len(keywords) > 1 else (value,) for value in values]
@@ -21,19 +30,23 @@ def together(
         raise ValueError(f"there are no cases of {names}")
 
     def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(test)
-        def run(*args: Any, **arguments: Any) -> None:
-            for row in rows:
-                case = dict(zip(keywords, row, strict=True))
-                try:
-                    test(*args, **arguments, **case)
-                except BaseException as error:
-                    error.add_note(f"The case: {case}")
-                    raise
+        function, below = getattr(test, "together", (test, [{}]))
+        cases = [dict(zip(keywords, row, strict=True)) | case for row in rows for case in below]
 
-        signature = inspect.signature(test)
-        left = [p for name, p in signature.parameters.items() if name not in keywords]
-        run.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+        @functools.wraps(test)
+        def run(*args: Any, subtests: pytest.Subtests, **arguments: Any) -> None:
+            for case in cases:
+                try:
+                    function(*args, **arguments, **case)
+                except BaseException:
+                    with subtests.test(**case):
+                        raise
+
+        run.together = (function, cases)  # type: ignore[attr-defined]
+        signature = inspect.signature(function)
+        left = [p for name, p in signature.parameters.items() if name not in cases[0]]
+        fixture = inspect.Parameter("subtests", inspect.Parameter.KEYWORD_ONLY)
+        run.__signature__ = signature.replace(parameters=[*left, fixture])  # type: ignore[attr-defined]
         return run
 
     return decorate

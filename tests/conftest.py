@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,9 +21,47 @@ import interop
 # Plans are to be those of the declared costs, whatever was measured on this machine.
 os.environ["INTEROP_CALIBRATION"] = "off"
 
+# Many tests start processes, and each would compile frameworks anew that were installed without bytecode.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
-def pytest_collection_finish() -> None:
-    """Spare the garbage collector the tests and the frameworks, which stay to the end."""
+#: The folders whose tests are marked `core`.
+CORE = [
+    Path(__file__).parent / name for name in ("model", "registry", "planning", "execution", "api")
+]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Spare `-m core` the files outside of the core, which import every framework."""
+    if config.option.markexpr != "core" or collection_path.suffix != ".py":
+        return None
+    return None if collection_path.parent in CORE else True
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests of the core that are not slow."""
+    if item.path.parent in CORE and item.get_closest_marker("slow") is None:
+        item.add_marker("core")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test of the extra `test-all` where what it needs is missing."""
+    for mark in item.iter_markers("extra"):
+        for module in mark.args:
+            if not _is_installed(module):
+                pytest.skip(f"{module} is not installed")
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package that the module is in
+        return False
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_to_collect() -> None:
+    """Spare the garbage collector the tests, and the frameworks that earlier ones have imported."""
     gc.collect()
     gc.freeze()
 
@@ -54,22 +96,79 @@ def loaded() -> interop.Interop:
     return interop.Interop()
 
 
+#: Warnings are errors, but for a docstring of torchao's, which is compiled when it is first imported.
+STRICT = ("-W", "error", "-W", "ignore:invalid escape sequence:DeprecationWarning")
+
+
+def _checked(code: int, output: str, errors: str) -> str:
+    assert code == 0, f"exit {code}\n{output}\n{errors}"
+    return output
+
+
 @pytest.fixture
-def in_subprocess() -> Callable[[str], str]:
+def in_subprocess() -> Callable[..., str]:
     """Run a program in a process of its own and return what it printed, failing if it died."""
 
     def run(program: str, **environment: str) -> str:
         process = subprocess.run(
-            [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
+            [sys.executable, *STRICT, "-c", textwrap.dedent(program)],
             capture_output=True,
             text=True,
             env={**os.environ, **environment},
             timeout=120,
             check=False,
         )
-        assert process.returncode == 0, (
-            f"exit {process.returncode}\n{process.stdout}\n{process.stderr}"
-        )
-        return process.stdout
+        return _checked(process.returncode, process.stdout, process.stderr)
+
+    return run
+
+
+#: Forks for every line of its input, a program; the child runs it and ends as a process of its own does.
+FORKING = """
+import json, os, sys
+import numpy, torch
+for line in sys.stdin:
+    job = json.loads(line)
+    child = os.fork()
+    if not child:
+        for number, path in enumerate(job["outputs"], 1):
+            with open(path, "wb") as output:
+                os.dup2(output.fileno(), number)
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit()
+exec(job["program"], {"__name__": "__main__"})
+"""
+
+
+@pytest.fixture(scope="session")
+def forking() -> Iterator[subprocess.Popen[str]]:
+    """A process that has imported torch, which takes most of the time of programs that need it."""
+    with subprocess.Popen(
+        [sys.executable, *STRICT, "-c", FORKING],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # a process of one thread can be forked
+        start_new_session=True,
+    ) as process:
+        yield process
+
+
+@pytest.fixture
+def in_fork(forking: subprocess.Popen[str], tmp_path: Path) -> Callable[[str], str]:
+    """Do as `in_subprocess` does, in a process in which torch is imported, and nothing of interop."""
+
+    def run(program: str) -> str:
+        assert forking.stdin is not None
+        assert forking.stdout is not None
+        outputs = [tmp_path / "output", tmp_path / "errors"]
+        job = {"program": textwrap.dedent(program), "outputs": list(map(str, outputs))}
+        print(json.dumps(job), file=forking.stdin, flush=True)
+        if not select.select([forking.stdout], [], [], 120)[0]:
+            os.killpg(forking.pid, signal.SIGKILL)
+            pytest.fail("timed out after 120 s")
+        return _checked(int(forking.stdout.readline()), *(path.read_text() for path in outputs))
 
     return run

@@ -17,7 +17,8 @@ HEAVY = ",".join(
 
 #: The plugin. Its framework is ``odd``, in a module of that name.
 PLUGIN = """
-from interop.plugin import Conversion, Cost, Format, Problem, Problems, hookimpl, make_spec
+from interop.plugin import Conversion, Cost, Format, hookimpl, make_spec
+from interop.plugin.advanced import Problem, Problems
 
 def describe(box):
     return make_spec("odd", "float32", shape=(len(box.numbers),))

@@ -39,6 +39,10 @@ def _module(path: Path) -> str:
     return ".".join(part for part in parts if part != "__init__")
 
 
+#: The files of the core and of the plugins, by the names under which they are imported.
+FILES = {_module(path): path for path in (*CORE, *PLUGINS)}
+
+
 def _foreign(path: Path) -> set[str]:
     """Return what a file of the core must not name; the suite computes with NumPy, when it runs."""
     return set(FRAMEWORKS) - ({"numpy"} if path in TESTING else set())
@@ -52,12 +56,12 @@ def _imports(path: Path, *, inside: bool) -> Iterator[tuple[str, int]]:
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) + 1 - node.level]
-            base = ".".join([*above, ""]) if node.level else ""
-            if node.level and not node.module:
-                yield from ((base + alias.name, node.lineno) for alias in node.names)
-            else:
-                yield base + (node.module or ""), node.lineno
+            above = package[: len(package) + 1 - node.level] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            for alias in node.names:
+                # A name may be a module of the package that it is imported from.
+                module = f"{base}.{alias.name}"
+                yield module if module in FILES else base, node.lineno
 
 
 def _top(tree: ast.AST) -> Iterator[ast.AST]:
@@ -105,12 +109,13 @@ def _plugin(path: Path) -> str:
 
 @together("path", PLUGINS)
 def test_plugins_use_only_the_authors_interface(path: Path) -> None:
-    """A plugin imports ``interop.plugin``, ``interop.errors``, ``interop`` and no other plugin."""
+    """A plugin imports ``interop``, its errors, the authors' interface, and no other plugin."""
+    interface = ("interop", "interop.plugin", "interop.plugin.advanced", "interop.errors")
     own = f"interop_plugins.{_plugin(path)}"
     for module, line in _imports(path, inside=False):
         top = module.partition(".")[0]
         if top == "interop":
-            assert module in ("interop", "interop.plugin", "interop.errors"), f"line {line}"
+            assert module in interface, f"line {line}"
         if top == "interop_plugins":
             assert module == own or module.startswith(f"{own}."), f"line {line}: {module}"
         assert top not in FRAMEWORKS, f"line {line}"
@@ -156,21 +161,41 @@ def test_rooms_stand_on_floors() -> None:
         assert all(order.index(other) < order.index(room) for other in others), room
 
 
-def test_modules_of_a_room_point_one_way() -> None:
-    """There is no cycle among the core's modules, whatever is imported lazily."""
-    modules = {_module(path): path for path in CORE if path.stem != "__init__"}
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """There is no circle among files, imports in functions and for type checkers included."""
     graph = {
-        module: {other for other, _ in _imports(path, inside=False) if other in modules}
-        for module, path in modules.items()
+        module: {other for other, _ in _imports(path, inside=True) if other in FILES}
+        for module, path in FILES.items()
+    }
+    assert _circles(graph) == set()
+
+
+def _circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
+    """Return the nodes of each circle of a graph, circles that share a node as one."""
+
+    def reached(node: str) -> set[str]:
+        found: set[str] = set()
+        new = graph[node]
+        while new:
+            found |= new
+            new = {other for one in new for other in graph[one]} - found
+        return found
+
+    behind = {node: reached(node) for node in graph}
+    return {
+        frozenset(other for other in others if node in behind[other])
+        for node, others in behind.items()
+        if node in others
     }
 
-    def visit(module: str, way: tuple[str, ...]) -> None:
-        assert module not in way, " → ".join((*way, module))
-        for other in graph[module]:
-            visit(other, (*way, module))
 
-    for module in graph:
-        visit(module, ())
+def test_the_wheel_is_our_own_code_under_one_licence() -> None:
+    """What goes into the wheel is Python, and nothing vendored, under Apache-2.0 alone."""
+    project, targets = PROJECT["project"], PROJECT["tool"]["hatch"]["build"]["targets"]
+    assert (project["license"], project["license-files"]) == ("Apache-2.0", ["LICENSE"])
+    paths = [path for name in targets["wheel"]["packages"] for path in (ROOT / name).rglob("*")]
+    files = [path for path in paths if path.is_file() and path.parent.name != "__pycache__"]
+    assert {path.suffix for path in files} == {".py", ".pyi", ".typed"}
 
 
 def test_contributing_shows_the_table_of_rooms() -> None:
@@ -210,6 +235,17 @@ def test_loading_every_plugin_imports_no_framework(in_subprocess: Callable[..., 
     assert in_subprocess(program).strip() == "[]"
 
 
+def test_the_package_itself_imports_next_to_nothing(in_subprocess: Callable[..., str]) -> None:
+    """``import interop`` alone imports none of the modules that take longer than it does."""
+    program = """
+        import sys
+        before = {"site", *sys.modules}
+        import interop
+        print(sorted(sys.modules.keys() - before))
+    """
+    assert in_subprocess(program).strip() == "['__future__', 'interop']"
+
+
 def test_planning_imports_no_framework(in_subprocess: Callable[..., str]) -> None:
     """Planning a route from a spec needs no framework in memory."""
     program = f"""
@@ -237,7 +273,7 @@ def test_everything_public_is_listed_and_documented(module: object) -> None:
 
 def test_every_public_name_knows_its_home() -> None:
     """The stub and `__all__` agree, and an unknown name is an AttributeError."""
-    assert set(interop._homes()) == set(interop.__all__)
+    assert set(interop._modules()) == set(interop.__all__)
     assert set(interop.__all__) <= set(dir(interop))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = interop.nonsense

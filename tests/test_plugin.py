@@ -16,19 +16,23 @@ from interop import plugin
 from interop._registry import discovery
 from interop._registry.discovery import Plugin
 from interop._registry.registry import Registry
-from interop.plugin import Format, hookimpl
+from interop.plugin import Format, advanced, hookimpl
 
 TEXT = PAGE.read_text("utf-8")
 
 #: What version 1 of the interface has. Until it is released a line may be taken out or changed;
 #: after that, only together with `API_VERSION`. New lines may be added at any time.
 VERSION_1 = {
+    "Advanced": (
+        "fast_key=None transit=True not_recoverable=frozenset() divides_host=False unwritable=None"
+    ),
     "Autodiff": "format vjp attach",
     "Branch": "names children rebuild",
     "Components": (
         "layout format roles unpack pack fast_unpack=None unpack_keeps=frozenset() "
         "unpack_copies=frozenset() pack_copies=frozenset() pack_seconds=2e-06"
     ),
+    "Cast": "function to=None",
     "Container": "requires open",
     "Conversion": (
         "source target function takes=frozenset() effects=frozenset() "
@@ -37,7 +41,9 @@ VERSION_1 = {
         "result=Result() ndims=None index_dtypes=None shares=None stream=False priority=0 "
         "fast_path=None into=None name=''"
     ),
+    "Copy": "function",
     "Cost": "latency=1e-06 bandwidth=None cached=None",
+    "Drop": "trait function effect=''",
     "DtypeNames": "type name",
     "Effect": "name allowed loses meaning derived=False",
     "Export": (
@@ -48,11 +54,12 @@ VERSION_1 = {
         "name types=() describe=None dtypes=frozenset() devices=('cpu',) carries=frozenset() "
         "exports={} memory=None requires='' install='' ndims=None fill=None fast_path=None "
         "target_types=None aliases=() index_dtypes=frozenset() components=None wrapper=None "
-        "limits=Limits() samples=Samples() protocol=None labels=None lazy=False "
-        "not_recoverable=frozenset() transit=True"
+        "limits=Limits() samples=Samples() protocol=None labels=None lazy=False unary=() "
+        "advanced=Advanced()"
     ),
     "Labels": "present give",
     "Limits": "unsupported={} unsupported_now=None refusal_hints={} available=None",
+    "Move": "function to=None cost=Cost(latency=1.5e-05,bandwidth=12000000000.0,cached=None)",
     "Namespaces": "declare",
     "NoTrace": "mark",
     "Parts": "shape arrays facts={}",
@@ -64,16 +71,22 @@ VERSION_1 = {
         "format dtype=None device='cpu' shape=() traits=frozenset() nbytes=0 nnz=None "
         "index_dtype=None code_dtype=None carrier=None wrapped=None"
     ),
+    "UnaryStep": (
+        "takes=None blocked=frozenset() requires=frozenset() drops=frozenset() adds=frozenset() "
+        "dtypes=None devices=None ndims=None cost=Cost(latency=1e-06,bandwidth=None,cached=None) "
+        "device_cost=None shares=None stream=False into=None name=''"
+    ),
     "Wrapper": "unwrap seconds=2e-06",
 }
 HOOKS_1 = {"interop_declarations"}
 NAMES_1 = (
     "API_VERSION COMPLEX COPY CPU DEVICE DTYPE DTYPES EFFECTS EMPTY INTEGERS MEMORY_TRAITS REALS "
-    "TRAITS TRANSFER Autodiff Branch CheckedProducer Components Container Conversion Cost "
-    "Declaration Declined DtypeNames Effect Export Format Labels Limits MemoryAt Namespaces NoTrace Parts Problem "
-    "Problems Result Samples Spec Wrapper checked_export export extents hookimpl hookspec itemsize "
-    "itself limit_threads make_spec parallel_for preserves"
+    "TRAITS Autodiff BUS Branch Cast CheckedProducer Components Container Conversion Copy Cost "
+    "Declaration Declined Drop DtypeNames Effect Export Format Labels Limits MemoryAt Move Parts "
+    "Result Samples Spec Unary UnaryStep Wrapper checked_export export extents hookimpl itemsize itself "
+    "make_spec parallel_for preserves size_class transfer"
 )
+ADVANCED_1 = "ADDRESSES Advanced Namespaces NoTrace Problem Problems limit_threads"
 
 
 @pytest.mark.parametrize("name", VERSION_1)
@@ -89,13 +102,14 @@ def test_version_1_keeps_its_hooks_and_names() -> None:
     """No hook and no name is gone, and every declaration has a list of its fields."""
     assert set(HOOKS) >= HOOKS_1
     assert set(NAMES_1.split()) <= set(plugin.__all__)
+    assert set(ADVANCED_1.split()) <= set(advanced.__all__)
     assert set(DECLARATIONS) == set(VERSION_1)
 
 
 def _surface(declaration: Any) -> list[str]:
     """Return the fields of a declaration, with their defaults, without spaces."""
     defaults = {field.name: field.default.replace(" ", "") for field in fields(declaration)}
-    return [f"{name}={defaults[name]}" if defaults[name] else name for name in declaration._fields]
+    return [f"{name}={default}" if default else name for name, default in defaults.items()]
 
 
 @pytest.mark.parametrize("name", DECLARATIONS)

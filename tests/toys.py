@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interop import Conversion, Cost, Format, Route, Spec
+from interop import Conversion, Cost, Format, Interop, Route, Spec
 from interop.plugin import make_spec
 
 DTYPES = frozenset({"float32", "float64", "int64", "bfloat16", "uint16"})
@@ -61,3 +61,9 @@ def copy(source: str, target: str, **facts: Any) -> Conversion:
 def labels(route: Route) -> list[str]:
     """Return the names of a route's steps."""
     return [step.label for step in route.steps]
+
+
+def forget(mine: Interop) -> Interop:
+    """Make an instance forget its routes and fast paths, as a new one has none, and return it."""
+    mine._cache.clear()
+    return mine

@@ -7,41 +7,58 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import get_annotations, iscoroutinefunction, isgeneratorfunction, signature
-from typing import TYPE_CHECKING, Any, get_origin
+from typing import Any, get_origin
 
 from interop._execution.fast_path import fast_leaf, fast_tree, leaf_path
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
 from interop._model.spec import Spec
-from interop._model.typing import TargetLike, Value, ValueFunction
-from interop._planning.cache import FastPath
+from interop._model.typing import Value, ValueFunction
+from interop._planning.cache import FastPath, Paths
+from interop._planning.keywords import Keywords
 from interop._planning.policy import block
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError
 
 from .leaves import Located, array_spec, is_array
+from .requests import Requests
 from .tree import Tree, check_optree
 
-if TYPE_CHECKING:
-    from .interop import Interop
-
-#: Lists of types, of the arguments of one function, for which the way back is kept.
-_MOST_KINDS = 64
+#: For how many combinations of argument types a function keeps its fast calls.
+_FLAT_CALLS = 64
 
 
 def accepting(
-    interop: Interop,
+    requests: Requests,
+    convert: Callable[..., Value],
     function: Value,
-    to: TargetLike,
-    keywords: Mapping[str, Any],
+    keywords: Keywords,
     *,
-    grad: bool,
+    grad: bool = False,
 ) -> Callable[..., Value]:
-    """Return `function` with its arguments converted to `to`, and its results back."""
+    """Return `function` with its arguments converted by `keywords`, and its results back.
+
+    Parameters
+    ----------
+    requests : Requests
+        Those of an instance whose plugins are loaded.
+    convert : callable
+        `Interop.convert` of that instance.
+    function : callable
+    keywords : Keywords
+    grad : bool
+    """
     check_optree()
     _check_function(function)
-    has_one_request = not (grad or isinstance(keywords.get("dtype"), Mapping))
-    fast = _FastCalls(interop, function, to, keywords) if has_one_request else None
+    registry = requests.registry
+    has_one_request = not (grad or isinstance(keywords.dtype, Mapping))
+    fast = _FastCalls(requests, convert, function, keywords) if has_one_request else None
+    named = {
+        name: value
+        for name, value in keywords._asdict().items()
+        if value is not Keywords._field_defaults[name]
+    }
+    convert_argument = partial(convert, **named)
 
     @wraps(function)
     def accepted(*args: Any, **kwargs: Any) -> Value:
@@ -49,24 +66,25 @@ def accepting(
             result = fast.call(args, kwargs)
             if result is not NotImplemented:
                 return result
-        registry = interop._loaded()
         arguments = Tree((args, kwargs), lambda value: not _is_container(registry, value))
         arrays = _array_specs(registry, arguments)
         if not arrays:
             return function(*args, **kwargs)
-        place, spec = next(iter(arrays.items()))
-        home = _Home(interop, arguments.leaves[place], spec)
-        call = _Call(interop, function, to, keywords, arguments, arrays, home)
-        result = call.differentiated() if grad else call.plain()
+        first, spec = next(iter(arrays.items()))
+        caller = _Caller(registry, convert, arguments.leaves[first], spec)
+        call = _Call(registry, function, convert_argument, arguments, arrays, caller)
+        if grad:
+            return call.differentiated(convert, registry.named(keywords.to)[0].partition(".")[0])
+        result = call.plain()
         if fast is not None:
-            fast.keep(home)
+            fast.keep(caller)
         return result
 
     return accepted
 
 
 def _check_function(function: Value) -> None:
-    """Refuse what cannot be called, and what gives its results later."""
+    """Refuse anything but functions that give their results at once."""
     if not callable(function):
         msg = f"accepts decorates functions, not values of {type(function).__qualname__}."
         raise BadRequestError(msg)
@@ -83,7 +101,7 @@ def _check_function(function: Value) -> None:
 def annotated_target(registry: Registry, function: Callable[..., Value]) -> str:
     """Return the format that the annotations of a function name."""
     annotations: dict[str, Any] = {}
-    with suppress(NameError):  # of what is imported for type checkers alone
+    with suppress(NameError):  # a name may be imported for type checkers alone
         annotations = get_annotations(function, eval_str=True)
     types = [get_origin(kind) or kind for kind in annotations.values() if kind is not None]
     targets = {name for kind in types for name in registry.named(kind)}
@@ -97,7 +115,7 @@ def annotated_target(registry: Registry, function: Callable[..., Value]) -> str:
 
 
 def _named(function: Callable[..., Value], path: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the path to an argument, from the name of its parameter."""
+    """Return the path to an argument with the name of its parameter."""
     kind, key, *rest = path
     if kind == 1:
         return (key, *rest)
@@ -118,7 +136,7 @@ def _is_container(registry: Registry, value: Value) -> bool:
 
 
 def _array_specs(registry: Registry, tree: Tree) -> dict[int, Spec]:
-    """Return the specs of the arrays among the leaves, by their places."""
+    """Return the specs of the arrays among the leaves, by the numbers of the leaves."""
     specs = {n: array_spec(registry, leaf) for n, leaf in enumerate(tree.leaves)}
     return {n: spec for n, spec in specs.items() if spec is not None}
 
@@ -129,21 +147,23 @@ def _once(convert: ValueFunction) -> ValueFunction:
 
     def convert_once(x: Value) -> Value:
         if id(x) not in converted:
-            converted[id(x)] = x, convert(x)  # with the array, so that no other gets its `id`
+            converted[id(x)] = x, convert(x)  # the array lives on, so that no other gets its `id`
         return converted[id(x)][1]
 
     return convert_once
 
 
-class _Home:
-    """The kind of the caller's arrays, as which results are given back.
+class _Caller:
+    """The caller's kind of arrays, in which results are given back.
 
-    Of a sparse or quantized array it is that of its components.
+    If the caller's array is sparse or quantized, dense results get the kind of its components.
     """
 
-    def __init__(self, interop: Interop, array: Value, spec: Spec) -> None:
-        self._interop = interop
-        self._registry = interop._registry
+    def __init__(
+        self, registry: Registry, convert: Callable[..., Value], array: Value, spec: Spec
+    ) -> None:
+        self._registry = registry
+        self._convert = convert
         #: The caller's first array.
         self.array = array
         self.device = spec.device
@@ -153,7 +173,7 @@ class _Home:
         self.format = self._registry.formats[dense]
 
     def returned(self, result: Value) -> Value:
-        """Return the result of a function, with its arrays as the caller's kind."""
+        """Return the result of a function, with its arrays converted to the caller's kind."""
         tree = Tree(result, partial(is_array, self._registry))
         leaves, back = tree.leaves, _once(self.back)
         for n in _array_specs(self._registry, tree):
@@ -161,34 +181,34 @@ class _Home:
         return tree.rebuilt(leaves)
 
     def back(self, value: Value, *, dtype: str | None = None) -> Value:
-        """Return an array of the function's as the caller's kind."""
+        """Return an array from the function, converted to the caller's kind."""
         spec = self._registry.describe(value)
         target = self._counterpart(spec)
         if target is None or target == spec.format:
             return value
         if dtype is None and spec.device == self.device:  # a target alone may take a fast path
-            result = self._interop.convert(value, target)
+            result = self._convert(value, target)
         else:
-            result = self._interop.convert(value, target, dtype=dtype, device=self.device)
+            result = self._convert(value, target, dtype=dtype, device=self.device)
         return self._registry.relabelled(result, self.array)
 
     def _counterpart(self, spec: Spec) -> str | None:
-        """Return the caller's format for a result: of the same layout if there is one.
+        """Return the caller's format for a result: one of the same layout if there is one.
 
-        Otherwise it is the dense one, or another of the framework that has so many axes, if any.
+        Otherwise it is the dense format, or another one of the framework that has as many axes.
         """
         formats = self._registry.formats
         layout = formats[spec.format].layout
         if layout is None and _has_axes(self.format, spec):
             return self.format.name
         own = [f for f in formats.values() if f.framework == self.framework]
-        alike = (f.name for f in own if layout is not None and f.layout == layout)
-        fitting = (f.name for f in (self.format, *own) if f.is_dense and _has_axes(f, spec))
-        return next(alike, None) or next(fitting, None)
+        same_layout = (f.name for f in own if layout is not None and f.layout == layout)
+        dense = (f.name for f in (self.format, *own) if f.is_dense and _has_axes(f, spec))
+        return next(same_layout, None) or next(dense, None)
 
 
 def _has_axes(format_: Format, spec: Spec) -> bool:
-    """Tell whether values of a format can have as many axes as that of a spec."""
+    """Tell whether values of a format can have as many axes as a spec has."""
     return format_.ndims is None or len(spec.shape) in format_.ndims
 
 
@@ -197,22 +217,22 @@ class _FastCalls:
 
     def __init__(
         self,
-        interop: Interop,
+        requests: Requests,
+        convert: Callable[..., Value],
         function: Callable[..., Value],
-        to: TargetLike,
-        keywords: Mapping[str, Any],
+        keywords: Keywords,
     ) -> None:
-        self._interop = interop
-        self._registry = interop._registry
+        self._registry = requests.registry
+        self._requests = requests
+        self._convert = convert
         self._function = function
-        self._to = to
         self._keywords = keywords
-        self._paths: Mapping[type, FastPath] = {}
+        self._paths: Paths = {}
         #: By type of the caller's first array, the fast paths to its format.
-        self._paths_back: dict[type, Mapping[type, FastPath]] = {}
-        #: By the types of the arguments, of which one array at most is converted: its place and
-        #: path, and the fast paths of results.
-        self._flat: dict[tuple[type, ...], tuple[int, FastPath, Mapping[type, FastPath]]] = {}
+        self._paths_back: dict[type, Paths] = {}
+        #: For calls that convert one argument at most: by the types of the arguments, the number
+        #: of that one, its path, and the fast paths of results.
+        self._flat: dict[tuple[type, ...], tuple[int, FastPath, Paths]] = {}
         self._version = -1
 
     def call(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
@@ -222,128 +242,130 @@ class _FastCalls:
         flat = None if kwargs else self._flat.get(tuple(map(type, args)))
         if flat is None:
             return self._call_in_trees(args, kwargs)
-        place, path, paths = flat
-        given = args
+        n, path, paths = flat
+        arguments = args
         if path is not None:
-            array = fast_leaf(args[place], path)
+            array = fast_leaf(args[n], path)
             if array is NotImplemented:
                 return NotImplemented
-            given = (*args[:place], array, *args[place + 1 :])
-        result = self._function(*given)
+            arguments = (*args[:n], array, *args[n + 1 :])
+        result = self._function(*arguments)
         returned = fast_leaf(result, leaf_path(type(result), paths))
         return self._back(result, paths, args) if returned is NotImplemented else returned
 
     def _call_in_trees(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         converted: dict[int, tuple[Value, Value]] = {}
-        given = fast_tree(args, self._paths, converted)
+        arguments = fast_tree(args, self._paths, converted)
         named = fast_tree(kwargs, self._paths, converted) if kwargs else kwargs
-        if given is NotImplemented or named is NotImplemented or not converted:
+        if arguments is NotImplemented or named is NotImplemented or not converted:
             return NotImplemented
         array, _ = next(iter(converted.values()))
         paths = self._paths_back.get(type(array))
         if paths is None:
             return NotImplemented
-        if not kwargs and len(self._flat) < _MOST_KINDS:
+        if not kwargs and len(self._flat) < _FLAT_CALLS:
             self._keep_flat(tuple(map(type, args)), paths)
-        return self._back(self._function(*given, **named), paths, (array,))
+        return self._back(self._function(*arguments, **named), paths, (array,))
 
-    def _keep_flat(self, kinds: tuple[type, ...], paths: Mapping[type, FastPath]) -> None:
+    def _keep_flat(self, types: tuple[type, ...], paths: Paths) -> None:
         """Keep how to make calls with arguments of these types, if it follows from the types."""
-        ways = [leaf_path(kind, self._paths) for kind in kinds]
-        places = [place for place, path in enumerate(ways) if path is not None] or [0]
-        path = ways[places[0]]
-        if len(places) == 1 and path is not NotImplemented:
-            self._flat[kinds] = places[0], path, paths
+        leaf_paths = [leaf_path(type_, self._paths) for type_ in types]
+        numbers = [n for n, path in enumerate(leaf_paths) if path is not None] or [0]
+        path = leaf_paths[numbers[0]]
+        if len(numbers) == 1 and path is not NotImplemented:
+            self._flat[types] = numbers[0], path, paths
 
-    def _back(
-        self, result: Value, paths: Mapping[type, FastPath], arrays: Sequence[Value]
-    ) -> Value:
-        """Return the function's result as the kind of the first of the caller's arrays."""
+    def _back(self, result: Value, paths: Paths, arrays: Sequence[Value]) -> Value:
+        """Return the function's result, converted to the kind of the caller's first array."""
         returned = fast_tree(result, paths, {})
         if returned is not NotImplemented:
             return returned
         array = next(array for array in arrays if is_array(self._registry, array))
-        return _Home(self._interop, array, self._registry.describe(array)).returned(result)
+        spec = self._registry.describe(array)
+        return _Caller(self._registry, self._convert, array, spec).returned(result)
 
-    def keep(self, home: _Home) -> None:
+    def keep(self, caller: _Caller) -> None:
         """Keep the fast paths of the arrays of a call, if it can take them.
 
-        Fast paths never change the device, and know no labels. A result belongs on the device of
-        the caller's arrays, as which only what is on the host alone can be told from its type.
+        Fast paths never change the device, and know no labels. A result has to be on the device of
+        the caller's arrays. Types alone tell that only where one of the two formats is always on
+        the host.
         """
         if block.get() is not None:
             return
-        interop, registry = self._interop, self._registry
-        table = interop._table(self._to, **self._keywords)
-        formats = [home.format, registry.formats[table.request.formats[0]]]
-        if home.format.labels is None and any(f.devices == ("cpu",) for f in formats):
+        registry, table = self._registry, self._requests.table(self._keywords)
+        formats = [caller.format, registry.formats[table.request.formats[0]]]
+        if caller.format.labels is None and any(f.devices == ("cpu",) for f in formats):
             if self._version != registry.version:
                 self._paths_back.clear()
                 self._flat.clear()
                 self._paths, self._version = table.fast_paths, registry.version
-            self._paths_back[type(home.array)] = interop._table(home.format.name).fast_paths
+            back = self._requests.table(Keywords(caller.format.name))
+            self._paths_back[type(caller.array)] = back.fast_paths
 
 
 @dataclass
 class _Call:
     """One call of a function that accepts arrays of any framework."""
 
-    interop: Interop
+    registry: Registry
     function: Callable[..., Value]
-    to: TargetLike
-    keywords: Mapping[str, Any]
+    #: Converts an argument to the function's format.
+    convert: ValueFunction
     arguments: Tree
+    #: The specs of the arrays among the leaves of `arguments`, by the numbers of the leaves.
     arrays: Mapping[int, Spec]
-    home: _Home
+    caller: _Caller
 
     def __post_init__(self) -> None:
-        self.registry = self.interop._registry
-        #: The opened result of the last call of the function, and where arrays stand in it.
+        #: The opened result of the last call of the function, and the specs of its arrays.
         self.result: Tree
         self.outputs: dict[int, Spec]
 
     def plain(self) -> Value:
         """Call the function, without its part in any differentiation."""
         args, kwargs = self.arguments.rebuilt(self._converted())
-        return self.home.returned(self.function(*args, **kwargs))
+        return self.caller.returned(self.function(*args, **kwargs))
 
-    def differentiated(self) -> Value:
-        """Call the function as a part of the caller's differentiation."""
-        framework = self.registry.named(self.to)[0].partition(".")[0]
-        if framework == self.home.framework:  # whose own graph goes through the call
+    def differentiated(self, convert: Callable[..., Value], framework: str) -> Value:
+        """Call the function, written for a framework, as a part of the caller's differentiation."""
+        if framework == self.caller.framework:  # its own graph goes through the call
             return self.plain()
         ours = self._autodiff(framework)
         theirs = next(
-            (a for a in self.registry.autodiffs if a.format == self.home.format.name), None
+            (a for a in self.registry.autodiffs if a.format == self.caller.format.name), None
         )
         if theirs is None:
             return self.plain()
-        places = [n for n, spec in self.arrays.items() if self._takes_part(n, spec)]
+        numbers = [n for n, spec in self.arrays.items() if self._takes_part(n, spec)]
 
         def plain(arrays: Sequence[Value]) -> list[Value]:
-            outputs = self._called(self._converted(places, arrays))
-            return [self.home.back(output) for output in outputs]
+            outputs = self._called(self._converted(numbers, arrays))
+            return [self.caller.back(output) for output in outputs]
 
         def forward(arrays: Sequence[Value]) -> tuple[list[Value], Pullback]:
-            return self._forward(ours, places, arrays)
+            return self._forward(ours, convert, numbers, arrays)
 
-        leaves = [self.arguments.leaves[n] for n in places]
+        leaves = [self.arguments.leaves[n] for n in numbers]
         return self._rebuilt(theirs.attach(plain, forward, leaves))
 
     def _forward(
-        self, ours: Autodiff, places: Sequence[int], arrays: Sequence[Value]
+        self,
+        ours: Autodiff,
+        convert: Callable[..., Value],
+        numbers: Sequence[int],
+        arrays: Sequence[Value],
     ) -> tuple[list[Value], Pullback]:
         """Call the function; return its results, and the pullback, in the caller's arrays."""
-        convert = self.interop.convert
-        leaves = self._converted(places, arrays)
+        leaves = self._converted(numbers, arrays)
         dtypes = [self.registry.describe(array).dtype for array in arrays]
 
         def function(inputs: Sequence[Value]) -> list[Value]:
-            for n, array in zip(places, inputs, strict=True):
+            for n, array in zip(numbers, inputs, strict=True):
                 leaves[n] = array
             return self._called(leaves)
 
-        outputs, pull = ours.vjp(function, [leaves[n] for n in places])
+        outputs, pull = ours.vjp(function, [leaves[n] for n in numbers])
 
         def pullback(cotangents: Sequence[Value]) -> list[Value]:
             converted = [
@@ -351,11 +373,11 @@ class _Call:
                 for cotangent in cotangents
             ]
             return [
-                None if gradient is None else self.home.back(gradient, dtype=dtype)
+                None if gradient is None else self.caller.back(gradient, dtype=dtype)
                 for gradient, dtype in zip(pull(converted), dtypes, strict=True)
             ]
 
-        return [self.home.back(output) for output in outputs], pullback
+        return [self.caller.back(output) for output in outputs], pullback
 
     def _autodiff(self, framework: str) -> Autodiff:
         for autodiff in self.registry.autodiffs:
@@ -367,7 +389,7 @@ class _Call:
 
     def _takes_part(self, n: int, spec: Spec) -> bool:
         """Tell whether an argument is one of the caller's arrays, which may have a history."""
-        own = self.home.format.name
+        own = self.caller.format.name
         if spec.format == own:
             return True
         if "grad" in spec.traits:
@@ -379,12 +401,15 @@ class _Call:
                 raise BadRequestError(msg)
         return False
 
-    def _converted(self, places: Sequence[int] = (), arrays: Sequence[Value] = ()) -> list[Value]:
-        """Return the leaves of the arguments, with every array in the function's format."""
+    def _converted(self, numbers: Sequence[int] = (), arrays: Sequence[Value] = ()) -> list[Value]:
+        """Return the leaves of the arguments, with every array in the function's format.
+
+        The `arrays` stand in for the leaves of these `numbers`.
+        """
         leaves = list(self.arguments.leaves)
-        for n, array in zip(places, arrays, strict=True):
+        for n, array in zip(numbers, arrays, strict=True):
             leaves[n] = array
-        convert = _once(lambda x: self.interop.convert(x, self.to, **self.keywords))
+        convert = _once(self.convert)
         for n in self.arrays:
             with Located(self.arguments.paths[n], partial(_named, self.function)):
                 leaves[n] = convert(leaves[n])

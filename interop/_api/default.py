@@ -6,7 +6,7 @@ from .interop import Interop
 
 
 class _Default(Interop):
-    """The shared instance; every process has one."""
+    """The instance that all of a process share."""
 
     def __repr__(self) -> str:
         return "interop.default"
@@ -17,6 +17,6 @@ class _Default(Interop):
 
 default = _Default()
 
-# Worker processes find what they are to call by the name under which it was pickled.
-for _name, _place in (("__module__", "interop"), ("__qualname__", "convert")):
-    setattr(default.convert, _name, _place)
+# Worker processes find a pickled function by its name.
+for _attribute, _name in (("__module__", "interop"), ("__qualname__", "convert")):
+    setattr(default.convert, _attribute, _name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from interop._execution.engine import Engine
@@ -11,6 +12,7 @@ from interop._model.format import Format
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.cache import PlanTable
+from interop._planning.keywords import Keywords
 from interop._planning.plan import Plan
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError, InteropError, NotInstalledError, UnknownValueError
@@ -19,28 +21,28 @@ from .tree import Tree, joined
 
 _Path = tuple[Any, ...]
 
-#: What to do with leaves that are not arrays: leave them, make arrays of numbers, or refuse.
+#: The fate of leaves that are not arrays: leave them, make arrays of numbers, or refuse.
 Others: TypeAlias = Literal["keep", "convert", "refuse"]
 
 #: The types of Python's numbers.
 _NUMBERS = (bool, int, float, complex)
 
-#: What a value may lose on its way to a result that is the same for two values over one memory.
-_LOST = frozenset({"grad"})
+#: Traits that do not keep two values over one memory from having the same result.
+_IGNORED = frozenset({"grad"})
 
 
 class _Group(NamedTuple):
-    """The places of one array in a tree, and the plan for it."""
+    """One array of a tree: where it stands first, its plan, and all its positions."""
 
     path: tuple[Any, ...]
     spec: Spec
     table: PlanTable
     plan: Plan
-    places: list[int]
+    positions: list[int]
 
 
 def check_others(others: object) -> None:
-    """Refuse what is not a word for leaves that are not arrays."""
+    """Refuse an unknown answer to what happens to leaves that are not arrays."""
     if others not in get_args(Others):
         msg = f"others must be 'keep', 'convert' or 'refuse', got {others!r}."
         raise BadRequestError(msg)
@@ -49,20 +51,24 @@ def check_others(others: object) -> None:
 def is_array(registry: Registry, value: Value) -> bool:
     """Tell whether a value counts as an array inside a tree.
 
-    Numbers, strings, bytes and lists of Python's own are values or containers there, although one
-    of them alone can be converted. The same goes for types derived from these.
+    Python's own numbers, strings, bytes and lists are values or containers there, although one of
+    them alone can be converted. The same goes for types derived from these.
     """
     if type(value).__module__ == "builtins":
         return False
     try:
-        types = registry.format_of(value).types
+        return _are_of_arrays(registry.format_of(value).types)
     except UnknownValueError:
         return False
+
+
+@cache
+def _are_of_arrays(types: tuple[str, ...]) -> bool:
     return not types or any(not name.startswith("builtins:") for name in types)
 
 
 def array_spec(registry: Registry, value: Value) -> Spec | None:
-    """Return the spec of what counts as an array inside a tree, else None."""
+    """Return the spec of a value if it counts as an array inside a tree."""
     return registry.describe(value) if is_array(registry, value) else None
 
 
@@ -73,15 +79,14 @@ def convert_leaves(
     table_of: Callable[[Spec], PlanTable],
     keep: Callable[[Value, Spec, Plan, PlanTable], None],
     *,
-    stream: object = None,
-    like: object = None,
+    keywords: Keywords,
     others: Others = "keep",
     progress: bool = False,
     consume: bool = False,
 ) -> list[Value]:
     """Return the converted leaves of a tree, in order.
 
-    Of each array `table_of` gives the plans, and `keep` is told the plan of each one converted.
+    `table_of` gives the plans for an array, and `keep` is told the plan of each that was converted.
     Every leaf is planned before the first is converted, so that a refusal costs nothing.
     """
     groups = _planned(tree, registry, engine, table_of, others)
@@ -91,16 +96,15 @@ def convert_leaves(
         for container in tree.emptiable:
             container.clear()
     with bar(sum(group.spec.nbytes for group in groups)) as advance:
-        for path, spec, table, plan, places in groups:
+        for path, spec, table, plan, positions in groups:
             with Located(path):
-                value = leaves[places[0]]
-                result = engine.run(
-                    plan, value, spec, table.request, table.request.given(stream, like)
-                )
+                value = leaves[positions[0]]
+                chosen = table.request.step_keywords(keywords)
+                result = engine.run(plan, value, spec, table.request, chosen)
             keep(value, spec, plan, table)
             del value
-            for place in places:
-                leaves[place] = result
+            for position in positions:
+                leaves[position] = result
             del result
             advance(spec.nbytes)
     return leaves
@@ -114,7 +118,7 @@ def _planned(
     others: Others,
 ) -> list[_Group]:
     groups: dict[Any, _Group] = {}
-    for place, (path, value) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
+    for position, (path, value) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
         with Located(path):
             spec = array_spec(registry, value)
             identity: Value = id(value)
@@ -123,8 +127,8 @@ def _planned(
                     _refuse(value)
                 if others != "convert" or type(value) not in _NUMBERS:
                     continue
-                # One object may stand for a number in many places; each gets an array of its own.
-                spec, identity = registry.describe(value), (place,)
+                # One object may be a number at many positions; each gets an array of its own.
+                spec, identity = registry.describe(value), (position,)
             group = groups.get(identity)
             if group is None:
                 table = table_of(spec)
@@ -132,7 +136,7 @@ def _planned(
                 key = _tie(registry, value, spec, plan) or identity
                 group = groups.setdefault(key, _Group(path, spec, table, plan, []))
                 groups[identity] = group
-            group.places.append(place)
+            group.positions.append(position)
     return list({id(group): group for group in groups.values()}.values())
 
 
@@ -147,11 +151,11 @@ def _refuse(value: Value) -> None:
 
 
 def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value | None:
-    """Return what values of the same elements in the same memory have in common, if anything.
+    """Return a key that is equal for values that are the same elements in the same memory.
 
-    Their views share that memory, too; of copies, one is made. Only of dense arrays that lie in one
-    block do address, dtype and shape say it all. A sparse array has a fill value, a quantized one
-    an axis, a labelled one an index; and what offers a protocol may export memory that is gone.
+    One copy is made for all of them. Address, dtype and shape identify only a dense array that lies
+    in one block. A sparse array also has a fill value, a quantized one an axis, a labelled one an
+    index; and a value that offers a protocol may export memory that is gone.
     """
     format_ = registry.formats[spec.format]
     memory = format_.memory if plan.writes and _is_plain_array(format_) else None
@@ -160,8 +164,9 @@ def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value | No
     extents = memory(value)
     if not extents or not all(nbytes for _, nbytes in extents):
         return None
-    kind = spec._replace(traits=spec.traits - _LOST)
-    return (extents, kind, plan.steps[-1].after.traits)
+    if spec.traits & _IGNORED:
+        spec = spec._replace(traits=spec.traits - _IGNORED)
+    return (extents, spec, plan.steps[-1].after.traits)
 
 
 def _is_plain_array(format_: Format) -> bool:

@@ -1,9 +1,9 @@
 """Trees: nested containers, opened down to their leaves and put together again.
 
-What the containers of Python's standard library are made of is left to ``optree``, which also
-knows the types that a user has registered with it. Opened here are mappings, whose order it does
-not keep, and what it takes for leaves or cannot rebuild: subclasses of ``list`` and of named
-tuples, and dataclasses. Plugins open those of frameworks (`Container`).
+``optree`` opens the containers of Python's standard library, and the types that a user has
+registered with it. This module opens mappings, because ``optree`` does not keep their order, and
+the containers that it takes for leaves or cannot rebuild: subclasses of ``list`` and of named
+tuples, and dataclasses. Plugins open the containers of frameworks (`Container`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EMPTIABLE = (dict, defaultdict, OrderedDict, list, deque)
 
 
 class Tree:
-    """A tree of containers, opened down to what `is_leaf` takes for a leaf."""
+    """A tree of containers, opened down to its leaves, which `is_leaf` tells."""
 
     def __init__(
         self, root: Value, is_leaf: Callable[[Value], bool], containers: Iterable[Container] = ()
@@ -47,7 +47,7 @@ class Tree:
         return self._build(iter(leaves))
 
     def _grow(self, value: Value, path: tuple[Any, ...]) -> ValueFunction:
-        """Take up the leaves below `value`; return what builds it again from an iterator."""
+        """Collect the leaves below `value`; return a function that rebuilds it from an iterator."""
         branch = None if self._is_leaf(value) else self._opened(value)
         if branch is None:
             self.leaves.append(value)
@@ -65,7 +65,7 @@ class Tree:
             for name, child in zip(branch.names, branch.children, strict=True)
         ]
         del self._above[id(value)]
-        rebuild = branch.rebuild  # the branch itself would keep the children alive
+        rebuild = branch.rebuild  # a closure over the branch would keep the children alive
         return lambda leaves: rebuild([build(leaves) for build in grown])
 
     def _opened(self, value: Value) -> Branch | None:
@@ -82,7 +82,7 @@ def joined(path: tuple[Any, ...]) -> str:
 
 
 def check_optree() -> None:
-    """Refuse to open trees without optree."""
+    """Refuse to open trees if optree is missing."""
     if not importable("optree"):
         msg = "trees need optree, which is not installed: pip install 'array-interop[tree]'"
         raise NotInstalledError(msg, name="optree")
@@ -93,7 +93,7 @@ def _flattener() -> Callable[[Value], Branch | None]:
     import optree
 
     def flatten(value: Value) -> Branch | None:
-        is_below = chain((False,), repeat(True))  # the value itself may be below, too
+        is_below = chain((False,), repeat(True))  # everything but the value itself is a leaf
         paths, children, structure = optree.tree_flatten_with_path(
             value, is_leaf=lambda _: next(is_below), none_is_leaf=True
         )
@@ -132,7 +132,7 @@ def _open_list(value: Value) -> Branch | None:
 
 
 def _open_named_tuple(value: Value) -> Branch | None:
-    """Open a named tuple; a new one is not initialised again, which torch's packed ones refuse."""
+    """Open a named tuple; rebuilding skips the initialiser, because torch's packed ones refuse."""
     if not isinstance(value, tuple) or not hasattr(type(value), "_make"):
         return None
     kind: Any = type(value)
@@ -148,11 +148,11 @@ def _open_dataclass(value: Value) -> Branch | None:
     def rebuild(children: list[Value]) -> Value:
         new = copy(value)
         for name, child in zip(names, children, strict=True):
-            object.__setattr__(new, name, child)  # which a frozen one does not refuse
+            object.__setattr__(new, name, child)  # also if the dataclass is frozen
         return new
 
     return Branch(names, [getattr(value, name) for name in names], rebuild)
 
 
-#: What opens a container, or returns None.
+#: Functions that open a container, or return None.
 _OPENERS = (_open_mapping, _open_list, _open_named_tuple, _open_dataclass)

@@ -1,4 +1,4 @@
-"""The command without a subcommand: what it says of itself."""
+"""The command without a subcommand: its help and its version."""
 
 from __future__ import annotations
 

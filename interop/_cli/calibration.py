@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from interop._api.interop import Interop
-from interop._calibration.measure import Calibration
-from interop._calibration.measure import calibrate as measure
 from interop._registry import costs as _costs
 from interop._version import __version__
+from interop.testing._calibration import Calibration
+from interop.testing._calibration import calibrate as measure
 
 from .output import JSON, bar, check_folder, fail, line, quiet, reports_errors, show_json
 
@@ -61,7 +61,7 @@ def calibrate(
 
 
 def _record(calibration: Calibration) -> dict[str, object]:
-    """Return what is kept beside the costs, for people to read."""
+    """Return what people may want to know of the costs, to be stored beside them."""
     return {
         "interop": __version__,
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -84,7 +84,6 @@ def _report(path: Path, calibration: Calibration) -> None:
 
 
 def _busy() -> bool:
-    """Tell whether other processes kept the machine's cores busy."""
     try:
         return os.getloadavg()[0] > (os.cpu_count() or 1)
     except (AttributeError, OSError):
@@ -92,7 +91,7 @@ def _busy() -> bool:
 
 
 def _check_writable(path: Path) -> None:
-    """Find out before the measurement whether its result can be stored."""
+    """Fail before the measurement, not after it, if its result cannot be stored."""
     if path.is_dir():
         fail(f"{path} is a folder; pass --file with the name of a file.")
     probe = path.with_name(f"{path.name}.probe")

@@ -1,7 +1,7 @@
 """The command ``interop``.
 
-Exit codes: 0, done, and nothing is wrong; 1, something is wrong, or it could not be done, for the
-reason that is printed; 2, the command line is wrong or something that the command needs is not
+Exit codes: 0, it is done, and nothing is wrong; 1, something is wrong, or it could not be done, and
+the reason is printed; 2, the command line is wrong, or the command needs something that is not
 installed; 130, interrupted.
 """
 
@@ -30,11 +30,10 @@ def main() -> None:
     try:
         app(prog_name="interop")
     finally:
-        sys.stdout = sys.stderr  # for what is printed while the process ends
+        sys.stdout = sys.stderr  # libraries print while the process ends
 
 
 def _app() -> Typer:
-    """Return the command with all its subcommands."""
     import packaging  # noqa: F401 - what is missing is found before anything is measured
     import platformdirs  # noqa: F401
     import rich  # noqa: F401

@@ -1,4 +1,4 @@
-"""The diagnosis: which frameworks are installed and work, what is wrong, which command fixes it."""
+"""The diagnosis: which frameworks work, what is wrong, and which command fixes it."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ class Diagnosis(NamedTuple):
     driver : Driver
     findings : tuple of Finding
     notes : tuple of str
-        What plugins override on purpose, and the warnings that frameworks raised when they were
-        imported.
+        The overrides that plugins declare on purpose, and the warnings that frameworks gave on
+        import.
     """
 
     machine: dict[str, str]
@@ -199,8 +199,8 @@ def _machine() -> dict[str, str]:
 def _modules(interop: Interop) -> _Modules:
     """Return, for each plugin, the modules of its frameworks, with the formats that require them.
 
-    If several plugins declare formats of one module, it counts as that of the format with the
-    shortest name.
+    If several plugins declare formats of one module, the module belongs to the plugin of the format
+    with the shortest name.
     """
     formats_of: dict[str, list[DeclaredFormat]] = {}
     for declared in interop.formats():
@@ -252,7 +252,7 @@ def _framework(
 ) -> Framework:
     top = module.partition(".")[0]
     present = importable(module)
-    # Of several distributions that share a namespace, the first is as good as any.
+    # Several distributions may share a namespace; any of them will do.
     distribution = min(installed.get(top, ()), default="") if present else ""
     state = "ready" if present else "missing"
     if present and module not in probed.seconds:
@@ -294,7 +294,7 @@ def _plugin_findings(interop: Interop) -> Iterator[Finding]:
 
 
 def _overrides(interop: Interop) -> Iterator[str]:
-    """Yield what plugins have declared in the place of others, on purpose."""
+    """Yield the overrides that plugins have declared on purpose."""
     for plugin in interop.plugins():
         for place in plugin.overrides:
             yield f"{plugin.name}: {plugin.distribution} overrides {place}"
@@ -318,14 +318,13 @@ def _findings(
 
 
 def _disabled(interop: Interop, problem: Problem) -> tuple[str, ...]:
-    """Return the keys of the conversions that a problem disables."""
     return tuple(
         declared.key for declared in interop.conversions() if problem.disables(declared.conversion)
     )
 
 
 def _outdated(origin: Provenance, framework: Framework) -> Iterator[Finding]:
-    """Compare a framework's version with what the extra of its plugin's name asks for."""
+    """Compare a framework's version with the extra that is named like its plugin."""
     for requirement in _requirements(origin.distribution, origin.plugin):
         if _is_same(requirement.name, framework.distribution) and not (
             requirement.specifier.contains(framework.version, prereleases=True)
@@ -339,7 +338,7 @@ def _outdated(origin: Provenance, framework: Framework) -> Iterator[Finding]:
 
 
 def _requirements(distribution: str, extra: str) -> Iterator[Requirement]:
-    """Yield what an extra of a distribution requires."""
+    """Yield the requirements of one extra of a distribution."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
@@ -364,7 +363,6 @@ def _is_same(distribution: str, other: str) -> bool:
 
 
 def _driver() -> Driver:
-    """Ask the tool that comes with the driver."""
     name = _SMI[0]
     tool = shutil.which(name)
     if tool is None:

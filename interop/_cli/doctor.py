@@ -1,4 +1,4 @@
-"""The commands that find out what is wrong: ``doctor`` and ``check``."""
+"""The commands that look for faults: ``doctor`` and ``check``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TIMEOUT = typer.Option(
 
 
 def _plugins(typed: str) -> list[str]:
-    """Return the plugins that a word can become, for the shell to complete."""
+    """Return the names of plugins that begin like what was typed, for the shell to complete."""
     return [plugin.name for plugin in default.plugins() if plugin.name.startswith(typed)]
 
 
@@ -49,7 +49,7 @@ _VERBOSE = typer.Option("--verbose", "-v", help="Name what could not be exercise
 
 _FRAMEWORK_HEADS = ("framework", "state", "installed", "import", "formats", "to install it")
 _STYLES = {"ready": "green", "degraded": "red", "broken": "red", "missing": "dim"}
-#: How many pairs, or conversions, are named before the others are counted.
+#: How many pairs or conversions are named; the others are counted.
 _MOST = 12
 
 
@@ -112,8 +112,8 @@ def _show_diagnosis(diagnosis: Diagnosis) -> None:
         line(f"no GPU found ({driver.reason})", style)
     line("")
     rows = map(_framework_row, diagnosis.frameworks)
-    # How many formats a framework has, 'interop formats' says as well.
-    show_table(_FRAMEWORK_HEADS, rows, _state_style, spare="formats")
+    # The number of formats can be spared, because 'interop formats' lists them.
+    show_table(_FRAMEWORK_HEADS, rows, {"state": _state_style}, spare="formats")
     counts = Counter(plugin.state for plugin in diagnosis.plugins)
     line("")
     line("plugins: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
@@ -136,21 +136,22 @@ def _framework_row(framework: Framework) -> tuple[str, ...]:
     )
 
 
-def _state_style(column: int, cell: str) -> str:
-    return _STYLES.get(cell, "") if column == 1 else ""
+def _state_style(cell: str) -> str:
+    return _STYLES.get(cell, "")
 
 
 # ---------------------------------------------------------------------- what was converted
 
 
 def _show_trial(trial: Trial) -> None:
-    """Show a matrix of the frameworks, and what is wrong in words."""
+    """Show a matrix of the frameworks, the totals, and what was not tried."""
     line("conversions of real data: rows are sources, columns are targets", "bold")
     heads, *rows = _matrix(trial)
     count = _columns([heads, *rows])
     for start in range(1, len(heads), count):
         part = slice(start, start + count)
-        show_table((heads[0], *heads[part]), [(row[0], *row[part]) for row in rows], _cell_style)
+        styles = dict.fromkeys(heads[part], _cell_style)
+        show_table((heads[0], *heads[part]), [(row[0], *row[part]) for row in rows], styles)
     counts = Counter(pair.outcome for pair in trial.tried)
     totals = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
     line("")
@@ -165,7 +166,6 @@ def _show_trial(trial: Trial) -> None:
 
 
 def _matrix(trial: Trial) -> list[tuple[str, ...]]:
-    """Return the heads and the rows of the matrix."""
     names = list(dict.fromkeys(_framework_on_device(pair.source) for pair in trial.tried))
     numbers = [str(number) for number in range(1, len(names) + 1)]
     digits = len(numbers[-1]) if numbers else 0
@@ -204,9 +204,7 @@ def _cell(trial: Trial, source: str, target: str) -> str:
     return str(counts["right"]) if counts["right"] else "·"
 
 
-def _cell_style(column: int, cell: str) -> str:
-    if not column:
-        return ""
+def _cell_style(cell: str) -> str:
     return {"!": "bold red", "~": "yellow", "·": "dim"}.get(cell[:1], "green")
 
 

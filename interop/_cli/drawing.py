@@ -1,4 +1,4 @@
-"""The network as text that other programs lay out and draw: for Graphviz and for Mermaid."""
+"""The network as text for Graphviz and for Mermaid, which lay it out and draw it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _title(group: Group) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text as Mermaid takes it within quotes."""
+    """Return text escaped for Mermaid's quotes."""
     return text.replace('"', "#quot;")
 
 

@@ -15,9 +15,8 @@ import typer
 from interop._api.default import default
 
 from .drawing import dot, mermaid
-from .network import Network, network, routes
-from .output import JSON, bar, check_folder, fail, line, misused, reports_errors, show_bytes
-from .page import page
+from .network import network
+from .output import JSON, check_folder, fail, line, misused, reports_errors, show_bytes
 
 
 class Drawing(StrEnum):
@@ -28,16 +27,15 @@ class Drawing(StrEnum):
     pdf = "pdf"
     mermaid = "mermaid"
     dot = "dot"
-    html = "html"
     json = "json"
 
 
-#: What Graphviz makes of the text for it.
+#: The kinds that Graphviz draws.
 _PICTURES = (Drawing.svg, Drawing.png, Drawing.pdf)
 _SUFFIXES = {".mmd": "mermaid", ".gv": "dot"}
 _NO_GRAPHVIZ = (
     "Graphviz is not installed, which draws {kind}: install it "
-    "(apt install graphviz, brew install graphviz), or pass --as html, mermaid, dot or json."
+    "(apt install graphviz, brew install graphviz), or pass --as mermaid, dot or json."
 )
 
 _DRAWING = typer.Option(
@@ -56,17 +54,16 @@ def graph(
 ) -> None:
     """Draw the formats and the conversions between them.
 
-    As SVG, PNG or PDF, which needs Graphviz; as Mermaid or DOT; or as one HTML page that shows the
-    route and its cost for each pair.
+    As SVG, PNG or PDF, which needs Graphviz, or as Mermaid, DOT or JSON.
     """
     kind = Drawing.json if as_json else kind or _kind_of(file)
     if file is None and kind in _PICTURES and sys.stdout.isatty():
         misused(
-            "a picture is not for a terminal: pass -o graph.html (or .svg, .png), or --as mermaid."
+            "a picture is not for a terminal: pass -o graph.svg (or .png, .pdf), or --as mermaid."
         )
     if file is not None:
         check_folder(file)
-    drawing = _drawing(kind, quiet=file is None)
+    drawing = _drawing(kind)
     if file is None:
         show_bytes(drawing)
         return
@@ -78,7 +75,7 @@ def graph(
 
 
 def _kind_of(file: Path | None) -> Drawing:
-    """Return what the name of a file asks for."""
+    """Return the kind of drawing that the name of a file asks for."""
     if file is None:
         return Drawing.svg
     suffix = file.suffix.lower()
@@ -89,24 +86,18 @@ def _kind_of(file: Path | None) -> Drawing:
     return Drawing(name)
 
 
-def _drawing(kind: Drawing, *, quiet: bool) -> bytes:
+def _drawing(kind: Drawing) -> bytes:
     shown = network(default)
     if kind in _PICTURES:
         return _picture(dot(shown), kind)
-    return f"{_text(shown, kind, quiet=quiet)}\n".encode()
-
-
-def _text(shown: Network, kind: Drawing, *, quiet: bool) -> str:
-    if kind is Drawing.html:
-        with bar("planning", hidden=quiet) as progress:
-            return page(shown, routes(default, shown, progress))
     if kind is Drawing.json:
-        return json.dumps(shown.as_dict(), indent=1, ensure_ascii=False)
-    return mermaid(shown) if kind is Drawing.mermaid else dot(shown)
+        text = json.dumps(shown.as_dict(), indent=1, ensure_ascii=False)
+    else:
+        text = mermaid(shown) if kind is Drawing.mermaid else dot(shown)
+    return f"{text}\n".encode()
 
 
 def _picture(text: str, kind: Drawing) -> bytes:
-    """Return what Graphviz draws."""
     program = shutil.which("dot")
     if program is None:
         misused(_NO_GRAPHVIZ.format(kind=kind.upper()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -14,7 +13,7 @@ from interop._model.display import duration
 from interop._registry.declared import Declared, DeclaredFormat
 
 from .notation import unknown_format
-from .output import FAILURE, JSON, fail, misused, reports_errors, show_json, show_table, without_own
+from .output import FAILURE, JSON, fail, misused, reports_errors, show_json, show_table
 
 _NAME = typer.Argument(metavar="[NAME]", help="Only those of one framework, or one format.")
 _FROM = typer.Option(
@@ -49,9 +48,9 @@ def formats(
     if as_json:
         show_json([_format_as_dict(entry) for entry in entries])
     else:
-        style = _style_of(_FORMAT_HEADS, "framework")
         origins = [entry.provenance for entry in entries]
-        show_table(*without_own(_FORMAT_HEADS, map(_format_row, entries), origins), style)
+        rows = map(_format_row, entries)
+        show_table(_FORMAT_HEADS, rows, {"framework": _state_style}, origins=origins)
 
 
 def _format_row(entry: DeclaredFormat) -> tuple[str, ...]:
@@ -109,9 +108,9 @@ def conversions(
         return
     if not entries:
         fail("no conversion is declared between these; leave out --from or --to to see more.")
-    style = _style_of(_CONVERSION_HEADS, "state")
     origins = [entry.provenance for entry in entries]
-    show_table(*without_own(_CONVERSION_HEADS, map(_conversion_row, entries), origins), style)
+    rows = map(_conversion_row, entries)
+    show_table(_CONVERSION_HEADS, rows, {"state": _state_style}, origins=origins)
 
 
 def _conversion_row(entry: Declared) -> tuple[str, ...]:
@@ -144,7 +143,7 @@ def _conversion_as_dict(entry: Declared) -> dict[str, object]:
 
 
 def _as_dict(declaration: Conversion | Result | Cost) -> dict[str, object]:
-    """Return a declaration as what JSON can hold, without its functions."""
+    """Return the fields of a declaration that JSON can hold: all but its functions."""
     fields = declaration._asdict()
     return {name: _as_json(field) for name, field in fields.items() if not callable(field)}
 
@@ -166,17 +165,15 @@ def plugins(as_json: Annotated[bool, JSON] = False) -> None:
         last = ("overrides",) if any(plugin.overrides for plugin in entries) else ()
         heads = (*_PLUGIN_HEADS, *last)
         cells = ([row[head] for head in heads] for row in rows)
-        show_table(heads, cells, _style_of(heads, "state"))
+        show_table(heads, cells, {"state": _state_style})
     if any(plugin.state == "failed" for plugin in entries):
         raise typer.Exit(FAILURE)
 
 
-def _style_of(heads: Sequence[str], head: str) -> Callable[[int, str], str]:
-    """Return the style of a table whose column with a certain head holds states."""
-    states = heads.index(head)
-    return lambda column, cell: _STYLES.get(cell, "") if column == states else ""
+def _state_style(cell: str) -> str:
+    return _STYLES.get(cell, "")
 
 
 def _is_within(name: str, framework: str) -> bool:
-    """Tell whether a format is one of a framework's, or that format itself."""
+    """Tell whether a name is that of a format, or of its framework."""
     return name == framework or name.startswith(f"{framework}.")

@@ -1,26 +1,20 @@
-"""The network: formats and the conversions between them, as data to be drawn or looked through."""
+"""The network: formats and the conversions between them, as data to be drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from interop._model.effect import LOSING
-from interop._model.format import Format, common_axes
-from interop._model.spec import Spec
-from interop._planning.request import Request
-
-from .notation import plain_shape, read_spec
+from interop._api.inspection import Inspection
+from interop._model.effect import LOSSES
+from interop._model.format import Format
 
 if TYPE_CHECKING:
     from interop._api.interop import Interop
     from interop._planning.conversion import ResolvedConversion
-    from interop._planning.step import Step
     from interop._registry.declared import DeclaredFormat
 
-Progress = Callable[[int, int, str], None]
-
-#: What a conversion does to the numbers, the mildest first.
+#: The kinds of conversions by their effect on the numbers, the mildest first.
 KINDS = ("shares", "copies", "loses")
 #: The group of the formats that belong to no framework.
 _PROTOCOLS = "protocols"
@@ -86,26 +80,6 @@ class Network(NamedTuple):
         }
 
 
-class StepFacts(TypedDict):
-    """What is shown of one step of a route."""
-
-    step: str
-    to: str
-    effects: list[str]
-    seconds: float
-    written: int
-    by: str
-
-
-class RouteFacts(TypedDict):
-    """What is shown of a route."""
-
-    value: str
-    seconds: float
-    zero_copy: bool
-    steps: list[StepFacts]
-
-
 def network(interop: Interop) -> Network:
     """Return the formats that are registered, and the links from each to the others."""
     nodes: dict[str, list[Node]] = {}
@@ -132,71 +106,22 @@ def _node(declared: DeclaredFormat) -> Node:
 
 
 def _links(interop: Interop, formats: Iterable[Format]) -> Iterator[Link]:
-    graph = interop._planner.graph
-    graph.refresh()
+    inspection = Inspection(interop)
     for source in formats:
-        #: For each target, the kinds of its conversions, as their places in `KINDS`, and the names.
-        conversions: dict[str, list[tuple[int, str]]] = {}
-        for conversion in graph.conversions(source.name):
-            entry = _kind(conversion), conversion.conversion.label
-            conversions.setdefault(conversion.target.name, []).append(entry)
-        for target in graph.alike(source):
-            conversions.setdefault(target.name, []).append((0, "by its components"))
-        conversions.pop(source.name, None)
-        for name, entries in conversions.items():
-            labels = tuple(dict.fromkeys(label for _, label in entries))
-            yield Link(source.name, name, KINDS[min(entries)[0]], labels)
+        #: For each target, the names of the conversions to it, and their kinds.
+        kinds: dict[str, dict[str, str]] = {}
+        for conversion in inspection.conversions_from(source.name):
+            label, kind = conversion.conversion.label, _kind(conversion)
+            known = kinds.setdefault(conversion.target.name, {})
+            known[label] = min(kind, known.get(label, kind), key=KINDS.index)
+        for target in inspection.exchanges_with(source):
+            kinds.setdefault(target.name, {})["by its components"] = "shares"
+        kinds.pop(source.name, None)
+        for name, known in kinds.items():
+            yield Link(source.name, name, min(known.values(), key=KINDS.index), tuple(known))
 
 
-def _kind(conversion: ResolvedConversion) -> int:
-    """Return the place in `KINDS` of what a conversion does."""
-    return 2 if conversion.effects & LOSING else 1 if conversion.writes else 0
-
-
-def routes(
-    interop: Interop, shown: Network, progress: Progress | None = None
-) -> dict[str, RouteFacts | None]:
-    """Return, for each ordered pair of formats, the route of a value of a usual size.
-
-    Keys are ``"source target"``; a value is None where no route is permitted.
-    """
-    formats = {declared.name: declared.format for declared in interop.formats()}
-    names = [node.name for node in shown.nodes]
-    facts: dict[str, RouteFacts | None] = {}
-    for count, source in enumerate(names):
-        if progress:
-            progress(count, len(names), source)
-        specs: dict[int | None, Spec | None] = {None: None}
-        for target in names:
-            axes = common_axes(formats[source], formats[target])
-            if axes not in specs:
-                shape = "x".join(map(str, plain_shape(axes))) or "scalar"
-                specs[axes] = read_spec(interop, f"{source}:{shape}")
-            if source != target:
-                facts[f"{source} {target}"] = _route(interop, specs[axes], target)
-    return facts
-
-
-def _route(interop: Interop, spec: Spec | None, target: str) -> RouteFacts | None:
-    """Return the route of one value, or None. To say why there is none would take far longer."""
-    route = None if spec is None else interop._planner.route(spec, Request((target,)))
-    if route is None:
-        return None
-    _, steps = route
-    return {
-        "value": str(spec),
-        "seconds": sum(step.seconds for step in steps),
-        "zero_copy": not any(step.writes for step in steps),
-        "steps": [_step(step) for step in steps],
-    }
-
-
-def _step(step: Step) -> StepFacts:
-    return {
-        "step": step.label,
-        "to": step.after.format,
-        "effects": sorted(step.effects),
-        "seconds": step.seconds,
-        "written": step.after.nbytes if step.writes else 0,
-        "by": str(step.provenance),
-    }
+def _kind(conversion: ResolvedConversion) -> str:
+    if conversion.effects & LOSSES:
+        return "loses"
+    return "copies" if conversion.writes else "shares"

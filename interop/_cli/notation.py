@@ -1,7 +1,7 @@
 """Notation: values and targets as they are written on a command line.
 
 ``format[:device[:index]][:dtype][:shape][:trait…]``, as in ``torch:cuda:float32:4096x4096`` or
-``numpy:float64:1000:readonly``. What is left out is as plain as can be.
+``numpy:float64:1000:readonly``. Whatever is left out gets a plain default.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interop._calibration.sample import preferred
 from interop._model.device import NICKNAMES
 from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES, common_first, itemsize
@@ -20,21 +19,22 @@ from interop._model.format import Format, common_axes
 from interop._model.spec import TRAITS, Spec
 from interop._model.suggestion import listed, suggestion
 from interop.errors import BadRequestError, UnknownValueError
+from interop.testing._sample import preferred
 
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
 _SHAPE = re.compile(r"\d+(x\d+)*|scalar")
-#: What is meant for a shape, written as elsewhere: (3, 4), 3*4 …
+#: A shape as people write it elsewhere: (3, 4), 3*4 …
 _TUPLE = re.compile(r"[(\[]?\d+(\s*[,*X×]\s*\d+)*,?[)\]]?")
-#: Elements of a value whose shape is left out.
+#: The number of elements of a value without a shape.
 _ELEMENTS = 1024 * 1024
-#: The dtype of the codes of a quantized array, which the notation does not name.
+#: The dtype of quantized codes, for which the notation has no word.
 _CODES = "uint8"
 
 
 class Description(NamedTuple):
-    """What a text says of a value or a target, each word in its field."""
+    """The words of a text that describes a value or a target, by their meaning."""
 
     format: str
     device: str | None = None
@@ -44,7 +44,7 @@ class Description(NamedTuple):
 
 
 def read(interop: Interop, text: str) -> Description:
-    """Return what a text says of a value or of a target.
+    """Return the description of a value or of a target that a text holds.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def read(interop: Interop, text: str) -> Description:
 
 
 class _Vocabulary:
-    """The words that mean something: devices, dtypes and traits of what is registered."""
+    """The devices, dtypes and traits of everything that is registered."""
 
     def __init__(self, interop: Interop) -> None:
         formats = [declared.format for declared in interop.formats()]
@@ -119,7 +119,7 @@ def read_spec(interop: Interop, text: str, density: float = 0.01) -> Spec:
     interop : Interop
     text : str
     density : float
-        Of a sparse array, the share of the elements that are stored.
+        The share of the elements that a sparse array stores.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def read_spec(interop: Interop, text: str, density: float = 0.01) -> Spec:
 
 
 def _wrapped(interop: Interop, wrapper: Format) -> str | None:
-    """Return the format of what a wrapper mostly wraps: what its samples do, or what enters it."""
+    """Return the format that a wrapper usually wraps, going by its samples or its conversions."""
     wrappers = {d.name for d in interop.formats() if d.format.wrapper is not None}
     sources = (
         declared.conversion.source
@@ -156,7 +156,7 @@ def _wrapped(interop: Interop, wrapper: Format) -> str | None:
 
 
 def unknown_format(interop: Interop, name: str) -> str:
-    """Return what to say of a word that stands where a format is named."""
+    """Return the message about a word that names no format."""
     for plugin in interop.plugins():
         if plugin.name == name and plugin.state != "loaded":
             return f"there is no format {name!r}: its plugin is not loaded ({plugin.reason})."
@@ -172,7 +172,7 @@ def unknown_format(interop: Interop, name: str) -> str:
 def _first_dense(description: Description, formats: Iterable[Format]) -> Format | None:
     """Return the first dense format of a framework that has the described number of axes.
 
-    Several frameworks have no format of their own name, since their arrays have one axis or two.
+    Frameworks whose arrays have one axis or two have no format of their own name.
     """
     shape = description.shape
     for format_ in formats:
@@ -183,7 +183,7 @@ def _first_dense(description: Description, formats: Iterable[Format]) -> Format 
 
 
 def _no_dense_format(interop: Interop, description: Description) -> str:
-    """Return what to say of a name that stands for no dense format of the described shape."""
+    """Return the message about a framework without a dense format of the described shape."""
     framework = description.format
     formats = [d.format for d in interop.formats() if d.name.startswith(f"{framework}.")]
     if not formats:
@@ -216,7 +216,7 @@ def _dtype(description: Description, format_: Format, device: str) -> str:
 
 
 def _shape(description: Description, format_: Format, holder: Format) -> tuple[int, ...]:
-    """Return the shape that is described, or one that what holds the numbers can have."""
+    """Return the described shape, or a plain one that the format of the numbers can have."""
     if description.shape is None:
         return plain_shape(common_axes(format_, holder))
     axes = len(description.shape)
@@ -228,7 +228,7 @@ def _shape(description: Description, format_: Format, holder: Format) -> tuple[i
 
 
 def plain_shape(axes: int | None) -> tuple[int, ...]:
-    """Return a shape of a number of axes, large enough for its size to matter."""
+    """Return a shape with so many axes and about a million elements, so that size matters."""
     if not axes:
         return ()
     side = round(_ELEMENTS ** (1 / axes))
@@ -246,7 +246,7 @@ def _sparse(spec: Spec, format_: Format, density: float) -> Spec:
 
 
 def _integers(shape: tuple[int, ...], nnz: int, roles: Iterable[str]) -> int:
-    """Return how many indices and pointers a sparse array has."""
+    """Return the number of indices and pointers of a sparse array."""
     if "pointers" in roles and shape:
         return nnz + shape[0] + 1
     return nnz * len(shape)

@@ -1,8 +1,8 @@
 """Output: what the commands print, for people and for programs.
 
-On a terminal there are colors, and lines that are broken between words to fit it. Into a pipe goes
-plain text whose lines are never cut. With ``--json`` standard output is one document, and nothing
-else, whatever a plugin or its framework prints.
+A terminal gets colors, and lines that are broken between words. A pipe gets plain text, whose lines
+are never cut. With ``--json`` standard output is one document and nothing else, whatever a plugin
+or its framework prints.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_st
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec, TextIO
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TextIO
 
 import typer
 from rich.cells import cell_len
@@ -27,7 +28,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from interop._model.dialect import on_command_line
-from interop._model.display import table as plain_table
+from interop._model.display import text_table
 from interop._registry.declared import OWN, Provenance
 from interop.errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
 
@@ -36,32 +37,30 @@ FAILURE, USAGE_ERROR = 1, 2
 
 JSON = typer.Option("--json", help="Print one JSON document and nothing else.")
 
-#: Spaces between the columns of a table, and the width up to which a column is not broken: numbers
-#: stay beside their units.
+#: Spaces between the columns of a table, and the width up to which a column is not broken, so that
+#: numbers stay beside their units.
 _GAP, _WHOLE = 2, 16
-#: What stands in a cell that says nothing.
-_NOTHING = ("", "—")
-#: What a line that is broken begins with, below which the rest of it is indented.
+#: The margin of a line; if the line is broken, the rest is indented as much.
 _MARGIN = re.compile(r" *(?:- )?")
 
-#: What is raised when a word of the command line names nothing that exists.
+#: Errors about a word of the command line that names nothing.
 _USAGE_ERRORS = (BadRequestError, UnknownTargetError, UnknownValueError)
-#: What is raised when the words do not fit the command; older versions of typer have it from click.
+#: Errors about words that do not fit the command; older versions of typer take it from click.
 _UsageError: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
-#: What typer's validation puts before what it says.
+#: The prefix of messages from typer's validation.
 _INVALID = "Value error, "
 
 _Parameters = ParamSpec("_Parameters")
 
-#: Where documents go, while standard output is closed to everything else.
+#: The stream for documents, while standard output is closed to everything else.
 _documents: ContextVar[TextIO | None] = ContextVar("documents", default=None)
 
 
 def claim_standard_streams() -> None:
     """Keep the standard streams for what the command prints.
 
-    From then on Python's streams are this process's own copies. What compiled code prints to
-    standard output goes to standard error, also what it keeps until the process ends.
+    Python's streams become copies of their own. Compiled code that prints to standard output then
+    reaches standard error, even if it keeps its output until the process ends.
     """
     sys.stdout, sys.stderr = _copy(sys.stdout), _copy(sys.stderr)
     os.dup2(2, 1)
@@ -74,7 +73,7 @@ def _copy(stream: TextIO) -> TextIO:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Drop what frameworks print and log meanwhile; bars that were opened before stay."""
+    """Drop whatever is printed and logged meanwhile, except by bars that were opened before."""
     sys.stderr.flush()
     terminal = os.dup(2)
     with open(os.devnull, "w", encoding="utf-8") as nothing:
@@ -88,7 +87,7 @@ def quiet() -> Iterator[None]:
 
 
 def reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
-    """Make a command print interop's errors as a sentence and end with the code for them."""
+    """Make a command report interop's errors as a sentence and end with their exit code."""
 
     @wraps(command)
     def run(*args: _Parameters.args, **options: _Parameters.kwargs) -> None:
@@ -108,10 +107,10 @@ def reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameters
 
 
 class Commands(TyperGroup):
-    """The commands, which report words they cannot take as they report all else."""
+    """The group of commands, which reports a wrong command line as it reports all else."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take the words before the name of the command, and keep all words."""
+        """Parse the words before the name of the command, and keep all words."""
         ctx.obj = list(args)
         with _reports_misuse(ctx.obj):
             return super().parse_args(ctx, args)
@@ -124,11 +123,11 @@ class Commands(TyperGroup):
 
 @contextmanager
 def _reports_misuse(words: Sequence[str]) -> Iterator[None]:
-    """Report what typer finds wrong with the words of a command line, as JSON if they say so."""
+    """Report what typer finds wrong with a command line, as JSON if that is asked for."""
     try:
         yield
     except _UsageError as error:
-        if not words:  # which is no fault: the help is shown
+        if not words:  # typer shows the help
             raise
         with _documents_only() if "--json" in words else nullcontext():
             if error.ctx is not None:
@@ -140,7 +139,7 @@ def _reports_misuse(words: Sequence[str]) -> Iterator[None]:
 
 @contextmanager
 def _documents_only() -> Iterator[None]:
-    """Send what is printed to standard error, but for documents."""
+    """Send everything but documents to standard error."""
     token = _documents.set(sys.stdout)
     try:
         with redirect_stdout(sys.stderr):
@@ -150,7 +149,7 @@ def _documents_only() -> Iterator[None]:
 
 
 def line(text: str, style: str = "") -> None:
-    """Print a line, in a style where styles are seen."""
+    """Print a line; terminals show its style."""
     _print(Text(text, style), _console())
 
 
@@ -164,122 +163,109 @@ def show_bytes(document: bytes) -> None:
     typer.echo(document, nl=False, file=_documents.get())
 
 
-def without_own(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], origins: Iterable[Provenance]
-) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Leave out the last column, which says who declared a row, if nobody else declared any."""
-    if any(origin.distribution != OWN for origin in origins):
-        return heads, list(rows)
-    return heads[:-1], [row[:-1] for row in rows]
-
-
 def show_table(
     heads: Sequence[str],
     rows: Iterable[Sequence[str]],
-    style: Callable[[int, str], str] | None = None,
+    styles: Mapping[str, Callable[[str], str]] = MappingProxyType({}),
     *,
-    spare: str | None = None,
+    spare: str = "",
+    origins: Iterable[Provenance] | None = None,
 ) -> None:
     """Print a table.
 
     On a terminal that is too narrow for it, columns that say nothing are left out, then the spare
-    one; then lines are broken.
+    one, and then the cells of one column are broken between words. If that is not enough, each row
+    is a paragraph.
 
     Parameters
     ----------
     heads : sequence of str
     rows : iterable of sequence of str
-    style : callable, optional
-        ``style(column, cell)`` is how a cell is shown where styles are seen.
+    styles : mapping of str to callable, optional
+        By heads, functions that return the style of a cell; terminals show it.
     spare : str, optional
-        The head of a column that says only what stands elsewhere.
+        The head of a column that can be left out, because it repeats what stands elsewhere.
+    origins : iterable of Provenance, optional
+        The declarers of the rows, whom the last column names. If interop declared all of them,
+        there is no such column.
     """
-    console, rows = _console(), list(rows)
+    console, body = _console(), [tuple(row) for row in rows]
+    if origins is not None and all(origin.distribution == OWN for origin in origins):
+        heads, body = heads[:-1], [row[:-1] for row in body]
     if not console.is_terminal:
-        typer.echo("\n".join(plain_table(tuple(heads), map(tuple, rows))))
+        typer.echo("\n".join(text_table(tuple(heads), body)))
         return
-    texts = [
-        [Text(cell, style(column, cell) if style else "") for column, cell in enumerate(row)]
-        for row in rows
+    columns = [
+        _Column(head, [Text(cell, styles.get(head, _no_style)(cell)) for cell in cells])
+        for head, *cells in zip(heads, *body, strict=True)
     ]
-    shown = _shown(heads, rows, spare, console.width)
-    widths = _widths([_column(heads, rows, number) for number in shown], console.width)
-    if widths is None:
-        for row in texts:
-            for items in _record(heads, row, console.width):
-                _print(items, console)
+    telling = [c for c in columns if not body or any(map(_says_something, c.cells))]
+    necessary = [column for column in telling if column.head != spare]
+    tables = (columns, telling, necessary)
+    shown = next((table for table in tables if _width(table) <= console.width), necessary)
+    broken = max(shown, key=lambda column: column.slack)
+    if _width(shown) - broken.slack > console.width:
+        for row in zip(*(column.cells for column in columns), strict=True):
+            _show_paragraph(heads, row, console)
         return
     table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
-    for number, size in zip(shown, widths, strict=True):
-        table.add_column(heads[number], width=size)
-    for row in texts:
-        table.add_row(*(row[number] for number in shown))
+    for column in shown:
+        table.add_column(column.head, no_wrap=column is not broken, overflow="fold")
+    for row in zip(*(column.cells for column in shown), strict=True):
+        table.add_row(*row)
     console.print(table)
 
 
-def _shown(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], spare: str | None, available: int
-) -> list[int]:
-    """Return the columns that are shown: all that fit without breaking a line."""
-    shown = list(range(len(heads)))
-    silent = {n for n in shown if rows and all(row[n] in _NOTHING for row in rows)}
-    for dispensable in (silent, {n for n in shown if heads[n] == spare}):
-        if _total([_width(_column(heads, rows, number)) for number in shown]) <= available:
-            break
-        shown = [number for number in shown if number not in dispensable]
-    return shown
+class _Column(NamedTuple):
+    """A column of a table, as it is shown on a terminal."""
+
+    head: str
+    cells: list[Text]
+
+    @property
+    def width(self) -> int:
+        return max(cell_len(self.head), *(cell.cell_len for cell in self.cells), 0)
+
+    @property
+    def slack(self) -> int:
+        """How much narrower it can get before a word is broken."""
+        words = [self.head, *(word for cell in self.cells for word in cell.plain.split(" "))]
+        return self.width - max(map(cell_len, words)) if self.width > _WHOLE else 0
 
 
-def _column(heads: Sequence[str], rows: Sequence[Sequence[str]], number: int) -> list[str]:
-    return [heads[number], *(row[number] for row in rows)]
+def _no_style(cell: str) -> str:
+    return ""
 
 
-def _width(column: Sequence[str]) -> int:
-    return max(map(cell_len, column))
+def _width(columns: Sequence[_Column]) -> int:
+    return sum(column.width for column in columns) + _GAP * (len(columns) - 1)
 
 
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + _GAP * (len(widths) - 1)
+def _says_something(cell: Text) -> bool:
+    return cell.plain not in ("", "—")
 
 
-def _widths(columns: Sequence[Sequence[str]], available: int) -> list[int] | None:
-    """Return the widths of columns that fit between them; None if a word would be broken."""
-    widths = [_width(column) for column in columns]
-    least = [
-        width if width <= _WHOLE else max(cell_len(w) for cell in column for w in cell.split(" "))
-        for width, column in zip(widths, columns, strict=True)
-    ]
-    excess = _total(widths) - available
-    while excess > 0:
-        slack, column = max((widths[n] - least[n], n) for n in range(len(widths)))
-        if not slack:
-            return None
-        widths[column] -= 1
-        excess -= 1
-    return widths
-
-
-def _record(heads: Sequence[str], cells: Sequence[Text], available: int) -> Iterator[Text]:
-    """Yield the lines that say what a row says that is too wide for a table."""
-    row = Text()
+def _show_paragraph(heads: Sequence[str], cells: Sequence[Text], console: Console) -> None:
+    """Print a row that is too wide for a table, broken between its cells."""
+    line = Text()
     for head, cell in zip(heads, cells, strict=True):
-        if cell.plain in _NOTHING:
+        if not _says_something(cell):
             continue
         item = Text.assemble((f"{head}: " if head else "", "dim"), cell)
-        if row and row.cell_len + _GAP + item.cell_len > available:
-            yield row
-            row = Text("  ")
-        row = Text.assemble(row, " " * _GAP if row else "", item)
-    yield row
+        if line and line.cell_len + _GAP + item.cell_len > console.width:
+            _print(line, console)
+            line = Text("  ")
+        line = Text.assemble(line, " " * _GAP if line else "", item)
+    _print(line, console)
 
 
 def fail(reason: str, **facts: object) -> NoReturn:
-    """Say why it could not be done, and end with the code for that."""
+    """Report why a command failed, and end with the exit code for failures."""
     _end(reason, FAILURE, facts)
 
 
 def misused(reason: str) -> NoReturn:
-    """Say what is wrong with the command line, and end with the code for that."""
+    """Report what is wrong with the command line, and end with the exit code for that."""
     _end(reason, USAGE_ERROR, {})
 
 
@@ -291,7 +277,7 @@ def _end(reason: str, code: int, facts: Mapping[str, object]) -> NoReturn:
 
 
 def check_folder(file: Path) -> None:
-    """Refuse to write a file into a folder that does not exist: its name may be misspelt."""
+    """Refuse a file in a folder that does not exist, because its name may be misspelt."""
     if not file.parent.is_dir():
         fail(f"there is no folder {file.parent}; create it, or pass another --file.")
 
@@ -299,7 +285,7 @@ def check_folder(file: Path) -> None:
 @contextmanager
 def bar(title: str, *, hidden: bool) -> Iterator[Callable[[int, int, str], None]]:
     """Show a progress bar on standard error, if that is a terminal."""
-    console = Console(file=sys.stderr)  # which may be quiet later
+    console = Console(file=sys.stderr)  # the stream itself, before `quiet` replaces it
     columns = (
         TextColumn(title),
         BarColumn(),
@@ -315,7 +301,7 @@ def bar(title: str, *, hidden: bool) -> Iterator[Callable[[int, int, str], None]
 
 
 def width() -> int | None:
-    """Return how many characters a line may have; None in a pipe, where there is no limit."""
+    """Return how many characters a line may have; None in a pipe, which has no limit."""
     console = _console()
     return console.width if console.is_terminal else None
 

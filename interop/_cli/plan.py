@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
-from typing import Annotated, Protocol
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -13,7 +12,7 @@ from interop._api.default import default
 from interop._model.dtype import DTYPES
 from interop._model.effect import EFFECTS
 from interop._model.spec import TRAITS
-from interop._planning.route import HEADS
+from interop._planning.route import HEADS, refused, rows, title
 from interop.errors import RefusedError
 
 from .notation import read, read_spec
@@ -26,7 +25,6 @@ from .output import (
     reports_errors,
     show_json,
     show_table,
-    without_own,
 )
 
 
@@ -35,7 +33,7 @@ def _starting(names: Iterable[str], typed: str) -> list[str]:
 
 
 def _formats(typed: str) -> list[str]:
-    """Return the formats that a word can become, for the shell to complete."""
+    """Return the formats that begin like what was typed, for the shell to complete."""
     return _starting((declared.name for declared in default.formats()), typed)
 
 
@@ -81,18 +79,10 @@ _DENSITY = typer.Option(
 )
 
 
-class _Formatter(Protocol):
-    """What writes the help."""
-
-    def section(self, name: str) -> AbstractContextManager[None]: ...
-
-    def write_dl(self, rows: Sequence[tuple[str, str]]) -> None: ...
-
-
 class PlanCommand(TyperCommand):
-    """The command with the words of its notation below its options."""
+    """The command, whose help explains effects and traits below the options."""
 
-    def format_epilog(self, ctx: object, formatter: _Formatter) -> None:
+    def format_epilog(self, ctx: object, formatter: Any) -> None:
         """Write the effects and the traits."""
         defaults = {True: "permitted", False: "refused"}
         with formatter.section("Effects, and whether they are permitted by default"):
@@ -144,19 +134,15 @@ def plan(
     if as_json:
         show_json(route.as_dict())
         raise typer.Exit(FAILURE if route.problem else 0)
-    line(route._title(), "bold")
+    line(title(route), "bold")
     if route.steps:
         origins = [step.provenance for step in route.steps]
-        # Where a step starts is where the one before ends, or stands in the title.
-        show_table(*without_own(HEADS, route._rows(), origins), _style, spare="from")
+        styles = {"effects": lambda cell: "green" if cell == "view" else "yellow"}
+        # A step starts where the one before ends, and the first as the title says.
+        show_table(HEADS, rows(route), styles, spare="from", origins=origins)
     for missing in route.missing:
         line(missing, "yellow")
-    explanation = route._explain()
-    if explanation:
-        line(f"\n{explanation}")
+    if others := refused(route):
+        line(f"\n{others}")
     if route.problem:
         raise typer.Exit(FAILURE)
-
-
-def _style(column: int, cell: str) -> str:
-    return ("green" if cell == "view" else "yellow") if column == 4 else ""

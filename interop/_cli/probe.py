@@ -1,6 +1,6 @@
-"""The probe: imports a plugin's frameworks in a process of its own, and says how that went.
+"""The probe: imports a plugin's frameworks in another process, and reports how that went.
 
-A framework that crashes or hangs when it is imported is a finding, and not the end of the command.
+A framework that crashes or hangs on import is then a finding, and not the end of the command.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Any, NamedTuple
 from interop._model.extension import Problem
 from interop.testing._process import Say, Worker, WorkerEnded
 
-#: Categories of warnings on import that tell of a framework that does not work. The others are
-#: about the code of whoever imports it.
+#: Categories of warnings on import that may mean that a framework does not work. Others are about
+#: the importing code.
 _TELLING = (UserWarning, RuntimeWarning, ImportWarning)
 
 
 class Probed(NamedTuple):
-    """How it went to import the frameworks of one plugin.
+    """The outcome of importing the frameworks of one plugin.
 
     Parameters
     ----------
     seconds : dict of str to float
-        For each module that could be imported, how long that took.
+        How long each import took; the modules that could not be imported are missing.
     versions : dict of str to str
-        The ``__version__`` of each.
+        The ``__version__`` of each imported module.
     errors : dict of str to str
-        For each that could not be imported, why.
+        Why the other modules could not be imported.
     warnings : tuple of str
-        What they warned of meanwhile.
+        The warnings that were given meanwhile.
     problems : tuple of Problem
-        What the plugin says is wrong.
+        The problems that the plugin reports.
     ended : str
-        How the process has ended before it could say anything of this; "" if it could.
+        How the process ended before it could report anything; "" if it did report.
     """
 
     seconds: dict[str, float]
@@ -55,7 +55,7 @@ def probe(
     ----------
     distribution, plugin : str
     modules : mapping of str to list of str
-        For the module of each framework, those of its modules that hold its types.
+        For the module of each framework, its modules that hold types of arrays.
     timeout : float
     """
     question = {"distribution": distribution, "plugin": plugin, "modules": modules}
@@ -66,7 +66,7 @@ def probe(
             fields = worker.answer(timeout)
             worker.finish(timeout)
         except WorkerEnded as end:
-            # What crashes at the end has been imported all the same.
+            # A crash at exit comes after the import, which went well.
             if not fields or end.status is None:
                 return Probed({}, {}, {}, ended=str(end))
     problems = tuple(_problem(*problem) for problem in fields.pop("problems"))
@@ -80,7 +80,7 @@ def _problem(
     others: list[str] | None,
     devices: list[str] | None,
 ) -> Problem:
-    """Return a problem as it was before it was sent as JSON."""
+    """Return the problem that was sent as JSON."""
     return Problem(
         problem,
         fix,
@@ -94,7 +94,7 @@ def _problem(
 
 
 def say_how_imports_went(question: dict[str, Any], say: Say) -> None:
-    """Import frameworks, and say what became of it."""
+    """Import frameworks, and send a report."""
     seconds: dict[str, float] = {}
     versions: dict[str, str] = {}
     errors: dict[str, str] = {}
@@ -106,7 +106,7 @@ def say_how_imports_went(question: dict[str, Any], say: Say) -> None:
                 module = import_module(name)
                 for part in parts:
                     _import_if_there(part)
-            # Whatever a foreign module raises when it is imported is what was asked for.
+            # Any error of a foreign module on import is a finding.
             except Exception as error:  # noqa: BLE001
                 errors[name] = f"{type(error).__name__}: {_one_line(error)}"
             else:
@@ -125,7 +125,7 @@ def say_how_imports_went(question: dict[str, Any], say: Say) -> None:
 
 
 def _import_if_there(name: str) -> None:
-    """Import a module that a framework may lack, in this version or for good."""
+    """Import a module of a framework, unless this version has no such module."""
     try:
         import_module(name)
     except ModuleNotFoundError as error:
@@ -134,7 +134,7 @@ def _import_if_there(name: str) -> None:
 
 
 def _problems(distribution: str, plugin: str) -> list[tuple[object, ...]]:
-    """Return what a plugin says is wrong, of what JSON can hold."""
+    """Return the problems that a plugin reports, ready for JSON."""
     from interop._registry.discovery import problems
 
     return [

@@ -1,7 +1,7 @@
-"""The trial: real data along every route that is available here, and whether they come out right.
+"""The trial: every route that is available here converts real data, which are compared.
 
-The conversions are made in a process of their own, which says after each how it went. If it crashes
-or hangs, the pair at which it did is a finding, and another process goes on with the next.
+Another process makes the conversions, and reports after each. If it crashes or hangs, that pair is
+a finding, and a new process goes on with the next.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interop._calibration.sample import REFUSALS, NoSample, Numbers, Recipe, preferred, sample
 from interop._model.format import common_axes
 from interop._model.typing import Value
 from interop.errors import RefusedError
 from interop.testing._process import Say, Worker, WorkerEnded
+from interop.testing._sample import REFUSALS, NoSample, Numbers, Recipe, preferred, sample
 
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
 Progress = Callable[[int, int, str], None]
 
-#: What can become of a pair, the worst last, and whether something is wrong then.
+#: The outcomes of a pair, the worst last, and whether each is a fault.
 OUTCOMES = {"refused": False, "right": False, "unread": False, "failed": True, "wrong": True}
 
-#: Lengths of the axes of what is tried, by how many there are.
+#: Shapes of the values that are tried, by the number of axes.
 _SHAPES = {0: (), 1: (12,), 2: (3, 4)}
 _DENSITY = 0.5
-#: Seconds for one pair: a framework may be imported for it, or compile.
+#: Seconds for one pair, in which a framework may be imported, or compile.
 _PATIENCE = 120.0
 
 
@@ -43,14 +43,14 @@ class Lane(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """What has become of one pair.
+    """The outcome of one pair.
 
     Parameters
     ----------
     source, target : Lane
     outcome : str
         ``"right"``: the numbers came out as they went in. ``"refused"``: there is no such route.
-        ``"unread"``: it converts, and the result could not be read back. ``"failed"``: it raised
+        ``"unread"``: it converts, but the result could not be read back. ``"failed"``: it raised
         an error, crashed or hung. ``"wrong"``: other numbers came out.
     steps : tuple of str
     reason : str
@@ -64,14 +64,14 @@ class Tried(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What was tried.
+    """The outcomes of all pairs.
 
     Parameters
     ----------
     tried : tuple of Tried
-        Every pair of lanes of which a value can be made here.
+        Every pair of lanes for which values can be made here.
     left_out : dict of str to str
-        Why no value of the other lanes can be made.
+        The other lanes, each with the reason why no value of it can be made.
     """
 
     tried: tuple[Tried, ...]
@@ -79,17 +79,17 @@ class Trial(NamedTuple):
 
     @property
     def wrong(self) -> tuple[Tried, ...]:
-        """The pairs with which something is wrong."""
+        """The pairs that are at fault."""
         return tuple(pair for pair in self.tried if OUTCOMES[pair.outcome])
 
     @property
     def untried(self) -> dict[str, str]:
-        """The formats of which no value can be made on the host, and why."""
+        """The formats of which no value can be made on the host, each with the reason."""
         return {lane: reason for lane, reason in self.left_out.items() if " on " not in lane}
 
     @property
     def problem(self) -> str:
-        """What is wrong if no pair at all could be tried; "" if some could."""
+        """Why no pair at all could be tried; "" if some could."""
         if self.tried:
             return ""
         reason = next(iter(self.untried.values()), "there is no format")
@@ -116,7 +116,7 @@ def try_all(
     Parameters
     ----------
     interop : Interop
-        Whose formats are tried, in another process, in which the installed plugins are loaded.
+        The instance whose formats are tried. The other process loads the installed plugins.
     without : frozenset of str
         Modules of frameworks to leave out.
     progress : callable, optional
@@ -145,12 +145,11 @@ def try_all(
     return Trial(tuple(_carried_out(pairs, progress, patience)), left_out)
 
 
-#: A pair to be converted; or, without a target, a value to be made.
+#: A pair to convert, or, without a target, a lane of which to make a value.
 _Job = tuple[Lane, Lane | None]
 
 
 def _carried_out(jobs: list[_Job], progress: Progress | None, patience: float) -> Iterator[Tried]:
-    """Yield what has become of each job."""
     with Worker(f"{__name__}:{answer.__name__}") as worker:
         for number, (source, target) in enumerate(jobs):
             if progress:
@@ -165,12 +164,12 @@ def _carried_out(jobs: list[_Job], progress: Progress | None, patience: float) -
 
 # ---------------------------------------------------------------------- in the other process
 
-#: An outcome, the steps that led to it, and a reason.
+#: An outcome, the steps that were taken, and a reason.
 _Answer = tuple[str, list[str], str]
 
 
 def answer(question: tuple[list[str], list[str] | None], say: Say) -> None:
-    """Carry out a job, and say what has become of it."""
+    """Carry out a job, and send its outcome."""
     source, target = question
     bench, lane = _bench(), Lane(*source)
     say(bench.converted(lane, Lane(*target)) if target else bench.made(lane))
@@ -194,14 +193,14 @@ class _Bench:
     def __init__(self, interop: Interop) -> None:
         self._interop = interop
         self._formats = {declared.name: declared.format for declared in interop.formats()}
-        #: The format whose values Python itself can compare; "" if it is not registered.
+        #: The format of Python's lists, which can be compared; "" if it is not registered.
         self._list = next(
             (name for name, format_ in self._formats.items() if "builtins:list" in format_.types),
             "",
         )
 
     def made(self, lane: Lane) -> _Answer:
-        """Make a value of a lane, and tell whether that went well."""
+        """Make a value of a lane, and return how that went."""
         try:
             self._sample(lane, common_axes(self._formats[lane.format]))
         except NoSample as reason:
@@ -211,7 +210,7 @@ class _Bench:
         return "right", [], ""
 
     def converted(self, source: Lane, target: Lane) -> _Answer:
-        """Convert a value from one lane to another, and tell what has become of it."""
+        """Convert a value from one lane to another, and return how that went."""
         steps: list[str] = []
         axes = common_axes(self._formats[source.format], self._formats[target.format])
         try:
@@ -230,7 +229,6 @@ class _Bench:
         return outcome, steps, reason
 
     def _judged(self, result: Value, expected: Sequence[complex] | None) -> tuple[str, str]:
-        """Return the outcome of a conversion, and a reason."""
         try:
             numbers = self._read(result)
         except REFUSALS as error:
@@ -242,7 +240,7 @@ class _Bench:
         return "right", ""
 
     def _is_misread(self, lane: Lane, axes: int | None) -> bool:
-        """Tell whether a value that nothing has converted is read back wrong as well."""
+        """Tell whether even a value that nobody has converted is read back wrongly."""
         with suppress(NoSample, *REFUSALS):
             return self._judged(*self._sample(lane, axes))[0] == "wrong"
         return False
@@ -257,13 +255,13 @@ class _Bench:
         density = _DENSITY if format_.index_dtypes else 1.0
         shape = _SHAPES.get(axes, (1,) * (axes - 2) + _SHAPES[2])
         recipe = Recipe(lane.format, dtype, shape, device=lane.device, density=density)
-        # A new one every time: some can be read only once.
+        # Values are made anew, because some can be read only once.
         value = sample(self._interop, recipe)
         is_coded = self._is_coded(value)
         return value, self._read(value) if is_coded else list(Numbers(recipe).values())
 
     def _is_coded(self, value: Value) -> bool:
-        """Tell whether a value holds codes, from which not every number can be had back."""
+        """Tell whether a value holds codes, which stand for some numbers only roughly."""
         if not self._list:
             return False
         try:
@@ -287,7 +285,7 @@ def _flat(nested: Value) -> Iterator[complex]:
 
 
 def _why_not_made(reason: NoSample) -> str:
-    """Return in plain words why there is no value to try."""
+    """Return why there is no value to try, in plain words."""
     if isinstance(reason.__cause__, RefusedError):
         return "no conversion makes one from plain numbers"
     return str(reason.__cause__ or reason).partition("\n")[0]

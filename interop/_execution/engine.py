@@ -21,6 +21,7 @@ from interop._planning.plan import FILLING, Note, Plan, StepDeclined
 from interop._planning.planner import Planner
 from interop._planning.policy import Policy, block
 from interop._planning.request import Request
+from interop._planning.search import first
 from interop._planning.step import Step
 from interop._registry.installed import not_installed
 from interop._registry.registry import Registry
@@ -40,11 +41,11 @@ from .trace import Recorder
 
 #: The bytes of an element of the widest dtype.
 _WIDEST = 32
-#: Bytes that fit anywhere: to ask how much memory is left takes as long as to fill a few MiB. No
-#: copy of a small value is larger, whatever its dtype.
+#: Bytes that always fit. Nobody asks the system about fewer, because the question takes as long as
+#: filling a few MiB. No copy of a small value is larger, whatever its dtype.
 _FITTING = _WIDEST * SMALL
 #: How many of the steps that decline for one reason a message names.
-_MOST_LABELS = 2
+_DECLINED_LABELS = 2
 
 _log = logging.getLogger("interop")
 
@@ -63,8 +64,9 @@ class Engine:
 
         With `installed`, a target whose framework is missing is refused first.
         """
-        if installed:
+        if installed and not table.installed:
             self._check_installed(table.request)
+            table.installed = True
         key = table.key(spec_class(spec))
         plan = table.plans.get(key)
         if plan is None:
@@ -81,9 +83,10 @@ class Engine:
             if key in table.plans:  # another thread has found it meanwhile
                 return table.plans[key]
             version = self._registry.version
-            route = self._planner.route(typical, request)
+            searches = self._planner.searches(typical, request)
+            route = first(searches)
             if route is None:
-                nearest = list(nearest_refused(self._planner, typical, request))
+                nearest = list(nearest_refused(searches, request))
                 self._cache.keep(table.refusals, key, nearest, version)
                 raise _logged(explanation(self._planner, spec, request, nearest))
             steps = tuple(route[1])
@@ -94,17 +97,17 @@ class Engine:
         return plan
 
     def run(
-        self, plan: Plan, x: Value, spec: Spec, request: Request, given: Mapping[str, object]
+        self, plan: Plan, x: Value, spec: Spec, request: Request, keywords: Mapping[str, object]
     ) -> Value:
         """Carry out the steps on `x`, leaving a receipt if a trace is open.
 
-        What the caller has `given` is for the steps: the consumer's stream and the `like=` value.
+        The `keywords` are for the steps: the consumer's stream and the value in ``like=``.
         """
         innermost = block.get()
         if innermost is None or innermost.trace is None:
-            return self.carry_out(plan, x, spec, request, given)
+            return self.carry_out(plan, x, spec, request, keywords)
         recorder = Recorder(innermost.trace, self._registry)
-        result = self.carry_out(plan, x, spec, request, given, recorder.note)
+        result = self.carry_out(plan, x, spec, request, keywords, recorder.note)
         innermost.trace.record(recorder.receipt(x, spec, result, plan))
         return result
 
@@ -114,7 +117,7 @@ class Engine:
         x: Value,
         spec: Spec,
         request: Request,
-        given: Mapping[str, object],
+        keywords: Mapping[str, object],
         note: Note | None = None,
     ) -> Value:
         """Carry out the steps on `x`."""
@@ -122,10 +125,10 @@ class Engine:
             self._check(plan, spec)
         try:
             if plan.verified:
-                return plan(x, given, note)
-            result = plan(x, given, partial(self._verify, spec, note))
+                return plan(x, keywords, note)
+            result = plan(x, keywords, partial(self._verify, spec, note))
         except StepDeclined as declined:
-            return self._replan(declined, spec, request, given, note)
+            return self._replan(declined, spec, request, keywords, note)
         except NotInstalledError:
             self._check_installed(request)  # says how to install the target's framework
             raise
@@ -139,12 +142,12 @@ class Engine:
         out: Value,
         out_spec: Spec,
         request: Request,
-        given: Mapping[str, object],
+        keywords: Mapping[str, object],
     ) -> bool:
-        """Let the step that would write the result write it into `out`, if it can.
+        """Let the step that would write the result write it into `out`, and tell whether it could.
 
-        Only views may follow that step. `out` is then handed over, without a copy, to the format
-        that the step writes.
+        Only views may follow that step. `out` is handed over, without a copy, to the format that
+        the step writes.
         """
         try:
             steps = self.plan(spec, self._cache.table(request)).steps
@@ -154,9 +157,9 @@ class Engine:
                 return False
             view = Request((step.after.format,), copy=False, policy=Policy(frozenset()))
             plan = self.plan(out_spec, self._cache.table(view))
-            place = self.carry_out(plan, out, out_spec, view, given)
+            memory = self.carry_out(plan, out, out_spec, view, keywords)
             self._check(Plan(steps[:last]), spec)
-            Plan((*steps[:last], step._replace(call=partial(step.into, place))))(x, given)
+            Plan((*steps[:last], step._replace(call=partial(step.into, memory))))(x, keywords)
         except (StepDeclined, RefusedError):
             return False
         return True
@@ -166,7 +169,7 @@ class Engine:
         declined: StepDeclined,
         start: Spec,
         request: Request,
-        given: Mapping[str, object],
+        keywords: Mapping[str, object],
         note: Note | None,
         *,
         without: frozenset[object] = frozenset(),
@@ -174,7 +177,7 @@ class Engine:
     ) -> Value:
         """Plan again from where a step has declined, without that step.
 
-        If all routes end so, each reason is given, the first of them for the preferred route.
+        If all routes end like this, the error gives each reason, the preferred route's first.
         """
         without |= {declined.step.origin}
         reasons = (*reasons, (declined.step.label, str(declined)))
@@ -183,9 +186,10 @@ class Engine:
         if expected.carrier:  # the value itself does not know whose bits it carries
             spec = spec._replace(dtype=expected.dtype, carrier=expected.carrier)
         with self.lock:
-            route = self._planner.route(spec, request, without)
+            searches = self._planner.searches(spec, request)
+            route = first(searches, without)
             if route is None:
-                nearest = list(nearest_refused(self._planner, spec, request, without))
+                nearest = list(nearest_refused(searches, request, without))
                 if not nearest:
                     msg = f"cannot convert {start} to {request}: {_declined(reasons)}."
                     raise RefusedError(msg) from declined.reason
@@ -199,10 +203,10 @@ class Engine:
         )
         self._check(plan, spec)
         try:
-            return plan(declined.value, given, partial(self._verify, spec, note))
+            return plan(declined.value, keywords, partial(self._verify, spec, note))
         except StepDeclined as again:
             return self._replan(
-                again, start, request, given, note, without=without, reasons=reasons
+                again, start, request, keywords, note, without=without, reasons=reasons
             )
 
     def _verify(self, spec: Spec, note: Note | None, step: Step, result: Value) -> None:
@@ -221,7 +225,7 @@ class Engine:
             and (actual.shape == spec.shape or "shape" in unknown or "unknown_shape" in spec.traits)
             and (
                 matches(actual.device, planned.device)
-                # Where the host is one device, it is the whole of its first part.
+                # A framework that does not divide the host has it as one device.
                 or (actual.device, planned.device) == ("cpu", "cpu:0")
             )
         )
@@ -233,7 +237,7 @@ class Engine:
             raise ConversionError(msg, step.label, step.provenance.distribution)
 
     def _described(self, step: Step, result: Value) -> Spec:
-        """Return the spec of what a step gave, and blame the step for what is no array at all."""
+        """Return the spec of what a step gave, and blame the step if that is no array at all."""
         try:
             return self._registry.describe(result)
         except UnknownValueError as error:
@@ -249,7 +253,7 @@ class Engine:
             raise NotInstalledError(missing[0], name=formats[0].requires)
 
     def _check(self, plan: Plan, spec: Spec) -> None:
-        """Check what has to be checked before the first step."""
+        """Warn of what the plan loses, and refuse it if a result does not fit in memory."""
         if plan.warning:
             warn_caller(plan.warning)
         step, problem = self.shortage(plan.steps, spec)
@@ -275,7 +279,7 @@ class Engine:
             return 0
         if target.is_dense:
             return spec.size * itemsize(step.after.dtype)
-        # How much the chunks of a lazy sparse array store is known only when they are computed.
+        # The chunks of a lazy sparse array tell how much they store only when they are computed.
         known = source is not None and not source.is_dense and not source.lazy
         return spec.nbytes if known else 0
 
@@ -288,7 +292,10 @@ class Engine:
 
 
 def _logged(error: RefusedError) -> RefusedError:
-    """Log an error, to be raised where no variable holds it: its traceback holds the frame."""
+    """Log an error and return it, so that no variable of the caller's frame holds it.
+
+    The traceback holds the frame, and would keep everything in it alive.
+    """
     _log.debug("refused: %s", error)
     return error
 
@@ -303,7 +310,8 @@ def _declined(reasons: Iterable[tuple[str, str]]) -> str:
     for label, reason in reasons:
         by_reason.setdefault(reason.removesuffix("."), []).append(label)
     return "; ".join(
-        f"{listed(labels, _MOST_LABELS)} declined: {reason}" for reason, labels in by_reason.items()
+        f"{listed(labels, _DECLINED_LABELS)} declined: {reason}"
+        for reason, labels in by_reason.items()
     )
 
 
@@ -314,10 +322,10 @@ def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:
         subject, move = "the result of", "ask for a lazy format or"
     elif "densify" in step.effects:
         subject, move = "the dense form of", "ask for a sparse format or"
-    place = "" if device_type(step.after.device) == "cpu" else f" on {step.after.device}"
+    where = "" if device_type(step.after.device) == "cpu" else f" on {step.after.device}"
     return (
         f"{subject} {spec} takes {readable(needed)}, but only {readable(available)} of memory is "
-        f"available{place}; {move} a narrower {keyword('dtype')}, or convert it in parts."
+        f"available{where}; {move} a narrower {keyword('dtype')}, or convert it in parts."
     )
 
 

@@ -1,4 +1,4 @@
-"""The fast path: plain values, which end here.
+"""The fast path: functions that convert plain values without a plan.
 
 A conversion that shares memory takes a few hundred nanoseconds, so even a dozen bytecodes before it
 are noticeable.
@@ -17,7 +17,7 @@ from typing import Any
 from interop._model.format import Format, itself
 from interop._model.spec import Spec
 from interop._model.typing import TargetLike, Value, ValueFunction
-from interop._planning.cache import FastPath, PlanCache, PlanTable
+from interop._planning.cache import FastPath, Paths, PlanCache, PlanTable
 from interop._planning.plan import Plan, StepDeclined
 from interop._planning.planner import Planner
 from interop._planning.policy import Block, Policy
@@ -25,21 +25,23 @@ from interop._planning.request import Request
 from interop._registry.registry import Registry
 from interop.errors import InteropError
 
-from .trace import overlap
-
-#: Bytes from which on a value is not small: the memory for its copy is looked at before. In
-#: smaller ones a few microseconds count.
+#: Bytes; values with fewer are small. A few microseconds count for them, so that the engine copies
+#: them without asking how much memory is left.
 SMALL = 2**21
 
 _BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kind, type))
-#: The keyword that takes a path of its own, if it stands alone.
+#: The keyword that has fast paths of its own, if no other is given.
 _OUT = {"out"}
-#: What passes through trees as it is.
+#: The keywords that take objects, which cannot be looked up.
+_OBJECTS = frozenset({"like", "out", "stream"})
+#: The types whose values pass through trees as they are.
 _PASSED = frozenset({int, float, complex, bool, str, bytes, type(None)})
+#: The entry of a type without a fast path.
+NO_PATH: tuple[FastPath, bool] = (NotImplemented, False)
 
 
 class _NotPlain(Exception):  # noqa: N818 - nothing is wrong
-    """Something in a tree has no fast path."""
+    """A value in a tree has no fast path."""
 
 
 def with_fast_paths(
@@ -50,26 +52,26 @@ def with_fast_paths(
 ) -> Callable[..., Value]:
     """Return `full` behind the fast paths of every request.
 
-    State in cells is what is cheapest to reach.
+    The function keeps its state in cells, because they are the cheapest to reach.
 
     Parameters
     ----------
     full : callable
     cache : PlanCache
         Has the fast paths by what a call says beside its value: by its target, or by the
-        `call_key` of the open block, the target and the keywords.
+        `_call_key` of the open block, the target and the keywords.
     block : ContextVar
     link : callable
         Is told what a call said that was carried out in full.
     """
-    tables, fills, call_key = cache.fast_paths, cache.fills, cache.call_key
+    tables, fills, fast_keys = cache.fast_paths, cache.fills, cache.fast_keys
 
     @wraps(full)
     def convert(x: Value, /, to: TargetLike | None = None, **keywords: Any) -> Value:
         innermost = block.get()
         key: Any = to
         if keywords or innermost is not None:
-            key = call_key(innermost, to, keywords)
+            key = _call_key(fast_keys, innermost, to, keywords)
             if key is None:
                 if innermost is None and to is None and keywords.keys() == _OUT:
                     out = keywords["out"]
@@ -78,9 +80,9 @@ def with_fast_paths(
                         return out
                 return full(x, to, **keywords)
         try:
-            fast_path = tables[key][type(x)]
+            fast_path, _ = tables[key][type(x)]
         except (KeyError, TypeError):
-            pass  # converted below, so that no KeyError stands in the traceback of what follows
+            pass  # converted below, so that no KeyError stands in the traceback of a later error
         else:
             if fast_path is None:
                 return x
@@ -91,11 +93,13 @@ def with_fast_paths(
         link(key, to, keywords)
         return result
 
+    # The marks of compilers are kept, but not the signature of the method, which has `self`.
+    vars(convert).pop("__signature__", None)
     return convert
 
 
 def with_fast_paths_to(
-    full: ValueFunction, table: Mapping[type, FastPath], block: ContextVar[Block | None]
+    full: ValueFunction, paths: Paths, block: ContextVar[Block | None]
 ) -> ValueFunction:
     """Return `full`, which takes a value alone, behind the fast paths of its request."""
 
@@ -103,7 +107,7 @@ def with_fast_paths_to(
         innermost = block.get()
         if innermost is None or innermost.trace is None:
             try:
-                fast_path = table[type(x)]
+                fast_path, _ = paths[type(x)]
             except KeyError:
                 pass
             else:
@@ -118,92 +122,94 @@ def with_fast_paths_to(
     return converted
 
 
-def fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]:
-    """Return what writes a value into an ``out=`` of a format, on the fast path that leads there.
+def _call_key(
+    fast_keys: Mapping[type, ValueFunction],
+    innermost: Block | None,
+    to: Any,
+    keywords: Mapping[str, Any],
+) -> tuple[Any, ...] | None:
+    """Return the key of a call, whatever its value, or None if such calls take no fast paths.
 
-    It tells whether it has. Nothing is written unless both are plain, alike and apart in memory.
+    The key has the type of each keyword, because 1 equals True, and is refused. The value in
+    ``like=`` is replaced by its fast key, which decides the request.
     """
-    key_of, memory, write = target.fast_key, target.memory, target.fill
-    assert key_of is not None and memory is not None and write is not None  # noqa: PT018
-    unwritable = target.limits.unwritable
-    describe = None if target.devices == ("cpu",) else target.describe
-
-    def fill(x: Value, out: Value) -> bool:
-        value = x if path is None else path(x)
-        if type(value) is not type(out):
-            return False  # no fast path applies; the planner decides
-        key = key_of(out)
-        if key is None or key != key_of(value) or value.shape != out.shape:
-            return False
-        if describe is not None and describe(out).device != "cpu":
-            return False
-        if unwritable is not None and unwritable(out):
-            return False
-        if overlap(memory(value), memory(out)):
-            return False
-        write(out, value)
-        return True
-
-    return fill
+    policy = None
+    if innermost is not None:
+        policy, trace = innermost
+        if trace is not None:
+            return None
+    key: tuple[Any, ...] = policy, to
+    for name, value in keywords.items():
+        type_ = type(value)
+        if name in _OBJECTS and value is not None:
+            key_of = fast_keys.get(type_) if name == "like" else None
+            value = None if key_of is None else key_of(value)  # noqa: PLW2901 - sooner
+            if value is None:
+                return None
+        key += name, value, type_
+    return key
 
 
-def leaf_path(kind: type, paths: Mapping[type, FastPath]) -> FastPath:
-    """Return what converts the values of a type inside a tree.
+def leaf_path(kind: type, paths: Paths) -> FastPath:
+    """Return the fast path of a type inside a tree.
 
-    It is None if they pass as they are, and `NotImplemented` for containers and for types without a
-    fast path. A number counts as an array only if `others` says so, and so does memory of Python's
-    own.
+    It is None if values pass as they are, and `NotImplemented` for containers and for types without
+    a fast path. Numbers and memory of Python's own count as arrays only outside of trees.
     """
     if kind in _BUILTINS:
         return None if kind in _PASSED else NotImplemented
-    return paths.get(kind, NotImplemented)
+    return paths.get(kind, NO_PATH)[0]
 
 
 def fast_leaf(value: Value, path: FastPath) -> Value:
-    """Return what a path of a type makes of its value, or `NotImplemented`."""
+    """Return the result of a fast path for a value, or `NotImplemented`."""
     if path is None:
         return value
     if path is NotImplemented:
         return NotImplemented
     try:
         return path(value)
-    except InteropError:  # raised again by whoever can say where in the tree it is
+    except InteropError:  # raised again by code that can say where in the tree it came up
         return NotImplemented
 
 
 def fast_tree(
-    tree: Value, paths: Mapping[type, FastPath], converted: dict[int, tuple[Value, Value]]
+    tree: Value, paths: Paths, converted: dict[int, tuple[Value, Value]], *, share: bool = False
 ) -> Value:
     """Return a tree of plain containers, with the arrays in it converted by their fast paths.
 
     Parameters
     ----------
     tree : object
-    paths : mapping of type to FastPath
-        Of types whose values count as arrays inside a tree.
+    paths : mapping of type to fast path
+        For the types whose values count as arrays inside a tree.
     converted : dict
-        Takes up every array and its result, in order. The keys are the arrays' `id`, by which an
+        Takes up every array and its result, in order. The keys are the arrays' `id`, so that an
         array that occurs twice is converted once.
+    share : bool, default False
+        Whether no fast path may copy, because two arrays over the same memory get one copy.
 
     Returns
     -------
     object
         `NotImplemented` if anything in the tree is not plain; no array is copied then.
     """
-    # What goes wrong does so again for whoever can say where in the tree it does.
+    # An error is raised again by code that can say where in the tree it came up.
     try:
-        return _grown(tree, paths, converted)
+        return _grown(tree, paths, converted, share)
     except (_NotPlain, RecursionError, InteropError):
         return NotImplemented
 
 
 def _grown(
-    value: Value, paths: Mapping[type, FastPath], converted: dict[int, tuple[Value, Value]]
+    value: Value, paths: Paths, converted: dict[int, tuple[Value, Value]], share: bool
 ) -> Value:
     kind = type(value)
-    path = paths.get(kind, NotImplemented)
+    path, shares = paths.get(kind, NO_PATH)
     if path is NotImplemented or kind in _BUILTINS:  # as in `leaf_path`
-        return value if kind in _PASSED else _opened(kind, value, paths, converted)
+        return value if kind in _PASSED else _opened(kind, value, paths, converted, share)
+    if share and not shares:
+        raise _NotPlain
     address = id(value)
     if address in converted:
         return converted[address][1]
@@ -217,23 +223,24 @@ def _grown(
 def _opened(
     kind: type,
     value: Value,
-    paths: Mapping[type, FastPath],
+    paths: Paths,
     converted: dict[int, tuple[Value, Value]],
+    share: bool,
 ) -> Value:
     if kind is dict:
-        return {name: _grown(child, paths, converted) for name, child in value.items()}
+        return {name: _grown(child, paths, converted, share) for name, child in value.items()}
     if kind is list or kind is tuple:
-        return kind([_grown(child, paths, converted) for child in value])
+        return kind([_grown(child, paths, converted, share) for child in value])
     if kind is not OrderedDict:
         raise _NotPlain
     new = copy(value)  # with the attributes that a state dict has
     for name, child in value.items():
-        new[name] = _grown(child, paths, converted)
+        new[name] = _grown(child, paths, converted, share)
     return new
 
 
 class FastPaths:
-    """Learns, from values that were converted in full, what fast paths those like them can take."""
+    """Learns fast paths from values that were converted in full."""
 
     def __init__(self, registry: Registry, planner: Planner, cache: PlanCache) -> None:
         self._registry = registry
@@ -245,7 +252,7 @@ class FastPaths:
         registry, keep, kind = self._registry, self._cache.keep, type(x)
         if kind in plan.fast_types:
             return
-        # The first route of a type may have none, so that every plan is asked once.
+        # The first route of a type may have no fast path, so every plan is asked once.
         keep(plan.fast_types, kind, True, version)
         source = registry.formats[spec.format]
         if plan.warning or not registry.is_plain(kind, source):
@@ -257,16 +264,14 @@ class FastPaths:
         if path is None:
             path = self._planned_path(x, spec, plan, table, version)
         if path is not None:
-            # A compiler may trace into it.
-            entry = None if path is itself else registry.untraced(path)
-            keep(table.fast_paths, kind, entry, version)
-            if shares:
-                keep(table.leaf_paths, kind, entry, version)
+            # A compiler must not trace into it.
+            function = None if path is itself else registry.untraced(path)
+            keep(table.fast_paths, kind, (function, shares), version)
 
     def _planned_path(
         self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int
     ) -> ValueFunction | None:
-        """Keep a plan for values that are plain and small; return the path to it if `x` is one."""
+        """Keep the plan by the fast key of `x` if `x` is plain and small; return the path to it."""
         formats, steps = self._registry.formats, plan.steps
         source, keep, kind = formats[spec.format], self._cache.keep, type(x)
         if source.fast_key is None or plan.allocates or spec.nbytes >= SMALL:
@@ -291,9 +296,9 @@ class FastPaths:
 
 
 def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, Format]) -> bool:
-    """Tell whether the fast path of a plan gives what is asked for, whatever the value.
+    """Tell whether the fast path of a plan serves a request for every value that it takes.
 
-    Fast paths know the default policy alone, no dtype, and no place but that of the value.
+    Fast paths know only the default policy, no dtype, and no device but that of the value.
     """
     names, dtype, device, copy, policy, _, division = request
     if dtype or division or not _is_default(policy):
@@ -344,8 +349,8 @@ def _path_by_view(
 ) -> ValueFunction:
     """Return the fast path of a type whose plans begin with a view.
 
-    The view tells plain values apart sooner than the values themselves, and what is left to call
-    is kept by its key.
+    The view has a fast key sooner than the value itself. The calls that remain are kept by that
+    key.
     """
 
     def path(x: Value) -> Value:

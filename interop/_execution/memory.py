@@ -9,7 +9,7 @@ _STATUS, _RESET = "/proc/self/status", "/proc/self/clear_refs"
 
 
 def available_memory() -> int | None:
-    """Return the bytes the host can still hand out without swapping, or None if it won't say.
+    """Return the bytes that the host can still hand out without swapping; None if unknown.
 
     On Linux this is ``MemAvailable`` of ``/proc/meminfo``, which counts caches that can be
     dropped; elsewhere the free pages that POSIX ``sysconf`` reports.
@@ -35,9 +35,9 @@ def give_back() -> None:
 class PeakMeter:
     """Measures by how much this process's resident memory rises above where it was, at most.
 
-    It is the high-water mark that Linux keeps (``VmHWM``), which is set back when the measurement
-    starts. It counts the memory of every library and thread of the process, and of the host alone.
-    Where the mark cannot be set back, on other systems, there is no answer.
+    It reads the high-water mark that Linux keeps (``VmHWM``), and sets it back when the measurement
+    starts. The mark counts the memory of every library and thread of the process, on the host
+    alone. Other systems do not let it be set back, so that there is no answer.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class PeakMeter:
         self._before = _size_in(_STATUS, "VmHWM")
 
     def rise(self) -> int | None:
-        """Return the bytes of the rise so far, or None where the system does not tell."""
+        """Return the bytes of the rise so far; None if unknown."""
         now = _size_in(_STATUS, "VmHWM")
         return None if self._before is None or now is None else max(0, now - self._before)
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from interop._model.display import duration, html_table, readable, table
+from interop._model.display import duration, html_table, readable, text_table
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.plan import Plan, facts
@@ -30,7 +30,7 @@ _STEP_FIELDS = ("step", "seconds", "written", "declared_by")
 
 
 class Receipt(NamedTuple):
-    """What one conversion really did.
+    """The facts of one conversion, as it was carried out.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Receipt(NamedTuple):
     elapsed: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as what JSON can hold.
+        """Return the receipt as JSON can hold it.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class Trace(list[Receipt]):
     Parameters
     ----------
     on_receipt : callable, optional
-        What is given each receipt, in the place of being kept here.
+        Called with each receipt, which is then not kept here.
     peak : bool
         Whether peaks of memory are measured.
     outer : Trace, optional
@@ -170,7 +170,7 @@ class Trace(list[Receipt]):
         )
 
     def __str__(self) -> str:
-        return "\n".join(table(*self._columns()))
+        return "\n".join(text_table(*self._columns()))
 
     def _repr_html_(self) -> str:
         count = f"{len(self)} conversion{'' if len(self) == 1 else 's'}"
@@ -181,9 +181,9 @@ class Trace(list[Receipt]):
         rows = [receipt._row() for receipt in self]
         if any(receipt.peak is not None for receipt in self):
             return _HEADS, rows
-        place = _HEADS.index("peak")
-        heads = (*_HEADS[:place], *_HEADS[place + 1 :])
-        return heads, [(*row[:place], *row[place + 1 :]) for row in rows]
+        peak = _HEADS.index("peak")
+        heads = (*_HEADS[:peak], *_HEADS[peak + 1 :])
+        return heads, [(*row[:peak], *row[peak + 1 :]) for row in rows]
 
 
 @contextmanager
@@ -196,8 +196,8 @@ def trace(
     ----------
     on_receipt : callable, optional
         ``on_receipt(receipt)`` is called after each conversion, and the receipt is not kept: for
-        blocks that last, and to hand receipts to a monitoring system. What it raises is raised by
-        the conversion.
+        blocks that last, and to hand receipts to a monitoring system. An exception that it raises
+        comes out of the conversion.
     peak : bool, default False
         Whether to measure by how much the resident memory of the process rises during each
         conversion. It is the high-water mark of Linux, which is set back each time, so that other
@@ -206,7 +206,8 @@ def trace(
     Yields
     ------
     Trace
-        A list of `Receipt`, which prints as a table. Of nested blocks each has the receipts.
+        A list of `Receipt`, which prints as a table. If blocks are nested, each of them gets the
+        receipts.
 
     Raises
     ------
@@ -221,8 +222,8 @@ def trace(
     >>> receipts[0].nbytes
     16
     """
-    given: Value = on_receipt
-    if given is not None and not callable(given):
+    receiver: Value = on_receipt
+    if receiver is not None and not callable(receiver):
         msg = f"on_receipt={on_receipt!r} is not a function; it is called with each receipt."
         raise BadRequestError(msg)
     before = block.get()
@@ -251,12 +252,12 @@ class Recorder:
         """Note a step that was carried out."""
         self._seconds.append((perf_counter_ns() - self._last) / 1e9)
         self._steps.append(step)
-        # The steps of a route are those of its class of sizes, not those of this very value.
+        # The specs in a route are those of a class of sizes, not those of this very value.
         self._written.append(self._registry.describe(result).nbytes if step.writes else 0)
         self._last = perf_counter_ns()
 
     def receipt(self, x: Value, spec: Spec, result: Value, plan: Plan) -> Receipt:
-        """Return the receipt of the conversion of `x` to `result`, which was to go by a plan."""
+        """Return the receipt of the conversion of `x` to `result`, which was planned as `plan`."""
         elapsed = perf_counter_ns() - self._clock
         peak = self._meter.rise() if self._meter else None
         after = spec if result is x else self._registry.describe(result)
@@ -284,7 +285,7 @@ def shares_memory(
 ) -> bool | None:
     """Tell whether two values overlap in memory, or None if one of them does not tell.
 
-    Their specs are worked out if they are not given.
+    Specs that are not passed are worked out.
     """
     if source is result:
         return True
@@ -296,7 +297,7 @@ def shares_memory(
 
 
 def overlap(first: Extents, second: Extents) -> bool:
-    """Tell whether two lots of extents have a byte in common."""
+    """Tell whether two sets of extents have a byte in common."""
     for address, nbytes in first:
         for start, length in second:
             if nbytes and length and address < start + length and start < address + nbytes:
@@ -307,12 +308,12 @@ def overlap(first: Extents, second: Extents) -> bool:
 def _extents(registry: Registry, value: Value, spec: Spec | None) -> Extents | None:
     """Return where a value lies, or None if its format does not tell."""
     if spec is None or spec.wrapped is not None:
-        wrapper = registry.format_of(value).wrapper  # the memory is that of what it wraps
+        wrapper = registry.format_of(value).wrapper  # it has the memory of the wrapped value
         wrapped = None if wrapper is None else wrapper.unwrap(value)
         value = value if wrapped is None else wrapped
         try:
             spec = registry.describe(value)
-        except HandOffError:  # it could be exported once, and has been
+        except HandOffError:  # some values can be exported only once
             return None
     memory = registry.formats[spec.format].memory
     return None if memory is None else memory(value)

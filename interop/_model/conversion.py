@@ -12,7 +12,7 @@ from .effect import WRITING
 
 
 class Result(NamedTuple):
-    """What a conversion can make of the dtype, the device and the bits of a value.
+    """The dtypes, devices and bits that the result of a conversion can have.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class Result(NamedTuple):
 class Conversion(NamedTuple):
     """One declared step from a format to a format.
 
-    What it takes is a rule on specs, so that a route can be planned, and every refusal
-    explained, without a value. A value with a trait that is neither in `takes` nor in
-    `requires` is refused: a trait its author never thought of cannot be lost in silence.
+    It takes or refuses a value by its spec alone, so that routes are planned, and refusals
+    explained, without a value. It refuses a value with a trait that is neither in `takes` nor in
+    `requires`: a trait that its author never thought of cannot be lost in silence.
 
     Most conversions need the first eight fields. A set may be given as a list, a tuple or any kind
     of set.
@@ -49,7 +49,7 @@ class Conversion(NamedTuple):
         Name of the format it takes, or of a protocol (``"dlpack"``): the conversion then applies
         to every format that exports by it.
     target : str
-        Name of the format it makes; that of the source for a unary step.
+        Name of the format it makes.
     function : callable
         ``function(value)``, plus one keyword for each of `changes` (``dtype=``, ``device=``),
         ``stream=`` where `stream` is set and ``like=`` where `like` is. It must not change its
@@ -58,8 +58,10 @@ class Conversion(NamedTuple):
     takes : set of str
         Traits the value may have.
     effects : set of str
-        What it always does. `narrow`, `alias_immutable`, `share_readonly`, `host_round_trip` and
-        `drop_labels` follow from the specs and must not be declared.
+        Its effects on every value. Three are added where they follow, declared or not: `densify`
+        from a sparse format to a dense one, `materialize` from a lazy one to one that is not, and
+        `transfer` if it changes the device. `narrow`, `alias_immutable`, `share_readonly`,
+        `host_round_trip` and `drop_labels` follow from the specs and must not be declared.
     cost : Cost
         How long it takes.
     dtypes : set of str or None
@@ -76,9 +78,9 @@ class Conversion(NamedTuple):
         dtype alone and adds what it requires is a cast that keeps something, such as the order of
         elements. It is no copy: the dtype of its result is always another.
     changes : set of str
-        ``"dtype"`` or ``"device"``: what of the spec it can change to what is asked for.
+        ``"dtype"`` or ``"device"``, if it can change them to those asked for.
     result : Result
-        What it can change them to, and what else of the result is fixed.
+        The dtypes and devices it can change to, and whatever of the result is fixed.
     ndims : set of int or None, in axes
         Numbers of axes it takes; None: all.
     index_dtypes : set of str or None
@@ -92,8 +94,9 @@ class Conversion(NamedTuple):
         is then divided as that value is. The conversion is only for requests with such a value,
         which the function gets as ``like=``.
     priority : int, without unit
-        Of two like declarations, the larger one counts. A conversion that overrides another
-        distribution's, or a route that is there without it, has to state a larger one.
+        The larger priority wins if two distributions declare a conversion of the same formats, with
+        the same `changes` and `requires`. A conversion that overrides another distribution's, or a
+        route that is there without it, has to state one.
     fast_path : callable or None
         ``fast_path(value)`` does, for the plainest values and the default request, what the
         planned route would do, and answers `NotImplemented` for all others. It has to be right

@@ -14,17 +14,17 @@ CACHED = 2**21
 class Cost(NamedTuple):
     """How long a step is expected to take: ``latency + (bytes read + bytes written) / bandwidth``.
 
-    What fits in the caches goes faster than what needs fresh memory, often by four times. Where
-    `cached` is given, the first :data:`CACHED` bytes are counted with it.
+    Bytes that fit in the caches go faster than those that need fresh memory, often by four times.
+    Where `cached` is given, the first :data:`CACHED` bytes are counted with it.
 
     Parameters
     ----------
     latency : float, in seconds
-        What a value without elements takes.
+        The time for a value without elements.
     bandwidth : float or None, in bytes per second
         Bytes read and written alike; None for a step that touches no bytes.
     cached : float or None, in bytes per second
-        Of the first :data:`CACHED` bytes, which are 2 MiB; None: as of all others.
+        The speed of the first :data:`CACHED` bytes, which are 2 MiB; None: that of all others.
     """
 
     latency: float = 1e-6
@@ -50,3 +50,7 @@ class Cost(NamedTuple):
         if self.bandwidth is None:
             return math.inf
         return max(self.bandwidth, self.cached or 0.0)
+
+
+#: Between the host and a device, from pageable memory.
+BUS = Cost(1.5e-5, 1.2e10)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from contextvars import ContextVar
+from typing import NamedTuple
 
 #: Whether the caller has typed a command.
 on_command_line: ContextVar[bool] = ContextVar("interop_on_command_line", default=False)
 
-#: A keyword in a text, with the name or the truth that may follow it.
-_KEYWORD = re.compile(r"\b(allow|copy|device|dtype|forbid)=(?:'([^']*)'|(True|False))?")
+_TRUTHS = {"True": True, "False": False}
 
 
 def keyword(name: str, value: object = None) -> str:
@@ -32,7 +31,7 @@ def keyword(name: str, value: object = None) -> str:
     if not on_command_line.get():
         text = ", ".join(map(repr, values))
         return f"{name}={{{text}}}" if isinstance(value, (set, frozenset)) else f"{name}={text}"
-    if name == "to":  # which is an argument there
+    if name == "to":  # a command has an argument for it
         return str(value)
     if isinstance(value, bool):
         return f"--{name}" if value else f"--no-{name}"
@@ -51,19 +50,35 @@ def keywords(**values: object) -> str:
     return separator.join(keyword(name, value) for name, value in values.items())
 
 
+class _Placeholder(NamedTuple):
+    """A keyword in a text: in braces, with its value behind a colon."""
+
+    name: str
+
+    def __format__(self, value: str) -> str:
+        return keyword(self.name, _TRUTHS.get(value, value or None))
+
+
+_PLACEHOLDERS = {
+    name: _Placeholder(name) for name in ("to", "dtype", "device", "copy", "allow", "forbid")
+}
+
+
 def reworded(text: str) -> str:
-    """Return a plugin's text with the keywords in it as the caller writes them.
+    """Return a plugin's text with each placeholder written as the caller writes that keyword.
+
+    Raises
+    ------
+    LookupError, ValueError
+        Something else than a keyword is in braces. The text doubles its own braces.
 
     Examples
     --------
+    >>> reworded("with {allow:gather}, {copy:True} or a narrower {dtype}")
+    "with allow='gather', copy=True or a narrower dtype="
     >>> token = on_command_line.set(True)
-    >>> reworded("with allow='gather', or a narrower dtype=")
-    'with --allow gather, or a narrower --dtype'
+    >>> reworded("with {allow:gather}, {copy:True} or a narrower {dtype}")
+    'with --allow gather, --copy or a narrower --dtype'
     >>> on_command_line.reset(token)
     """
-    if not on_command_line.get():
-        return text
-    truths = {"True": True, "False": False}
-    return _KEYWORD.sub(
-        lambda match: keyword(match[1], truths[match[3]] if match[3] else match[2]), text
-    )
+    return text.format_map(_PLACEHOLDERS)

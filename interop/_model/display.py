@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 
 class Row(Protocol):
-    """What is listed: it says what stands in its row of a table, by column."""
+    """An item of a listing, which has a row in its table."""
 
     def row(self) -> dict[str, str]:
         """Return the cells, by the heads of their columns."""
@@ -15,8 +15,8 @@ class Row(Protocol):
 
 _Row_co = TypeVar("_Row_co", bound=Row, covariant=True)
 
-#: The rows of a listing that are shown, and the characters of a cell.
-_MOST, _WIDE = 80, 32
+#: How many rows of a listing are shown, and how many characters of a cell.
+_SHOWN_ROWS, _SHOWN_CHARACTERS = 80, 32
 
 
 class Listing(tuple[_Row_co, ...]):
@@ -25,15 +25,16 @@ class Listing(tuple[_Row_co, ...]):
     __slots__ = ()
 
     def _columns(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        rows = [item.row() for item in self[:_MOST]]
+        rows = [item.row() for item in self[:_SHOWN_ROWS]]
         cells = [tuple(map(_shortened, row.values())) for row in rows]
         return tuple(rows[0] if rows else ()), cells
 
     def _more(self) -> str:
-        return f"… and {len(self) - _MOST} more" if len(self) > _MOST else ""
+        more = len(self) - _SHOWN_ROWS
+        return f"… and {more} more" if more > 0 else ""
 
     def __repr__(self) -> str:
-        lines = table(*self._columns()) if self else ["nothing"]
+        lines = text_table(*self._columns()) if self else ["nothing"]
         return "\n".join(filter(None, [*lines, self._more()]))
 
     def _repr_html_(self) -> str:
@@ -41,7 +42,7 @@ class Listing(tuple[_Row_co, ...]):
 
 
 def _shortened(cell: str) -> str:
-    return cell if len(cell) <= _WIDE else f"{cell[: _WIDE - 1]}…"
+    return cell if len(cell) <= _SHOWN_CHARACTERS else f"{cell[: _SHOWN_CHARACTERS - 1]}…"
 
 
 def readable(nbytes: float) -> str:
@@ -59,7 +60,7 @@ def readable(nbytes: float) -> str:
     return f"{nbytes:.1f} TiB"
 
 
-def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+def text_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
     """Return a table as lines of text, its columns aligned."""
     cells = [heads, *rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
@@ -68,7 +69,7 @@ def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def html_table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table as HTML, whatever stands in it taken for text."""
+    """Return a table as HTML, with everything in it escaped."""
     from html import escape  # it costs more to import than the rest of this module
 
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
@@ -90,9 +91,9 @@ def duration(seconds: float) -> str:
     ('12.3 ms', '13.9 h', '1 ms')
     """
     seconds = float(f"{seconds:.3g}")
-    for most, second, unit in ((1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (1e3, 1.0, "s")):
-        if seconds < most:
-            return f"{seconds / second:.3g} {unit}"
+    for limit, factor, unit in ((1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (1e3, 1.0, "s")):
+        if seconds < limit:
+            return f"{seconds / factor:.3g} {unit}"
     hours = seconds / 3600
     return f"{hours:.3g} h" if hours < 100 else f"{hours / 24:,.0f} days"
 

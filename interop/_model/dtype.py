@@ -1,7 +1,7 @@
 """dtypes by name, and which of them hold every value of another.
 
-The names are NumPy's and ml_dtypes'. Nothing is imported: what planning must know of a dtype is
-its width and the set of numbers it can represent, which are constants. The parameters of the
+The names are NumPy's and ml_dtypes'. Planning needs the width of a dtype and the set of numbers
+that it can represent. Both are constants, so nothing is imported. The parameters of the
 floating-point kinds are those that ``numpy.finfo`` and ``ml_dtypes.finfo`` report; a test compares
 this table with both.
 """
@@ -20,7 +20,7 @@ from .suggestion import listed, suggestion
 
 
 class Dtype(NamedTuple):
-    """What planning knows of a dtype.
+    """The facts of a dtype that planning needs.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class Dtype(NamedTuple):
         Bits of magnitude (integers) or significand bits with the hidden one (reals).
     low, high : int
         Exponents of two of the smallest subnormal and of the largest value (reals only).
-    infinite, signed, signed_zero : bool
-        Whether infinities, negative numbers and a negative zero exist (reals only).
+    infinite, signed_zero : bool
+        Whether infinities and a negative zero exist (reals only).
     """
 
     kind: str
@@ -42,7 +42,6 @@ class Dtype(NamedTuple):
     low: int = 0
     high: int = 0
     infinite: bool = True
-    signed: bool = True
     signed_zero: bool = True
 
 
@@ -65,7 +64,7 @@ DTYPES: dict[str, Dtype] = {
     "float8_e4m3fnuz": Dtype("f", 8, 4, -10, 7, infinite=False, signed_zero=False),
     "float8_e5m2": Dtype("f", 8, 3, -16, 15),
     "float8_e5m2fnuz": Dtype("f", 8, 3, -17, 15, infinite=False, signed_zero=False),
-    "float8_e8m0fnu": Dtype("f", 8, 1, -127, 127, infinite=False, signed=False, signed_zero=False),
+    "float8_e8m0fnu": Dtype("f", 8, 1, -127, 127, infinite=False, signed_zero=False),
     "float6_e2m3fn": Dtype("f", 8, 4, -3, 2, infinite=False),
     "float6_e3m2fn": Dtype("f", 8, 3, -4, 4, infinite=False),
     "float4_e2m1fn": Dtype("f", 8, 2, -1, 2, infinite=False),
@@ -81,8 +80,8 @@ COMMON = (
     *("float32", "float64", "complex64", "complex128"),
 )
 
-#: Common spellings of dtypes that are not their names. Where two libraries mean different dtypes by
-#: one, as by "f8", it is NumPy's.
+#: Common spellings of dtypes that are not their names. Where libraries disagree, as on "f8", it is
+#: NumPy's meaning that counts.
 SPELLINGS = {
     "bool_": "bool",
     "int": "int64",
@@ -108,7 +107,7 @@ _CARRIERS = {8: "uint8", 16: "uint16"}
 _WIDENING = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
 
 
-#: Those without a zero, so that a sparse array could not leave it out.
+#: The dtypes without a zero, which a sparse array would leave out.
 ZEROLESS = frozenset(
     name for name, dtype in DTYPES.items() if dtype.kind == "f" and dtype.digits == 1
 )
@@ -122,20 +121,16 @@ def spelled(word: str) -> str:
 
 
 def unknown_dtype(dtype: object) -> str:
-    """Return what to say of a dtype that does not exist."""
-    from difflib import get_close_matches
-
+    """Return the advice about a dtype that does not exist."""
     word = re.sub("^fp(?=[0-9])", "float", str(dtype))
-    # Nicknames look alike: 'string' is not meant for 'single'.
-    nicknames = get_close_matches(word, SPELLINGS, 1, 0.75)
-    names = {name: SPELLINGS[name] for name in nicknames} | {name: name for name in DTYPES}
+    names = {**SPELLINGS, **{name: name for name in DTYPES}}
     return suggestion(word, names, f"the dtypes are {listed(common_first(DTYPES))}.")
 
 
 def common_first(dtypes: Iterable[str]) -> list[str]:
-    """Return dtypes as a message lists them, those of everyday use before the others."""
-    order = {name: place for place, name in enumerate(dict.fromkeys([*COMMON, *DTYPES]))}
-    return sorted(dtypes, key=lambda name: (order.get(name, len(order)), name))
+    """Return dtypes in the order of messages: those of everyday use before the others."""
+    order = list(dict.fromkeys([*COMMON, *DTYPES]))
+    return sorted(dtypes, key=lambda d: (order.index(d) if d in order else len(order), d))
 
 
 @lru_cache(maxsize=256)
@@ -179,7 +174,7 @@ def preserves(source: str | None, target: str | None) -> bool:
     Returns
     -------
     bool
-        Of other names, whether the two are equal.
+        Any other name preserves only itself.
     """
     if source == target:
         return True
@@ -192,13 +187,13 @@ def preserves(source: str | None, target: str | None) -> bool:
     if a.kind in "bui":
         # The lowest integer, -2**digits, is a power of two but one binade higher.
         reach = b.high if a.kind == "i" else b.high + 1
-        return a.digits <= min(b.digits, reach) and (b.signed or a.kind != "i") and b.digits > 1
+        # Reals of one digit are powers of two, among which there is no zero.
+        return a.digits <= min(b.digits, reach) and b.digits > 1
     return (
         a.digits <= b.digits
         and a.low >= b.low
         and a.high <= b.high
         and (b.infinite or not a.infinite)
-        and (b.signed or not a.signed)
         and (b.signed_zero or not a.signed_zero)
     )
 
@@ -215,7 +210,7 @@ def same_kind(dtype: str | None, other: str | None) -> bool:
 
 
 def imaginary_loss(dtype: str | None, target: str | None) -> Warning | None:
-    """Return what to warn of if a cast keeps only the real parts of complex numbers."""
+    """Return the warning about a cast that keeps only the real parts of complex numbers."""
     if dtype not in DTYPES or target not in DTYPES:
         return None
     if DTYPES[dtype].kind != "c" or DTYPES[target].kind in "cb":
@@ -230,9 +225,9 @@ def promoted(source: str, available: Iterable[str]) -> str | None:
 
 
 def narrowed(source: str, available: Iterable[str]) -> str | None:
-    """Return the widest dtype of `available` of the kind of `source`, which may lose values.
+    """Return the widest dtype of `available` of the kind of `source`; it may not hold all values.
 
-    Of integers it is one with a sign if `source` has one, and one without if not, if there is any.
+    An integer keeps its sign, or the lack of one, if `available` has such a dtype.
     """
     if source not in DTYPES:
         return None

@@ -1,4 +1,4 @@
-"""Effects: what a step does beyond handing over the same bits."""
+"""Effects: everything that a step does beyond handing over the same bits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Effect(NamedTuple):
-    """What a step does beyond handing over the same bits.
+    """Something that a step does beyond handing over the same bits.
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ class Effect(NamedTuple):
     loses : bool
         Whether a property of the value is lost: routes that lose fewer are preferred.
     meaning : str
-        What happens, in a few words for messages.
+        A few words for messages.
     derived : bool
         Whether it follows from the specs along the route, so that no conversion declares it.
     """
@@ -73,12 +73,13 @@ EFFECTS: dict[str, Effect] = {
     )
 }
 
-LOSING = frozenset(name for name, effect in EFFECTS.items() if effect.loses)
+#: The effects by which a value loses a property.
+LOSSES = frozenset(name for name, effect in EFFECTS.items() if effect.loses)
 
-#: What follows from the specs along a route.
+#: The effects that follow from the specs along a route.
 DERIVED = frozenset(name for name, effect in EFFECTS.items() if effect.derived)
 
-#: What ``copy=False`` forbids.
+#: The effects that ``copy=False`` forbids.
 COPYING = frozenset({"copy", "transfer", "gather", "densify", "dequantize"})
 
 #: Effects after which a result must not be written to, although it could be.

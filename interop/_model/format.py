@@ -10,6 +10,7 @@ from interop._model.typing import Value, ValueFunction
 from .device import device_type, is_host_part
 from .display import html_table
 from .spec import Spec
+from .unary import Unary
 
 #: The dtypes of composite values that `Components.fast_unpack` may unpack.
 PLAIN_DTYPES = frozenset(
@@ -71,7 +72,7 @@ class Components(NamedTuple):
     Parameters
     ----------
     layout : str
-        What the arrays mean together: ``"csr"``, ``"coo"``, ``"affine"`` …
+        The meaning of the arrays together: ``"csr"``, ``"coo"``, ``"affine"`` …
     format : str
         The format of the component arrays.
     roles : mapping of str to str
@@ -136,7 +137,7 @@ class Wrapper(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What a format's values hold besides an array: an index, names, coordinates, attributes.
+    """The labels of a format's values: an index, names, coordinates, attributes.
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ class Labels(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What a format cannot hold, and what to say of values that cannot leave it.
+    """The dtypes that a format cannot hold, and the texts for values that cannot leave it.
 
     Parameters
     ----------
@@ -166,20 +167,17 @@ class Limits(NamedTuple):
     refusal_hints : mapping of str to str
         For a trait of its own that keeps a value from leaving, a dtype that it does not hold, or
         an effect that is refused, the text of the refusal: why that is, and what to do about it.
+        A keyword of the caller's is written as ``{dtype}`` or ``{dtype:float32}``, because a
+        command has options in its place; braces of the text itself are doubled.
     available : callable or None
         ``available(device) -> int``, the bytes that a device other than the host can still hand
         out, or None if that cannot be told without starting the framework.
-    unwritable : callable or None
-        ``unwritable(out) -> str | None`` says what a value given as ``out=`` is, and what to give
-        instead, if its framework does not let it be written into at this moment though its spec
-        has no trait that says so.
     """
 
     unsupported: Mapping[str, Set[str]] = _NOTHING
     unsupported_now: Callable[[str], Set[str]] | None = None
     refusal_hints: Mapping[str, str] = _NOTHING
     available: Callable[[str], int | None] | None = None
-    unwritable: Callable[[Value], str | None] | None = None
 
 
 class Samples(NamedTuple):
@@ -206,10 +204,43 @@ class Samples(NamedTuple):
     variants: Mapping[str, ValueFunction] = _NOTHING
 
 
+class Advanced(NamedTuple):
+    """Fields that few formats need, because their framework is odd or for the sake of speed.
+
+    Parameters
+    ----------
+    fast_key : callable or None
+        ``fast_key(value)`` tells plain values of one type apart without describing them: values
+        with equal keys have equal specs, but for their lengths and for `nbytes`, whose
+        `size_class` is the same. None for a value that has any trait.
+    transit : bool
+        Whether a route between two other frameworks may lead through the format. False for a
+        framework that always copies what it is given, or compiles for every new shape: it is no
+        help to others, and costs the planner time.
+    not_recoverable : set of str
+        The fields of the spec (``"dtype"``, ``"shape"``, ``"nnz"``) that cannot be read back from a
+        value: a list of Python's numbers does not remember that they were float32. Routes start or
+        end at such a format, and do not lead through it.
+    divides_host : bool
+        Whether the framework can split the host into several devices, ``"cpu:0"``, ``"cpu:1"`` ….
+        In all other formats, memory of each of them is ``"cpu"``.
+    unwritable : callable or None
+        ``unwritable(out) -> str | None`` says what a value given as ``out=`` is, and what to give
+        instead, if its framework does not let it be written into at this moment though its spec
+        has no trait that says so.
+    """
+
+    fast_key: ValueFunction | None = None
+    transit: bool = True
+    not_recoverable: Set[str] = frozenset()
+    divides_host: bool = False
+    unwritable: Callable[[Value], str | None] | None = None
+
+
 class Format(NamedTuple):
     """One concrete container of a framework.
 
-    A dense format needs the first eight fields and perhaps `requires`. A set may be given as a
+    A dense format needs the fields up to `unary` and few of the others. A set may be given as a
     list, a tuple or any kind of set.
 
     Parameters
@@ -217,7 +248,9 @@ class Format(NamedTuple):
     name : str
         ``framework`` for its dense array, or ``framework.layout``.
     types : tuple of str
-        The Python types that hold it, as ``"module:Class"``. Several formats may share one.
+        The Python types that hold it, as ``"module:Class"``. Formats of one distribution may share
+        one. A subclass of another distribution's type, an abstract class of the standard library
+        and a `typing.Protocol` need a `priority`, or are passed over.
     describe : callable
         ``describe(value) -> Spec``: reads metadata, never elements. Formats that share a type
         share the function; it may answer with any of them. None if the format is only a target.
@@ -226,9 +259,6 @@ class Format(NamedTuple):
         names, and registration refuses any other.
     devices : tuple of str
         The device types where it can live; the first is the default.
-    divides_host : bool
-        Whether the framework can split the host into several devices, ``"cpu:0"``, ``"cpu:1"`` ….
-        In all other formats, memory of each of them is ``"cpu"``.
     carries : set of str
         Traits that a finished value of this format may have. A result never has another.
     exports : mapping of str to set of str
@@ -240,6 +270,8 @@ class Format(NamedTuple):
         The module that must be importable for the format to be built; "" if none.
     install : str
         The command that installs it, for error messages.
+    unary : tuple of Drop, Copy, Cast or Move
+        The steps from this format to itself; any that is of no such kind is a `Conversion`.
     ndims : set of int or None, in axes
         Numbers of axes that values have where conversions make them; None: any.
     fill : callable or None
@@ -248,14 +280,10 @@ class Format(NamedTuple):
         ``fast_path(value)`` returns a value of the first of `types` (of that very type) as it is
         if it is a finished value of this format, else `NotImplemented`. Where all of them are
         finished it is :func:`itself`, which is then not even called.
-    fast_key : callable or None
-        ``fast_key(value)`` tells plain values of one type apart without describing them: values
-        with equal keys have equal specs, but for their lengths and for `nbytes`, which lie between
-        the same powers of 4. None for a value that has any trait.
     target_types : tuple of str or None
         The types that name this format in ``to=``: those its results really have. None: `types`.
     aliases : tuple of str
-        What else one may write in ``to=``: nicknames of the framework (``"np"``), and objects of
+        Other words for it in ``to=``: nicknames of the framework (``"np"``), and objects of
         it that stand for this format, as ``"module:attribute"`` (those that name a layout).
     index_dtypes : set of str
         The index dtypes a sparse format can hold, the narrowest being preferred.
@@ -264,29 +292,23 @@ class Format(NamedTuple):
     wrapper : Wrapper or None
         How a value that only wraps another is unwrapped.
     limits : Limits
-        What it cannot hold, and the texts of refusals.
+        The dtypes that it cannot hold, and the texts of refusals.
     samples : Samples
         How values are made to try conversions out.
     protocol : str or None
         For a protocol's own format: the attribute by which a foreign value is recognised.
     labels : Labels or None
-        What values hold besides an array, which other frameworks drop. No route from a value with
+        The labels that values hold and other frameworks drop. No route from a value with
         labels to a format of its own framework leaves that framework, so declare the steps within
         it that copy and that cast.
     lazy : bool
         Whether its values are computed in parts, when they are needed. They may be larger than
         memory. No step from one such format to another counts as a copy of what lies in memory.
-    not_recoverable : set of str
-        What of the spec (``"dtype"``, ``"shape"``, ``"nnz"``) cannot be read back from a value: a
-        list of Python's numbers does not remember that they were float32. Routes start or end at
-        such a format, and do not lead through it.
-    transit : bool
-        Whether a route between two other frameworks may lead through it although there are routes
-        that do not. False for a framework that always copies what it is given, or compiles for
-        every new shape: it is no help to others, and costs the planner time.
     priority : int, without unit
-        If two distributions declare a format of this name, of one of its types or of this
-        framework, the larger priority wins. A format that overrides another has to state one.
+        The larger priority wins if two distributions claim a name, a nickname, a type, an object or
+        a protocol of this format. A format that overrides another has to state one.
+    advanced : Advanced
+        Fields that few formats need.
     """
 
     name: str
@@ -299,10 +321,10 @@ class Format(NamedTuple):
     memory: Callable[[Value], tuple[tuple[int, int], ...]] | None = None
     requires: str = ""
     install: str = ""
+    unary: tuple[Unary, ...] = ()
     ndims: Set[int] | None = None
     fill: Callable[[Value, Value], None] | None = None
     fast_path: ValueFunction | None = None
-    fast_key: ValueFunction | None = None
     target_types: tuple[str, ...] | None = None
     aliases: tuple[str, ...] = ()
     index_dtypes: Set[str] = frozenset()
@@ -313,10 +335,8 @@ class Format(NamedTuple):
     protocol: str | None = None
     labels: Labels | None = None
     lazy: bool = False
-    not_recoverable: Set[str] = frozenset()
-    transit: bool = True
     priority: int = 0
-    divides_host: bool = False
+    advanced: Advanced = Advanced()
 
     def __repr__(self) -> str:
         return f"Format({self.name!r}, {len(self.dtypes)} dtypes on {', '.join(self.devices)})"
@@ -327,7 +347,7 @@ class Format(NamedTuple):
 
     @property
     def framework(self) -> str:
-        """What users call the library: the part of the name before the dot."""
+        """The library as users call it: the part of the name before the dot."""
         return self.name.partition(".")[0]
 
     @property
@@ -349,6 +369,26 @@ class Format(NamedTuple):
     def is_dense(self) -> bool:
         """Whether it stores every element as it is, with no indices and no codes."""
         return self.components is None and not self.index_dtypes
+
+    @property
+    def fast_key(self) -> ValueFunction | None:
+        """The function that tells plain values apart; see `Advanced`."""
+        return self.advanced.fast_key
+
+    @property
+    def transit(self) -> bool:
+        """Whether routes between other frameworks may lead through it; see `Advanced`."""
+        return self.advanced.transit
+
+    @property
+    def not_recoverable(self) -> Set[str]:
+        """The fields of the spec that a value does not tell; see `Advanced`."""
+        return self.advanced.not_recoverable
+
+    @property
+    def divides_host(self) -> bool:
+        """Whether its framework can split the host; see `Advanced`."""
+        return self.advanced.divides_host
 
     def timed(self, seconds: float) -> Format:
         """Return it with values that take some time to be packed, or to be unwrapped."""

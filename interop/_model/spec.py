@@ -1,4 +1,4 @@
-"""What is known of a value without touching its data."""
+"""Specs: the facts of a value that are known without touching its data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .display import html_table
 from .dtype import itemsize
 
-#: Traits of the memory a value lies in. A step that writes fresh memory leaves them behind.
+#: Traits of the memory in which a value lies. A step that writes fresh memory leaves them behind.
 MEMORY_TRAITS = frozenset(
     {
         "readonly",
@@ -22,14 +22,14 @@ MEMORY_TRAITS = frozenset(
     }
 )
 
-#: What values of formats with labels may have.
+#: The trait of values with labels.
 LABELLED = frozenset({"labelled"})
 
-#: What values have that lie on several devices, whose type alone their spec names.
-SEVERAL = frozenset({"replicated", "sharded", "distributed"})
+#: The traits of values that lie on several devices. Their specs name only the type of the devices.
+DIVISIONS = frozenset({"replicated", "sharded", "distributed"})
 
-#: The standard traits and what each says. Plugins may use further ones; a conversion takes
-#: only the traits that it names, so one it has never heard of is refused, not lost.
+#: The standard traits and what each says of a value. Plugins may use others. A conversion takes
+#: only the traits that it names, so that an unknown trait is refused and not lost.
 TRAITS: dict[str, str] = {
     "readonly": "its memory is flagged read-only",
     "immutable": "its framework never changes it in place",
@@ -67,7 +67,7 @@ TRAITS: dict[str, str] = {
     "per_block": "its scales are those of blocks, not of whole rows or of the whole array",
 }
 
-#: Traits of a value into which numbers cannot be written, or would not all be kept.
+#: Traits of values into which numbers cannot be written, or which would not keep all of them.
 UNWRITABLE = frozenset(
     {
         "readonly",
@@ -86,14 +86,15 @@ UNWRITABLE = frozenset(
 
 
 class Spec(NamedTuple):
-    """What is known of a value without touching its data. Frozen and hashable.
+    """The facts of a value that are known without touching its data. Frozen and hashable.
 
     Parameters
     ----------
     format : str
         The concrete container, such as ``"torch"`` or ``"scipy.csr"``.
     dtype : str or None
-        Name of the dtype of the numbers it stands for (of a quantized array: after dequantizing).
+        Name of the dtype of the numbers that the value stands for. A quantized array stands for
+        the numbers after dequantizing.
     device : str
         Where the data is: ``"cpu"``, ``"cuda:0"`` …
     shape : tuple of int, in elements
@@ -101,9 +102,9 @@ class Spec(NamedTuple):
     traits : frozenset of str
         Properties that decide which conversions apply.
     nbytes : int, in bytes
-        What the value holds; of a sparse or quantized array, all its components.
+        Size of the value, with all components of a sparse or quantized array.
     nnz : int or None, in elements
-        How many a sparse array stores.
+        Number of elements that a sparse array stores.
     index_dtype : str or None
         dtype of the index arrays of a sparse array.
     code_dtype : str or None
@@ -111,8 +112,8 @@ class Spec(NamedTuple):
     carrier : str or None
         The unsigned integer dtype in which the bits of `dtype` are at present being carried.
     wrapped : str or None
-        Of a wrapper (an array with labels, say), the format of the wrapped value, which all other
-        fields describe.
+        If the value is a wrapper, such as an array with labels: the format of the wrapped value,
+        which all fields but `format` describe.
     """
 
     format: str
@@ -138,7 +139,7 @@ class Spec(NamedTuple):
         return prod(map(int, self.shape))  # a length may be one of NumPy's integers
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as what JSON can hold: its fields by name, without those that are None.
+        """Return the fields by name as JSON can hold them, without those that are None.
 
         Returns
         -------
@@ -174,7 +175,7 @@ def shape_text(shape: tuple[int, ...]) -> str:
 
 
 def trait_text(trait: str) -> str:
-    """Return a trait as a message names it, with what it says if it is a standard one."""
+    """Return a trait as a message names it, with its meaning if it is a standard one."""
     return f"{trait!r} ({TRAITS[trait]})" if trait in TRAITS else repr(trait)
 
 
@@ -206,7 +207,7 @@ def make_spec(
     Returns
     -------
     Spec
-        Of a value that need not exist.
+        It describes a value that need not exist.
 
     Examples
     --------
@@ -222,7 +223,7 @@ def spec_kind(spec: Spec) -> Spec:
 
 
 def spec_class(spec: Spec) -> tuple[object, ...]:
-    """Return what routes are cached by: the spec with its sizes coarsened to powers of 4.
+    """Return the key by which routes are cached: the spec with its sizes coarsened to powers of 4.
 
     Nothing in it grows with the number of distinct shapes.
     """
@@ -232,12 +233,12 @@ def spec_class(spec: Spec) -> tuple[object, ...]:
         spec.device,
         spec.traits,
         len(spec.shape),
-        int(spec.nbytes).bit_length() >> 1,
+        size_class(int(spec.nbytes)),
         spec.index_dtype,
         spec.code_dtype,
         spec.carrier,
         spec.wrapped,
-        None if spec.nnz is None else (_bucket(spec.nnz), _bucket(spec.size)),
+        None if spec.nnz is None else (size_class(int(spec.nnz)), size_class(spec.size)),
     )
 
 
@@ -247,17 +248,35 @@ def representative(spec: Spec) -> Spec:
     Choosing by it, and not by the first value met, keeps the choice independent of history.
     """
     if spec.nnz is not None:
-        nnz, size = _middle(_bucket(spec.nnz)), _middle(_bucket(spec.size))
+        nnz, size = _middle(size_class(int(spec.nnz))), _middle(size_class(spec.size))
         width = itemsize(spec.dtype) + len(spec.shape) * itemsize(spec.index_dtype)
         return spec._replace(shape=_shape(spec, size), nnz=nnz, nbytes=nnz * width)
-    nbytes = _middle(_bucket(spec.nbytes))
+    nbytes = _middle(size_class(int(spec.nbytes)))
     size = nbytes // itemsize(spec.code_dtype or spec.element)
     return spec._replace(shape=_shape(spec, size), nbytes=nbytes)
 
 
-def _bucket(size: int) -> int:
-    """Return the power of 4 that a size lies beyond; the size may be one of NumPy's integers."""
-    return int(size).bit_length() >> 1
+def size_class(size: int) -> int:
+    """Return the class of a size: 0 below 2, 1 below 8, 2 below 32, and so on by powers of 4.
+
+    Routes are planned for classes of sizes, not for every size.
+
+    Parameters
+    ----------
+    size : int, in bytes or elements
+        Not negative, and a Python integer: those of NumPy count no bits.
+
+    Returns
+    -------
+    int
+        The number of the class.
+
+    Examples
+    --------
+    >>> [size_class(nbytes) for nbytes in (0, 1, 2, 7, 8, 31)]
+    [0, 0, 1, 1, 2, 2]
+    """
+    return size.bit_length() >> 1
 
 
 def _middle(bucket: int) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 #: How many names a message lists, and how many it suggests.
-_MOST, _FEW = 12, 3
+_LISTED, _SUGGESTED = 12, 3
+#: Names of so few letters are alike by chance.
+_SHORT = 3
 
 
-def listed(names: Iterable[str], most: int = _MOST) -> str:
+def listed(names: Iterable[str], most: int = _LISTED) -> str:
     """Return names as a message lists them, a dozen at most.
 
     Examples
@@ -22,7 +24,7 @@ def listed(names: Iterable[str], most: int = _MOST) -> str:
 
 
 def suggestion(word: object, names: Mapping[str, str] | Iterable[str], otherwise: str) -> str:
-    """Return what to say of a word that is not among some names.
+    """Return the advice about a word that is not among some names.
 
     Parameters
     ----------
@@ -30,38 +32,36 @@ def suggestion(word: object, names: Mapping[str, str] | Iterable[str], otherwise
     names : iterable of str, or mapping of str to str
         The names, or the name for each of its spellings.
     otherwise : str
-        What to say if the word resembles none of them.
+        The advice if the word resembles none of them.
     """
     names = names if isinstance(names, Mapping) else {name: name for name in names}
-    meant = dict.fromkeys(names[name] for name in _resembling(str(word).casefold(), names))
-    if len(meant) > _FEW:
+    meant = dict.fromkeys(names[spelling] for spelling in _resembling(str(word).casefold(), names))
+    if len(meant) > _SUGGESTED:
         return f"name one of {listed(meant)}."
     return f"did you mean {' or '.join(map(repr, meant))}?" if meant else otherwise
 
 
-def _resembling(word: str, names: Iterable[str]) -> list[str]:
-    """Return the names that a word is, is a part of or begins, or else the one most like it.
-
-    Those of a few letters are all alike, so they have to be spelt more like it.
-    """
+def _resembling(word: str, names: Mapping[str, str]) -> list[str]:
+    """Return the spellings that a word is, is a part of or begins, or else the one most like it."""
     from difflib import get_close_matches
 
-    spellings = {name.casefold(): name for name in names}
-    parts = [name for name in names if word in name.casefold().split(".")[1:]]
+    spellings = {spelling.casefold(): spelling for spelling in names}
+    parts = [spelling for spelling in names if word in spelling.casefold().split(".")[1:]]
     if word in spellings or parts:
-        return [spellings[word]] if word in spellings else parts[:_FEW]
-    if kinds := [name for name in names if word and name.casefold().startswith(f"{word}_")]:
+        return [spellings[word]] if word in spellings else parts[:_SUGGESTED]
+    if kinds := [spellings[s] for s in spellings if word and s.startswith(f"{word}_")]:
         return kinds
-    begun = [name for name in names if len(word) > _FEW and name.casefold().startswith(word)]
-    if len(begun) == 1:
+    begun = [spellings[s] for s in spellings if len(word) > _SHORT and s.startswith(word)]
+    if len({names[spelling] for spelling in begun}) == 1:
         return begun
     head, _, tail = word.partition(".")
-    begins = f"{head}." if head in spellings else ""
-    like = [name for name in spellings if name.startswith(begins)]
-    ends = [name for name in like if begins and tail and name.endswith((f".{tail}", f"_{tail}"))]
-    if ends:  # "torch.csr" for "torch.sparse_csr"
-        return [spellings[name] for name in ends[:_FEW]]
-    long = [name for name in like if len(name) > _FEW]
-    close = get_close_matches(word, like, 1, 0.8) or get_close_matches(word, long, 1)
-    close = close or ([head] if begins else [])
-    return [spellings[name] for name in close]
+    start = f"{head}." if head in spellings else ""
+    near = [s for s in spellings if s.startswith(start)]
+    if start and tail:  # "torch.csr" for "torch.sparse_csr"
+        ending = [spellings[s] for s in near if s.endswith((f".{tail}", f"_{tail}"))]
+        if ending:
+            return ending[:_SUGGESTED]
+    # Nicknames, like short names, resemble much: 'string' is not meant for 'single'.
+    long = [s for s in near if len(s) > _SHORT and names[spellings[s]] == spellings[s]]
+    close = get_close_matches(word, near, 1, 0.75) or get_close_matches(word, long, 1)
+    return [spellings[s] for s in close or ([head] if start else [])]

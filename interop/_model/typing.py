@@ -1,21 +1,21 @@
-"""The types that stand for what callers hand over."""
+"""The types of values, arguments and keywords that callers hand over."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 from types import ModuleType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 
 #: A value of any framework: an array, a tensor, a sparse matrix, a list of numbers.
 Value: TypeAlias = Any
 
-#: What takes a value and returns another.
+#: A function from a value to a value.
 ValueFunction: TypeAlias = Callable[[Value], Value]
 
-#: What ``to=`` takes: a format, an array type, a module, or several of these.
+#: The targets that ``to=`` takes: a format, an array type, a module, or several of these.
 TargetLike: TypeAlias = str | type | ModuleType | Iterable["str | type | ModuleType"]
 
-#: What ``copy=`` takes.
+#: The answers that ``copy=`` takes.
 CopyLike: TypeAlias = Literal["writable"] | bool | None
 
 #: The names of :data:`EFFECTS`.
@@ -35,5 +35,42 @@ EffectName: TypeAlias = Literal[
     "host_round_trip",
 ]
 
-#: What ``allow=`` and ``forbid=`` take; None names no effect.
+#: The names that ``allow=`` and ``forbid=`` take; None names no effect.
 EffectNames: TypeAlias = EffectName | Iterable[EffectName] | Set[str] | None
+
+
+class EffectKeywords(TypedDict, total=False):
+    """The keywords for the effects of a call."""
+
+    allow: EffectNames
+    forbid: EffectNames
+
+
+class OutKeywords(EffectKeywords, total=False):
+    """The keywords that a call may have beside ``out=``."""
+
+    stream: object
+
+
+class ArrayKeywords(EffectKeywords, total=False):
+    """The keywords of ``accepts``, which knows its target."""
+
+    dtype: object
+    device: object
+    copy: CopyLike
+
+
+class TargetKeywords(ArrayKeywords, OutKeywords, total=False):
+    """The keywords that a call may have beside ``to=``."""
+
+
+class RequestKeywords(TargetKeywords, total=False):
+    """The keywords of every call that plans."""
+
+    like: object
+
+
+class ConvertKeywords(RequestKeywords, total=False):
+    """The keywords of ``convert``."""
+
+    out: Value

@@ -1,7 +1,8 @@
-"""The plan cache: what was found out for requests, kept between calls.
+"""The plan cache: plans, fast paths and other results of planning, kept between calls.
 
-Any change of the registry clears all of it, and so does entry 4,097: a program asks for a handful
-of kinds, and a runaway one starts over. Converted values are never kept.
+Every change of the registry clears all of it. It is also emptied when it would exceed its bound: a
+program makes a handful of kinds of calls, and one that keeps making new kinds must not fill the
+memory. Converted values are never kept.
 """
 
 from __future__ import annotations
@@ -9,69 +10,65 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Set
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from interop._model.typing import Value, ValueFunction
 from interop._registry.registry import Registry
 
 from .plan import Plan
-from .policy import Block
 from .request import Request
 from .step import Step
 
 _Kept = TypeVar("_Kept")
 
-#: Entries that are kept.
-_MOST = 4096
-
-#: Keywords whose values are keys of their own, and those whose values are not.
-_NO_KEYS = ("like", "out", "stream")
-_KEYS = frozenset({"dtype", "device", "copy", "allow", "forbid"})
+#: Entries that are kept: those of some 5,000 different requests. An entry has 0.3 to 1 KiB, all of
+#: them 16 MiB at most.
+_MOST = 16384
 
 #: Answers `NotImplemented` for a value that is not plain. None stands for the value itself.
-FastPath = ValueFunction | None
+FastPath: TypeAlias = ValueFunction | None
+#: By type, its fast path, and whether that writes nothing.
+Paths: TypeAlias = Mapping[type, tuple[FastPath, bool]]
 
 
 class PlanTable:
-    """The plans of one request, kept apart by settings of the process.
+    """The plans of one request.
 
-    `states` tell the settings that change which dtypes a format holds.
+    Settings of a framework may change which dtypes its formats hold. Each of `states` returns the
+    dtypes that a format cannot hold now, and plans are kept apart by these answers.
     """
 
     def __init__(self, request: Request, states: tuple[Callable[[], Set[str]], ...] = ()) -> None:
         self.request = request
         self.states = states
+        #: Whether a framework of the request is known to be installed.
+        self.installed = False
         #: By class of spec.
         self.plans: dict[tuple[object, ...], Plan] = {}
         #: For plain and small values, by type and fast key.
         self.plans_by_key: dict[type, dict[object, Plan]] = {}
-        #: For plain and small values, by the fast path that makes a view of them and the fast key
-        #: of that, what the rest of their plan calls; None for the view itself.
+        #: For plain and small values whose plan begins with a view: the rest of the plan as one
+        #: call, by the fast path that makes the view and the fast key of the view. None if nothing
+        #: is left to call.
         self.calls_on_view: dict[ValueFunction, dict[object, FastPath]] = {}
-        #: By type, for values alone; and those for the arrays of a tree, which write nothing: of
-        #: two arrays over the same memory, one copy is made.
-        self.fast_paths: dict[type, FastPath] = {}
-        self.leaf_paths: dict[type, FastPath] = {}
+        #: By type, the fast path, and whether that writes nothing.
+        self.fast_paths: dict[type, tuple[FastPath, bool]] = {}
         #: For the classes that have no plan, the nearest routes, which are refused.
         self.refusals: dict[tuple[object, ...], list[Value]] = {}
-        #: The routes of the arrays of composite values, by class of spec; those that write nothing
-        #: by kind of spec, for all sizes.
-        self.component_routes: dict[tuple[object, ...], tuple[Step, ...] | None] = {}
 
     def key(self, group: tuple[object, ...]) -> tuple[object, ...]:
-        """Return the key of a group of specs, their kind or their class."""
+        """Return the key of a kind or a class of specs under the settings of this moment."""
         return (*group, *(state() for state in self.states)) if self.states else group
 
     def clear(self) -> None:
         """Forget all plans."""
+        self.installed = False
         self.plans.clear()
         self.plans_by_key.clear()
         self.calls_on_view.clear()
         self.fast_paths.clear()
-        self.leaf_paths.clear()
         self.refusals.clear()
-        self.component_routes.clear()
 
 
 class PlanCache:
@@ -84,13 +81,17 @@ class PlanCache:
         self._tables: dict[Request, PlanTable] = {}
         #: All tables that are in use, also by converters.
         self._used: WeakSet[PlanTable] = WeakSet()
-        #: For the keywords of a call, the table of the request that they make.
-        self.by_words: dict[tuple[Any, ...], PlanTable] = {}
+        #: For the keywords and the policy of a call, the table of the request that they make.
+        self.by_keywords: dict[tuple[Any, ...], PlanTable] = {}
         #: For what a call says beside its value, the fast paths of the request that it makes.
-        self.fast_paths: dict[object, Mapping[type, FastPath]] = {}
+        self.fast_paths: dict[object, Paths] = {}
         #: By the types of a value and of an ``out=``, what writes one into the other if it can.
         self.fills: dict[tuple[type, type], Callable[[Value, Value], bool]] = {}
-        #: By type, what tells plain values of it apart.
+        #: The routes for arrays of composite values, by request, dtypes that the target cannot hold
+        #: now, and class of spec. A route that writes nothing serves all sizes: it is kept by kind
+        #: of spec.
+        self.array_routes: dict[tuple[object, ...], tuple[Step, ...] | None] = {}
+        #: By type, the `fast_key` that tells its plain values apart.
         self.fast_keys: dict[type, ValueFunction] = {}
         registry.on_change.append(self.clear)
 
@@ -99,9 +100,10 @@ class PlanCache:
         with self.lock:
             self._count = 0
             self._tables.clear()
-            self.by_words.clear()
+            self.by_keywords.clear()
             self.fast_paths.clear()
             self.fills.clear()
+            self.array_routes.clear()
             self.fast_keys.clear()
             # In place, since converters hold them.
             for table in self._used:
@@ -117,17 +119,20 @@ class PlanCache:
         with self.lock:
             if version is not None and version != self._registry.version:
                 return value
+            if key in table:
+                return table[key]
             if self._count >= _MOST:
                 self.clear()
             self._count += 1
-            return table.setdefault(key, value)
+            table[key] = value
+            return value
 
     def table(self, request: Request) -> PlanTable:
         """Return the table of a request."""
         table = self._tables.get(request)
         if table is None:
             formats = self._registry.formats
-            # What a wrapper holds depends on the format of what it wraps, which may be any.
+            # A wrapper holds the dtypes of the format that it wraps, which may be any.
             wraps = any(name in formats and formats[name].wrapper for name in request.formats)
             states = tuple(
                 partial(format_.limits.unsupported_now, request.device or format_.devices[0])
@@ -138,27 +143,3 @@ class PlanCache:
                 table = self.keep(self._tables, request, PlanTable(request, states))
                 self._used.add(table)
         return table
-
-    def call_key(self, innermost: Block | None, to: Any, keywords: Mapping[str, Any]) -> object:
-        """Return what a call says beside its value, or None if such calls take no fast paths.
-
-        Of a value in ``like=`` it is what plans for plain ones depend on.
-        """
-        policy, trace = (None, None) if innermost is None else innermost
-        if trace is not None:
-            return None
-        if len(keywords) < 2:
-            for name, word in keywords.items():  # sooner than to unpack them
-                if name in _KEYS:
-                    # With its type, because True equals 1, which is refused.
-                    return policy, to, name, word, type(word)
-                if name == "like" and to is None:
-                    key_of = self.fast_keys.get(type(word))
-                    key = None if key_of is None else key_of(word)
-                    return None if key is None else (policy, type(word), key, name)
-            if not keywords:
-                return policy, to
-        for name in _NO_KEYS:
-            if keywords.get(name) is not None:
-                return None
-        return (policy, to, *keywords.items(), type(keywords.get("copy")))

@@ -1,45 +1,31 @@
 """Composite formats: values made of dense arrays, handed over array by array.
 
-Two formats of one layout (``csr``, ``affine`` …) hold the same component arrays, so that a value
-passes from one to the other when each of its arrays does. Each array takes a route of its own,
-under the same policy; moves, casts and copies of a composite value are moves, casts and copies of
-its arrays.
+Two formats of one layout (``csr``, ``affine`` …) hold the same component arrays, so a value can
+pass from one to the other if each of its arrays can. Each array takes a route of its own under the
+same policy. A composite value is moved, cast or copied by moving, casting or copying its arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from interop._model.device import matches
 from interop._model.dtype import DTYPES, itemsize, preserves
 from interop._model.format import PLAIN_DTYPES, Components, Format, Parts
-from interop._model.spec import (
-    MEMORY_TRAITS,
-    Spec,
-    representative,
-    spec_class,
-    spec_kind,
-    trait_text,
-)
+from interop._model.spec import MEMORY_TRAITS, Spec, trait_text
 from interop._model.suggestion import listed
 from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Provenance
-from interop._registry.registry import Registry
 from interop.errors import Declined
 
-from .cache import PlanCache
-from .derived import LOCKED, derived_effects, shared_traits
+from .derived import WRITE_LOCKS, derived_effects, shared_traits
 from .plan import Plan
 from .policy import Policy
+from .question import Question, RouteOf
 from .request import Request
-from .step import Step, Targets
-
-if TYPE_CHECKING:
-    from .planner import Planner
-
-_FindFastPath = Callable[[tuple[Step, ...]], ValueFunction | None]
+from .step import Step, fast_path
 
 
 class _RoleRoute(NamedTuple):
@@ -60,87 +46,6 @@ class _RoleRoute(NamedTuple):
         return all(step.aliases for step in self.steps)
 
 
-class ComponentTransfers:
-    """The steps between composite formats of one layout."""
-
-    def __init__(self, registry: Registry, planner: Planner, cache: PlanCache) -> None:
-        self._registry = registry
-        self._planner = planner
-        self._cache = cache
-
-    def targets(self, spec: Spec, names: frozenset[str]) -> list[Format]:
-        """Return the formats to which a composite value can be handed over by its components."""
-        source = self._registry.formats[spec.format]
-        components = source.components
-        if components is None or not spec.traits <= MEMORY_TRAITS | components.unpack_keeps:
-            return []
-        axes = len(spec.shape)
-        alike = (other for other in self._planner.graph.alike(source) if other.name in names)
-        return [
-            other
-            for other in alike
-            if other is source or other.ndims is None or axes in other.ndims
-        ]
-
-    def steps(
-        self,
-        spec: Spec,
-        targets: Targets,
-        request: Request,
-        target: Format,
-        *,
-        writing: bool = True,
-    ) -> Iterator[Step]:
-        """Yield every transfer, move, cast and copy of a composite value to one of its targets.
-
-        Without `writing`, those are left out that write bytes in any case.
-        """
-        source, carries = self._registry.formats[spec.format], self._registry.carries(target)
-        for device in dict.fromkeys((spec.device, *targets.devices)):
-            for dtype in dict.fromkeys((spec.dtype, *targets.dtypes)):
-                for copy in (None, True) if request.copy else (None,):
-                    change = Change(dtype, device, copy, targets.consented)
-                    transfer = ComponentTransfer(source, target, spec, change, carries)
-                    if writing or not transfer.writes():
-                        yield from self._step(transfer, request)
-
-    def _step(self, transfer: ComponentTransfer, request: Request) -> Iterator[Step]:
-        if not transfer.is_possible():
-            return
-        routes = []
-        for role in transfer.unpacking.roles:
-            if role not in transfer.packing.roles:
-                continue  # a value that had it would have a trait that says so
-            route = self._role_route(transfer, role, request)
-            if route is None:
-                return
-            routes.append(route)
-        provenance = self._registry.provenance[transfer.target.name]
-        yield transfer.step(routes, provenance, self._planner.fast_path)
-
-    def _role_route(
-        self, transfer: ComponentTransfer, role: str, request: Request
-    ) -> _RoleRoute | None:
-        spec, change = transfer.component_spec(role), transfer.change
-        component = transfer.packing.format
-        dtype = _role_dtype(transfer.packing.roles[role], transfer.after())
-        policy = Policy(request.policy.permitted)  # each array is told its dtype
-        inner = Request((component,), dtype, change.device, change.copy, policy)
-        table = self._cache.table(inner)
-        routes = table.component_routes
-        # A route that writes nothing is the one for every size.
-        kind, size_class = table.key(spec_kind(spec)), table.key(spec_class(spec))
-        steps = routes.get(kind)
-        if steps is None and size_class in routes:
-            steps = routes[size_class]
-        elif steps is None:
-            route = self._planner.route(representative(spec), inner, dense=True)
-            steps = None if route is None else tuple(route[1])
-            copies = steps is None or any(step.writes for step in steps)
-            self._cache.keep(routes, size_class if copies else kind, steps)
-        return None if steps is None else _RoleRoute(role, steps, _seconds(spec, steps))
-
-
 def objection(spec: Spec, target: Format) -> str | None:
     """Say why a value cannot be handed over to another format of its layout, or return None."""
     packing = target.components
@@ -157,42 +62,88 @@ def objection(spec: Spec, target: Format) -> str | None:
 
 
 def transfer_name(source: Format, target: Format) -> str:
-    """Return what the step from one format of a layout to another is called."""
+    """Return the name of the step from one format of a layout to another."""
     return f"{source.name}_to_{target.name}".replace(".", "_")
 
 
 class Change(NamedTuple):
-    """What a transfer is to make of the value on the way."""
+    """The dtype and the device of a transfer's result, and whether its memory must be fresh."""
 
     dtype: str | None
     device: str
     copy: bool | None
-    consented: bool
+    consented: bool  # as `Request.consents`
 
 
-class ComponentTransfer(NamedTuple):
-    """One composite value's way into another format, or to another dtype, device or memory."""
+class Composite:
+    """The way between two formats of one layout, by their component arrays.
 
-    source: Format
-    target: Format
+    If both are the same format, its steps are moves, casts and copies within that format.
+    """
+
+    effects: Set[str] = frozenset()  # none is certain: they depend on the arrays' routes
+    losses = 0
+    needs_like = False
+
+    def __init__(
+        self,
+        source: Format,
+        target: Format,
+        *,
+        carries: frozenset[str],
+        provenance: Provenance,
+        contested: frozenset[tuple[str, str]],
+    ) -> None:
+        assert source.components is not None
+        assert target.components is not None
+        self.source = source
+        self.target = target
+        self.unpacking = source.components
+        self.packing = target.components
+        self.carries = carries
+        self.provenance = provenance
+        self.contested = contested
+        #: The roles that both have. A value with an array in another role has a trait that says so.
+        self.roles = frozenset(self.unpacking.roles.keys() & self.packing.roles.keys())
+        self.copied_roles = frozenset(self.unpacking.unpack_copies | self.packing.pack_copies)
+        self.writes = bool(self.copied_roles)
+        self.aliases = bool(self.roles - self.copied_roles)
+        self.latency = self.unpacking.pack_seconds + self.packing.pack_seconds
+
+    def is_possible(self, devices: frozenset[str]) -> bool:
+        """Tell whether a route that touches only `devices` can take it."""
+        return not devices.isdisjoint(self.target.devices)
+
+    def steps(self, spec: Spec, question: Question, route_of: RouteOf) -> Iterator[Step]:
+        """Yield every transfer, move, cast and copy of a value that it takes."""
+        request = question.request
+        for device in dict.fromkeys((spec.device, *question.devices)):
+            for dtype in dict.fromkeys((spec.dtype, *question.dtypes)):
+                for copy in (None, True) if request.copy else (None,):
+                    change = Change(dtype, device, copy, request.consents)
+                    transfer = Transfer(self, spec, change)
+                    if transfer.is_possible():
+                        yield from transfer.steps(request.policy, route_of)
+
+    def takes_value(self, spec: Spec) -> bool:
+        """Tell whether it takes a value."""
+        if not spec.traits <= MEMORY_TRAITS | self.unpacking.unpack_keeps:
+            return False
+        ndims = self.target.ndims
+        return self.source is self.target or ndims is None or len(spec.shape) in ndims
+
+
+class Transfer(NamedTuple):
+    """The transfer of one composite value to another format, dtype, device or memory."""
+
+    way: Composite
     spec: Spec
     change: Change
-    carries: frozenset[str]
 
     @property
-    def unpacking(self) -> Components:
-        """How the value is unpacked."""
-        assert self.source.components is not None
-        return self.source.components
-
-    @property
-    def packing(self) -> Components:
-        """How the result is packed."""
-        assert self.target.components is not None
-        return self.target.components
-
-    def _copied_roles(self) -> frozenset[str]:
-        return frozenset(self.unpacking.unpack_copies | self.packing.pack_copies)
+    def target(self) -> Format:
+        """The format of the result."""
+        return self.way.target
 
     def _changes_arrays(self) -> bool:
         """Tell whether the arrays are given another dtype, device or memory."""
@@ -202,14 +153,10 @@ class ComponentTransfer(NamedTuple):
             or not matches(self.spec.device, self.change.device)
         )
 
-    def writes(self) -> bool:
-        """Tell whether bytes are written in any case."""
-        return self._changes_arrays() or bool(self._copied_roles())
-
     def is_possible(self) -> bool:
         """Tell whether the result differs from the value, and the target can hold it."""
         return (
-            (self._changes_arrays() or self.source is not self.target)
+            (self._changes_arrays() or self.way.source is not self.target)
             and self.change.dtype in self.target.holds(self.change.device)
             and self.target.home(self.change.device) == self.change.device
             and self._is_carried()
@@ -217,29 +164,50 @@ class ComponentTransfer(NamedTuple):
         )
 
     def _is_carried(self) -> bool:
-        if self.source is self.target:  # whatever has been packed can be packed again
+        if self.way.source is self.target:  # whatever has been packed can be packed again
             return (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
         return objection(self.spec, self.target) is None
 
     def _may_cast(self) -> bool:
-        """Tell whether to cast the values, array by array, is to cast the numbers they stand for.
+        """Tell whether casting the array of values casts the numbers that they stand for.
 
-        Codes are not those numbers, and what stands twice has to be summed before it is cast.
+        Codes stand for other numbers. Values at the same coordinate have to be summed before a
+        cast, not after it.
         """
         return not self.spec.code_dtype and "uncoalesced" not in self.spec.traits
 
-    def component_spec(self, role: str) -> Spec:
+    def steps(self, policy: Policy, route_of: RouteOf) -> Iterator[Step]:
+        """Yield the step of this transfer, if there is a route for each of the arrays."""
+        routes = []
+        for role in self.way.unpacking.roles:
+            if role in self.way.roles:
+                spec = self._role_spec(role)
+                steps = route_of(spec, self._role_request(role, policy))
+                if steps is None:
+                    return
+                routes.append(_RoleRoute(role, steps, _seconds(spec, steps)))
+        yield self._step(routes)
+
+    def _role_request(self, role: str, policy: Policy) -> Request:
+        packing, change = self.way.packing, self.change
+        dtype = _role_dtype(packing.roles[role], self.after())
+        # An array has to arrive in this dtype even if the caller forbids to narrow: `_effects`
+        # judges narrowing for the value as a whole.
+        inner = Policy(policy.permitted)
+        return Request((packing.format,), dtype, change.device, change.copy, inner)
+
+    def _role_spec(self, role: str) -> Spec:
         """Return the spec of the component arrays of one role."""
-        dtype = _role_dtype(self.unpacking.roles[role], self.spec)
+        dtype = _role_dtype(self.way.unpacking.roles[role], self.spec)
         traits = self.spec.traits & MEMORY_TRAITS
         length = self.spec.size if self.spec.nnz is None else self.spec.nnz
-        # Small next to the values; their true lengths would not change any choice.
+        # All other arrays are small next to these: their true lengths would not change any choice.
         shape = (length,) if role in ("values", "indices", "codes") else (1,)
         nbytes = shape[0] * itemsize(dtype)
-        return Spec(self.unpacking.format, dtype, self.spec.device, shape, traits, nbytes)
+        return Spec(self.way.unpacking.format, dtype, self.spec.device, shape, traits, nbytes)
 
     def after(self) -> Spec:
-        """Return the spec of the result, but for traits of memory."""
+        """Return the spec of the result, still with the traits of the value."""
         spec = self.spec
         stored = spec.size if spec.nnz is None else spec.nnz
         widened = stored * (itemsize(self.change.dtype) - itemsize(spec.dtype))
@@ -257,83 +225,79 @@ class ComponentTransfer(NamedTuple):
             return max(possible, key=itemsize)
         return index
 
-    def step(
-        self, routes: list[_RoleRoute], provenance: Provenance, find_fast_path: _FindFastPath
-    ) -> Step:
-        """Return the transfer as a step of a route."""
-        copied = self._copied_roles()
-        aliases = any(route.aliases for route in routes if route.role not in copied)
-        writes = any(route.writes for route in routes) or bool(copied)
-        packing = self.unpacking.pack_seconds + self.packing.pack_seconds
-        traits = shared_traits(self.spec.traits, self.carries)
-        # Fresh memory may still be that of a library whose arrays never change.
+    def _step(self, routes: list[_RoleRoute]) -> Step:
+        way = self.way
+        aliases = any(route.aliases for route in routes if route.role not in way.copied_roles)
+        writes = any(route.writes for route in routes) or way.writes
+        traits = shared_traits(self.spec.traits, way.carries)
+        # Even fresh arrays are locked if their library never changes its arrays.
         arrived = (route.steps[-1].after.traits for route in routes if route.steps)
-        locked = LOCKED & self.carries & frozenset().union(*arrived)
+        locked = WRITE_LOCKS & way.carries & frozenset().union(*arrived)
         after = self.after()._replace(
             traits=(traits if aliases else traits - MEMORY_TRAITS) | locked
         )
         return Step(
-            transfer_name(self.source, self.target),
-            provenance,
+            transfer_name(way.source, way.target),
+            way.provenance,
             self.spec,
             after,
             self._effects(routes, after, writes),
-            packing + sum(route.seconds for route in routes),
-            packing + sum(step.latency for route in routes for step in route.steps),
+            way.latency + sum(route.seconds for route in routes),
+            way.latency + sum(step.latency for route in routes for step in route.steps),
             writes,
             aliases,
             self._call(routes),
             ("stream",) * any(step.wants for route in routes for step in route.steps),
-            (self.source.name, self.target.name, self.change),
-            self._fast_path(routes, find_fast_path),
+            (way.source.name, way.target.name, self.change),
+            self._fast_path(routes),
         )
 
     def _effects(self, routes: list[_RoleRoute], after: Spec, writes: bool) -> frozenset[str]:
-        """Return the effects of the arrays' routes, and those that the whole value has by them."""
+        """Return the effects of the arrays' routes, and those that follow for the whole value."""
         effects = {effect for route in routes for step in route.steps for effect in step.effects}
-        # The dtype of each array was requested; the caller may have requested none.
+        # Whether numbers are narrowed is judged below, by the dtype of the whole value.
         effects.discard("narrow")
         effects |= derived_effects(
             self.spec,
             after,
             self.target,
             consented=self.change.consented,
-            aliases=False,  # what sharing comes to was derived array by array
+            aliases=False,  # the effects of sharing were derived array by array
         )
         if writes and not effects & {"copy", "transfer"}:
             effects.add("copy")
         return frozenset(effects)
 
-    def _fast_path(
-        self, routes: list[_RoleRoute], find_fast_path: _FindFastPath
-    ) -> ValueFunction | None:
-        """Return a fast path made of those of the components, if every one has one."""
-        fast_unpack = self.unpacking.fast_unpack
+    def _fast_path(self, routes: list[_RoleRoute]) -> ValueFunction | None:
+        """Return a fast path made of those of the arrays, or None if an array has none."""
+        fast_unpack = self.way.unpacking.fast_unpack
         if fast_unpack is None or not self._serves_plain_values():
             return None
         paths: dict[str, ValueFunction] = {}
         for route in routes:
             if route.steps:
-                path = find_fast_path(route.steps)
+                path = fast_path(route.steps, self.way.contested)
                 if path is None:
                     return None
                 paths[route.role] = path
-        return _fast_transfer(fast_unpack, paths, self.packing.pack)
+        return _fast_transfer(fast_unpack, paths, self.way.packing.pack)
 
     def _serves_plain_values(self) -> bool:
-        """Tell whether every value that can be unpacked fast goes this way."""
-        indices = self.source.index_dtypes <= self.target.index_dtypes
+        """Tell whether this step is right for every value that `fast_unpack` takes."""
+        source, unpacking, packing = self.way.source, self.way.unpacking, self.way.packing
+        indices = source.index_dtypes <= self.target.index_dtypes
         unchanged = self.change.dtype == self.spec.dtype and self.change.copy is None
-        plain = PLAIN_DTYPES & self.source.dtypes <= self.target.dtypes
-        codes, possible = self.unpacking.code_dtypes, self.packing.code_dtypes
+        plain = PLAIN_DTYPES & source.dtypes <= self.target.dtypes
+        codes, possible = unpacking.code_dtypes, packing.code_dtypes
         any_codes = not possible or (bool(codes) and codes <= possible)
         return indices and unchanged and plain and any_codes and not self.spec.traits
 
     def _call(self, routes: list[_RoleRoute]) -> Callable[..., Value]:
         plans = {route.role: Plan(route.steps) for route in routes if route.steps}
         index, after = self.spec.index_dtype, self._index_dtype()
+        # Narrower indices may be too small for a value, so each value is checked.
         digits = None if preserves(index, after) else DTYPES[after or "int32"].digits
-        return partial(_transfer, self.unpacking, self.packing, plans, digits)
+        return partial(_transfer, self.way.unpacking, self.way.packing, plans, digits)
 
 
 def _fast_transfer(
@@ -354,14 +318,14 @@ def _fast_transfer(
                 return NotImplemented
         try:
             return pack(parts)
-        except Declined:  # the planned route knows what to do about it
+        except Declined:  # converted in full, the value gets another plan
             return NotImplemented
 
     return fast_path
 
 
 def _seconds(spec: Spec, steps: tuple[Step, ...]) -> float:
-    """Return the time of steps that were chosen for another spec of the same class."""
+    """Return the time that steps take for a spec; they were planned for another size."""
     if not steps:
         return 0.0
     scale = spec.nbytes / max(1, steps[0].before.nbytes)
@@ -375,7 +339,7 @@ def _role_dtype(dtype: str, spec: Spec) -> str | None:
 
 
 def _lengths(parts: Parts) -> tuple[int, ...]:
-    """Return the lengths into which the indices and the pointers of a sparse value point."""
+    """Return the lengths that the indices and the pointers of a sparse value stay below."""
     stored = parts.arrays["values"].shape[:1] if "pointers" in parts.arrays else ()
     return (*parts.shape, *stored)
 
@@ -394,6 +358,7 @@ def _transfer(
         raise Declined(msg)
     arrays = dict(parts.arrays)
     for name, array in arrays.items():
+        # "indices_0" and "indices_1" have the role "indices".
         plan = plans.get(name) or plans.get(name.partition("_")[0])
         if plan is not None and array is not None:
             arrays[name] = plan(array, given)

@@ -8,52 +8,54 @@ from functools import partial
 from interop._model.device import device_type, matches
 from interop._model.display import counted_axes
 from interop._model.dtype import bit_carrier, itemsize
-from interop._model.effect import LOSING, WRITING
+from interop._model.effect import LOSSES, WRITING
 from interop._model.format import Format
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, trait_text
-from interop._registry.declared import Declared
+from interop._registry.declared import Declared, Provenance
 
-from .derived import derived_effects, shared_traits
-from .step import Step, Targets
+from .derived import complete, derived_effects, shared_traits
+from .question import Question, RouteOf
+from .step import Step
 
 
 class ResolvedConversion:
     """A declared conversion between two registered formats.
 
-    `source` is the one that is declared, or a format that exports by the declared protocol.
+    If its declared source is a protocol, `source` is a format that exports this protocol.
     """
 
-    # The graph is made of hundreds, of which a search looks at dozens. So what the graph needs of
-    # each is worked out at once, and the rest on the first look.
+    # A graph has hundreds of conversions, and a search looks at dozens. So the fields that the
+    # graph needs are worked out at once, and the others when one of them is first read.
     __slots__ = (
         *("conversion", "devices", "provenance", "source", "target"),
-        *("aliases", "losses", "requires", "writes"),
-        *("bits", "drops", "dtypes", "effects", "is_sparse", "keeps_order", "ndims", "takes"),
+        *("aliases", "effects", "latency", "losses", "requires", "writes"),
+        *("bits", "drops", "dtypes", "is_sparse", "keeps_order", "ndims", "takes"),
     )
     bits: str | None
     drops: Set[str]
     dtypes: Set[str]
-    effects: frozenset[str]
     is_sparse: bool
     keeps_order: bool
     ndims: Set[int] | None
     takes: Set[str]
 
     def __init__(self, declared: Declared, source: Format, target: Format) -> None:
-        conversion = declared.conversion
+        conversion = complete(declared.conversion, source, target)
         self.conversion = conversion
         self.provenance = declared.provenance
         self.source = source
         self.target = target
         self.devices = conversion.devices
         self.requires = conversion.requires
-        effects, shares = conversion.effects, conversion.shares
-        self.losses = 0 if effects.isdisjoint(LOSING) else len(effects & LOSING)
+        self.latency = conversion.cost.latency
+        self.effects = effects = frozenset(conversion.effects)
+        self.losses = 0 if effects.isdisjoint(LOSSES) else len(effects & LOSSES)
         self.writes = not effects.isdisjoint(WRITING)
+        shares = conversion.shares
         self.aliases = not self.writes if shares is None else shares
 
     def __getattr__(self, name: str) -> object:
-        """Work out all that only a search asks, now that some of it is asked for."""
+        """Work out all the fields that only a search reads, when it first reads one of them."""
         if name not in self.__slots__:
             raise AttributeError(name)
         conversion, source, target = self.conversion, self.source, self.target
@@ -61,8 +63,8 @@ class ResolvedConversion:
         self.dtypes = exports if conversion.dtypes is None else exports & conversion.dtypes
         self.ndims = _intersection(conversion.ndims, target.ndims)
         takes, drops = conversion.takes | conversion.requires, conversion.drops
-        # Conversions need not name labels: they stay within a framework and nowhere else, and the
-        # attributes of a subclass with the subclass, of which a mask is another.
+        # Conversions need not name labels: within a framework they are kept, outside they are lost.
+        # The attributes of a subclass are lost with the subclass, and a masked array is one.
         if "subclass" in drops or (source.labels is None and "masked" in takes | drops):
             takes, drops = takes | LABELLED, drops | LABELLED
         elif source.labels is not None:
@@ -70,16 +72,31 @@ class ResolvedConversion:
             if target.labels is None or target.framework != source.framework:
                 drops |= LABELLED
         self.takes, self.drops = takes, drops
-        self.effects = frozenset(conversion.effects)
         self.is_sparse = not target.is_dense and not source.is_dense
         self.bits = conversion.result.bits
-        # A cast that keeps what it requires, such as an order, is no copy: copies are in C order.
+        # This cast keeps an order of elements that is not C. A copy must be in C order, so the cast
+        # is not offered where the dtype stays the same.
         casts = source is target and conversion.changes == {"dtype"}
         self.keeps_order = casts and bool(conversion.requires & conversion.adds)
         return getattr(self, name)
 
+    def is_possible(self, devices: frozenset[str]) -> bool:
+        """Tell whether a route that touches only `devices` can take it."""
+        arrives_on: Iterable[str] = self.target.devices
+        if "device" in self.conversion.changes:
+            arrives_on = self.conversion.result.devices or arrives_on
+            if devices == {"cpu"}:
+                return False  # there is nowhere to move, not even another part of the host
+        takes = self.devices is None or not devices.isdisjoint(self.devices)
+        return takes and not devices.isdisjoint(arrives_on)
+
+    @property
+    def needs_like(self) -> bool:
+        """Whether it divides its result as the value in ``like=`` is divided."""
+        return bool(self.conversion.like)
+
     def takes_value(self, spec: Spec) -> bool:
-        """Tell whether the conversion takes a value of `spec`."""
+        """Tell whether it takes a value."""
         return self.objection(spec) is None
 
     def objection(self, spec: Spec) -> str | None:
@@ -100,35 +117,38 @@ class ResolvedConversion:
             return f"it does not take indices of {spec.index_dtype}"
         return None
 
-    def steps(self, spec: Spec, targets: Targets) -> Iterator[Step]:
-        """Yield the steps this conversion can make of a value it takes."""
-        division = targets.like.get(self.target.name, frozenset()) & self.conversion.like
+    def steps(
+        self, spec: Spec, question: Question, _route_of: RouteOf | None = None
+    ) -> Iterator[Step]:
+        """Yield the steps that it can make of a value that it takes."""
+        divided = question.request.like if self.target.name in question.goals else frozenset()
+        division = divided & self.conversion.like
         if self.conversion.like and not division:
             return
-        wrapped = targets.formats.get(spec.wrapped or "") if self.target.wrapper else None
-        for device in self._devices(spec, targets):
+        wrapped = question.formats.get(spec.wrapped or "") if self.target.wrapper else None
+        for device in self._devices(spec, question):
             unsupported = self.target.unsupported(device)
-            for dtype, carrier in self._elements(spec, targets):
-                # A value's format can hold the dtype that the value has already.
+            for dtype, carrier in self._elements(spec, question):
+                # A value proves that its format can hold its dtype, whatever is declared.
                 unchanged = self.source is self.target and dtype == spec.dtype
                 is_held = wrapped is None or dtype == spec.dtype or dtype in wrapped.holds(device)
                 if unchanged or ((carrier or dtype) not in unsupported and is_held):
-                    yield self._step(spec, dtype, carrier, device, targets, division)
+                    yield self._step(spec, dtype, carrier, device, question, division)
 
-    def _devices(self, spec: Spec, targets: Targets) -> Iterable[str]:
+    def _devices(self, spec: Spec, question: Question) -> Iterable[str]:
         if "device" not in self.conversion.changes:
             home = self.target.home(spec.device)
             return () if home is None else (home,)
         possible = self.conversion.result.devices or self.target.devices
         return [
             device
-            for device in targets.devices
+            for device in question.devices
             if device_type(device) in possible
             and self.target.home(device) == device
             and not matches(spec.device, device)
         ]
 
-    def _elements(self, spec: Spec, targets: Targets) -> Iterator[tuple[str | None, str | None]]:
+    def _elements(self, spec: Spec, question: Question) -> Iterator[tuple[str | None, str | None]]:
         """Yield the pairs of dtype and carrier that the result may have."""
         if self.bits == "carry":
             carrier = None if spec.carrier else bit_carrier(spec.dtype)
@@ -142,9 +162,12 @@ class ResolvedConversion:
                 yield spec.dtype, spec.carrier
         else:
             possible = self.conversion.result.dtypes or self.target.dtypes
-            # What stands for a null depends on the dtype, which is therefore the result's at once.
-            final = "drop_mask" in self.effects and not possible.isdisjoint(targets.dtypes)
-            for dtype in dict.fromkeys(targets.dtypes if final else (spec.dtype, *targets.dtypes)):
+            # The number that stands for a null depends on the dtype, so nulls are filled in the
+            # dtype of the result and in no other.
+            final = "drop_mask" in self.effects and not possible.isdisjoint(question.dtypes)
+            for dtype in dict.fromkeys(
+                question.dtypes if final else (spec.dtype, *question.dtypes)
+            ):
                 if dtype in possible and not (self.keeps_order and dtype == spec.dtype):
                     yield dtype, None
 
@@ -154,7 +177,7 @@ class ResolvedConversion:
         dtype: str | None,
         carrier: str | None,
         device: str,
-        targets: Targets,
+        question: Question,
         division: Set[str],
     ) -> Step:
         conversion = self.conversion
@@ -162,7 +185,7 @@ class ResolvedConversion:
         if division:
             after = after._replace(traits=after.traits | division)
         derived = derived_effects(
-            spec, after, self.target, consented=targets.consented, aliases=self.aliases
+            spec, after, self.target, consented=question.request.consents, aliases=self.aliases
         )
         keywords: dict[str, object] = {}
         if "dtype" in conversion.changes or self.bits:
@@ -182,7 +205,7 @@ class ResolvedConversion:
             partial(conversion.function, **keywords) if keywords else conversion.function,
             ("stream",) * conversion.stream + ("like",) * bool(conversion.like),
             self,
-            # One that was written for a protocol does not know this format's traits.
+            # A fast path that was written for a protocol does not know this format's traits.
             conversion.fast_path if conversion.source == self.source.name else None,
             conversion.into,
             conversion.priority,
@@ -213,7 +236,7 @@ class ResolvedConversion:
         )
 
     def _wrapped(self, spec: Spec, dtype: str | None, device: str) -> Spec:
-        """Return the spec of a wrapper of the value, or of what the value wraps."""
+        """Return the spec of the result in a wrapper: of the value, or of what the value wraps."""
         wrapped = spec.wrapped if self.source.wrapper is not None else self.source.name
         nbytes = spec.nbytes if dtype == spec.dtype else spec.size * itemsize(dtype)
         return spec._replace(
@@ -230,8 +253,51 @@ class ResolvedConversion:
         return traits | self.conversion.adds
 
 
+class Unwrapping:
+    """The way from a wrapper to the format of the value that it wraps."""
+
+    effects: Set[str] = frozenset()
+    losses = 0  # not every value has labels to lose
+    writes = False
+    aliases = True
+
+    def __init__(self, source: Format, target: Format, provenance: Provenance) -> None:
+        self.source = source
+        self.target = target
+        self._provenance = provenance
+
+    @property
+    def latency(self) -> float:
+        """The seconds that unwrapping takes."""
+        assert self.source.wrapper is not None
+        return self.source.wrapper.seconds
+
+    def takes_value(self, _spec: Spec) -> bool:
+        """Tell whether it takes a value."""
+        return True
+
+    def steps(self, spec: Spec, _question: Question, _route_of: RouteOf) -> Iterator[Step]:
+        """Yield the step that unwraps a value."""
+        assert self.source.wrapper is not None
+        labelled = not LABELLED.isdisjoint(spec.traits)
+        traits = spec.traits - LABELLED
+        yield Step(
+            f"unwrap_{self.source.name.replace('.', '_')}",
+            self._provenance,
+            spec,
+            spec._replace(format=self.target.name, traits=traits, wrapped=None),
+            effects=frozenset({"drop_labels"} if labelled else ()),
+            seconds=self.latency,
+            latency=self.latency,
+            writes=False,
+            aliases=True,
+            call=self.source.wrapper.unwrap,
+            origin=(self.source.name, "wrapper"),
+        )
+
+
 def _intersection(ndims: Set[int] | None, others: Set[int] | None) -> Set[int] | None:
-    """Return what two sets have in common, None being the set of everything."""
+    """Return the numbers of axes in both sets; None stands for all numbers."""
     if ndims is None or others is None:
         return others if ndims is None else ndims
     return ndims & others

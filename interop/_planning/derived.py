@@ -1,37 +1,56 @@
-"""What follows from the specs before and after a step: its derived effects, and its traits."""
+"""Derived effects and traits: those that follow from a conversion's formats, or from specs."""
 
 from __future__ import annotations
 
 from collections.abc import Set
 
+from interop._model.conversion import Conversion
 from interop._model.dtype import preserves
 from interop._model.format import Format
 from interop._model.spec import LABELLED, Spec
 
 #: The traits of memory that must not be written to.
-LOCKED = frozenset({"readonly", "immutable"})
+WRITE_LOCKS = frozenset({"readonly", "immutable"})
 
-#: The dtypes in which numbers without one of their own may arrive, by the dtypes they are given.
+#: Weak numbers have no dtype of their own and fit in 32 bits. By the dtype that describes them: the
+#: narrower one that holds them as well.
 _WEAKER = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
 
 #: The flags of memory that only some targets can carry.
-_FLAGS = LOCKED | {"pinned"}
+_FLAGS = WRITE_LOCKS | {"pinned"}
+
+
+def complete(conversion: Conversion, source: Format, target: Format) -> Conversion:
+    """Return a conversion with the effects that follow from its formats, and from its `changes`.
+
+    A wrapper as the target adds neither `densify` nor `materialize`: it is as sparse and as lazy as
+    the value in it.
+    """
+    effects = {"transfer"} if "device" in conversion.changes else set()
+    if target.wrapper is None:
+        if source.index_dtypes and target.is_dense:
+            effects.add("densify")
+        if source.lazy and not target.lazy:
+            effects.add("materialize")
+    if effects <= conversion.effects:
+        return conversion
+    return conversion._replace(effects=conversion.effects | effects)
 
 
 def derived_effects(
     before: Spec, after: Spec, target: Format, *, consented: bool, aliases: bool
 ) -> frozenset[str]:
-    """Return the effects, which nobody declares, of a step from one spec to another.
+    """Return the effects of a step that follow from the specs before and after it.
 
-    `consented` says that the caller named the dtype, so that a cast to it is no loss; `aliases`
-    that the result shares the value's memory.
+    `consented` says that the caller named the dtype, so that a cast to it is no loss. `aliases`
+    says that the result shares the value's memory.
     """
     effects: frozenset[str] = frozenset()
     if not consented and _narrows(before, after):
         effects |= {"narrow"}
     if not LABELLED.isdisjoint(before.traits - after.traits):
         effects |= {"drop_labels"}
-    if aliases and LOCKED.isdisjoint(target.carries):
+    if aliases and WRITE_LOCKS.isdisjoint(target.carries):
         if "immutable" in before.traits:
             effects |= {"alias_immutable"}
         elif "readonly" in before.traits:
@@ -51,11 +70,11 @@ def _narrows(before: Spec, after: Spec) -> bool:
 def shared_traits(
     traits: frozenset[str], carries: Set[str], *, within: bool = False
 ) -> frozenset[str]:
-    """Return `traits` as they stand when a target that can carry some shares the memory.
+    """Return the traits of a result that shares the value's memory, in a format that carries some.
 
-    Memory that never changes is flagged read-only where the target can say so, and the flags that
-    the target cannot carry are gone: whether that is permitted is the policy's business. Within
-    one framework memory is flagged as it was.
+    Memory that never changes becomes read-only in a target that has such a flag, except `within`
+    one framework. Flags that the target cannot carry are lost; the policy decides whether they may
+    be.
     """
     if "immutable" in traits and "readonly" in carries and not within:
         traits |= {"readonly"}

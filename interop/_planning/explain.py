@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, islice, product
+from operator import itemgetter
 
 from interop._model.device import device_type
 from interop._model.dialect import keyword, reworded
@@ -11,19 +12,23 @@ from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES, common_first, unknown_dtype
 from interop._model.effect import EFFECTS
 from interop._model.format import Format
-from interop._model.spec import TRAITS, Spec
+from interop._model.spec import LABELLED, TRAITS, Spec
 from interop._model.suggestion import listed
 from interop._registry.installed import not_installed
 from interop.errors import RefusedError
 
 from .components import objection, transfer_name
 from .conversion import ResolvedConversion
+from .goals import goals, held, labels_confine
+from .graph import Graph
+from .keywords import WRITABLE
 from .planner import Planner
-from .request import WRITABLE, Request
+from .request import Request
+from .search import Search, first
 from .step import Step
 
-#: What to do about values that no conversion takes, by the trait that stands in the way.
-_MOVES = {
+#: The advice for values that no conversion takes, by the trait that stands in the way.
+_ADVICE = {
     "meta": "give it data first (in its own framework, or build it on a real device)",
     "traced": "convert outside the trace or transform",
     "nested": "convert its rows one by one, or pad it to one shape first",
@@ -32,10 +37,13 @@ _MOVES = {
     "batched": "convert its matrices one by one, or make it dense",
 }
 
-#: How many refused routes are named, and how many conversions with what keeps them from serving.
-_MOST, _FEW = 3, 5
+#: How many refused routes a message names, and how many conversions with their objections.
+_ROUTES, _OBJECTIONS = 3, 5
 
-#: How many formats a message names as the only ones from which a target is reached.
+#: How many searches are made for one refused route.
+_MOST_SEARCHES = 3
+
+#: A message names the only formats from which a target is reached if they are at most so many.
 _MOST_SOURCES = 8
 
 #: A refused route, and the effects that stop it.
@@ -43,34 +51,34 @@ Refused = tuple[list[Step], frozenset[str]]
 
 
 def nearest_refused(
-    planner: Planner,
-    spec: Spec,
-    request: Request,
-    without: frozenset[object] = frozenset(),
-    *,
-    nearby: bool = False,
+    searches: list[Search], request: Request, without: frozenset[object] = frozenset()
 ) -> Iterator[Refused]:
     """Yield the nearest routes that are refused, with the effects that stop each.
 
-    Of routes that the same keyword would permit, only the nearest; none that needs what a nearer
-    one needs, and more.
+    Each does without a keyword of every nearer one. So none is named that needs the same keywords
+    as a nearer one, or these and more.
     """
-    moves: set[str] = set()
-    needs: list[frozenset[str]] = []
-    permitted = request.permitted
-    for _ in range(2 * _MOST):
-        route = planner.route(spec, request, without, relaxed=True, nearby=nearby)
-        if route is None:
+    refused = frozenset(EFFECTS) - request.permitted
+    needs: list[list[frozenset[str]]] = []
+    for _ in range(_ROUTES):
+        # A route that needs something else does without some keyword of each nearer one.
+        spared = islice(product(*needs), _MOST_SEARCHES)
+        waivers = (refused.difference(*groups) for groups in spared)
+        routes = (first(searches, without, waived) for waived in waivers if waived)
+        nearest = min(filter(None, routes), key=itemgetter(0), default=None)
+        if nearest is None:
             return
-        _, steps = route
-        stopped = [step for step in steps if step.effects - permitted]
-        effects = frozenset(effect for step in stopped for effect in step.effects - permitted)
-        move = _move(effects, request, steps)
-        if move not in moves and len(needs) < _MOST and not any(need <= effects for need in needs):
-            needs.append(effects)
-            yield steps, effects
-        moves.add(move)
-        without |= {step.origin for step in stopped}
+        steps = nearest[1]
+        effects = frozenset(effect for step in steps for effect in step.effects & refused)
+        needs.append(_groups(effects, request))
+        yield steps, effects
+
+
+def _groups(effects: frozenset[str], request: Request) -> list[frozenset[str]]:
+    """Group refused effects by the keyword that refuses them."""
+    by_copy = request.forbidden_by_copy & request.policy.permitted
+    groups = [frozenset({effect}) for effect in sorted(effects - by_copy)]
+    return [*groups, by_copy] if effects & by_copy else groups
 
 
 def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
@@ -83,28 +91,32 @@ def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
             for step in steps
             for effect in sorted(step.effects & effects)
         ]
-        lines.append(f"{names}{'; '.join(stops)}; {_move(effects, request, steps)}")
+        lines.append(f"{names}{'; '.join(stops)}; {_advice(effects, request, steps)}")
     return lines
 
 
 def refused_routes(planner: Planner, spec: Spec, request: Request) -> str:
     """Return the nearest refused routes as text; "" if there are none."""
-    # Beside a route that was taken, one by a long way round is no alternative.
-    with planner.lock:
-        nearest = list(nearest_refused(planner, spec, request, nearby=True))
-    lines = _described((item for item in nearest if not _returns(item[0])), request)
+    searches = planner.searches(spec, request)
+    # A route that goes in a circle is no alternative to the one that was taken.
+    nearest = [
+        (steps, effects)
+        for steps, effects in nearest_refused(searches, request)
+        if not _returns(steps)
+    ]
+    lines = _described(nearest, request)
     return "\n".join(["Refused:", *(f"  - {line}" for line in lines)]) if lines else ""
 
 
 def _returns(steps: list[Step]) -> bool:
-    """Tell whether a route comes back to a format that it has left, or to a place of one."""
+    """Tell whether a route comes back to a format, or within a format to a device."""
     specs = [steps[0].before, *(step.after for step in steps)]
     formats = [name for name, _ in groupby(spec.format for spec in specs)]
-    places = [place for place, _ in groupby((spec.format, spec.device) for spec in specs)]
-    return len({*formats}) < len(formats) or len({*places}) < len(places)
+    stops = [stop for stop, _ in groupby((spec.format, spec.device) for spec in specs)]
+    return len({*formats}) < len(formats) or len({*stops}) < len(stops)
 
 
-def _move(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
+def _advice(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
     """Name the keywords that would permit a route, and those that forbid it."""
     moves = []
     if effects & request.forbidden_by_copy:
@@ -113,7 +125,7 @@ def _move(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
     if forbidden := effects & request.forbid:
         word = forbidden if len(forbidden) > 1 else min(forbidden)
         moves.append(f"leave out {keyword('forbid', word)}")
-    # Without that word they are allowed, or those that dtype= is consent to.
+    # Without forbid= they need no allow= if they are allowed by default, or consented to by dtype=.
     consented = {"narrow"} if request.dtype else set()
     effects -= {e for e in request.forbid if EFFECTS[e].allowed or e in consented}
     if effects:
@@ -126,39 +138,37 @@ def _move(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
 def explanation(
     planner: Planner, spec: Spec, request: Request, nearest: list[Refused]
 ) -> RefusedError:
-    """Return the error to raise when there is no route but the `nearest`, which are refused."""
+    """Return the error to raise when there is no route, or none but the `nearest` refused ones."""
     request_text = f"cannot convert {spec} to {request}"
     if nearest:
         routes = "\n".join(f"  - {line}" for line in _described(nearest, request))
         steps, effects = nearest[0]
         text = f"{request_text}; the nearest routes are refused:\n{routes}\n"
-        hints = _hints(planner, spec)
+        hints = _hints(planner.graph, spec)
         others = [hints[effect] for effect in sorted(effects & hints.keys())]
         if "narrow" in effects:
             for name in request.formats:
-                hint = planner.format(name).limits.refusal_hints.get(spec.dtype or "")
+                hint = planner.graph.formats[name].limits.refusal_hints.get(spec.dtype or "")
                 others += [reworded(hint)] if hint else []
-        moves = [f"To permit the nearest, {_move(effects, request, steps)}.", *others]
+        moves = [f"To permit the nearest, {_advice(effects, request, steps)}.", *others]
         return RefusedError(text + "\n".join(moves), effects)
-    with planner.lock:  # the graph must not change meanwhile
-        planner.graph.refresh()
-        return RefusedError(f"{request_text}: {_obstacle(planner, spec, request)}")
+    return RefusedError(f"{request_text}: {_obstacle(planner, spec, request)}")
 
 
-def _hints(planner: Planner, spec: Spec) -> dict[str, str]:
-    """Return what formats say of refusals, for a value of which one may wrap another."""
+def _hints(graph: Graph, spec: Spec) -> dict[str, str]:
+    """Return the refusal hints of a value's format, and of the format that it wraps, if any."""
     hints = {
-        **(planner.format(spec.wrapped).limits.refusal_hints if spec.wrapped else {}),
-        **planner.format(spec.format).limits.refusal_hints,
+        **(graph.formats[spec.wrapped].limits.refusal_hints if spec.wrapped else {}),
+        **graph.formats[spec.format].limits.refusal_hints,
     }
     return {name: reworded(hint) for name, hint in hints.items()}
 
 
 def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
-    """Say what no keyword would permit, and what to do about it."""
-    for trait in sorted(spec.traits & _MOVES.keys()):
-        return f"{TRAITS[trait]}; {_MOVES[trait]}."
-    hints = _hints(planner, spec)
+    """Say what stands in the way, if no keyword would permit a route, and what to do about it."""
+    for trait in sorted(spec.traits & _ADVICE.keys()):
+        return f"{TRAITS[trait]}; {_ADVICE[trait]}."
+    hints = _hints(planner.graph, spec)
     for trait in sorted(spec.traits & hints.keys()):
         return hints[trait]
     if spec.dtype not in DTYPES:
@@ -168,31 +178,31 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
         )
     if request.dtype and request.dtype not in DTYPES:
         return f"{request.dtype!r} is not a dtype; {unknown_dtype(request.dtype)}"
-    if not planner.goals(spec, request):
-        return _impossible_goal(planner, spec, request)
-    shared = request._replace(copy=None)
-    if request.copy == WRITABLE and any(
-        planner.route(spec, shared, relaxed=relaxed) for relaxed in (False, True)
-    ):
-        names = " or ".join(request.formats)
-        return f"{names} arrays cannot be written to; leave out {keyword('copy', WRITABLE)}."
-    return _missing_conversion(planner, spec, request)
-
-
-def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
-    """Name what stopped each conversion that leads towards the goal."""
-    if planner.labels_confine(spec, request.formats):
-        return _missing_within(planner, spec)
+    if request.copy == WRITABLE:
+        request = request._replace(copy=None)
+        shared = planner.searches(spec, request)
+        if any(first(shared, waived=waived) for waived in (frozenset[str](), frozenset(EFFECTS))):
+            names = " or ".join(request.formats)
+            return f"{names} arrays cannot be written to; leave out {keyword('copy', WRITABLE)}."
     graph = planner.graph
-    candidates = graph.candidates(spec.wrapped or spec.format, request.formats)
-    for step in graph.unwrap_steps(spec, candidates.names):
-        spec = step.after
+    if not goals(graph, spec, request):
+        return _impossible_goal(graph, spec, request)
+    return _missing_conversion(graph, spec, request)
+
+
+def _missing_conversion(graph: Graph, spec: Spec, request: Request) -> str:
+    """Name what stopped each conversion that leads towards the goal."""
+    if labels_confine(graph, spec, request.formats):
+        return _missing_within(graph, spec)
+    names, distance = graph.near(spec, request.formats), graph.distances(request.formats)
+    if spec.wrapped in names:
+        spec = spec._replace(format=spec.wrapped, traits=spec.traits - LABELLED, wrapped=None)
     conversions = graph.conversions(spec.format)
-    transfers = list(_transfer_objections(planner, spec, request))
-    leads_there = any(item.target.name in candidates.distance for item in conversions)
+    transfers = list(_transfer_objections(graph, spec, request))
+    leads_there = any(way.target.name in distance for way in conversions)
     if not transfers and not leads_there:
-        return _unreachable(planner, spec, request)
-    if any(goal.requires for goal in planner.goals(spec, request).values()):
+        return _unreachable(graph, spec, request)
+    if any(goal.requires for goal in goals(graph, spec, request).values()):
         return (
             f"nothing divides it as the value given as like= is; pass {keyword('to')} instead, and "
             "divide the result in its own framework."
@@ -203,36 +213,39 @@ def _missing_conversion(planner: Planner, spec: Spec, request: Request) -> str:
             f"{target} values are sharded; pass one as {keyword('like')} to shard the result the "
             "same way."
         )
-    towards_goal = [item for item in conversions if item.target.name in candidates.names]
-    towards_goal.sort(key=lambda item: candidates.distance.get(item.target.name, 0))
-    return _objections(planner, spec, request, towards_goal, transfers)
+    towards_goal = [way for way in conversions if way.target.name in names]
+    towards_goal.sort(key=lambda way: (distance.get(way.target.name, 0), *_sacrifice(way)))
+    return _objections(graph, spec, request, towards_goal, transfers)
 
 
-def _missing_within(planner: Planner, spec: Spec) -> str:
+def _sacrifice(conversion: ResolvedConversion) -> tuple[int, bool, bool]:
+    """Return a sort key: conversions that give up less come first."""
+    return conversion.losses, conversion.writes, not conversion.aliases
+
+
+def _missing_within(graph: Graph, spec: Spec) -> str:
     """Say that no conversion of its framework serves a value whose labels keep it there."""
-    framework = planner.format(spec.format).framework
+    framework = graph.formats[spec.format].framework
     objections = [
-        f"\n  - {item.conversion.label}: {reason}"
-        for item in planner.graph.conversions(spec.format)
-        if item.target.framework == framework
-        and item.requires <= spec.traits
-        and (reason := item.objection(spec))
+        f"\n  - {way.conversion.label}: {reason}"
+        for way in sorted(graph.conversions(spec.format), key=_sacrifice)
+        if way.target.framework == framework
+        and way.requires <= spec.traits
+        and (reason := way.objection(spec))
     ]
     return (
         f"its labels keep it within {framework}, where no conversion does this"
-        f"{':' if objections else '.'}{''.join(objections[:_FEW])}\n"
+        f"{':' if objections else '.'}{''.join(objections[:_OBJECTIONS])}\n"
         "Convert it to another framework first, which leaves the labels behind, or register a "
         f"conversion within {framework}."
     )
 
 
-def _unreachable(planner: Planner, spec: Spec, request: Request) -> str:
+def _unreachable(graph: Graph, spec: Spec, request: Request) -> str:
     target = " or ".join(request.formats)
-    if all(planner.format(name).protocol for name in request.formats):
+    if all(graph.formats[name].protocol for name in request.formats):
         return f"{target} is a read-only protocol; name a framework."
-    sources = [
-        name for name in planner.graph.sources(request.formats) if name not in request.formats
-    ]
+    sources = [name for name in graph.sources(request.formats) if name not in request.formats]
     move = "register one with interop.register"
     if 0 < len(sources) <= _MOST_SOURCES:
         move = f"only {listed(sources)} {'do' if len(sources) > 1 else 'does'}"
@@ -240,72 +253,72 @@ def _unreachable(planner: Planner, spec: Spec, request: Request) -> str:
 
 
 def _objections(
-    planner: Planner,
+    graph: Graph,
     spec: Spec,
     request: Request,
     conversions: Iterable[ResolvedConversion],
     transfers: Iterable[str],
 ) -> str:
-    """Say why no transfer and none of some conversions takes a value."""
+    """Say why none of the transfers and none of the conversions takes a value."""
     objections = [*transfers]
     objections += [
-        f"  - {item.conversion.label}: {reason}"
-        for item in conversions
-        if item.target.name != spec.format and (reason := item.objection(spec))
+        f"  - {way.conversion.label}: {reason}"
+        for way in conversions
+        if way.target.name != spec.format and (reason := way.objection(spec))
     ]
     if not objections:
-        unavailable = planner.graph.unavailable(spec.format, request.formats)
+        unavailable = graph.unavailable(spec.format, request.formats)
         lack = "every route lacks a step; register the missing conversion with interop.register."
         return next(filter(None, map(not_installed, unavailable)), lack)
     return (
         "no conversion takes it:\n"
-        + "\n".join(objections[:_FEW])
+        + "\n".join(objections[:_OBJECTIONS])
         + "\nChange the value so that one of them does, or register a conversion that takes it."
     )
 
 
-def _transfer_objections(planner: Planner, spec: Spec, request: Request) -> Iterator[str]:
+def _transfer_objections(graph: Graph, spec: Spec, request: Request) -> Iterator[str]:
     """Yield why the formats asked for do not take the arrays of a composite value."""
-    source = planner.format(spec.format)
-    for target in planner.graph.alike(source):
-        if target.name in request.formats and target is not source:
-            reason = objection(spec, target)
+    for way in graph.composites(spec.format):
+        if way.target.name in request.formats and way.target is not way.source:
+            reason = objection(spec, way.target)
             if reason:
-                yield f"  - {transfer_name(source, target)}: {reason}"
+                yield f"  - {transfer_name(way.source, way.target)}: {reason}"
 
 
-def _impossible_goal(planner: Planner, spec: Spec, request: Request) -> str:
+def _impossible_goal(graph: Graph, spec: Spec, request: Request) -> str:
     name = request.formats[0]
-    target = planner.format(name)
+    target = graph.formats[name]
     if request.device and target.home(request.device) != request.device:
         return (
             f"{name} cannot be on {request.device}; ask for device "
             f"{' or '.join(map(repr, target.devices))}, or for another format."
         )
-    targets = [planner.format(format_) for format_ in request.formats]
-    if not any(item.ndims is None or len(spec.shape) in item.ndims for item in targets):
-        return _other_axes(planner, spec, targets)
+    targets = [graph.formats[name] for name in request.formats]
+    if not any(target.ndims is None or len(spec.shape) in target.ndims for target in targets):
+        return _other_axes(graph, spec, targets)
     dtype = request.dtype or spec.dtype
-    holder = planner.format(spec.wrapped) if spec.wrapped and target.wrapper else target
+    holder = graph.formats[spec.wrapped] if spec.wrapped and target.wrapper else target
     if dtype is not None and dtype in holder.limits.refusal_hints:
         return reworded(holder.limits.refusal_hints[dtype])
-    dtypes = planner.holds(spec, target, request.device or target.devices[0])
+    device = request.device or target.home(spec.device) or target.devices[0]
+    dtypes = held(graph, spec, target, device)
     names = listed(common_first(dtypes)) if dtypes else "none"
     return f"{name} does not hold {dtype}; ask for one of these with {keyword('dtype')}: {names}."
 
 
-def _other_axes(planner: Planner, spec: Spec, targets: list[Format]) -> str:
+def _other_axes(graph: Graph, spec: Spec, targets: list[Format]) -> str:
     """Name the formats of the targets' frameworks that have as many axes as the value."""
     axes = len(spec.shape)
     frameworks = dict.fromkeys(target.framework for target in targets)
     others = [
         format_.name
         for framework in frameworks
-        for format_ in planner.formats(framework)
+        for format_ in graph.framework(framework)
         if (format_.ndims is None or axes in format_.ndims)
         and spec.dtype in format_.dtypes
-        and not planner.graph.needs_like(format_.name)
-        and spec.format in planner.graph.candidates(spec.format, (format_.name,)).distance
+        and not graph.needs_like(format_.name)
+        and spec.format in graph.distances((format_.name,))
     ]
     counts = set[int]().union(*(target.ndims or () for target in targets))
     least, most = min(counts), max(counts)
@@ -318,12 +331,11 @@ def _other_axes(planner: Planner, spec: Spec, targets: list[Format]) -> str:
 def round_trip_warning(
     planner: Planner, spec: Spec, request: Request, steps: Iterable[Step]
 ) -> str:
-    """Return what to warn of if bytes go through the host for nothing; "" if they do not.
+    """Return the text of a warning if bytes go through the host needlessly; "" if they do not.
 
-    The same request is planned again without `dtype` or `copy`, which can be had on the device as
-    well: by casting or copying what comes out. Another device is never called needless: whoever
-    names one wants it. The text does not name sizes, so that it is the same for all values of a
-    kind.
+    The request is planned again without `dtype` or `copy`, because the result can also be cast or
+    copied on its device. It is not planned again without `device`: callers who name one want it.
+    The text names no sizes, so that it is the same for all values of a kind and shown once.
     """
     if not any("host_round_trip" in step.effects for step in steps):
         return ""

@@ -1,246 +1,328 @@
-"""The graph of formats: which conversions start where, and which formats routes may visit."""
+"""The graph of formats: which ways lead from one to another, and which a route may visit."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Set
-from itertools import product
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from functools import lru_cache
 
+from interop._model.device import device_type, is_host_part
 from interop._model.format import Format
 from interop._model.spec import Spec
 from interop._registry.declared import HERE, OWN
 from interop._registry.registry import Registry
 
-from .bound import Candidates, Edges, distances, grouped
-from .conversion import ResolvedConversion
-from .step import Step, unwrap_step
+from .components import Composite
+from .conversion import ResolvedConversion, Unwrapping
+from .derived import WRITE_LOCKS
+from .question import Question, Scope, Way
 
-#: How many hand-offs longer than the shortest a route may be.
+#: By how many hand-offs a route may be longer than the shortest.
 SLACK = 2
 
-#: The most candidate sets that are cached.
-_MOST = 512
+#: How many scopes are kept, and for how many kinds of values the ways that take them.
+_MOST = 1024
 
 
 class Graph:
-    """The registered conversions, by the formats they start from.
+    """The formats and conversions of one version of the registry.
 
-    Of frameworks that nobody requested, routes lead only through those that are `available`. The
-    others belong to whoever asks: to plan from or to a framework that is not there is allowed.
+    Routes lead through frameworks that nobody requested only if these are `available`. The
+    frameworks of the source and the target may be missing: plans are made for them all the same.
     """
 
     def __init__(self, registry: Registry, available: Callable[[str], bool]) -> None:
+        # Read first: if something is registered meanwhile, the version shows that this is outdated.
+        self.version = registry.version
+        self.formats = registry.formats
+        self._provenance = registry.provenance
         self._registry = registry
         self._available = available
-        self._version = -1
-        self._conversions: dict[str, list[ResolvedConversion]] = {}
-        self._layouts: dict[str, list[Format]] = {}
-        self._candidates: dict[tuple[object, ...], Candidates] = {}
-        self._forward: dict[str, set[str]] = {}
-        self._reverse: dict[str, set[str]] = {}
-        self._edges: dict[frozenset[str], Edges] = {}
-        self._sharing_writers: list[ResolvedConversion] = []
+        self._modules = frozenset(format_.requires for format_ in self.formats.values())
+        self._conversions = self._resolved(registry)
+        #: The pairs between which several distributions declare conversions.
+        self.contested = _contested(self._every())
+        self._layouts = self._composed()
+        self._composites: dict[str, list[Composite]] = {}
+        self._locked: dict[str, bool] = {}
+        self._unwrappings: dict[tuple[str, str], Unwrapping] = {}
+        self._kept_takers = lru_cache(_MOST)(self._takers)
+        self._kept_scope = lru_cache(_MOST)(self._scope)
+        pairs = {(way.source.name, way.target.name) for way in self._every()}
+        for members in self._layouts.values():
+            pairs.update((source.name, target.name) for source in members for target in members)
+        pairs = {(source, target) for source, target in pairs if source != target}
+        self._forward = _grouped(pairs)
+        self._reverse = _grouped((target, source) for source, target in pairs)
 
-    def refresh(self) -> None:
-        """Rebuild if the registry changed."""
-        version = self._registry.version  # read first: what comes later is found the next time
-        if self._version == version:
-            return
-        self._candidates.clear()
-        self._edges = {}
-        self._conversions = self._resolved_conversions()
-        self._layouts = {}
-        for format_ in self._registry.formats.values():
-            components = self._registry.formats.get(format_.component_format)
-            # Of what is not there, or is composite itself, nothing can be put together.
-            if format_.layout and components is not None and components.is_dense:
-                self._layouts.setdefault(format_.layout, []).append(format_)
-        self._connect()
-        self._version = version
-
-    def _resolved_conversions(self) -> dict[str, list[ResolvedConversion]]:
-        formats = self._registry.formats
+    def _resolved(self, registry: Registry) -> dict[str, list[ResolvedConversion]]:
+        formats = self.formats
         exporters: dict[str, list[Format]] = {name: [formats[name]] for name in formats}
         for format_ in formats.values():
             for protocol in format_.exports:
                 if protocol != format_.name:
                     exporters.setdefault(protocol, []).append(format_)
         resolved: dict[str, list[ResolvedConversion]] = {name: [] for name in formats}
-        for declared in self._registry.conversions:
+        for declared in registry.conversions:
             target = formats.get(declared.conversion.target)
-            if target is None:
-                continue
-            for source in exporters.get(declared.conversion.source, ()):
-                resolved[source.name].append(ResolvedConversion(declared, source, target))
-        for conversions in resolved.values():
-            # The search looks at those first that give up less.
-            conversions.sort(key=lambda item: (item.losses, item.writes, not item.aliases))
+            if target is not None:
+                for source in exporters.get(declared.conversion.source, ()):
+                    resolved[source.name].append(ResolvedConversion(declared, source, target))
         return resolved
 
+    def _composed(self) -> dict[str, list[Format]]:
+        """Return composite formats by layout, if the format of their arrays is known and dense."""
+        layouts: dict[str, list[Format]] = {}
+        for format_ in self.formats.values():
+            components = self.formats.get(format_.component_format)
+            if format_.layout and components is not None and components.is_dense:
+                layouts.setdefault(format_.layout, []).append(format_)
+        return layouts
+
     def _every(self) -> Iterator[ResolvedConversion]:
-        return (item for conversions in self._conversions.values() for item in conversions)
+        return (way for conversions in self._conversions.values() for way in conversions)
 
-    def _connect(self) -> None:
-        every = list(self._every())
-        pairs = {(item.source.name, item.target.name) for item in every}
-        pairs |= {(source.name, target.name) for source, target in self._alike_pairs()}
-        pairs = {(source, target) for source, target in pairs if source != target}
-        self._forward = grouped(pairs)
-        self._reverse = grouped((target, source) for source, target in pairs)
-        self._sharing_writers = [item for item in every if item.writes and item.aliases]
+    def carries(self, format_: Format) -> frozenset[str]:
+        """Return the traits that a finished value of a format may have."""
+        return self._registry.carries(format_)
 
-    def _alike_pairs(self) -> Iterator[tuple[Format, Format]]:
-        return (pair for alike in self._layouts.values() for pair in product(alike, alike))
-
-    def _edges_on(self, devices: frozenset[str]) -> Edges:
-        """Return the edges of which a route may be made that touches devices of some types."""
-        edges = self._edges.get(devices)
-        if edges is None:
-            edges = self._edges[devices] = Edges(self._every(), self._alike_pairs(), devices)
-        return edges
+    def framework(self, name: str) -> list[Format]:
+        """Return the formats of a framework."""
+        return [format_ for format_ in self.formats.values() if format_.framework == name]
 
     def conversions(self, name: str) -> list[ResolvedConversion]:
         """Return the declared conversions that start at a format."""
         return self._conversions.get(name, [])
 
+    def composites(self, name: str) -> list[Composite]:
+        """Return the ways from a composite format to those of its layout, itself among them."""
+        composites = self._composites.get(name)
+        if composites is None:
+            source = self.formats[name]
+            members = self._layouts.get(source.layout or "", [])
+            composites = self._composites[name] = [
+                Composite(
+                    source,
+                    target,
+                    carries=self.carries(target),
+                    provenance=self._provenance[target.name],
+                    contested=self.contested,
+                )
+                for target in (members if source in members else ())
+            ]
+        return composites
+
+    def ways(self, name: str) -> list[ResolvedConversion | Composite]:
+        """Return the ways that start at a format, without unwrapping, which depends on a value."""
+        return [*self.conversions(name), *self.composites(name)]
+
+    def unwrapping(self, name: str, wrapped: str) -> Unwrapping:
+        """Return the way from a wrapper to the format that one of its values wraps."""
+        way = self._unwrappings.get((name, wrapped))
+        if way is None:
+            way = Unwrapping(self.formats[name], self.formats[wrapped], self._provenance[name])
+            self._unwrappings[name, wrapped] = way
+        return way
+
+    def takers(self, spec: Spec) -> Collection[Way]:
+        """Return the ways that take a value, in the order of their declaration."""
+        # The ways look at the number of axes, and at no length.
+        shape = (1,) * len(spec.shape)
+        return self._kept_takers(spec._replace(shape=shape, nbytes=0, nnz=None))
+
+    def _takers(self, kind: Spec) -> Mapping[Way, None]:
+        ways: list[Way] = [way for way in self.ways(kind.format) if way.takes_value(kind)]
+        if kind.wrapped in self.formats:
+            ways.append(self.unwrapping(kind.format, kind.wrapped))
+        return dict.fromkeys(ways)
+
     def divides(self, name: str, division: Set[str]) -> bool:
-        """Tell whether a way into a format divides the result after another value of it."""
-        ways = (item for item in self._every() if item.target.name == name)
-        return bool(division) and any(item.conversion.like & division for item in ways)
+        """Tell whether a way into a format divides its result as another value of it is divided."""
+        ways = (way for way in self._every() if way.target.name == name)
+        return bool(division) and any(way.conversion.like & division for way in ways)
 
     def needs_like(self, name: str) -> bool:
-        """Tell whether every way into a format divides the result after another of its values."""
-        ways = [item for item in self._every() if item.target.name == name != item.source.name]
-        return bool(ways) and all(item.conversion.like for item in ways)
+        """Tell whether every way into a format needs a value of it, to divide the result as it."""
+        ways = [way for way in self._every() if way.target.name == name != way.source.name]
+        return bool(ways) and all(way.conversion.like for way in ways)
+
+    def is_locked(self, name: str) -> bool:
+        """Tell whether no way into a format gives a result that may be written to."""
+        locked = self._locked.get(name)
+        if locked is None:
+            ways = [way for way in self._every() if way.target.name == name]
+            component = self.formats[name].component_format
+            reached = self.is_locked(component) if component in self.formats else bool(ways)
+            locked = reached and all(
+                not WRITE_LOCKS.isdisjoint(way.conversion.adds)
+                or (way.source is way.target and way.aliases)
+                for way in ways
+            )
+            self._locked[name] = locked
+        return locked
 
     def sources(self, names: Iterable[str]) -> list[str]:
         """Return the formats from which one step leads to some others."""
         return sorted({source for name in names for source in self._reverse.get(name, ())})
 
-    def unwrap_steps(self, spec: Spec, names: frozenset[str]) -> Iterator[Step]:
-        """Yield the step that unwraps a wrapper, if it leads to one of some formats."""
-        if spec.wrapped in names:
-            format_ = self._registry.formats[spec.format]
-            yield unwrap_step(spec, format_, self._registry.provenance[format_.name])
+    def distances(self, goals: Iterable[str]) -> dict[str, int]:
+        """Return the least number of hand-offs to a goal, from each format that leads to one."""
+        return _distances(goals, self._reverse)
 
-    def alike(self, format_: Format) -> list[Format]:
-        """Return the formats of the same layout, itself among them."""
-        alike = self._layouts.get(format_.layout or "", [])
-        return alike if format_ in alike else []
+    def near(self, spec: Spec, goals: Iterable[str]) -> frozenset[str]:
+        """Return the formats that a route for a value may visit, so that hand-offs are few."""
+        return self._near(spec.wrapped or spec.format, tuple(goals), dense=False)
 
-    def candidates(
+    def scope(self, question: Question) -> Scope:
+        """Return the formats that routes may visit, and how much the rest takes from each."""
+        spec, request = question.spec, question.request
+        devices = (spec.device, *question.devices)
+        return self._kept_scope(
+            (spec.format, spec.wrapped) if spec.wrapped else (spec.format,),
+            tuple(question.goals),
+            frozenset({*map(device_type, devices), *filter(is_host_part, devices)}),
+            request.permitted,
+            question.waived,
+            bool(request.like),
+            question.dense,
+            question.within,
+            frozenset(module for module in self._modules if module in sys.modules),
+        )
+
+    def _scope(  # noqa: PLR0917 - called in one place
         self,
-        start: str,
-        goals: Iterable[str],
-        devices: frozenset[str] = frozenset({"cpu"}),
-        *,
-        everywhere: bool = False,
-        dense: bool = False,
-    ) -> Candidates:
-        """Return the formats that routes from a format to some others may visit.
+        ends: tuple[str, ...],
+        goals: tuple[str, ...],
+        devices: frozenset[str],
+        permitted: frozenset[str],
+        waived: frozenset[str],
+        divided: bool,
+        dense: bool,
+        within: str,
+        imported: frozenset[str],
+    ) -> Scope:
+        requested = (*ends, *goals)
+        names = self._near(ends[-1], goals, dense)
+        if within:
+            names = (names | {ends[0]}) & {format_.name for format_ in self.framework(within)}
+        unrequested = self._unrequested(names, requested)
 
-        They touch devices of some types only. With `everywhere` there is no limit on hand-offs;
-        with `dense` they stay among dense formats.
-        """
-        key = (start, *goals, devices, everywhere, dense)
-        candidates = self._candidates.get(key)
-        if candidates is None:
-            if len(self._candidates) >= _MOST:
-                self._candidates.clear()
-                self._edges.clear()
-            names, distance = self._near(start, tuple(goals), everywhere, dense)
-            edges = self._edges_on(devices)
-            writers = [
-                item for item in self._sharing_writers if self._is_usable(item, names, devices)
-            ]
-            formats = self._registry.formats
-            wrappers = (name for name in names if formats[name].wrapper is not None)
-            candidates = self._candidates[key] = Candidates(
-                names,
-                distance,
-                frozenset(distances(goals, edges.uncopied, names)),
-                frozenset(distances(goals, edges.shared, names)),
-                bool(writers),
-                any("materialize" in item.effects for item in writers),
-                (*goals, *wrappers),
-                edges,
-                {},
-                {},
-            )
-        return candidates
+        def ways(name: str) -> Iterator[Way]:
+            possible = (way for way in self.ways(name) if way.is_possible(devices))
+            return (way for way in possible if divided or not way.needs_like)
 
-    def _near(
-        self, start: str, goals: tuple[str, ...], everywhere: bool, dense: bool
-    ) -> tuple[frozenset[str], dict[str, int]]:
-        """Return the formats on routes of few hand-offs, and the distance of each from a goal."""
-        distance = distances(goals, self._reverse)
-        steps = distances((start,), self._forward)
+        # These steps compute a lazy value, and may return memory that its library still holds.
+        computing = (
+            way
+            for name in names
+            for way in self.conversions(name)
+            if way.target.name in names
+            and "materialize" in way.conversion.effects
+            and way.writes
+            and way.aliases
+        )
+        wrappers = (name for name in names if self.formats[name].wrapper is not None)
+        return Scope(
+            names,
+            (*goals, *wrappers),
+            goals,
+            ways,
+            unrequested=unrequested,
+            not_imported=frozenset(
+                name
+                for name in unrequested
+                if (module := self.formats[name].requires) and module not in imported
+            ),
+            familiar=self._familiar(requested),
+            computes=any(True for _ in computing),
+            permitted=permitted,
+            waived=waived,
+        )
+
+    def _near(self, start: str, goals: tuple[str, ...], dense: bool) -> frozenset[str]:
+        distance = _distances(goals, self._reverse)
+        steps = _distances((start,), self._forward)
         limit = min((steps[name] for name in goals if name in steps), default=0) + SLACK
-        unrequested = self.unrequested(steps, (start, *goals))
+        if start in goals:
+            # A copy or a cast may take the way round, however long the shortest one is.
+            back = _distances((start,), self._reverse)
+            around = (1 + back[name] for name in self._forward.get(start, ()) if name in back)
+            limit = max(limit, min(around, default=0))
+        near = [n for n, count in steps.items() if count + distance.get(n, limit + 1) <= limit]
+        unrequested = self._unrequested(near, (start, *goals))
         visited = {
             name
-            for name, count in steps.items()
-            if name in distance
-            and (everywhere or count + distance[name] <= limit)
-            and (not dense or self._registry.formats[name].is_dense)
-            and (name not in unrequested or self._is_transit(name, everywhere))
-            and self._is_installed(name, (start, *goals))
-            # The steps after it need to know all of its spec.
-            and not self._registry.formats[name].not_recoverable
+            for name in near
+            if (format_ := self.formats[name])
+            and (not dense or format_.is_dense)
+            and (name not in unrequested or self._leads_on(format_))
+            and self._is_installed(format_, (start, *goals))
+            # Later steps need the whole spec, and such values do not keep all of it.
+            and not format_.not_recoverable
         }
-        return frozenset(visited | {start, *goals}), distance
+        return frozenset(visited | {start, *goals})
 
-    def _is_transit(self, name: str, everywhere: bool) -> bool:
+    def _leads_on(self, format_: Format) -> bool:
         """Tell whether a route between other frameworks may lead through a format.
 
-        Never through a lazy one: computing a value that is already in memory is a copy.
+        Not through a dead end, which has one neighbour only, and not through a lazy format, which
+        would compute what is in memory already.
         """
-        format_ = self._registry.formats[name]
-        return not format_.lazy and (everywhere or format_.transit)
+        around = self._forward.get(format_.name, set()) | self._reverse.get(format_.name, set())
+        return format_.transit and not format_.lazy and len(around) > 1
 
-    def _is_installed(self, name: str, ends: Iterable[str]) -> bool:
-        """Tell whether a format needs nothing that is missing, but for what the ends need, too."""
-        formats = self._registry.formats
-        format_ = formats[name]
+    def _is_installed(self, format_: Format, requested: Iterable[str]) -> bool:
+        """Tell whether a format is installed, or missing together with a requested format."""
         if not format_.requires or self._available(format_.requires):
             return True
         # One package may have several modules.
         installs = format_.install or format_.requires
-        return installs in (formats[end].install or formats[end].requires for end in ends)
+        formats = (self.formats[name] for name in requested)
+        return any(installs == (other.install or other.requires) for other in formats)
 
-    def _is_usable(
-        self, conversion: ResolvedConversion, names: frozenset[str], devices: frozenset[str]
-    ) -> bool:
-        """Tell whether a route through some formats may have a step of a conversion."""
-        ends = conversion.source.name in names and conversion.target.name in names
-        return ends and (conversion.devices is None or bool(conversion.devices & devices))
-
-    def not_imported(self, names: Iterable[str], requested: Iterable[str]) -> frozenset[str]:
-        """Return the formats whose framework nobody requested and is not imported."""
-        formats = (self._registry.formats[name] for name in self.unrequested(names, requested))
-        return frozenset(
-            format_.name
-            for format_ in formats
-            if format_.requires and format_.requires not in sys.modules
-        )
-
-    def familiar(self, requested: Iterable[str]) -> frozenset[str]:
-        """Return the distributions whose steps no route between some formats has to avoid."""
-        origins = self._registry.provenance
-        owners = (origins[name].distribution for name in requested)
+    def _familiar(self, requested: Iterable[str]) -> frozenset[str]:
+        """Return the distributions that are no bystanders in a route between some formats."""
+        owners = (self._provenance[name].distribution for name in requested)
         return frozenset({OWN, HERE.distribution, *owners})
 
-    def unrequested(self, names: Iterable[str], requested: Iterable[str]) -> frozenset[str]:
-        """Return those of some formats whose framework nobody requested."""
-        formats = self._registry.formats
-        frameworks = {formats[name].framework for name in requested}
-        return frozenset(name for name in names if formats[name].framework not in frameworks)
+    def _unrequested(self, names: Iterable[str], requested: Iterable[str]) -> frozenset[str]:
+        """Return the formats among `names` whose framework nobody requested."""
+        frameworks = {self.formats[name].framework for name in requested}
+        return frozenset(name for name in names if self.formats[name].framework not in frameworks)
 
     def unavailable(self, start: str, goals: Iterable[str]) -> list[Format]:
         """Return the formats of missing frameworks that could lead to a goal, the nearest first."""
-        steps, distance = distances((start,), self._forward), distances(goals, self._reverse)
-        formats = (self._registry.formats[name] for name in steps if name in distance)
+        steps, distance = _distances((start,), self._forward), self.distances(goals)
+        formats = (self.formats[name] for name in steps if name in distance)
         return sorted(
-            (item for item in formats if item.requires and not self._available(item.requires)),
-            key=lambda item: steps[item.name] + distance[item.name],
+            (f for f in formats if f.requires and not self._available(f.requires)),
+            key=lambda format_: steps[format_.name] + distance[format_.name],
         )
+
+
+def _contested(conversions: Iterable[ResolvedConversion]) -> frozenset[tuple[str, str]]:
+    owners: dict[tuple[str, str], set[str]] = {}
+    for conversion in conversions:
+        pair = conversion.source.name, conversion.target.name
+        owners.setdefault(pair, set()).add(conversion.provenance.distribution)
+    return frozenset(pair for pair, distributions in owners.items() if len(distributions) > 1)
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """Group pairs by their first item."""
+    groups: dict[str, set[str]] = {}
+    for first, second in pairs:
+        groups.setdefault(first, set()).add(second)
+    return groups
+
+
+def _distances(start: Iterable[str], links: Mapping[str, set[str]]) -> dict[str, int]:
+    """Return the least number of links to every name that can be reached."""
+    steps = dict.fromkeys(start, 0)
+    rim, distance = set(steps), 0
+    while rim:
+        distance += 1
+        reached: set[str] = set().union(*(links[name] for name in rim if name in links))
+        rim = reached - steps.keys()
+        steps.update(dict.fromkeys(rim, distance))
+    return steps

@@ -1,4 +1,4 @@
-"""Naming: what callers call formats, dtypes and devices, and what they meant by other words."""
+"""Naming: the names that callers' words for formats, dtypes, devices and traits stand for."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from interop._registry.installed import framework_state
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError, UnknownTargetError, UnknownValueError
 
-#: The longest repr that a message quotes.
-_SHORT = 40
+#: The characters of the longest repr that a message quotes.
+_LONGEST_REPR = 40
+#: For each keyword that takes a name, what the name is of.
+_KINDS = {"to": "format", "dtype": "dtype", "device": "device"}
 
 
 def named_formats(registry: Registry, to: Any) -> tuple[str, ...]:
@@ -35,73 +37,72 @@ def named_formats(registry: Registry, to: Any) -> tuple[str, ...]:
         raise UnknownTargetError(msg)
     names = registry.named(to)
     if not names:
-        label = keyword("to", to) if isinstance(to, str) else f"to={_label(to)}"
-        msg = f"{label} does not name a registered format; {_meant(registry, to)}"
+        move = _other_keyword(registry, "to", to) or _nearest(registry, to)
+        msg = f"{_label('to', to)} does not name a registered format; {move}"
         raise UnknownTargetError(msg)
     return names
 
 
 def named_dtype(registry: Registry, dtype: object) -> str:
-    """Return the name of a dtype, given as one of its spellings or as a framework's object."""
+    """Return the name of a dtype, from one of its spellings or a framework's object."""
     name = _dtype(registry, dtype)
     if name is None:
-        words = isinstance(dtype, str)
-        move = unknown_dtype(dtype) if words else "name it as a string, such as 'float32'."
-        label = keyword("dtype", dtype) if words else f"dtype={_label(dtype)}"
-        move = _other_keyword(registry, dtype) or move
-        msg = f"{label} is not a dtype that interop recognises; {move}"
+        move = "name it as a string, such as 'float32'."
+        if isinstance(dtype, str):
+            move = unknown_dtype(dtype)
+        move = _other_keyword(registry, "dtype", dtype) or move
+        msg = f"{_label('dtype', dtype)} is not a dtype that interop recognises; {move}"
         raise BadRequestError(msg)
     return name
 
 
 def check_format(registry: Registry, name: str) -> None:
-    """Refuse to speak of values of a format that is not registered."""
+    """Refuse a format that is not registered."""
     if name not in registry.formats:
         layouts = registry.named(name)
-        move = f"name one of {listed(layouts)}." if layouts else _nearest(registry, name, name)
+        move = f"name one of {listed(layouts)}." if layouts else _nearest(registry, name)
         if len(layouts) == 1:
             move = f"write {layouts[0]!r}."
-        label = repr(name) if isinstance(name, str) else _label(name)
-        msg = f"no plugin that is loaded declares the format {label}; {move}"
+        msg = f"no plugin that is loaded declares the format {_text(name)}; {move}"
         raise UnknownValueError(msg)
 
 
 def named_device(registry: Registry, device: object) -> str:
-    """Return the name of a device, given as one or as a framework's device object."""
+    """Return the name of a device, from a name or a framework's device object."""
     name = device_name(device)
     devices = _devices(registry)
-    if device_type(name) in TRAITS:  # 'meta': what is there has no data, and the trait says so
+    if device_type(name) == "meta":
         msg = f"{keyword('device', device)} holds no data; the devices are {listed(devices)}."
         raise BadRequestError(msg)
     if device_type(name) not in devices:
-        names = {**NICKNAMES, **dict(zip(devices, devices, strict=True))}
+        names = {**NICKNAMES, **{device: device for device in devices}}
         move = suggestion(device_type(name), names, f"the devices are {listed(devices)}.")
         numbered = re.fullmatch(r"([a-z]+)(\d+)", name)
         if numbered and numbered[1] in names:
             move = f"did you mean '{names[numbered[1]]}:{numbered[2]}'?"
         elif device_type(name) not in names:
-            move = _other_keyword(registry, device) or move
+            move = _other_keyword(registry, "device", device) or move
         msg = f"{keyword('device', device)} is not a device that interop recognises; {move}"
         raise BadRequestError(msg)
     return name
 
 
 def traits(registry: Registry) -> set[str]:
-    """Return the words of `TRAITS`, and those that plugins have of their own."""
+    """Return the traits of `TRAITS`, and those that plugins have of their own."""
     conversions = [declared.conversion for declared in registry.conversions]
     sets = [format_.carries for format_ in registry.formats.values()]
-    sets += [words for item in conversions for words in (item.takes, item.requires)]
+    sets += [names for item in conversions for names in (item.takes, item.requires)]
     return set(TRAITS).union(*sets)
 
 
 def named_traits(registry: Registry, names: str | Iterable[str]) -> frozenset[str]:
-    """Return `names` as a set of traits, refusing words that are not traits."""
-    words = frozenset((names,) if isinstance(names, str) else names)
-    for word in sorted(words - traits(registry)):
-        move = suggestion(word, traits(registry), "interop.TRAITS has the words.")
-        msg = f"{word!r} is not a trait; {move}"
+    """Return `names` as a set of traits, refusing any that is not a trait."""
+    chosen, known = frozenset((names,) if isinstance(names, str) else names), traits(registry)
+    for name in sorted(chosen - known):
+        move = suggestion(name, known, "interop.TRAITS has the words.")
+        msg = f"{name!r} is not a trait; {move}"
         raise BadRequestError(msg)
-    return words
+    return chosen
 
 
 def lengths(shape: Any) -> tuple[int, ...]:
@@ -117,30 +118,6 @@ def lengths(shape: Any) -> tuple[int, ...]:
     return axes
 
 
-def _devices(registry: Registry) -> list[str]:
-    """Return the device types by the number of formats on them, those that everyone knows too."""
-    counts = Counter(["cpu", *NICKNAMES.values()])
-    counts.update(d for format_ in registry.formats.values() for d in format_.devices)
-    return sorted(counts, key=lambda device: (-counts[device], device))
-
-
-def _other_keyword(registry: Registry, word: Any) -> str:
-    """Return which other keyword a word is for; "" if it is for none."""
-    device = _device(word) if isinstance(word, str) else ""
-    if device_type(device) in _devices(registry):
-        return f"{word!r} is a device: {keyword('device', device)}."
-    if isinstance(word, (str, ModuleType)) and (names := registry.named(word)):
-        return f"{_label(word)} is a format: {keyword('to', names[0])}."
-    dtype = _dtype(registry, word)
-    return "" if dtype is None else f"{_label(word)} is a dtype: {keyword('dtype', dtype)}."
-
-
-def _device(word: str) -> str:
-    """Return the device that a word may name, its nickname resolved."""
-    kind, colon, number = word.partition(":")
-    return NICKNAMES.get(kind, kind) + colon + number
-
-
 def _dtype(registry: Registry, dtype: object) -> str | None:
     """Return the name of a dtype, or None if it is none."""
     if not isinstance(dtype, str):
@@ -153,75 +130,100 @@ def _dtype(registry: Registry, dtype: object) -> str | None:
     return name if name in DTYPES or any(name in dtypes for dtypes in held) else None
 
 
-def _label(target: object) -> str:
-    """Return a few words for what was given."""
-    if isinstance(target, type):
-        return target.__qualname__
-    text = getattr(target, "__name__", None) or repr(target)
-    return text if len(text) < _SHORT and "\n" not in text else f"<{type(target).__qualname__}>"
+def _devices(registry: Registry) -> list[str]:
+    """Return the device types, those with most formats first; the well-known ones always."""
+    counts = Counter(["cpu", *NICKNAMES.values()])
+    counts.update(d for format_ in registry.formats.values() for d in format_.devices)
+    return sorted(counts, key=lambda device: (-counts[device], device))
 
 
-def _word(target: object) -> str:
-    """Return the word that comes nearest to what was given as a target."""
-    if isinstance(target, type):
-        return f"{target.__module__}.{target.__qualname__}"
-    if isinstance(target, ModuleType):
-        return target.__name__
-    if not callable(target):
-        return str(target)
-    owner = getattr(target, "__self__", None) or target  # of a function, where it has one
-    return owner.__name__ if isinstance(owner, ModuleType) else str(owner.__module__)
+def _text(argument: object) -> str:
+    """Return an argument as a message quotes it."""
+    if isinstance(argument, str):
+        return repr(argument)
+    if isinstance(argument, type):
+        return argument.__qualname__
+    text = getattr(argument, "__name__", None) or repr(argument)
+    is_short = len(text) < _LONGEST_REPR and "\n" not in text
+    return text if is_short else f"<{type(argument).__qualname__}>"
 
 
-def _meant(registry: Registry, to: Any) -> str:
-    """Return what to write in the place of a target that does not exist."""
-    word = _word(to)
-    framework, *rest = re.split(r"[:.\s]\s*", word, maxsplit=1)
-    if rest and isinstance(to, str) and registry.named(framework):  # "torch:cuda"
-        place = _device(rest[0])
-        if homes := _in_order(registry, device_type(place)):
-            return f"{rest[0]!r} is a device: {keywords(to=framework, device=place)}."
-        if dtype := _dtype(registry, rest[0]):
-            return f"{rest[0]!r} is a dtype: {keywords(to=framework, dtype=dtype)}."
-    place = _device(word)
-    if homes := _in_order(registry, device_type(place)):
-        targets = {declared.conversion.target for declared in registry.conversions}
-        names = [home.name for home in homes if home.name in targets]
-        if names:
-            return f"{_label(to)} is a device: {keywords(to=names[0], device=place)}."
-        return (
-            f"{_label(to)} is a device of values that are read and not written; name a framework."
-        )
-    dtype = _dtype(registry, to)
-    if dtype is not None:
-        return f"{_label(to)} is a dtype: {keyword('dtype', dtype)}."
-    if not isinstance(to, type) and _is_array(registry, to):
-        return "pass like=x for the format and the device of an array x."
-    return _nearest(registry, to, word)
+def _label(name: str, argument: object) -> str:
+    """Return a keyword with its argument as a message quotes them."""
+    return keyword(name, argument) if isinstance(argument, str) else f"{name}={_text(argument)}"
 
 
-def _nearest(registry: Registry, to: object, word: str) -> str:
+def _word(argument: object) -> str:
+    """Return the word that says most nearly what an argument is."""
+    if isinstance(argument, type):
+        return f"{argument.__module__}.{argument.__qualname__}"
+    if isinstance(argument, ModuleType):
+        return argument.__name__
+    if not callable(argument):
+        return str(argument)
+    owner = getattr(argument, "__self__", None) or argument  # a function of C has its module
+    return owner.__name__ if isinstance(owner, ModuleType) else getattr(owner, "__module__", "")
+
+
+def _term(registry: Registry, argument: object) -> tuple[str, str] | None:
+    """Return the keyword that takes an argument, and the name that the argument stands for."""
+    kind, colon, number = _word(argument).partition(":")
+    device = NICKNAMES.get(kind, kind)
+    if any(device in format_.devices for format_ in registry.formats.values()):
+        return "device", device + colon + number
+    if isinstance(argument, (str, ModuleType)) and (names := registry.named(argument)):
+        return "to", names[0]
+    dtype = _dtype(registry, argument)
+    return None if dtype is None else ("dtype", dtype)
+
+
+def _other_keyword(registry: Registry, name: str, argument: Any) -> str:
+    """Say which other keyword takes an argument of the keyword `name`; "" if none does."""
+    target = {}
+    if name == "to" and isinstance(argument, str):  # "torch:cuda"
+        framework, *rest = re.split(r"[:.\s]\s*", argument, maxsplit=1)
+        if rest and registry.named(framework) and not registry.named(rest[0]):
+            argument, target = rest[0], {"to": framework}
+    term = _term(registry, argument)
+    if term is None:
+        is_array = name == "to" and not isinstance(argument, type) and _is_array(registry, argument)
+        return "pass like=x for the format and the device of an array x." if is_array else ""
+    taker, meaning = term
+    if name == "to" and taker == "device" and not target:
+        written = {declared.conversion.target for declared in registry.conversions}
+        formats = _in_order(registry, device_type(meaning))
+        names = [format_.name for format_ in formats if format_.name in written]
+        if not names:
+            reads = "is a device of values that are read and not written; name a framework."
+            return f"{_text(argument)} {reads}"
+        target = {"to": names[0]}
+    advice = keywords(**target, **{taker: meaning})
+    return f"{_text(argument)} is a {_KINDS[taker]}: {advice}."
+
+
+def _nearest(registry: Registry, argument: object) -> str:
     """Return the format that a type or a word resembles, or else the frameworks that there are."""
+    word = _word(argument)
     reason = registry.unavailable.get(word.partition(".")[0])
     if reason:
         return reason
-    if isinstance(to, type):
+    if isinstance(argument, type):
         try:
-            format_ = registry.recognise(to)
+            format_ = registry.recognise(argument)
         except UnknownValueError:
             word = ""
         else:
             if not format_.protocol:
                 target = keyword("to", format_.name)
-                return f"the nearest is {target}; make a {to.__qualname__} of its result."
+                return f"the nearest is {target}; make a {argument.__qualname__} of its result."
     formats = _in_order(registry)
     frameworks = dict.fromkeys(format_.framework for format_ in formats)
     names = {alias: format_.name for format_ in formats for alias in format_.aliases}
     names |= {name: name for name in (*frameworks, *(format_.name for format_ in formats))}
-    for format_ in formats:  # of those that share a type, the first
+    for format_ in formats:  # a type that several formats share stands for the first of them
         for type_ in format_.types:
             names.setdefault(type_.replace(":", "."), format_.name)
-            module = type_.partition(":")[0]  # "scipy.sparse._csr", of which two parts are public
+            module = type_.partition(":")[0]  # "scipy.sparse._csr", where two parts are public
             names.setdefault(".".join(module.split(".")[:2]), format_.framework)
     head, dot, tail = word.partition(".")
     if dot and names.get(head) in registry.formats:  # a nickname: "pd.DataFrame"

@@ -1,7 +1,7 @@
 """A plan: the steps of a route, ready to be carried out on values of one class.
 
-Here an exception that a step raises becomes one of interop's, with the step, the plugin's
-distribution and the spec in its text.
+An exception that a step raises becomes one of interop's here. Its text names the step and the
+distribution that declares it.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from .step import Step
 #: Effects after which a value may take far more memory than before.
 FILLING = frozenset({"densify", "materialize"})
 
-#: Is told each step and its result, once the step is done.
+#: Called with each step and its result, once the step is done.
 Note: TypeAlias = Callable[[Step, Value], None]
 
-#: The names of errors that frameworks raise when memory runs out, which are no MemoryErrors.
+#: Exceptions that frameworks raise when memory runs out, and that are no MemoryErrors.
 _OUT_OF_MEMORY = frozenset({"OutOfMemoryError", "ResourceExhaustedError"})
 
-#: What the text of any other error says when memory has run out.
+#: Matches the texts of other exceptions that are raised when memory runs out.
 _SAYS_OUT_OF_MEMORY = re.compile(
     "RESOURCE_EXHAUSTED|out of memory|allocate .*memory", re.IGNORECASE
 )
 
 
 class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the planner
-    """A step has declined; what was done so far stands."""
+    """A step has declined; the steps before it need not be repeated."""
 
     def __init__(self, step: Step, value: Value, reason: Exception) -> None:
         super().__init__(str(reason))
         self.step = step
-        #: As the steps before left it.
+        #: The result of the steps before.
         self.value = value
         self.reason = reason
 
@@ -54,7 +54,7 @@ Facts: TypeAlias = tuple[tuple[str, ...], frozenset[str], tuple[str, ...]]
 
 
 def facts(steps: tuple[Step, ...]) -> Facts:
-    """Return what a receipt says of steps beside what they took."""
+    """Return the facts about steps for a receipt."""
     effects = frozenset(effect for step in steps for effect in step.effects)
     distributions = tuple(str(step.provenance) for step in steps)
     return tuple(step.label for step in steps), effects, distributions
@@ -94,24 +94,25 @@ class Plan:
         except (Declined, StepDeclined) as reason:
             raise StepDeclined(self.steps[position], value, reason) from reason
         except (RuntimeWarning, FloatingPointError):
-            raise  # what the caller has made of numbers that do not fit
+            raise  # the caller has turned warnings about numbers that do not fit into errors
         except (InteropError, MemoryError) as error:
             error.add_note(f"raised in {_declared(self.steps[position])}")
             raise
         except Exception as error:
-            # Not held by a variable, nor its own cause: either would keep the value alive.
+            # The new exception is not kept in a variable of this frame: the frame is in its
+            # traceback, and the circle would keep the value alive.
             raise _attributed(error, self.steps[position]) from error
         return value
 
     @property
     def facts(self) -> Facts:
-        """What a receipt says of the steps, worked out when one is first written."""
+        """The facts about the steps for a receipt, worked out for the first receipt."""
         if self._facts is None:
             self._facts = facts(self.steps)
         return self._facts
 
     def _calls_with(self, given: Mapping[str, object]) -> list[Value]:
-        """Return the calls of the steps, each with what it wants of what is given."""
+        """Return the calls of the steps, each with the given keywords that it wants."""
         wanted = (
             {name: given[name] for name in step.wants if name in given} for step in self.steps
         )

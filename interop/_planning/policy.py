@@ -25,8 +25,8 @@ class Policy(NamedTuple):
     ----------
     permitted : frozenset of str
     forbidden : frozenset of str
-        Those that callers have forbidden by name. A dtype that is asked for is consent to narrowing
-        only if that is not among them.
+        The effects that callers have forbidden by name. Whoever asks for a dtype consents to
+        narrowing, unless that is forbidden by name.
     """
 
     permitted: frozenset[str] = _ALLOWED
@@ -34,7 +34,7 @@ class Policy(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What the ``with`` blocks around a call of this thread or task come to."""
+    """The sum of the ``with`` blocks around a call of this thread or task."""
 
     policy: Policy = Policy()
     trace: Any = None  # the `Trace` that takes the receipts, if a ``trace`` block is open
@@ -53,7 +53,7 @@ def is_traced() -> bool:
 def reusable(
     names: str | Iterable[str] | None, name: str
 ) -> str | tuple[str, ...] | frozenset[str]:
-    """Return names of effects that can be gone through more than once."""
+    """Return names of effects so that they can be gone through more than once."""
     if isinstance(names, (str, tuple, frozenset)):
         return names
     try:
@@ -66,14 +66,14 @@ def reusable(
 
 
 def effect_names(names: str | Iterable[str] | None, name: str) -> frozenset[str]:
-    """Return `names` as a set of effects, refusing words that are not effects."""
+    """Return `names` as a set of effects, refusing any that is not an effect."""
     several = reusable(names, name)
     effects = frozenset((several,) if isinstance(several, str) else several)
     unknown = sorted(effects - EFFECTS.keys(), key=str)
     if unknown:
-        words = frozenset(re.split(r"\W+", str(unknown[0])))
-        if words <= EFFECTS.keys():
-            move = f"write several as {keyword(name, words)}."
+        parts = frozenset(re.split(r"\W+", str(unknown[0])))
+        if parts <= EFFECTS.keys():
+            move = f"write several as {keyword(name, parts)}."
         else:
             move = suggestion(unknown[0], EFFECTS.keys(), _choices(name))
         msg = f"{keyword(name, unknown[0])} is not an effect; {move}"
@@ -120,8 +120,8 @@ def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Iterator[Policy
     """Change, inside a ``with`` block, which effects conversions may have.
 
     The policy belongs to the current thread or asyncio task, and to the tasks that are started
-    inside the block. Blocks nest, the innermost word on an effect counts, and the keywords of one
-    call overrule the block around it.
+    inside the block. Blocks nest: the innermost block that names an effect decides. The keywords of
+    a call overrule the blocks around it.
 
     Parameters
     ----------

@@ -1,9 +1,8 @@
-"""Requests: what a caller asks of the result, resolved to names."""
+"""Requests: the results that callers ask for, resolved to names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 from interop._model.dialect import keyword, on_command_line
 from interop._model.effect import COPYING, LOCKING
@@ -11,34 +10,32 @@ from interop._model.typing import CopyLike
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError
 
+from .keywords import WRITABLE, Keywords
 from .naming import named_device, named_dtype, named_formats
 from .policy import Policy, adjusted, effect_names
-
-#: The word of ``copy=`` for a result that may be written to.
-WRITABLE: Final = "writable"
 
 #: The effects that a word of ``copy=`` forbids.
 _FORBIDDEN = {False: COPYING, WRITABLE: LOCKING}
 
 
 class Request(NamedTuple):
-    """What the caller asks of the result.
+    """The result that a caller asks for.
 
     Parameters
     ----------
     formats : tuple of str
         Acceptable formats.
     dtype, device : str or None
-        None: as the value has it, if the target can.
+        None: that of the value, if the target can have it.
     copy : bool, "writable" or None
-        As in the array API standard; or whatever it takes for the result to be the caller's to
-        write.
+        As in the array API standard. "writable": copy only if the caller could not write to the
+        result otherwise.
     policy : Policy
         The effects permitted by the blocks around the call and by its keywords.
     forbid : frozenset of str
         The effects that the call itself forbids.
     like : frozenset of str
-        How the value that was given as ``like=`` is divided, if it is.
+        How the value in ``like=`` is divided over devices or processes, if it is.
     """
 
     formats: tuple[str, ...]
@@ -64,71 +61,52 @@ class Request(NamedTuple):
         """Whether the caller named the dtype, so that a cast to it is no loss."""
         return self.dtype is not None and "narrow" not in self.policy.forbidden
 
-    def given(self, stream: object, like: object = None) -> dict[str, object]:
-        """Return what the caller has given for the steps themselves, by keyword."""
-        given = {} if stream is None else {"stream": stream}
-        return {**given, "like": like} if self.like else given
+    def step_keywords(self, keywords: Keywords) -> dict[str, object]:
+        """Return the keywords of a call that its steps may take themselves."""
+        chosen = {} if keywords.stream is None else {"stream": keywords.stream}
+        return {**chosen, "like": keywords.like} if self.like else chosen
 
     @property
     def text(self) -> str:
-        """The request as programs read it, whoever made it."""
+        """The request as a program writes it, also if a command made it."""
         return ", ".join(
-            [" or ".join(self.formats), *(f"{name}={word}" for name, word in self._words())]
+            [" or ".join(self.formats), *(f"{name}={value}" for name, value in self._keywords())]
         )
 
-    def _words(self) -> list[tuple[str, object]]:
+    def _keywords(self) -> list[tuple[str, object]]:
         keywords = {"dtype": self.dtype, "device": self.device, "copy": self.copy}
-        return [(name, word) for name, word in keywords.items() if word is not None]
+        return [(name, value) for name, value in keywords.items() if value is not None]
 
     def __str__(self) -> str:
         if not on_command_line.get():
             return self.text
-        options = (keyword(name, word) for name, word in self._words())
+        options = (keyword(name, value) for name, value in self._keywords())
         return " ".join([" or ".join(self.formats), *options])
 
 
-def check_copy(copy: object) -> None:
-    """Refuse what only compares equal to True or False: 1, 0 and NumPy's booleans."""
-    if not (copy is None or isinstance(copy, bool) or (isinstance(copy, str) and copy == WRITABLE)):
-        msg = f"copy must be None, True, False or 'writable', got {copy!r}."
-        raise BadRequestError(msg)
-
-
-def check_stream(stream: object) -> None:
-    """Refuse what is neither the number of a stream's handle nor a framework's object."""
-    kind = type(stream)
-    if kind is not int and kind.__module__ == "builtins":
-        msg = f"stream={stream!r} is not a stream; pass its handle, a number, or its object."
-        raise BadRequestError(msg)
-
-
 def resolved(
-    registry: Registry,
-    to: Any,
-    *,
-    dtype: Any,
-    device: Any,
-    copy: CopyLike,
-    allow: str | Iterable[str] | None,
-    forbid: str | Iterable[str] | None,
-    base: Policy,
-    like: frozenset[str] = frozenset(),
+    registry: Registry, keywords: Keywords, base: Policy, division: frozenset[str] = frozenset()
 ) -> Request:
-    """Return the request that the keywords of a call make under a policy."""
+    """Return the request that the keywords of a call make under a policy.
+
+    Where the call had ``like=``, `to` and `device` are those of that value, and `division` is how
+    it is divided.
+    """
+    dtype, device = keywords.dtype, keywords.device
     request = Request(
-        named_formats(registry, to),
+        named_formats(registry, keywords.to),
         None if dtype is None else named_dtype(registry, dtype),
         None if device is None else named_device(registry, device),
-        copy,
-        adjusted(base, allow, forbid),
-        effect_names(forbid, "forbid"),
-        like,
+        keywords.copy,
+        adjusted(base, keywords.allow, keywords.forbid),
+        effect_names(keywords.forbid, "forbid"),
+        division,
     )
-    contradictory = request.forbidden_by_copy & effect_names(allow, "allow")
+    contradictory = request.forbidden_by_copy & effect_names(keywords.allow, "allow")
     if contradictory:
         msg = (
-            f"{keyword('copy', copy)} forbids {min(contradictory)!r}, which {keyword('allow')} "
-            "permits; pass one of the two."
+            f"{keyword('copy', request.copy)} forbids {min(contradictory)!r}, which "
+            f"{keyword('allow')} permits; pass one of the two."
         )
         raise BadRequestError(msg)
     return request

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from interop._model.display import duration, html_table, readable, table
+from interop._model.display import duration, html_table, readable, text_table
 from interop._model.spec import Spec
 from interop._model.typing import Value, ValueFunction
 
@@ -25,12 +25,12 @@ class Route:
     Attributes
     ----------
     spec : Spec
-        What was to be converted.
+        The spec of the value.
     request : Request
-        What was asked for, resolved to names: `formats`, `dtype`, `device`, `copy`, `policy` …
+        The request, resolved to names: `formats`, `dtype`, `device`, `copy`, `policy` …
     steps : tuple of Step
     result : Spec
-        What comes out.
+        The spec of the result.
     effects : frozenset of str
     zero_copy : bool
         Whether no bytes are copied or moved.
@@ -42,7 +42,7 @@ class Route:
         Why the conversion would be refused all the same: its result does not fit in the memory of
         this machine. "" if it fits.
     missing : tuple of str
-        What it needs that is not installed here, each with the command that installs it.
+        The modules that it needs and that are not installed, with the commands that install them.
     """
 
     __slots__ = ("_explain", "_run", "missing", "problem", "request", "spec", "steps")
@@ -68,7 +68,7 @@ class Route:
 
     @property
     def result(self) -> Spec:
-        """What comes out."""
+        """The spec of the result."""
         return self.steps[-1].after if self.steps else self.spec
 
     @property
@@ -97,8 +97,7 @@ class Route:
         Parameters
         ----------
         value : object
-            A value of another spec is not refused: it takes the route of its own under the same
-            request.
+            A value of another spec is not refused: it takes its own route under the same request.
 
         Returns
         -------
@@ -112,14 +111,14 @@ class Route:
         return self._run(value)
 
     def explain(self) -> str:
-        """Return the table, and below it the ways that were refused and why.
+        """Return the table, and below it the nearest routes that are refused and why.
 
-        It plans again to find those, which takes longer than the plan did.
+        Finding those takes longer than the plan did.
         """
-        return f"{self}\n\n{self._explain()}".rstrip()
+        return f"{self}\n\n{refused(self)}".rstrip()
 
     def as_dict(self) -> dict[str, Value]:
-        """Return it as what JSON can hold.
+        """Return the route as values that JSON can hold.
 
         Returns
         -------
@@ -151,41 +150,51 @@ class Route:
             ],
         }
 
-    def _rows(self) -> list[tuple[str, ...]]:
-        return [
-            (
-                str(number),
-                step.label,
-                _brief(step.before),
-                _brief(step.after),
-                ", ".join(sorted(step.effects)) or "view",
-                readable(step.after.nbytes) if step.writes else "—",
-                duration(step.seconds),
-                str(step.provenance),
-            )
-            for number, step in enumerate(self.steps, 1)
-        ]
-
-    def _summary(self) -> str:
-        if not self.steps:
-            return "already what was asked for; returned as it is"
-        memory = (
-            "zero-copy" if self.zero_copy else "shares memory" if self.aliases else "fresh memory"
-        )
-        verdict = f"; refused, because {self.problem}" if self.problem else ""
-        return f"{memory}, {duration(self.cost)} estimated{verdict}"
-
-    def _title(self) -> str:
-        return f"{self.spec} → {self.request}: {self._summary()}"
-
     def __str__(self) -> str:
-        lines = table(HEADS, self._rows()) if self.steps else ()
-        return "\n".join([self._title(), *lines, *self.missing])
+        lines = text_table(HEADS, rows(self)) if self.steps else ()
+        return "\n".join([title(self), *lines, *self.missing])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_table("; ".join([self._title(), *self.missing]), HEADS, self._rows())
+        return html_table("; ".join([title(self), *self.missing]), HEADS, rows(self))
+
+
+def title(route: Route) -> str:
+    """Return the line above the table: the spec, the request and a summary."""
+    return f"{route.spec} → {route.request}: {_summary(route)}"
+
+
+def _summary(route: Route) -> str:
+    if not route.steps:
+        return "already what was asked for; returned as it is"
+    memory = (
+        "zero-copy" if route.zero_copy else "shares memory" if route.aliases else "fresh memory"
+    )
+    verdict = f"; refused, because {route.problem}" if route.problem else ""
+    return f"{memory}, {duration(route.cost)} estimated{verdict}"
+
+
+def rows(route: Route) -> list[tuple[str, ...]]:
+    """Return the cells of the table of a route, below `HEADS`."""
+    return [
+        (
+            str(number),
+            step.label,
+            _brief(step.before),
+            _brief(step.after),
+            ", ".join(sorted(step.effects)) or "view",
+            readable(step.after.nbytes) if step.writes else "—",
+            duration(step.seconds),
+            str(step.provenance),
+        )
+        for number, step in enumerate(route.steps, 1)
+    ]
+
+
+def refused(route: Route) -> str:
+    """Return the nearest routes that are refused and why, for which it plans again."""
+    return route._explain()
 
 
 def _brief(spec: Spec) -> str:

@@ -1,36 +1,33 @@
 """The search: from one spec to the first of some goals, by the order of preference.
 
-A state is a spec, with a few facts about the way there. Steps are generated from the state by the
-conversions that take its spec, and by unpacking composite values; so the graph is implicit.
+A state is a spec, with a few facts about the way there. The ways that lead on from its format make
+the steps to further states, so the states need not be known beforehand.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator
-from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Hashable, Iterable, Iterator
+from heapq import heappop, heappush
+from itertools import chain, count
+from typing import NamedTuple, TypeAlias
 
 from interop._model.device import device_type, matches
-from interop._model.dtype import itemsize
-from interop._model.format import Format
+from interop._model.effect import EFFECTS
 from interop._model.spec import Spec
 
-from .bound import BoundInputs, Candidates, LowerBound
-from .derived import LOCKED
-from .ranking import EACH, WORST, Rank, Sacrifice
-from .request import Request
-from .step import Step, Targets
+from .derived import WRITE_LOCKS
+from .graph import Graph
+from .question import Onward, Question, RouteOf, Way
+from .ranking import Least, Rank
+from .step import Step
 
-if TYPE_CHECKING:
-    from .planner import Planner
-
-#: What memory has that its owner has flagged read-only; `immutable` says why it is flagged.
+#: The traits of memory that its owner has flagged. Memory that is flagged because its framework
+#: never changes it is `immutable`, too.
 _READONLY = frozenset({"readonly"})
 
 
-class SearchState(NamedTuple):
-    """A spec, and what of the way to it still matters."""
+class State(NamedTuple):
+    """A spec, and the facts about the way to it that still matter."""
 
     spec: Spec
     fresh: bool = False  # its memory is not the value's
@@ -41,22 +38,19 @@ class SearchState(NamedTuple):
     readonly_source: bool = False  # the memory was flagged read-only by its owner
 
 
-class Goal(NamedTuple):
-    """What a result of one acceptable format must be."""
-
-    dtype: str | None
-    device: str
-    carries: frozenset[str]
-    requires: frozenset[str] = frozenset()
+#: Steps by spec and way.
+Made: TypeAlias = dict[Spec, dict[Way, tuple[Step, ...]]]
 
 
 class Search:
-    """One search: from a spec to the first goal settled.
+    """The search for the route that a question asks for.
 
-    It is a label-setting shortest path [1]_. A lower bound on the remaining cost guides it (A*,
-    [2]_): the losses, copies, imports and seconds of the best way through the formats, whatever
-    the specs there may be. No step lowers that bound by more than its own cost, so that the first
-    goal settled is the preferred one.
+    It finds a shortest path by setting labels [1]_. A lower bound on the rest guides it (A*, [2]_):
+    the losses, copies, imports and seconds of the best path through the formats, whatever the specs
+    may be. No step lowers that bound by more than its own cost, so the first goal that leaves the
+    queue is the preferred one. The ways that lead on from a state are tried one by one, the best
+    bound first [3]_, so a format with a thousand neighbours costs no more than the few that are
+    worth a look.
 
     References
     ----------
@@ -65,319 +59,192 @@ class Search:
     .. [2] P. E. Hart, N. J. Nilsson and B. Raphael, "A formal basis for the heuristic
        determination of minimum cost paths", IEEE Transactions on Systems Science and
        Cybernetics 4 (2), 1968.
+    .. [3] T. Yoshizumi, T. Miura and T. Ishida, "A* with partial expansion for large branching
+       factor problems", AAAI, 2000.
     """
 
-    def __init__(  # noqa: PLR0917 - made in one place
-        self,
-        planner: Planner,
-        spec: Spec,
-        request: Request,
-        goals: dict[str, Goal],
-        targets: Targets,
-        candidates: Candidates,
+    def __init__(
+        self, graph: Graph, question: Question, route_of: RouteOf, made: dict[Hashable, Made]
     ) -> None:
-        self._planner = planner
-        self._start = SearchState(spec)
-        self._request = request
-        self._permitted = request.permitted
-        self._goals = goals
-        self._targets = targets
-        self._candidates = candidates
-        self._dtypes = {goal.dtype for goal in goals.values()}
-        self._devices = {goal.device for goal in goals.values()}
-        requested = (spec.format, spec.wrapped or spec.format, *goals)
-        self._not_imported = planner.graph.not_imported(candidates.names, requested)
-        self._unrequested = planner.graph.unrequested(candidates.names, requested)
-        self._familiar = planner.graph.familiar(requested)
-        self._from_lazy = planner.format(spec.format).lazy
-        # Worked out at the first need, by hand: functools.cached_property has a lock in Python
-        # 3.11, which a fork could leave taken.
-        self._bounds: LowerBound | None = None
-        #: The formats from which a route shares memory and visits only what was requested.
-        self._straight: frozenset[str] | None = None
-        self._without: frozenset[object] = frozenset()
-        self._relaxed = False
-        self._order = count()
-        self._queue: list[tuple[Rank, int, SearchState, Format | None]] = []
-        self._ranks: dict[SearchState, Rank] = {}
-        #: The states that were reached, by their specs.
-        self._reached: dict[Spec, list[SearchState]] = {}
-        self._came: dict[SearchState, tuple[SearchState, Step]] = {}
-        #: The smallest sacrifice of any complete route.
-        self._best: Sacrifice = WORST
+        self._graph = graph
+        self._bare = question
+        self._route_of = route_of
+        #: The steps made so far, by `Question.changes`. They are used again, since several states
+        #: have one spec, a refusal takes several runs, and many arrays of a value are similar.
+        self._made_for = made
 
     def run(
-        self, without: frozenset[object] = frozenset(), *, relaxed: bool = False
+        self, without: frozenset[object] = frozenset(), waived: frozenset[str] = frozenset()
     ) -> tuple[Rank, list[Step]] | None:
-        """Return the preferred route, or None; the arguments are those of `Planner.route`."""
-        self._without, self._relaxed = without, relaxed
-        self._ranks[self._start] = Rank()
-        self._enter(Rank(), self._start)
-        settled: set[SearchState] = set()
+        """Return the preferred route, or None.
+
+        Steps of the origins `without` are left out. If effects are `waived`, the search is for the
+        nearest route that is refused for nothing but these.
+        """
+        self._without, self._waived = without, waived
+        self._refused = int(bool(waived))  # the route must have at least so many refused effects
+        self._question = question = self._bare.waiving(waived)
+        self._scope = self._graph.scope(question)
+        self._made = self._made_for.setdefault(question.changes, {})
+        self._permitted = question.request.permitted
+        self._dtypes = {goal.dtype for goal in question.goals.values()}
+        self._devices = {goal.device for goal in question.goals.values()}
+        self._from_lazy = self._graph.formats[question.spec.format].lazy
+        self._order = count()
+        self._queue: list[tuple[Rank, int, Rank, State, Iterator[Onward]]] = []
+        self._ranks: dict[State, Rank] = {}
+        self._came: dict[State, tuple[State, Step]] = {}
+        self._enter(State(question.spec), Rank())
         while self._queue:
-            _, _, state, target = heapq.heappop(self._queue)
-            if target is not None:
-                self._extend(state, self._transfer_steps(state, target))
-            elif state not in settled:
+            _, order, rank, state, onward = heappop(self._queue)
+            if rank is self._ranks[state]:  # no better route to the state was found meanwhile
                 if self._is_goal(state):
-                    return self._ranks[state], _steps_to(self._came, state)
-                settled.add(state)
-                self._extend(state, self._declared_steps(state))
-                self._defer_transfers(state)
+                    return rank, self._steps_to(state)
+                self._go_on(order, rank, state, onward)
         return None
 
-    def _lower_bound(self) -> LowerBound:
-        """Return what the rest of a route takes at least; most searches of one step never ask."""
-        spec = self._start.spec
-        dtypes = {spec.dtype, *self._dtypes}
-        width = min(map(itemsize, dtypes))
-        dense = stored = spec.size * width
-        if spec.nnz is not None:
-            narrower = itemsize(spec.element) - width
-            stored = max(0, min(dense, spec.nbytes - spec.nnz * narrower))
-        elif spec.wrapped or spec.code_dtype:
-            stored = min(dense, spec.nbytes)
-        inputs = BoundInputs(
-            dense,
-            stored,
-            self._not_imported,
-            self._must_write(self._start),
+    def _enter(self, state: State, rank: Rank) -> None:
+        """Enter a state in the queue, with the ways that lead on from it."""
+        self._ranks[state] = rank
+        if self._is_goal(state):
+            heappush(self._queue, (rank, next(self._order), rank, state, iter(())))
+            return
+        spec = state.spec
+        copied = rank.copied or self._must_write(state)
+        # If bytes are copied, sharing by a detour is worse than not sharing (`Rank.by_detour`).
+        unshared = rank.sharing > 0 or (copied and state.via_unrequested)
+        takers = self._graph.takers(spec)
+        ways = self._scope.onward(spec.format, copied, unshared)
+        onward = [item for item in ways if item[-1] in takers]
+        if spec.wrapped in self._scope.names:
+            way = self._graph.unwrapping(spec.format, spec.wrapped)
+            onward = sorted([*onward, *self._scope.leading([way], copied, unshared)], key=_least)
+        if onward:
+            bound = rank.bounded(onward[0][0], self._refused)
+            heappush(self._queue, (bound, next(self._order), rank, state, iter(onward)))
+
+    def _go_on(self, order: int, rank: Rank, state: State, onward: Iterator[Onward]) -> None:
+        """Try the ways that lead on from a state, until another state has a better bound.
+
+        Where bounds are equal, the state that was entered first goes first.
+        """
+        spec = state.spec
+        made = self._made.setdefault(spec, {})
+        for least, number, way in onward:
+            bound = rank.bounded(least, self._refused)
+            if self._queue and self._queue[0][:2] < (bound, order):
+                rest = chain([(least, number, way)], onward)
+                heappush(self._queue, (bound, order, rank, state, rest))
+                return
+            steps = made.get(way)
+            if steps is None:
+                steps = made[way] = tuple(way.steps(spec, self._question, self._route_of))
+            for step in steps:
+                if step.origin not in self._without:
+                    self._extend(rank, state, step)
+
+    def _extend(self, rank: Rank, state: State, bare: Step) -> None:
+        """Enter the state that a permitted step leads to, unless a better route leads there."""
+        if bare.after == state.spec and self._question.request.copy is not True:
+            return
+        step, was_on_device, readonly_source = along(state, bare)
+        refused = step.effects - self._permitted
+        if refused and not refused <= self._waived:
+            return
+        scope, name = self._scope, step.after.format
+        is_fresh = not step.aliases and (self._from_lazy or self._is_snapshot(step))
+        after = State(
+            step.after,
+            fresh=state.fresh or is_fresh,
+            copied=state.copied or step.writes,
+            was_on_device=was_on_device,
+            refused=state.refused or bool(refused),
+            # A lazy value is computed into whatever format its library makes: that is no detour.
+            via_unrequested=state.via_unrequested
+            or (name in scope.unrequested and "materialize" not in step.effects),
+            readonly_source=readonly_source,
         )
-        return self._candidates.bound(inputs)
+        imports = name in scope.not_imported
+        bystander = step.priority <= 0 and step.provenance.distribution not in scope.familiar
+        extended = rank.extended(step, len(refused), imports, bystander=bystander)
+        by_detour = after.via_unrequested and extended.copied and not after.fresh
+        if by_detour and self._is_goal(after):
+            extended = extended.by_detour()
+        previous = self._ranks.get(after)
+        if previous is None or extended < previous:
+            self._came[after] = state, step
+            self._enter(after, extended)
 
-    def _extend(self, state: SearchState, steps: Iterable[Step]) -> None:
-        """Enter what some steps make of a state in the queue."""
-        for after, step, extended in self._permitted_steps(state, steps):
-            is_goal = self._is_goal(after)
-            by_detour = after.via_unrequested and extended.sacrifice.copied and not after.fresh
-            rank = extended.by_detour() if is_goal and by_detour else extended
-            previous = self._ranks.get(after)
-            if (previous is None or rank < previous) and not self._is_beaten(after, rank):
-                if previous is None:
-                    self._reached.setdefault(after.spec, []).append(after)
-                self._ranks[after], self._came[after] = rank, (state, step)
-                if is_goal:
-                    self._best = min(self._best, rank.sacrifice)
-                self._enter(rank if is_goal else self._bound(after, rank), after)
-
-    def _defer_transfers(self, state: SearchState) -> None:
-        """Enter the transfers of a composite value in the queue, by what they must cost at least.
-
-        Each takes several searches, for its components. Few of them are ever looked at.
-        """
-        rank, spec = self._ranks[state], state.spec
-        unpacking = self._planner.format(spec.format).components
-        as_it_is = not self._may_change(spec)
-        for target in self._planner.transfers.targets(spec, self._candidates.names):
-            if target.name in self._unrequested and not target.transit:
-                continue  # what it could be given, the goal could be given as well
-            if self._is_worthwhile(rank, target.name):
-                assert unpacking is not None
-                assert target.components is not None
-                imports = target.name in self._not_imported
-                packing = unpacking.pack_seconds + target.components.pack_seconds
-                least = rank.bounding(rank.sacrifice.plus(imports=imports), packing + EACH)
-                after = state._replace(spec=spec._replace(format=target.name))
-                previous = self._ranks.get(after)
-                as_good = previous is not None and previous <= least
-                if not (as_it_is and (as_good or self._is_beaten(after, least))):
-                    self._enter(self._bound(after, least, written=True), state, target)
-
-    def _may_change(self, spec: Spec) -> bool:
-        """Tell whether a transfer may give a value another dtype, device or memory."""
-        dtypes = {spec.dtype, *self._targets.dtypes}
-        devices = {spec.device, *self._targets.devices}
-        return self._request.copy is True or len(dtypes) > 1 or len(devices) > 1
-
-    def _enter(self, bound: Rank | None, state: SearchState, target: Format | None = None) -> None:
-        if bound is not None:
-            heapq.heappush(self._queue, (bound, next(self._order), state, target))
-
-    def _is_beaten(self, state: SearchState, rank: Rank) -> bool:
-        """Tell whether a state is dominated by another state of the same spec.
-
-        A state with less behind it comes first anyway; but a later one may be the quicker if what
-        sets them apart has to happen sooner or later, so that neither stands for the other.
-        """
-        # A route that still shares memory may copy part of it later, and then rank last.
-        strict = self._request.copy is True or self._candidates.breaks_sharing
-        return any(
-            other != state
-            and _has_less(other, state, strict=strict)
-            and self._ranks[other].dominates(rank)
-            for other in self._reached.get(state.spec, ())
-        )
-
-    def _bound(self, state: SearchState, rank: Rank, *, written: bool = False) -> Rank | None:
-        """Return the least rank that a whole route through `state` can have, if there is one.
-
-        With `written`, the bytes that have to be written may be so by the step before.
-        """
-        name, writing = state.spec.format, self._must_write(state)
-        if self._bounds is None:
-            self._bounds = self._lower_bound()
-        least = self._bounds.least(name, writing and not written)
-        if least is None:
-            return None
-        losses, imports, seconds = least
-        copied = rank.sacrifice.copied or writing or name not in self._candidates.uncopied
-        breaks = not self._may_share(state, copied)
-        return rank.bounding(
-            rank.sacrifice.plus(losses, copied=copied, breaks=breaks, imports=imports), seconds
-        )
-
-    def _may_share(self, state: SearchState, copied: bool) -> bool:
-        """Tell whether some memory may be shared at the end, if bytes are copied or if none are.
-
-        Where bytes are, to share by way of a framework that nobody requested is the worst of all.
-        """
-        if not copied or self._candidates.computes:
-            return state.spec.format in self._candidates.shared
-        if self._straight is None:
-            self._straight = self._candidates.sharing(self._goals, self._unrequested)
-        return not state.via_unrequested and state.spec.format in self._straight
-
-    def _must_write(self, state: SearchState) -> bool:
+    def _must_write(self, state: State) -> bool:
         """Tell whether bytes must still be written."""
         spec = state.spec
         return (
             spec.dtype not in self._dtypes
-            or (self._request.copy is True and not state.fresh)
+            or (self._question.request.copy is True and not state.fresh)
             or not any(matches(spec.device, device) for device in self._devices)
         )
 
-    def _is_goal(self, state: SearchState) -> bool:
+    def _is_goal(self, state: State) -> bool:
         spec = state.spec
-        goal = self._goals.get(spec.format)
+        goal = self._question.goals.get(spec.format)
         return (
             goal is not None
             and spec.carrier is None
             and spec.dtype == goal.dtype
             and matches(spec.device, goal.device)
             and goal.requires <= spec.traits <= goal.carries
-            and (state.fresh or self._request.copy is not True)
-            # Fresh memory is the caller's to write, whichever library has made it.
+            and (state.fresh or self._question.request.copy is not True)
+            # Callers may write to fresh memory, whichever library has made it.
             and not (state.fresh and "readonly" in spec.traits)
-            and state.refused == self._relaxed
+            and state.refused == self._refused
         )
 
-    def _permitted_steps(
-        self, state: SearchState, steps: Iterable[Step]
-    ) -> Iterator[tuple[SearchState, Step, Rank]]:
-        """Yield what those of some steps that are permitted make of a state."""
-        rank = self._ranks[state]
-        for step in steps:
-            if step.origin in self._without:
-                continue
-            after, advanced_step = advanced(state, step)
-            if after.fresh and not (state.fresh or self._from_lazy or self._is_snapshot(step)):
-                after = after._replace(fresh=False)
-            # What is computed comes out as its library makes it, and not by a detour.
-            if after.spec.format in self._unrequested and "materialize" not in step.effects:
-                after = after._replace(via_unrequested=True)
-            if after.spec == state.spec and self._request.copy is not True:
-                continue
-            refused = len(advanced_step.effects - self._permitted)
-            if refused and self._relaxed:
-                after = after._replace(refused=True)
-            if not refused or self._relaxed:
-                imports = after.spec.format in self._not_imported
-                bystander = step.priority <= 0 and step.provenance[1] not in self._familiar
-                extended = rank.extended(advanced_step, refused, imports, bystander=bystander)
-                yield after, advanced_step, extended
+    def steps(self, spec: Spec, target: str) -> Iterator[Step]:
+        """Yield every step that can be made from a spec to a format."""
+        question = self._bare.waiving(frozenset(EFFECTS))
+        for way in self._graph.takers(spec):
+            if way.target.name == target:
+                yield from way.steps(spec, question, self._route_of)
+
+    def _steps_to(self, state: State) -> list[Step]:
+        steps: list[Step] = []
+        while state in self._came:
+            state, step = self._came[state]
+            steps.append(step)
+        return steps[::-1]
 
     def _is_snapshot(self, step: Step) -> bool:
-        """Tell whether a step reads its value at once, and not whenever its result is computed."""
-        before, after = step.before.format, step.after.format
-        return not (self._planner.format(before).lazy and self._planner.format(after).lazy)
-
-    def _declared_steps(self, state: SearchState) -> Iterator[Step]:
-        """Yield the declared steps that can be part of a better route than those that are complete.
-
-        What a conversion does whatever it is asked for is known before any step is made of it.
-        Those that copy nothing come first: once one has reached a goal, none that copies is looked
-        at.
-        """
-        spec, rank, names = state.spec, self._ranks[state], self._candidates.names
-        for conversion in self._planner.graph.conversions(spec.format):
-            name = conversion.target.name
-            if (
-                name in names
-                and self._is_worthwhile(
-                    rank,
-                    name,
-                    copied=conversion.writes,
-                    breaks=not conversion.aliases,
-                    losses=conversion.losses,
-                )
-                and conversion.takes_value(spec)
-            ):
-                yield from conversion.steps(spec, self._targets)
-        yield from self._planner.graph.unwrap_steps(spec, names)
-
-    def _transfer_steps(self, state: SearchState, target: Format) -> Iterator[Step]:
-        """Yield the transfers of a composite value to one format, as `_declared_steps`."""
-        rank, name = self._ranks[state], target.name
-        if self._is_worthwhile(rank, name):
-            writing = self._is_worthwhile(rank, name, copied=True)
-            yield from self._planner.transfers.steps(
-                state.spec, self._targets, self._request, target, writing=writing
-            )
-
-    def _is_worthwhile(
-        self,
-        rank: Rank,
-        name: str,
-        *,
-        copied: bool = False,
-        breaks: bool = False,
-        losses: int = 0,
-    ) -> bool:
-        """Tell whether a route with a step to a format may be better than those complete."""
-        imports = name in self._not_imported
-        return self._relaxed or (
-            rank.sacrifice.plus(losses, copied=copied, breaks=breaks, imports=imports) <= self._best
-        )
+        """Tell whether a step reads its value now, not later when a lazy result is computed."""
+        formats = self._graph.formats
+        return not (formats[step.before.format].lazy and formats[step.after.format].lazy)
 
 
-def _has_less(state: SearchState, other: SearchState, *, strict: bool) -> bool:
-    """Tell whether there is less behind one of two states of a spec than behind the other."""
-    return (
-        (state.fresh == other.fresh if strict else state.fresh <= other.fresh)
-        and state.copied <= other.copied
-        and state.was_on_device == other.was_on_device
-        and state.refused == other.refused
-        and state.via_unrequested <= other.via_unrequested
-        and state.readonly_source <= other.readonly_source
-    )
+def along(state: State, step: Step) -> tuple[Step, bool, bool]:
+    """Return a step with the effects that depend on the way to it, and two facts about the way.
 
-
-def advanced(state: SearchState, step: Step) -> tuple[SearchState, Step]:
-    """Return the state after a step, and the step with the effects that only the way shows."""
+    The facts are `was_on_device` and `readonly_source` of the `State` after the step.
+    """
     before, after = device_type(step.before.device), device_type(step.after.device)
-    was_on_device = state.was_on_device or (before != "cpu" and after == "cpu")
     if state.was_on_device and before == "cpu" and after != "cpu":
         step = step._replace(effects=step.effects | {"host_round_trip"})
-    flags = step.before.traits & LOCKED
-    readonly = step.aliases and (state.readonly_source or flags == _READONLY)
-    if readonly and "alias_immutable" in step.effects:
-        # A framework on the way that changes nothing gives nobody leave to write there.
-        step = step._replace(effects=step.effects - {"alias_immutable"} | {"share_readonly"})
-    reached = SearchState(
-        step.after,
-        fresh=state.fresh or not step.aliases,
-        copied=state.copied or step.writes,
-        was_on_device=was_on_device,
-        refused=state.refused,
-        via_unrequested=state.via_unrequested,
-        readonly_source=readonly,
+    readonly = step.aliases and (
+        state.readonly_source or step.before.traits & WRITE_LOCKS == _READONLY
     )
-    return reached, step
+    if readonly and "alias_immutable" in step.effects:
+        # The owner's flag still counts after an immutable framework has shared the memory.
+        step = step._replace(effects=step.effects - {"alias_immutable"} | {"share_readonly"})
+    return step, state.was_on_device or (before != "cpu" and after == "cpu"), readonly
 
 
-def _steps_to(came: dict[SearchState, tuple[SearchState, Step]], state: SearchState) -> list[Step]:
-    steps: list[Step] = []
-    while state in came:
-        state, step = came[state]
-        steps.append(step)
-    return steps[::-1]
+def _least(onward: Onward) -> Least:
+    return onward[0]
+
+
+def first(
+    searches: Iterable[Search],
+    without: frozenset[object] = frozenset(),
+    waived: frozenset[str] = frozenset(),
+) -> tuple[Rank, list[Step]] | None:
+    """Return the route, with its rank, of the first search that finds one; None if none does."""
+    routes = (search.run(without, waived) for search in searches)
+    return next((route for route in routes if route is not None), None)

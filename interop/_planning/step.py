@@ -1,24 +1,14 @@
-"""A step: a conversion at its place in a route, and what it does to the spec there."""
+"""Steps: conversions at their places in a route, and the specs before and after them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
-from interop._model.format import Format
-from interop._model.spec import LABELLED, Spec
+from interop._model.spec import Spec
 from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Provenance
-
-
-class Targets(NamedTuple):
-    """The dtypes and devices that a step may usefully change to, for one request."""
-
-    dtypes: tuple[str, ...]
-    devices: tuple[str, ...]
-    consented: bool  # the caller named the dtype, so that a cast to it is no loss
-    like: Mapping[str, Set[str]] = {}  # by formats, how the value that is given as like= is divided
-    formats: Mapping[str, Format] = {}  # of which one holds what a wrapper wraps
 
 
 class Step(NamedTuple):
@@ -29,31 +19,31 @@ class Step(NamedTuple):
     label : str
         Name of the conversion.
     provenance : Provenance
-        Who declared it.
+        Where the conversion comes from.
     before, after : Spec
-        What is known of the value before and after it.
+        The specs of the value and of the result.
     effects : frozenset of str
-        Those it has here, declared and derived.
-    seconds : float
+        The effects that the step has here, declared and derived.
+    seconds : float, in seconds
         Estimated time.
-    latency : float
-        The part of it that does not depend on the size, in seconds.
+    latency : float, in seconds
+        The part of the estimated time that does not depend on the size.
     writes : bool
         Whether bytes are written.
     aliases : bool
         Whether the result shares memory with the value.
     call : callable
-        ``call(value)``; with a keyword for each of `wants` that the caller has given.
+        ``call(value)``, with those of the keywords in `wants` that the caller has given.
     wants : tuple of str
-        ``"stream"``, the consumer's, and ``"like"``.
+        The keywords that `call` takes: ``"stream"``, that of the consumer, and ``"like"``.
     origin : object
-        What to leave out when this step has declined.
+        Stands for the step when the planner is to leave it out, after it has declined.
     fast_path : callable or None
-        As of `Conversion`.
+        That of the `Conversion`.
     into : callable or None
         ``into(out, value)`` writes the result into `out`.
     priority : int, without unit
-        As of `Conversion`.
+        That of the `Conversion`.
     """
 
     label: str
@@ -73,20 +63,27 @@ class Step(NamedTuple):
     priority: int = 0
 
 
-def unwrap_step(spec: Spec, format_: Format, provenance: Provenance) -> Step:
-    """Return the step that unwraps a value of a wrapper's format."""
-    assert format_.wrapper is not None
-    labelled = not LABELLED.isdisjoint(spec.traits)
-    return Step(
-        f"unwrap_{format_.name.replace('.', '_')}",
-        provenance,
-        spec,
-        spec._replace(format=spec.wrapped or "", traits=spec.traits - LABELLED, wrapped=None),
-        effects=frozenset({"drop_labels"} if labelled else ()),
-        seconds=format_.wrapper.seconds,
-        latency=format_.wrapper.seconds,
-        writes=False,
-        aliases=True,
-        call=format_.wrapper.unwrap,
-        origin=(format_.name, "wrapper"),
-    )
+def fast_path(
+    steps: tuple[Step, ...], contested: frozenset[tuple[str, str]]
+) -> ValueFunction | None:
+    """Return the fast path that stands for a route, if no other distribution has a say.
+
+    Every hand-off among the steps must declare one. No pair of formats on the way may be
+    `contested`: conversions of another distribution might be preferred for some values.
+    """
+    between = [step for step in steps if step.before.format != step.after.format]
+    paths = tuple(step.fast_path for step in between if step.fast_path is not None)
+    whole = steps[0].before.format, steps[-1].after.format
+    pairs = {whole, *((step.before.format, step.after.format) for step in between)}
+    if not paths or len(paths) < len(between) or not contested.isdisjoint(pairs):
+        return None
+    return paths[0] if len(paths) == 1 else partial(_one_after_another, paths)
+
+
+def _one_after_another(paths: tuple[ValueFunction, ...], value: Value) -> Value:
+    """Return what fast paths make of a value in turn; `NotImplemented` as soon as one does."""
+    for path in paths:
+        value = path(value)
+        if value is NotImplemented:
+            break
+    return value

@@ -1,3 +1,3 @@
-"""What is installed and registered."""
+"""Installed plugins, and the declarations that are registered."""
 
 from __future__ import annotations

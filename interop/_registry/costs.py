@@ -1,7 +1,7 @@
-"""Measured costs: the table of this machine, the file that keeps it, and what makes it valid.
+"""Measured costs: the table of this machine, the file that keeps it, and the checks of that file.
 
-A file that cannot be used is ignored, with one warning a process: an estimate that is missing makes
-a conversion slower, never wrong.
+A file that cannot be used is ignored, with one warning a process: without a measured cost a route
+may be slower, but never wrong.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from interop._model.cost import Cost
 LAYOUT = 1
 #: The environment variable that names another file, or none.
 _VARIABLE = "INTEROP_CALIBRATION"
+#: Its settings that mean that no file is read.
 _NONE = ("", "off")
 
-#: No table is larger than this; a file that is was written by somebody else.
+#: No table of costs is larger, so a larger file is something else.
 _MOST_BYTES = 2**24
 #: Seconds and bytes per second beyond which a number is no measurement.
 _LIMITS = {"latency": (0.0, 60.0), "bandwidth": (1e2, 1e15), "cached": (1e2, 1e15)}
@@ -35,7 +36,7 @@ _warned: set[tuple[str, str]] = set()
 
 
 class UnusableTable(Exception):  # noqa: N818 - it says what is wrong with a file
-    """What is wrong with a table of costs."""
+    """A table of costs cannot be used. The text says why."""
 
 
 def machine() -> dict[str, object]:
@@ -52,7 +53,7 @@ def machine() -> dict[str, object]:
 def _processor() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
-            for line in lines:  # the first core's; to read of all of them takes long
+            for line in lines:  # stops at the first core: reading about all of them takes long
                 name, _, text = line.partition(":")
                 if name.strip() in ("model name", "CPU part"):
                     return text.strip()
@@ -64,7 +65,7 @@ def _processor() -> str:
 def default_file() -> Path | None:
     """Return the file that is read at load, or None if there is to be none.
 
-    It is named after the machine: several may share a home.
+    It is named after the machine, because several machines may share a home directory.
     """
     setting = os.environ.get(_VARIABLE)
     if setting is not None:
@@ -78,7 +79,7 @@ def default_file() -> Path | None:
 
 
 def stored() -> Mapping[str, Cost]:
-    """Return the costs that were measured on this machine; none if there are none."""
+    """Return the costs that were measured on this machine, as far as there are any."""
     path = default_file()
     if path is None:
         return {}
@@ -163,7 +164,10 @@ def _check_machine(recorded: object) -> None:
     if not isinstance(recorded, dict):
         msg = "it does not say on which machine it was measured"
         raise UnusableTable(msg)
-    other = next(fact for fact in (*current, *recorded) if recorded.get(fact) != current.get(fact))
+    # A fact may be null there and missing here.
+    gone = object()
+    facts = (*current, *recorded)
+    other = next(f for f in facts if recorded.get(f, gone) != current.get(f, gone))
     msg = f"it is of another machine ({other} {recorded.get(other)!r}, here {current.get(other)!r})"
     raise UnusableTable(msg)
 

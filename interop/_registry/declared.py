@@ -1,4 +1,4 @@
-"""Declarations together with who made them."""
+"""Declarations, with the plugins and distributions that they come from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Provenance(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """What to do about a declaration that is wrong."""
+        """The advice to give if a declaration is wrong."""
         if self == HERE:
             return "correct what was registered at run time."
         return (
@@ -44,7 +44,7 @@ HERE = Provenance("run time", "run time", "")
 
 
 class Declared(NamedTuple):
-    """A conversion together with who declared it.
+    """A conversion, and where it comes from.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Declared(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What it is called in a table of costs."""
+        """The key of its cost in a table of costs."""
         source, target = self.conversion.source, self.conversion.target
         key = f"{self.provenance.distribution}: {source} → {target}: {self.conversion.label}"
         if self.conversion.devices is not None and self.conversion.devices != {"cpu"}:
@@ -82,7 +82,7 @@ class Declared(NamedTuple):
 
 
 class DeclaredFormat(NamedTuple):
-    """A format together with who declared it.
+    """A format, and where it comes from.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class DeclaredFormat(NamedTuple):
     format : Format
     provenance : Provenance
     state : str
-        ``"imported"``, ``"installed"`` or ``"missing"``: of the framework it belongs to.
+        The state of its framework: ``"imported"``, ``"installed"`` or ``"missing"``.
     """
 
     name: str

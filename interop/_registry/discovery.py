@@ -1,8 +1,9 @@
 """Plugins: finding, loading, blocking and reporting them.
 
-Plugins are the entry points of the group ``interop``. Each is loaded, registered with pluggy and
-asked for its declarations on its own, so that a broken one disables only itself. Its hook runs
-here, once, and never again. Once all have answered, disputes between distributions are settled.
+Plugins are the entry points of the group ``interop``. Each is loaded and asked for its declarations
+on its own, so that a broken one disables only itself. Its hook runs once in a process; other
+instances of `Interop` get the same declarations. After all plugins have answered, conflicts between
+distributions are settled.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
 from functools import lru_cache
 from importlib.metadata import Distribution, EntryPoint, PackageMetadata, entry_points
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import NamedTuple
 
 import pluggy
@@ -27,22 +29,40 @@ from interop._model.suggestion import suggestion
 from interop.errors import PluginError
 
 from . import hooks
-from .claims import Claim, Dispute, overriding, settled
 from .declared import OWN, Provenance
-from .floors import too_old
+from .minimum_versions import too_old
+from .precedence import Conflict, Entry, entries_of, overrides, settle
 from .registry import Registry
-from .validation import validated
 
 GROUP = "interop"
 _BLOCKING = "INTEROP_DISABLE_PLUGINS"
 
-#: Seconds after which it is said which plugin is being waited for.
+#: Seconds after which the log says which plugin is still being loaded.
 _PATIENCE = 10.0
 
 _log = logging.getLogger("interop")
 
-#: The `origin` of the plugin that is being loaded in this thread, if any is.
-_current = threading.local()
+
+class _Progress:
+    """The plugin that is being loaded now."""
+
+    origin: Provenance | None = None
+
+
+#: The loading of plugins that is under way in this thread.
+_loading: ContextVar[_Progress | None] = ContextVar("loading", default=None)
+
+
+class _Kept(NamedTuple):
+    """The entries of a plugin, the module that made them, and the `sys.path` of that time."""
+
+    module: ModuleType
+    path: list[str]
+    entries: list[Entry]
+
+
+#: The plugins that were loaded in this process, by provenance and by what the entry point names.
+_kept: dict[tuple[Provenance, str], _Kept] = {}
 
 
 class Plugin(NamedTuple):
@@ -60,7 +80,7 @@ class Plugin(NamedTuple):
     formats, conversions : int
         How many it has declared.
     overrides : tuple of str
-        What it has declared with a `priority`, in the place of what others do.
+        All that it has declared with a `priority`, which replaces what others declare there.
     """
 
     name: str
@@ -79,60 +99,60 @@ class Plugin(NamedTuple):
 
 
 def load(registry: Registry) -> tuple[Plugin, ...]:
-    """Load every plugin that is installed, and register what it declares.
-
-    Plugins of this distribution come first, then the others by name: the later one is blamed for a
-    conflict.
-    """
-    entries = sorted(_provenances(set(entry_points(group=GROUP))), key=_order)
-    if not entries:
+    """Load every plugin that is installed, and register what it declares."""
+    points = _found()
+    if not points:
         msg = (
             "no plugin is installed, not even interop's own: the metadata of the distribution "
             f"{OWN!r} is missing; install it (pip install -e . in a checkout; with PyInstaller, "
             f"--copy-metadata {OWN})."
         )
         raise PluginError(msg)
-    claims, failures = _claims(entries)
-    heard, disputes = settled(claims)
-    plugins = [
-        failures.get(origin) or _registered(origin, heard, disputes, registry)
-        for _, origin in entries
-    ]
+    # In a context of its own, `_loading` is reset even if the loading is interrupted.
+    answers = copy_context().run(_all_declared, points)
+    entries, conflicts = settle(
+        entry for answer in answers if not isinstance(answer, Plugin) for entry in answer
+    )
+    registry.replace(entries)
+    plugins = tuple(
+        answer if isinstance(answer, Plugin) else _loaded(origin, entries, conflicts)
+        for (_, origin), answer in zip(points, answers, strict=True)
+    )
     disabled = [plugin for plugin in plugins if plugin.state != "loaded"]
     registry.unavailable = {p.name: f"its plugin is not loaded ({p.reason})." for p in disabled}
     if problem := problem_of_blocking(plugins):
         _log.warning("%s", problem)
-    return tuple(plugins)
+    return plugins
 
 
-def _claims(
-    entries: Iterable[tuple[EntryPoint, Provenance]],
-) -> tuple[list[Claim], dict[Provenance, Plugin]]:
-    """Return what plugins declare, and the plugins that are blocked or have failed."""
-    manager = _manager()
-    blocked = _blocked()
-    failures: dict[Provenance, Plugin] = {}
-    claims: list[Claim] = []
-    with _impatience():
-        for entry, origin in entries:
-            _current.origin = origin
-            if blocked & {entry.name, origin.distribution}:
-                failures[origin] = Plugin(*origin, "blocked", f"disabled by {_BLOCKING}")
-                continue
-            if reason := too_old(_requirements(entry), entry.name):
-                failures[origin] = _disabled(origin, "outdated", reason)
-                continue
-            try:
-                declared = _declared(entry.load(), manager, origin)
-                claims += [Claim(validated(item, origin), origin) for item in declared]
-            except KeyboardInterrupt:
-                raise
-            # Whatever else a plugin's module raises disables that module alone: SystemExit, and
-            # what test runners derive from BaseException to skip a module.
-            except BaseException as error:  # noqa: BLE001
-                manager.unregister(name=_name(origin))
-                failures[origin] = _failed(origin, error)
-    return claims, failures
+def _all_declared(points: Iterable[tuple[EntryPoint, Provenance]]) -> list[list[Entry] | Plugin]:
+    """Return what each plugin declares, or the plugin itself if it is disabled."""
+    with _impatience() as progress:
+        _loading.set(progress)
+        answers = []
+        for point, progress.origin in points:
+            answers.append(_declared(point, progress.origin))
+        return answers
+
+
+def _declared(point: EntryPoint, origin: Provenance) -> list[Entry] | Plugin:
+    if _blocked() & {point.name, origin.distribution}:
+        return Plugin(*origin, "blocked", f"disabled by {_BLOCKING}")
+    kept = _kept.get((origin, point.value))
+    if kept and kept.path == sys.path and kept.module is sys.modules.get(point.module):
+        return kept.entries
+    if reason := too_old(_requirements(point), point.name):
+        return _disabled(origin, "outdated", reason)
+    try:
+        entries = entries_of(declarations_of(point.load()), origin)
+    except KeyboardInterrupt:
+        raise
+    # Any other exception disables this plugin alone. A module may also raise SystemExit, or an
+    # exception that test runners derive from BaseException to skip a module.
+    except BaseException as error:  # noqa: BLE001
+        return _disabled(origin, "failed", f"{type(error).__name__}: {error}")
+    _kept[origin, point.value] = _Kept(sys.modules[point.module], list(sys.path), entries)
+    return entries
 
 
 def _blocked() -> set[str]:
@@ -141,7 +161,7 @@ def _blocked() -> set[str]:
 
 
 def problem_of_blocking(plugins: Iterable[Plugin]) -> str:
-    """Say which names in INTEROP_DISABLE_PLUGINS are those of no plugin; "" if none is."""
+    """Say which names in INTEROP_DISABLE_PLUGINS belong to no plugin; "" if all belong to one."""
     installed = {name for plugin in plugins for name in (plugin.name, plugin.distribution)}
     unknown = sorted(_blocked() - installed)
     if not unknown:
@@ -153,71 +173,63 @@ def problem_of_blocking(plugins: Iterable[Plugin]) -> str:
     )
 
 
-def _failed(origin: Provenance, error: BaseException) -> Plugin:
-    return _disabled(origin, "failed", f"{type(error).__name__}: {error}")
-
-
 def _disabled(origin: Provenance, state: str, reason: str) -> Plugin:
     # A log record and not a warning: under ``-W error`` that would disable the others too.
     _log.warning("plugin %r of %s is disabled (%s)", origin.plugin, origin, reason)
     return Plugin(*origin, state, reason)
 
 
-def _registered(
-    origin: Provenance, heard: list[Claim], disputes: list[Dispute], registry: Registry
-) -> Plugin:
-    """Register what is heard of a plugin's declarations, and return what becomes of the plugin."""
-    claims = [claim for claim in heard if claim.origin == origin]
-    try:
-        registry.enter([claim.declaration for claim in claims], origin)
-    except PluginError as error:
-        return _failed(origin, error)
-    reasons = [str(dispute) for dispute in disputes if dispute.left_out.origin == origin]
+def _loaded(origin: Provenance, entries: list[Entry], conflicts: list[Conflict]) -> Plugin:
+    """Return a loaded plugin, with the reasons why some of its declarations are left out."""
+    own = [entry for entry in entries if entry.origin == origin]
+    reasons = [str(c) for c in conflicts if c.loser.origin == origin and not c.is_override]
     for reason in reasons:
         _log.warning("plugin %r of %s is left out in part: %s", origin.plugin, origin, reason)
-    overrides = () if origin.distribution == OWN else tuple(overriding(claims))
-    counts = _counts([claim.declaration for claim in claims])
-    return Plugin(*origin, "loaded", " ".join(reasons), *counts, overrides)
+    kinds = [type(entry.declaration) for entry in own]
+    counts = kinds.count(Format), kinds.count(Conversion)
+    stated = () if origin.distribution == OWN else tuple(overrides(own))
+    return Plugin(*origin, "loaded", " ".join(reasons), *counts, stated)
 
 
-def _counts(declarations: Iterable[Declaration]) -> tuple[int, int]:
-    """Return how many formats and conversions are declared."""
-    kinds = [type(declaration) for declaration in declarations]
-    return kinds.count(Format), kinds.count(Conversion)
+def with_problems(
+    plugins: Iterable[Plugin], problems: Mapping[str, Provenance]
+) -> Iterator[Plugin]:
+    """Yield plugins with the problems that were found since they were loaded."""
+    for plugin in plugins:
+        own = [problem for problem, origin in problems.items() if origin == plugin[:3]]
+        yield plugin._replace(reason=" ".join(filter(None, (plugin.reason, *own))))
 
 
 def check_not_loading() -> None:
-    """Refuse a call of interop by a plugin being loaded, which would load all plugins anew."""
-    # A flag outside the stack could survive an interruption.
-    frame = sys._getframe()
-    while frame is not None and frame.f_code is not _claims.__code__:
-        frame = frame.f_back  # type: ignore[assignment]
-    if frame is not None:
-        origin = frame.f_locals["origin"]
+    """Refuse calls of interop by a plugin that is being loaded: they would load all plugins."""
+    progress = _loading.get()
+    if progress is not None:
         msg = (
-            f"plugin {origin.plugin!r} of {origin} calls interop while it is being loaded; call it "
-            "in the functions that convert."
+            f"{_named(progress)} calls interop while it is being loaded; call it in the functions "
+            "that convert."
         )
         raise PluginError(msg)
 
 
-@contextmanager
-def _impatience() -> Iterator[None]:
-    """Say which plugin is being waited for, after a while or when the waiting is interrupted.
+def _named(progress: _Progress) -> str:
+    origin = progress.origin
+    return "no plugin" if origin is None else f"plugin {origin.plugin!r} of {origin}"
 
-    An import cannot be stopped from outside.
+
+@contextmanager
+def _impatience() -> Iterator[_Progress]:
+    """Say which plugin is being loaded, if that takes long or is interrupted.
+
+    Only the user can stop an import that hangs, so the text says how to leave the plugin out.
     """
-    loading = vars(_current)  # of this thread, for the one that waits
+    progress = _Progress()
 
     def text() -> str:
-        origin = loading["origin"]
-        return (
-            f"plugin {origin.plugin!r} of {origin} was still being loaded; to leave it out set "
-            f"{_BLOCKING}={origin.plugin}"
-        )
+        name = "" if progress.origin is None else progress.origin.plugin
+        return f"{_named(progress)} was still being loaded; to leave it out set {_BLOCKING}={name}"
 
     def warn() -> None:
-        if loading:  # an interruption may have left nothing but the timer
+        if progress.origin is not None:  # else an interruption came before the timer was stopped
             _log.warning("%s", text())
 
     timer = threading.Timer(_PATIENCE, warn)
@@ -225,81 +237,99 @@ def _impatience() -> Iterator[None]:
     try:
         with suppress(RuntimeError):  # no thread can be started while Python exits
             timer.start()
-        yield
+        yield progress
     except KeyboardInterrupt as interruption:
-        if loading:
+        if progress.origin is not None:
             interruption.add_note(text())
         raise
     finally:
         timer.cancel()
-        loading.clear()
+        progress.origin = None
 
 
 def _order(pair: tuple[EntryPoint, Provenance]) -> tuple[bool, str, str]:
-    entry, origin = pair
-    return origin.distribution != OWN, origin.distribution, entry.name
+    point, origin = pair
+    return origin.distribution != OWN, origin.distribution, point.name
 
 
-def _provenances(entries: Iterable[EntryPoint]) -> Iterator[tuple[EntryPoint, Provenance]]:
-    """Yield entry points with where they come from."""
-    for entry in entries:
-        release = ("an unknown distribution", "")
-        if entry.dist is not None:
-            metadata = _metadata(entry.dist)
-            release = metadata["Name"], metadata["Version"]
-        yield entry, Provenance(entry.name, *release)
+def _found() -> list[tuple[EntryPoint, Provenance]]:
+    """Return the entry points of all plugins, the bundled ones first.
+
+    They are read again if `sys.path` or a folder on it changed. As in `importlib.metadata`, a
+    folder changes when something is added to it or removed.
+    """
+    finders = [id(finder) for finder in sys.meta_path if hasattr(finder, "find_distributions")]
+    return _found_by(entry_points, *finders, *map(_state, sys.path))
 
 
-@lru_cache(maxsize=64)  # to read metadata is to parse them, and a distribution has many plugins
+@lru_cache(maxsize=1)  # reading the files of all distributions takes longer than all the rest
+def _found_by(
+    find: Callable[..., Iterable[EntryPoint]], *_: object
+) -> list[tuple[EntryPoint, Provenance]]:
+    points = set(find(group=GROUP))
+    return sorted(((point, provenance_of(point)) for point in points), key=_order)
+
+
+def _state(folder: str) -> tuple[str, int, int] | None:
+    try:
+        status = os.stat(folder or os.curdir)
+    except (OSError, ValueError):
+        return None
+    return os.path.abspath(folder), status.st_ino, status.st_mtime_ns
+
+
+def provenance_of(point: EntryPoint) -> Provenance:
+    """Return where a plugin comes from."""
+    fields = {"Name": "", "Version": ""}
+    if point.dist is not None:
+        metadata = _metadata(point.dist)
+        # A distribution that was removed in part may have no metadata left.
+        fields = {field: metadata[field] for field in fields if field in metadata}
+    name = fields.get("Name") or "an unknown distribution"
+    return Provenance(point.name, name, fields.get("Version", ""))
+
+
+@lru_cache(maxsize=64)  # metadata are parsed at each look, and many plugins share a distribution
 def _metadata(distribution: Distribution) -> PackageMetadata:
     return distribution.metadata
 
 
-def _requirements(entry: EntryPoint) -> list[str]:
-    """Return what the distribution of a plugin requires, for its extras too."""
-    lines = None if entry.dist is None else _metadata(entry.dist).get_all("Requires-Dist")
+def _requirements(point: EntryPoint) -> list[str]:
+    """Return the requirements of a plugin's distribution, with those of its extras."""
+    lines = None if point.dist is None else _metadata(point.dist).get_all("Requires-Dist")
     return lines or []
 
 
-def enlist(module: ModuleType, origin: Provenance, registry: Registry) -> tuple[int, int]:
-    """Register what a module declares; return how many formats and conversions that is."""
-    manager = _manager()
-    declarations = _declared(module, manager, origin)
-    registry.add(declarations, origin)
-    return _counts(declarations)
-
-
-def _manager() -> pluggy.PluginManager:
+def declarations_of(module: ModuleType) -> list[Declaration]:
+    """Return what a plugin's module declares."""
+    _check_version(module)
+    # With a manager for each plugin, one that is broken breaks no other.
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hooks)
-    return manager
-
-
-def _name(origin: Provenance) -> str:
-    return f"{origin.distribution}:{origin.plugin}"
-
-
-def _declared(
-    module: ModuleType, manager: pluggy.PluginManager, origin: Provenance
-) -> list[Declaration]:
-    """Return what a module declares."""
-    _check_version(module)
-    hooks_alone = _hooks(module)
-    manager.register(hooks_alone, name=_name(origin))
+    manager.register(module)
     manager.check_pending()
-    if not vars(hooks_alone) and hasattr(module, "interop_declarations"):
+    hook = manager.hook.interop_declarations
+    if not hook.get_hookimpls() and hasattr(module, "interop_declarations"):
         msg = "its interop_declarations is not marked with @hookimpl."
         raise PluginError(msg)
-    declarations = _collect(manager, hooks_alone)
+    answers = hook() or [None] * len(hook.get_hookimpls())  # pluggy leaves out answers of None
+    declarations = [declaration for answer in answers for declaration in _iterable(answer)]
     for declaration in declarations:
         if isinstance(declaration, NoTrace):
-            declaration.mark(lambda: None)  # if it cannot do this, it must not be let near more
+            declaration.mark(lambda: None)  # if this fails, the plugin is disabled, and not later
     return declarations
+
+
+def _iterable(answer: object) -> Iterable[Declaration]:
+    if not isinstance(answer, Iterable):
+        msg = f"its hook returned {answer!r}; return a list of declarations."
+        raise PluginError(msg)
+    return answer
 
 
 def _check_version(module: ModuleType) -> None:
     written_for = getattr(module, "INTEROP_API", hooks.API_VERSION)
-    if not isinstance(written_for, int):
+    if type(written_for) is not int:
         msg = f"INTEROP_API must be a number, such as {hooks.API_VERSION}, got {written_for!r}."
         raise PluginError(msg)
     if written_for != hooks.API_VERSION:
@@ -311,36 +341,11 @@ def _check_version(module: ModuleType) -> None:
         raise PluginError(msg)
 
 
-def _hooks(module: ModuleType) -> SimpleNamespace:
-    """Return the functions of a module that are marked; pluggy looks long at each of the others."""
-    marked = {
-        name: value
-        for name, value in vars(module).items()
-        if isinstance(value, FunctionType) and hasattr(value, "interop_impl")
-    }
-    return SimpleNamespace(**marked)
-
-
-def _collect(manager: pluggy.PluginManager, plugin: object) -> list[Declaration]:
-    """Return what one plugin's implementation of the hook declares."""
-    implementations = manager.hook.interop_declarations.get_hookimpls()
-    hooks_of_plugin = [impl.function for impl in implementations if impl.plugin is plugin]
-    return [declaration for hook in hooks_of_plugin for declaration in _declarations(hook)]
-
-
-def _declarations(hook: Callable[[], object]) -> Iterable[Declaration]:
-    declarations = hook()
-    if not isinstance(declarations, Iterable):
-        msg = f"its hook returned {declarations!r}; return a list of declarations."
-        raise PluginError(msg)
-    return declarations
-
-
 def problems(distribution: str, name: str) -> list[Problem]:
     """Load one plugin, and return what it says is wrong with its framework."""
-    for entry, origin in _provenances(set(entry_points(group=GROUP, name=name))):
-        if origin.distribution == distribution:
-            declared = _declared(entry.load(), _manager(), origin)
+    for point, origin in _found():
+        if (origin.distribution, origin.plugin) == (distribution, name):
+            declared = declarations_of(point.load())
             finders = [finder for finder in declared if isinstance(finder, Problems)]
             return [problem for finder in finders for problem in finder.find()]
     return []

@@ -20,7 +20,8 @@ hookimpl = pluggy.HookimplMarker("interop")
 def interop_declarations() -> Iterable[Declaration]:
     """Return everything this plugin declares, in any order.
 
-    Formats and conversions and, if needed, `DtypeNames`, `Container`, `Autodiff`, `Namespaces`,
-    `NoTrace` and `Problems`: what `interop.register` takes as well.
+    These are formats, conversions and, if needed, declarations of the types `DtypeNames`,
+    `Container`, `Autodiff`, `Namespaces`, `NoTrace` and `Problems`. `interop.register` takes the
+    same.
     """
     raise NotImplementedError

@@ -15,12 +15,8 @@ def framework_state(module: str) -> str:
     return "installed" if importable(module) else "missing"
 
 
+#: Whether a module can be imported, for the modules that were looked for.
 _importable: dict[str, bool] = {}
-
-
-def presume(module: str) -> None:
-    """Treat a module as importable from now on, to plan for another machine."""
-    _importable[module] = True
 
 
 def importable(module: str) -> bool:
@@ -42,12 +38,12 @@ def importable(module: str) -> bool:
 def _installed_since(module: str) -> bool:
     """Tell whether a module that could not be imported has been installed meanwhile."""
     invalidate_caches()
-    del _importable[module]
+    _importable.pop(module, None)  # another thread may have asked, too
     return importable(module)
 
 
 def not_installed(format_: Format) -> str:
-    """Say so if the framework of a format is not installed, and how to get it; "" if it is."""
+    """Say that the framework of a format is not installed, and how to install it; "" if it is."""
     module = format_.requires
     if not module or importable(module) or _installed_since(module):
         return ""

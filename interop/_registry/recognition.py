@@ -1,12 +1,12 @@
-"""Recognition: which format a value, a type, a name or a dtype object stands for.
+"""Recognition: which format a value, a type, a name or another object stands for.
 
-Types are looked up among the modules that are already imported: a value of a framework can only
-exist if its framework is.
+Types are looked up among the modules that are already imported: a framework has values only after
+it was imported.
 """
 
 from __future__ import annotations
 
-import sys
+import logging
 from collections.abc import Callable, Iterator, Mapping, Set
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
@@ -23,15 +23,19 @@ from interop.errors import (
     UnknownValueError,
 )
 
+from .classes import Classes, imported
 from .declared import Provenance
+from .precedence import rank
 
-#: What describes the values of a type, and the formats that it may answer with.
+_log = logging.getLogger("interop")
+
+#: The function that describes the values of a type, and the formats that its specs may name.
 _Describer = tuple[Callable[[Value], Spec], frozenset[str]]
 
-#: Types that are remembered; a program that makes classes as it goes starts over.
+#: How many types are remembered. A program that keeps making classes must not fill the memory.
 _MOST_TYPES = 4096
 
-#: What to do about values of a type that is not recognised. The last goes for all others.
+#: The advice for values of types that are not recognised. The first type that matches counts.
 _MOVES: dict[type | UnionType, str] = {
     NoneType: ": there is nothing to convert.",
     type: "; pass a value of the class, not the class itself.",
@@ -53,13 +57,14 @@ class Recognition:
         self.formats: dict[str, Format] = {}
         self.dtype_names: list[DtypeNames] = []
         self._recognised: dict[type, Format] = {}
-        #: Who declared each format.
+        #: Where each format comes from. Formats that were replaced stay in it.
         self.provenance: dict[str, Provenance] = {}
         self._describers: dict[type, _Describer] = {}
+        self._type_problems: dict[str, Provenance] = {}
 
     def forget_types(self) -> None:
         """Forget which types were recognised, because a format was registered."""
-        # Other threads may be going through the old tables.
+        # New tables, because other threads may be reading the old ones.
         self._recognised, self._describers = {}, {}
 
     def describe(self, value: object) -> Spec:
@@ -80,16 +85,16 @@ class Recognition:
                 return spec
         except InteropError:
             raise
-        # This is where what a foreign description raises becomes interop's.
+        # Descriptions are foreign code, and may raise anything.
         except Exception as error:
             format_ = self.format_of(value)
-            if format_.protocol:  # it is the value that has raised it
+            if format_.protocol:  # the value's own code has raised it, and not the plugin's
                 raise
             raise self._misdescribed(value, f"raised {type(error).__name__}: {error}") from error
         raise self._misdescribed(value, f"answered with the format {spec.format!r}, not its own")
 
     def _misdescribed(self, value: object, problem: str) -> PluginError:
-        """Return the error that says whose description of a value is wrong."""
+        """Return the error that names the plugin whose description of a value is wrong."""
         name = self.format_of(value).name
         origin = self.provenance[name]
         return PluginError(
@@ -98,15 +103,16 @@ class Recognition:
         )
 
     def _siblings(self, format_: Format) -> frozenset[str]:
-        """Return the formats as which a value of a format may be described.
+        """Return the formats that the spec of a value may name.
 
-        They are those of its plugin; and of a value with a protocol, those of every protocol.
+        They are the formats of the plugin that describes it. A value that is read by a protocol
+        may be described as any other protocol's, too.
         """
         origin = self.provenance[format_.name]
         return frozenset(
             name
-            for name, other in self.provenance.items()
-            if other == origin or (format_.protocol and self.formats[name].protocol)
+            for name, other in self.formats.items()
+            if self.provenance[name] == origin or (format_.protocol and other.protocol)
         )
 
     def _describer(self, format_: Format, type_: type) -> Callable[[Value], Spec]:
@@ -128,9 +134,10 @@ class Recognition:
         return not (is_own or self.is_plain(type_, format_))
 
     def _describe_foreign(self, format_: Format, value: Value) -> Spec:
-        """Return the spec of a value by a protocol, or by its next if it does not have that now.
+        """Return the spec of a value by a protocol, or by another that it offers at this moment.
 
-        A property may say so: of a value whose memory is on another device, for one.
+        A protocol's attribute may be a property that raises AttributeError for some values, such as
+        those whose memory is on another device.
         """
         assert format_.describe is not None
         try:
@@ -145,7 +152,7 @@ class Recognition:
         return self._describe_foreign(following, value)
 
     def _describe_wrapped(self, format_: Format, value: Value) -> Spec:
-        """Return the spec of a wrapper: that of the wrapped value, with the wrapper's name."""
+        """Return the spec of a wrapper: that of the wrapped value, with the wrapper's format."""
         assert format_.wrapper is not None
         wrapped = format_.wrapper.unwrap(value)
         if wrapped is None and format_.describe is not None:
@@ -161,9 +168,9 @@ class Recognition:
         return spec._replace(format=format_.name, wrapped=spec.format)
 
     def is_plain(self, type_: type, format_: Format) -> bool:
-        """Tell whether a type is one of a format's own, rather than a subclass of one.
+        """Tell whether a type is one of a format's own types, rather than a subclass of one.
 
-        Of a protocol every type that offers it is its own.
+        A protocol's own types are all that offer it.
         """
         return _offers(type_, format_) or any(imported(name) is type_ for name in format_.types)
 
@@ -172,7 +179,7 @@ class Recognition:
         try:
             return self.recognise(type(value))
         except UnknownValueError:
-            # What a class offers is its values', not its own.
+            # A class has the attributes of its values, but offers no protocol itself.
             for format_ in () if isinstance(value, type) else self._offered(value):
                 return format_
             raise
@@ -185,22 +192,21 @@ class Recognition:
             yield from (format_ for format_ in formats if format_.protocol == "__buffer__")
 
     def recognise(self, type_: type) -> Format:
-        """Return the format of which values of a type are, or of the first that shares it."""
-        format_ = self._recognised.get(type_)
+        """Return the format of the values of a type, the first if several formats share it."""
+        recognised = self._recognised  # a registration in the meantime makes a new one
+        format_ = recognised.get(type_)
         if format_ is None:
-            if len(self._recognised) >= _MOST_TYPES:
-                self._recognised.clear()
-            format_ = self._recognised[type_] = self._search(type_)
+            if len(recognised) >= _MOST_TYPES:
+                recognised.clear()
+            format_ = recognised[type_] = self._search(type_)
         return format_
 
     def _search(self, type_: type) -> Format:
-        formats = {} if issubclass(type_, Spec) else self._imported_types()
-        for base in type_.__mro__:
-            if base in formats:
-                return formats[base]
-        for base, format_ in formats.items():
-            if issubclass(type_, base):  # abstract types, which do not stand in the MRO
-                return format_
+        classes = Classes(self.formats, self.provenance)
+        named = None if issubclass(type_, Spec) else classes.format_of(type_)
+        self._report(classes.problems)
+        if named is not None:
+            return named
         for format_ in self.formats.values():
             if _offers(type_, format_):
                 return format_
@@ -209,26 +215,28 @@ class Recognition:
         msg = f"{module}{type_.__qualname__} is not an array type interop recognises{move}"
         raise UnknownValueError(msg)
 
-    def _imported_types(self) -> dict[type, Format]:
-        types: dict[type, Format] = {}
-        for format_ in self.formats.values():
-            for name in format_.types if format_.describe or format_.wrapper else ():
-                type_ = imported(name)
-                if isinstance(type_, type):
-                    types.setdefault(type_, format_)
-        return types
+    def type_problems(self) -> Mapping[str, Provenance]:
+        """Return the problems with the types of formats, and where these formats come from."""
+        self._report(Classes(self.formats, self.provenance).check())
+        return self._type_problems
+
+    def _report(self, problems: Mapping[str, str]) -> None:
+        for problem, name in problems.items():
+            if problem not in self._type_problems:
+                self._type_problems[problem] = origin = self.provenance[name]
+                _log.warning("plugin %r of %s: %s", origin.plugin, origin, problem)
 
     def carries(self, format_: Format) -> frozenset[str]:
         """Return the traits a finished value of a format may have.
 
-        Those of memory a composite has from its component arrays.
+        A composite value also has the memory traits of its component arrays.
         """
         traits = frozenset(format_.carries) | (LABELLED if format_.labels else frozenset())
         components = self.formats.get(format_.component_format)
         return traits if components is None else traits | (components.carries & MEMORY_TRAITS)
 
     def relabelled(self, value: Value, like: Value) -> Value:
-        """Return a value under the labels of another, if it is one that can have them."""
+        """Return a value with the labels of another, if it can have them."""
         labels = self.format_of(like).labels
         if labels is None or not labels.present(like):
             return value
@@ -237,26 +245,39 @@ class Recognition:
     def named(self, target: object) -> tuple[str, ...]:
         """Return the formats that a name, a type, a module or another object stands for.
 
-        A name stands for its format or for all formats of its framework, which may have a nickname;
-        a module for its framework; a type for its framework's dense format, if there is one.
+        A name stands for its format or for all formats of its framework, or else is a nickname of
+        it; a module stands for its framework; a type for its framework's dense format, if there is
+        one.
         """
         if isinstance(target, ModuleType):
             return self._named_by_module(target)
         if not isinstance(target, str):
-            names = [format_.name for format_ in self.formats.values() if _names(format_, target)]
-            dense = [name for name in names if "." not in name]
-            return tuple(dense or names)
+            return self._named_by_object(target)
         head, dot, layout = target.partition(".")
-        formats = self.formats.values()
-        name = next((f.framework for f in formats if head in f.aliases), head) + dot + layout
+        nicknamed = (f.framework for f in self.formats.values() if head in f.aliases)
+        frameworks = (head, *nicknamed)
+        matches = (self._with_name(framework + dot + layout) for framework in frameworks)
+        return next(filter(None, matches), ())
+
+    def _with_name(self, name: str) -> tuple[str, ...]:
         if name in self.formats:
             return (name,)
         return tuple(other for other in self.formats if other.startswith(f"{name}."))
 
+    def _named_by_object(self, target: object) -> tuple[str, ...]:
+        formats = [format_ for format_ in self.formats.values() if _names(format_, target)]
+        if not formats:
+            return ()
+        # Two distributions may name one object by different modules.
+        first = max(formats, key=lambda format_: rank(format_, self.provenance[format_.name]))
+        owner = self.provenance[first.name].distribution
+        names = [f.name for f in formats if self.provenance[f.name].distribution == owner]
+        return tuple([name for name in names if "." not in name] or names)
+
     def _named_by_module(self, module: ModuleType) -> tuple[str, ...]:
         """Return the formats that a module stands for, by its name or by the arrays that it makes.
 
-        A namespace of the array API standard may be another library's, wrapped.
+        A namespace of the array API standard may wrap another library, and make its arrays.
         """
         framework, dot, _ = module.__name__.partition(".")
         names = self.named(framework)
@@ -268,7 +289,7 @@ class Recognition:
 
     def _named_by_arrays(self, module: ModuleType) -> tuple[str, ...]:
         """Return the formats of the arrays that a namespace makes."""
-        # To make an array may take a device, and to name its type does not.
+        # Making an array may need a device that is not there; naming its type does not.
         kind = getattr(module, "ndarray", None)
         names = self.named(kind) if isinstance(kind, type) else ()
         if names or not hasattr(module, "empty"):
@@ -302,7 +323,7 @@ def _labelled(describe: Callable[[Value], Spec], labels: Labels, value: Value) -
 
 
 def _attributed(describe: Callable[[Value], Spec], value: Value) -> Spec:
-    """Return the spec of a value of a subclass, whose attributes are labels: its unit, for one."""
+    """Return the spec of a subclass's value, whose attributes count as labels: a unit, say."""
     spec = describe(value)
     attributes = getattr(value, "__dict__", {})  # with __slots__ alone there is none
     if "subclass" in spec.traits and any(v is not None for v in attributes.values()):
@@ -317,12 +338,12 @@ def _offers(owner: object, format_: Format) -> bool:
 
 
 def _has_buffer(value: Value) -> bool:
-    """Tell whether a value has the buffer protocol, which its type shows from Python 3.12 on."""
+    """Tell whether a value has the buffer protocol; types show it only from Python 3.12 on."""
     try:
         memoryview(value).release()
     except TypeError:
         return False
-    except (BufferError, RuntimeError, ValueError):  # it has, but not now
+    except (BufferError, RuntimeError, ValueError):  # it has the protocol, but refuses at present
         pass
     return True
 
@@ -331,12 +352,3 @@ def _names(format_: Format, target: object) -> bool:
     """Tell whether an object is one of those that name a format."""
     names = (*format_.naming_types, *format_.aliases)
     return any(":" in name and imported(name) is target for name in names)
-
-
-def imported(name: str) -> object:
-    """Return what ``"module:attribute"`` names if its module is imported, else None."""
-    module, _, attributes = name.partition(":")
-    value: object = sys.modules.get(module)
-    for attribute in attributes.split("."):
-        value = getattr(value, attribute, None)
-    return value

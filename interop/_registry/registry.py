@@ -1,12 +1,8 @@
-"""What is registered: declarations of every kind, and who made them.
-
-Declaring an equal value again is harmless. Another value in the same place is a conflict, settled
-by the larger `priority` of the two, or else refused with the names of both.
-"""
+"""The registry: valid declarations of every kind, free of conflicts, and tables made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -23,15 +19,12 @@ from interop._model.extension import (
 from interop._model.format import Format
 from interop.errors import ConflictError, PluginError
 
-from .claims import Claim, settled
+from .classes import Classes
 from .declared import HERE, Declared, Provenance
+from .precedence import Entry, entries_of, settle
 from .recognition import Recognition
-from .validation import validated
 
-#: The kinds of declarations beside formats and conversions that may be in dispute.
-_OTHERS = (Autodiff, DtypeNames)
-
-_Item = TypeVar("_Item")
+_Kind = TypeVar("_Kind")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -43,34 +36,50 @@ class Registry(Recognition):
         self._costs: Mapping[str, Cost] = {}
         #: Counts changes.
         self.version = 0
-        #: Called after every change, to clear caches of what follows from the declarations.
+        #: Called after every change, to clear caches of results that depend on the declarations.
         self.on_change: list[Callable[[], None]] = []
         self.forget()
 
     def forget(self) -> None:
         """Forget all declarations."""
-        self.formats = {}
-        self.provenance = {}
-        self.containers: list[Container] = []
-        self._hear([])
-        self.no_trace: list[NoTrace] = []
-        self._namespaces: list[tuple[Namespaces, Provenance]] = []
-        #: Why there is nothing of the plugins that are not loaded, by their names.
+        #: The reasons why plugins are not loaded, by their names.
         self.unavailable: dict[str, str] = {}
-        self._conversions: dict[tuple[object, ...], Declared] = {}
-        self._changed()
+        self.provenance = {}
+        self._type_problems = {}
+        self.replace([])
 
-    def _changed(self) -> None:
+    def replace(self, entries: Sequence[Entry]) -> None:
+        """Register entries that are in no conflict, in the place of all that are registered."""
+        self._entries = entries
+        # New tables replace the old ones, which other threads may be reading.
+        self.provenance = self.provenance | {f.name: origin for f, origin in self._all(Format)}
+        self._fill_tables()
+
+    def _fill_tables(self) -> None:
+        formats = {f.name: self._timed(f) for f, _ in self._all(Format)}
+        # Other threads plan meanwhile. Whoever finds a format must find its conversions too, so the
+        # formats come last, and no graph of what came before them is taken for the whole.
+        self.version += 1
+        #: All conversions in force, in the order of registration.
+        self.conversions = tuple(
+            self._priced(Declared(conversion, origin))
+            for conversion, origin in self._all(Conversion)
+        )
+        self.containers = [container for container, _ in self._all(Container)]
+        self.dtype_names = [names for names, _ in self._all(DtypeNames)]
+        self.autodiffs = [autodiff for autodiff, _ in self._all(Autodiff)]
+        self.no_trace = [no_trace for no_trace, _ in self._all(NoTrace)]
+        self.formats = formats
         self.version += 1
         self.forget_types()
         for notify in self.on_change:
             notify()
 
-    @property
-    def conversions(self) -> tuple[Declared, ...]:
-        """All conversions in force, in the order of registration."""
-        declared = self._conversions.values()
-        return tuple(map(self._priced, declared) if self._costs else declared)
+    def _all(self, kind: type[_Kind]) -> Iterator[tuple[_Kind, Provenance]]:
+        """Yield the declarations of a kind, and where they come from."""
+        for entry in self._entries:
+            if isinstance(entry.declaration, kind):
+                yield entry.declaration, entry.origin
 
     @property
     def sources(self) -> set[str]:
@@ -80,23 +89,24 @@ class Registry(Recognition):
 
     def untraced(self, function: _Function) -> _Function:
         """Keep the frameworks' compilers from tracing into a function, which is returned."""
-        inner = getattr(function, "func", function)  # of a partial one
-        if hasattr(inner, "__code__"):  # there is nothing to trace into in a built-in one
+        inner = getattr(function, "func", function)  # a `functools.partial` has it as `func`
+        if hasattr(inner, "__code__"):  # else it is built-in, and cannot be traced into
             for no_trace in self.no_trace:
                 no_trace.mark(inner)
         return function
 
-    def price(self, costs: Mapping[str, Cost]) -> None:
-        """Take the costs of a table, by `Declared.key`, in the place of those declared.
+    def set_costs(self, costs: Mapping[str, Cost]) -> None:
+        """Use the costs of a table in the place of declared ones.
 
-        The latency of a format's name is what it takes to pack or unwrap its values.
+        Its keys are those of conversions (`Declared.key`) and names of formats. For a format the
+        latency counts, as the time to pack or unwrap a value.
         """
-        self._costs = dict(costs)
-        self.formats = {name: self._timed(format_) for name, format_ in self.formats.items()}
-        self._changed()
+        if costs or self._costs:
+            self._costs = dict(costs)
+            self._fill_tables()
 
     def _priced(self, declared: Declared) -> Declared:
-        cost = self._costs.get(declared.key)
+        cost = self._costs.get(declared.key) if self._costs else None
         if cost is None:
             return declared
         return declared._replace(conversion=declared.conversion._replace(cost=cost))
@@ -105,143 +115,43 @@ class Registry(Recognition):
         cost = self._costs.get(format_.name)
         return format_ if cost is None else format_.timed(cost.latency)
 
-    def add(self, declarations: Iterable[Declaration], provenance: Provenance = HERE) -> None:
-        """Register declarations beside those of others, all or none of them.
+    def register(self, declarations: Iterable[Declaration], origin: Provenance = HERE) -> None:
+        """Register all `declarations`, or none if any of them loses a conflict.
 
-        What others have declared in one place with them yields to a larger priority, and to nothing
-        else.
+        Declarations of others that have a smaller priority and the same places are left out.
         """
-        newcomers = [Claim(validated(item, provenance), provenance) for item in declarations]
-        standing = self._claims()
-        heard, disputes = settled([*standing, *newcomers])
-        if disputes:
-            raise ConflictError(str(disputes[0]))
-        before = {id(claim) for claim in standing}
-        news = [claim for claim in heard if claim.origin == provenance and id(claim) not in before]
-        if before - {id(claim) for claim in heard}:  # some yield
-            self._yield_to([claim for claim in heard if claim not in news])
-        self.enter([claim.declaration for claim in news], provenance)
+        newcomers = entries_of(declarations, origin)
+        entries, conflicts = settle([*self._entries, *newcomers])
+        refused = [str(c) for c in conflicts if not c.is_override or c.loser in newcomers]
+        refused += self._passed_over(entries, newcomers)
+        if refused:
+            raise ConflictError(refused[0])
+        self.replace(entries)
 
-    def adopt(self, module: ModuleType) -> None:
-        """Register what a plugin declares for a module that names no format yet, if one does."""
+    def _passed_over(self, entries: Sequence[Entry], newcomers: Sequence[Entry]) -> list[str]:
+        """Return why types of newcomers would be passed over in favour of those of others."""
+        named = {e.declaration.name for e in newcomers if isinstance(e.declaration, Format)}
+        if not named:
+            return []
+        declared = [(e.declaration, e.origin) for e in entries if isinstance(e.declaration, Format)]
+        formats = {format_.name: format_ for format_, _ in declared}
+        origins = {format_.name: origin for format_, origin in declared}
+        problems = Classes(formats, origins).check()
+        return [problem for problem, name in problems.items() if name in named]
+
+    def register_module(self, module: ModuleType) -> None:
+        """Register the declarations that a plugin makes for a module, if it names no format yet."""
         if self.named(module):
             return
-        for namespaces, provenance in self._namespaces:
+        for namespaces, origin in list(self._all(Namespaces)):
             try:
                 declarations = list(namespaces.declare(module))
             except Exception as error:
                 msg = (
-                    f"{provenance} cannot tell what makes a framework of the module "
+                    f"{origin} cannot tell what makes a framework of the module "
                     f"{module.__name__!r}: {type(error).__name__}: {error}"
                 )
                 raise PluginError(msg) from error
             if declarations:
-                self.add(declarations, provenance)
+                self.register(declarations, origin)
                 return
-
-    def _claims(self) -> list[Claim]:
-        """Return what is registered and may be in dispute, with who declared it."""
-        claims = [Claim(format_, self.provenance[name]) for name, format_ in self.formats.items()]
-        claims += [Claim(item.conversion, item.provenance) for item in self._conversions.values()]
-        return claims + self._others
-
-    def _yield_to(self, claims: list[Claim]) -> None:
-        """Keep what is left of the formats and conversions of others."""
-        origins = [(claim.format, claim.origin) for claim in claims if claim.format]
-        self.provenance = {format_.name: origin for format_, origin in origins}
-        self.formats = {format_.name: format_ for format_, _ in origins}
-        declared = (
-            Declared(claim.conversion, claim.origin) for claim in claims if claim.conversion
-        )
-        self._conversions = {_place(item.conversion): item for item in declared}
-        self._hear([claim for claim in claims if isinstance(claim.declaration, _OTHERS)])
-
-    def _hear(self, claims: list[Claim]) -> None:
-        """Keep the claims that are about neither formats nor conversions."""
-        declarations = [claim.declaration for claim in claims]
-        self._others = claims
-        self.dtype_names = _of(DtypeNames, declarations)
-        self.autodiffs = _of(Autodiff, declarations)
-
-    def enter(self, sound: list[Declaration], provenance: Provenance) -> None:
-        """Register valid declarations that are in no dispute with those of others."""
-        formats = _of(Format, sound)
-        for format_ in formats:
-            self._check_conflict(format_, provenance)
-        places = self._places(_of(Conversion, sound), provenance)
-        # New tables take the places of the old ones, through which other threads may be going.
-        names = [format_.name for format_ in formats]
-        self.provenance = {**dict.fromkeys(names, provenance), **self.provenance}
-        self.formats = {**self.formats, **dict(zip(names, map(self._timed, formats), strict=True))}
-        self._conversions = {**self._conversions, **places}
-        self.containers = _extended(self.containers, _of(Container, sound))
-        others = [Claim(item, provenance) for item in sound if isinstance(item, _OTHERS)]
-        registered = [claim.declaration for claim in self._others]
-        news = [claim for claim in others if claim.declaration not in registered]
-        self._hear([*self._others, *news])
-        self.no_trace = _extended(self.no_trace, _of(NoTrace, sound))
-        namespaces = [(item, provenance) for item in _of(Namespaces, sound)]
-        self._namespaces = _extended(self._namespaces, namespaces)
-        self._changed()
-
-    def _check_conflict(self, format_: Format, provenance: Provenance) -> None:
-        """Refuse a format that is registered already, and otherwise declared."""
-        other = self.formats.get(format_.name)
-        if other is None or other.timed(0.0) == format_.timed(0.0):
-            return
-        msg = (
-            f"format {format_.name!r} is declared by {self.provenance[format_.name]} and, "
-            f"differently, by {provenance}; rename one, or block one of them with "
-            "INTEROP_DISABLE_PLUGINS."
-        )
-        raise ConflictError(msg)
-
-    def _places(
-        self, conversions: Iterable[Conversion], provenance: Provenance
-    ) -> dict[tuple[object, ...], Declared]:
-        """Return the conversions that are to be in force, by what sets them apart."""
-        places: dict[tuple[object, ...], Declared] = {}
-        for conversion in conversions:
-            place = _place(conversion)
-            rival = places.get(place) or self._conversions.get(place)
-            if rival is None or rival.conversion == conversion:
-                places[place] = rival or Declared(conversion, provenance)
-            elif rival.conversion.priority == conversion.priority:
-                raise ConflictError(_conflict(rival, conversion, provenance))
-            elif rival.conversion.priority < conversion.priority:
-                places[place] = Declared(conversion, provenance)
-        return places
-
-
-def _of(kind: type[_Item], declarations: Iterable[Any]) -> list[_Item]:
-    return [declaration for declaration in declarations if isinstance(declaration, kind)]
-
-
-def _extended(table: list[_Item], items: Iterable[_Item]) -> list[_Item]:
-    return [*table, *(item for item in items if item not in table)]
-
-
-def _place(conversion: Conversion) -> tuple[object, ...]:
-    """Return what makes two conversions the same: what they take, and what they make of it."""
-    return (
-        conversion.source,
-        conversion.target,
-        conversion.dtypes,
-        conversion.devices,
-        conversion.requires,
-        conversion.ndims,
-        conversion.index_dtypes,
-        conversion.changes,
-        conversion.result._replace(index_dtype=None),
-        conversion.effects,
-        conversion.name,
-    )
-
-
-def _conflict(rival: Declared, conversion: Conversion, provenance: Provenance) -> str:
-    return (
-        f"the conversion {conversion.source} → {conversion.target} is declared by "
-        f"{rival.provenance} ({rival.conversion.label}) and by {provenance} "
-        f"({conversion.label}) with the same priority {conversion.priority}; give one a larger "
-        "priority, or block one of them with INTEROP_DISABLE_PLUGINS."
-    )

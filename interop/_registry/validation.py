@@ -1,24 +1,26 @@
 """Validation: declarations as they are registered, with their sets frozen.
 
-A field of the wrong type would otherwise show up much later, in the plans of other plugins. What
-each field must be is read from its annotation.
+A field of the wrong type would otherwise cause errors much later, in plans that other plugins take
+part in. The annotations of the fields say which values are valid.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
+from interop._model.dialect import reworded
 from interop._model.dtype import DTYPES, ZEROLESS, unknown_dtype
 from interop._model.effect import DERIVED, EFFECTS, WRITING
 from interop._model.extension import Declaration
 from interop._model.format import Format
-from interop._model.spec import SEVERAL, Spec
+from interop._model.spec import DIVISIONS, Spec
 from interop._model.suggestion import listed
 from interop.errors import PluginError
 
@@ -33,7 +35,7 @@ class _MisfitError(Exception):
 
 
 def described(declaration: object) -> str:
-    """Return what a declaration is called in messages."""
+    """Return the name of a declaration in messages."""
     if isinstance(declaration, Format):
         return f"the format {declaration.name!r}"
     if isinstance(declaration, Conversion):
@@ -62,7 +64,7 @@ def validated(declaration: _Declaration, origin: object) -> _Declaration:
 
 
 def _checked(declaration: Any) -> Any:
-    """Return a named tuple with every field checked that is not the default."""
+    """Return a named tuple or a dataclass after checking the fields that are not the default."""
     changes = {}
     kind: type = type(declaration)
     for name, check, default in _checks(kind):
@@ -77,7 +79,11 @@ def _checked(declaration: Any) -> Any:
             raise _MisfitError(msg) from None
         if sound is not value:
             changes[name] = sound
-    return declaration._replace(**changes) if changes else declaration
+    if not changes:
+        return declaration
+    if is_dataclass(declaration):
+        return replace(declaration, **changes)  # type: ignore[type-var]
+    return declaration._replace(**changes)
 
 
 @cache
@@ -85,6 +91,8 @@ def _checks(kind: type) -> tuple[tuple[str, _Check, object], ...]:
     """Return the name, the check and the default of every field of a declaration."""
     missing = object()
     defaults: Mapping[str, object] = getattr(kind, "_field_defaults", {})
+    if is_dataclass(kind):
+        defaults = {field.name: field.default for field in fields(kind)}
     return tuple(
         (name, _check(annotation), defaults.get(name, missing))
         for name, annotation in get_type_hints(kind).items()
@@ -99,8 +107,10 @@ def _check(annotation: Any) -> _Check:
         return lambda value: None if value is None else inner(value)
     if origin is Set:
         return _names if arguments == (str,) else _counts
-    if origin is tuple:
+    if origin is tuple and arguments[0] is str:
         return lambda value: tuple(_items(value, str))
+    if origin is tuple:
+        return _sequence(get_args(arguments[0]))
     if origin is Mapping:
         return _table(_check(arguments[1]))
     if origin is Callable:
@@ -127,7 +137,8 @@ _SCALARS: dict[Any, _Check] = {
     float: _number,
 }
 
-#: Sets in which nothing but strings was found, or nothing but dtypes: most are declared many times.
+#: The sets that were found to hold only strings, and those that hold only dtypes. Each is checked
+#: once, since most sets are declared many times.
 _sound: set[frozenset[Any]] = set()
 _real: set[frozenset[str]] = {frozenset()}
 _SPEC_FIELDS = frozenset(Spec._fields)
@@ -162,8 +173,18 @@ def _table(check: _Check) -> _Check:
     return checked
 
 
+def _sequence(kinds: tuple[type, ...]) -> _Check:
+    """Return the check of a list or a tuple of declarations of some kinds."""
+
+    def checked(value: Any) -> Any:
+        _require(value, isinstance(value, (list, tuple)))
+        return tuple(_checked(_require(item, isinstance(item, kinds))) for item in value)
+
+    return checked
+
+
 def _contradiction(declaration: Any) -> str:
-    """Say what no declaration can have; "" if it is sound."""
+    """Say what makes a declaration impossible; "" if it is sound."""
     if isinstance(declaration, Format):
         return _unknown_dtype(_dtypes_of_format(declaration)) or _impossible_format(declaration)
     if isinstance(declaration, Conversion):
@@ -176,7 +197,7 @@ def _contradiction(declaration: Any) -> str:
 
 
 def _unknown_dtype(named: Iterable[tuple[str, frozenset[str]]]) -> str:
-    """Say which dtype that a field names does not exist; "" if all do."""
+    """Name a dtype in a field that does not exist, and the field; "" if all exist."""
     for field, dtypes in named:
         if dtypes in _real:
             continue
@@ -226,6 +247,18 @@ def _impossible_format(format_: Format) -> str:
     answer: object = frozenset() if now is None else now(format_.devices[0])
     if not isinstance(answer, Set):
         return f"limits.unsupported_now({format_.devices[0]!r}) of {answer!r}"
+    return _unreadable_hint(format_.limits.refusal_hints)
+
+
+def _unreadable_hint(hints: Mapping[str, str]) -> str:
+    for name, hint in hints.items():
+        try:
+            reworded(hint)
+        except (LookupError, ValueError):
+            return (
+                f"limits.refusal_hints[{name!r}], {hint!r}, where something else than a keyword "
+                "stands in braces; double the braces that belong to the text"
+            )
     return ""
 
 
@@ -241,11 +274,11 @@ def _impossible_conversion(conversion: Conversion) -> str:
         )
     if conversion.changes - {"dtype", "device"}:
         return f"changes={sorted(conversion.changes)}"
-    if conversion.like - SEVERAL:
-        return f"like={sorted(conversion.like)}; of {sorted(SEVERAL)} it is"
+    if conversion.like - DIVISIONS:
+        return f"like={sorted(conversion.like)}; of {sorted(DIVISIONS)} it is"
     if conversion.result.bits not in (None, "carry", "restore"):
         return f"result.bits={conversion.result.bits!r}"
-    if conversion.effects & WRITING:
+    if conversion.effects & WRITING or "device" in conversion.changes:
         return ""
     if conversion.changes:
         return f"changes={sorted(conversion.changes)} and no effect that writes bytes"

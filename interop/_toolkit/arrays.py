@@ -1,4 +1,4 @@
-"""What many plugins say of their arrays: common sets of names, and where memory lies."""
+"""Facts about arrays that many plugins need: common sets of names, and where memory lies."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from functools import lru_cache
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
+from interop._model.dtype import DTYPES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 #: No names at all: of traits, of effects, of dtypes.
 EMPTY: frozenset[str] = frozenset()
 
-#: The effects of most steps that write bytes.
-COPY, TRANSFER = frozenset({"copy"}), frozenset({"transfer"})
+#: The effect of most steps that write bytes.
+COPY = frozenset({"copy"})
 
-#: What most conversions change, if they change anything.
+#: The fields that most conversions change, if they change any.
 DTYPE, DEVICE = frozenset({"dtype"}), frozenset({"device"})
 
 #: The host, as a set of device types.
@@ -30,6 +32,10 @@ COMPLEX = frozenset({"complex64", "complex128"})
 # The bits of NumPy's `flags.num`: one attribute in the place of three.
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
 _ORDINARY = _CONTIGUOUS | _ALIGNED | _WRITEABLE
+#: The dtypes that NumPy names by the bits that they take, padding included, by their numbers.
+_LONG = {13: "longdouble", 16: "clongdouble"}
+#: The names of the dtypes of numbers met so far.
+_names: dict[Any, str] = {}
 #: NumPy's codes of the dtypes in `COMPLEX`.
 _COMPLEX_CODES = "FD"
 #: NumPy's numbers of the dtypes that buffers have in any byte order: bool to float64, complex64,
@@ -123,6 +129,55 @@ def extents(arrays: Iterable[Any]) -> tuple[tuple[int, int], ...]:
         for array in arrays
         if array.size
     )
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return the name of a dtype of NumPy's, or of a library that has its dtypes.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+
+    Returns
+    -------
+    str
+        If the dtype is not one of numbers, the name that NumPy gives it, which nothing takes.
+    """
+    return _names.get(dtype) or _new_name(dtype)
+
+
+def _new_name(dtype: Any) -> str:
+    name = str(dtype) if dtype.names else _LONG.get(dtype.num) or str(dtype.name)
+    if name in DTYPES:  # of records, dates and texts there may be any number
+        _names[dtype] = name
+    return name
+
+
+def real_part(array: Any, dtype: Any) -> Any:
+    """Return the numbers of an array that are cast to a dtype: of complex to real, the real part.
+
+    Parameters
+    ----------
+    array : numpy.ndarray or an array like it
+    dtype : numpy.dtype
+
+    Returns
+    -------
+    numpy.ndarray or an array like it
+        The array itself, or a view of its memory.
+    """
+    return array.real if array.dtype.kind == "c" and dtype.kind not in "cb" else array
+
+
+def null_number(dtype: Any) -> float:
+    """Return the number that takes the place of nulls in an array: NaN, or 0 where there is none.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+    """
+    has_nan = dtype.kind in "fc" or dtype.name.startswith(("bfloat", "float8"))
+    return float("nan") if has_nan else 0
 
 
 def memory_traits(*arrays: Any) -> frozenset[str]:

@@ -1,13 +1,13 @@
-"""The conformance suite: everything that a plugin promises, compared with what it does.
+"""The conformance suite: it compares everything that a plugin promises with what it does.
 
 >>> from interop.testing import check
 >>> report = check("python")
 >>> report.ok
 True
 
-The plugin's own declarations say what to try. `check` reports what it finds, and `PluginTests` is
-the same as a class of tests for pytest. Both run conversions in a process of their own, so that a
-crash is a finding like any other.
+The plugin's own declarations say what to try. `check` returns a report, and `PluginTests` is the
+same as a class of tests for pytest. Both run conversions in another process, so that a crash is a
+finding like any other.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Calls: one conversion, called on one value, and everything that it promises about the result."""
+"""Calls: one conversion is called on one value, and its result compared with the declaration."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop._calibration.sample import REFUSALS, NoSample, Recipe, first_line, step_on
+from interop._api.inspection import Inspection
 from interop._execution.trace import trace
 from interop._model.device import matches
-from interop._model.effect import COPYING, LOSING
+from interop._model.effect import COPYING, LOSSES
 from interop._model.spec import MEMORY_TRAITS, TRAITS, Spec
 from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
@@ -17,6 +17,7 @@ from interop.errors import InteropError, PluginError, RefusedError
 
 from ._memory import Memory
 from ._notes import Notes
+from ._sample import REFUSALS, NoSample, Recipe, first_line, step_on
 from ._trial import SPECIAL, SPECIAL_DTYPES, Trial, odd_numbers, sampled, value_of
 from ._truth import Reading, Truth, expected, numbers, same
 
@@ -27,21 +28,21 @@ if TYPE_CHECKING:
 
 __all__ = ["LOCKED", "OF_A_CALL", "Caller", "Refused"]
 
-#: The checks that every call is good for.
+#: The checks to which every call contributes.
 OF_A_CALL = (
     "values", "dtype", "shape", "device", "traits", "effects", "source", "sharing", "readonly",
 )  # fmt: skip
 
-#: Variants whose numbers are not those that the sample was made from.
+#: Variants that change the numbers of the sample.
 _OTHER_NUMBERS = frozenset({"broadcast", "scalar", "zero_tensor", "meta"})
-#: Traits that say what a value is, and the effect of losing each.
+#: Traits that have a meaning beyond memory, and the effect of losing each.
 _LOSSES = {"masked": "drop_mask", "grad": "detach"}
-#: Nobody may write into values with these traits.
+#: Traits of values into which nobody may write.
 LOCKED = frozenset({"readonly", "immutable"})
 
 
 class _Call(NamedTuple):
-    """One call: its argument, and what was known of that before."""
+    """One call: its argument, with the spec and the numbers that it had before."""
 
     trial: Trial
     value: Value
@@ -55,7 +56,7 @@ class Refused(Exception):  # noqa: N818 - it carries a reason
 
 
 class Caller:
-    """Calls one conversion, and compares the result with what was declared.
+    """Calls one conversion, and compares the results with the declaration.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ class Caller:
         self.memory = Memory(interop, self.truth)
         #: The traits and dtypes of the values on which it has been tried.
         self.tried: set[str] = set()
-        self._registry = interop._loaded()
+        self._registry = Inspection(interop).registry
 
     # ------------------------------------------------------------------ pieces for all stages
 
@@ -93,7 +94,7 @@ class Caller:
         return value, step
 
     def call(self, step: Step, value: Value) -> Value:
-        """Carry out the step.
+        """Call the step.
 
         Raises
         ------
@@ -119,14 +120,14 @@ class Caller:
         source = self.conversion.source
         is_own = source.layout == "affine" or source.samples.make is not None
         if is_own or spec.traits - TRAITS.keys():
-            # What its own plugin has made of the numbers, only others can tell.
+            # The plugin itself made this value, so that only others can tell its numbers.
             reading = self.truth.read(value, spec)
             if reading is None:
                 return None
             alone = self.label in reading.by and not same(reading.array, numbers(trial.recipe))
             return None if alone else reading.array
         if trial.odd == SPECIAL:
-            return None  # how well they survived until here, nothing tells
+            return None  # they may have changed on the way here
         return odd_numbers(trial) if trial.odd else numbers(trial.recipe)
 
     def problem_of_numbers(self, reading: Reading | None, truth: Array, step: Step) -> str:
@@ -137,7 +138,7 @@ class Caller:
         if same(reading.array, array, certain):
             return self._problem_of_bits(reading.array, array, step)
         if "drop_mask" in step.effects | reading.effects and _mostly_same(reading.array, array):
-            return ""  # what lies under a mask may be anything
+            return ""  # any number may lie under a mask
         if "dequantize" in step.effects and _close(reading.array, array):
             return ""
         readers = f" (as {' → '.join(reading.by)} reads it)" if reading.by else ""
@@ -147,8 +148,11 @@ class Caller:
         """Say what differs between numbers that are equal; "" if nothing does."""
         import numpy as np
 
-        has_bits = array.dtype.name in {*SPECIAL_DTYPES, "bool"}  # others have bytes of no meaning
-        if array.dtype != truth.dtype or not has_bits or step.effects & LOSING:
+        has_bits = array.dtype.name in {
+            *SPECIAL_DTYPES,
+            "bool",
+        }  # others have padding
+        if array.dtype != truth.dtype or not has_bits or step.effects & LOSSES:
             return ""
         if array.dtype.kind == "b":
             is_bit = bool(np.all(array.view("u1") <= 1))
@@ -160,7 +164,7 @@ class Caller:
     # ------------------------------------------------------------------ one call
 
     def examine(self, trial: Trial, notes: Notes) -> None:
-        """Call the conversion once, and note everything that can be seen."""
+        """Call the conversion once, and note the outcome of every check."""
         notes.tell("values", f"{self.label} made a result of {trial}")
         try:
             value, step = self.value(trial)
@@ -176,7 +180,7 @@ class Caller:
         try:
             actual = self.interop.spec(result)
         except PluginError as error:
-            notes.skipped(error)  # it cannot be described, for which its format answers
+            notes.skipped(error)  # the fault of `describe`, found where the format is tried
             return
         except InteropError as error:
             notes.failed("values", f"interop does not recognise what {self.label} returns: {error}")
@@ -192,7 +196,7 @@ class Caller:
             self._judge_sharing(call, result, notes)
 
     def _result(self, call: _Call, notes: Notes) -> Value | None:
-        """Return the result, or None if there is none; note whether the source is unchanged."""
+        """Return the result, if any, and note whether the source is unchanged."""
         declined = ""
         result = None
         try:
@@ -223,7 +227,7 @@ class Caller:
         if visible is not None:
             notes.judge("source", "" if same(visible, call.truth) else problem)
             return
-        # Only conversions can read it.
+        # Only conversions can read the value.
         reading = self.truth.read(call.value, spec)
         if reading is None:
             notes.skipped(f"the numbers of {spec} cannot be read", "source")
@@ -241,7 +245,7 @@ class Caller:
         return reading is None or not same(reading.array, truth)
 
     def _problem_of_description(self, result: Value, actual: Spec, call: _Call) -> str:
-        """Say so if the numbers are as promised, and only the description is not."""
+        """Return a problem if the numbers are as promised and only the description is wrong."""
         planned = call.step.after
         agrees = (
             actual.format == planned.format
@@ -249,7 +253,7 @@ class Caller:
             and actual.shape == planned.shape
         )
         format_ = self._registry.formats[actual.format]
-        moved = not matches(actual.device, planned.device)  # which no numbers can tell
+        moved = not matches(actual.device, planned.device)  # numbers cannot tell where they are
         exempt = format_.name == self.truth.hub or format_.not_recoverable
         if agrees or moved or exempt or call.truth is None:
             return ""
@@ -280,8 +284,8 @@ class Caller:
 
     def _problem_of_traits(self, trial: Trial, actual: Spec, step: Step) -> str:
         promised = step.after.traits
-        extra = sorted(actual.traits - promised - LOCKED - {"weak"})  # which the numbers show
-        # A value may turn out plainer in memory than promised, but not in what it is.
+        extra = sorted(actual.traits - promised - LOCKED - {"weak"})  # seen in the numbers
+        # A value may lie plainer in memory than promised, but its meaning must not change.
         lost = sorted(promised - actual.traits - MEMORY_TRAITS - self._harmless(step))
         if extra:
             is_dropped = extra[0] in step.before.traits
@@ -295,14 +299,14 @@ class Caller:
         return ""
 
     def _harmless(self, step: Step) -> set[str]:
-        """Return the traits that some step within a format drops without losing anything."""
+        """Return the traits that a step within one of the formats drops without a loss."""
         formats = {step.before.format, step.after.format}
         conversions = (declared.conversion for declared in self._registry.conversions)
         return {
             trait
             for conversion in conversions
             if conversion.source == conversion.target and conversion.source in formats
-            if not conversion.effects & LOSING
+            if not conversion.effects & LOSSES
             for trait in conversion.drops
         }
 
@@ -341,7 +345,7 @@ class Caller:
         problem = self.problem_of_numbers(reading, call.truth, step)
         is_special = trial.odd == SPECIAL
         if problem and reading.by and (is_special or not self._is_read_well(actual)):
-            # The fault of those who read, which is found where they are tried.
+            # The fault lies with the readers, and is found where they are tried.
             readers = " → ".join(reading.by)
             notes.skipped(f"{readers} does not read {actual} as it was made", "values")
         elif problem:
@@ -350,7 +354,7 @@ class Caller:
             notes.passed("values")
 
     def _is_read_well(self, actual: Spec) -> bool:
-        """Tell whether another value of the same kind, made without the conversion, reads well."""
+        """Tell whether a value of the same kind that was made without the conversion reads well."""
         if actual.dtype is None:
             return True
         name, dtype, device, shape, traits = actual[:5]
@@ -363,7 +367,7 @@ class Caller:
         reading = self.truth.read(value)
         odd = traits & self._registry.formats[name].samples.variants.keys()
         if self.label in makers and not odd:
-            return True  # it would be judged by itself
+            return True  # the conversion must not be judged by itself
         return reading is None or same(reading.array, numbers(recipe))
 
     def _sampled(self, recipe: Recipe) -> tuple[Value, tuple[str, ...]]:
@@ -373,7 +377,7 @@ class Caller:
         return value, tuple(step for receipt in receipts for step in receipt.steps)
 
     def _makers(self, call: _Call) -> str:
-        """Name what made the value, if nothing else tells its numbers."""
+        """Name the conversions that made a value, if only they can tell its numbers."""
         if call.trial.odd or self.truth.witness(call.value, call.spec) is not None:
             return ""
         _, makers = self._sampled(call.trial.recipe)
@@ -388,7 +392,7 @@ class Caller:
         problem = ""
         may_copy = step.aliases and step.effects & COPYING
         if may_copy and not is_locked and not self.memory.numbers_overlap(call.value, result):
-            notes.passed("readonly")  # this time it copied
+            notes.passed("readonly")  # the step made a copy this time
             return
         if is_promised and not is_locked:
             problem = f"{self.label} makes read-only memory writable"
@@ -427,7 +431,7 @@ class Caller:
         notes.judge("sharing", problem)
 
     def memory_liar(self, trial: Trial) -> str:
-        """Say so if a format's addresses are not where its numbers lie; "" if they are."""
+        """Return a problem if a format reports addresses where its numbers do not lie."""
         value, step = self.value(trial)
         for array in (value, self.call(step, value)):
             problem = self.memory.problem_of_addresses(array)
@@ -471,7 +475,7 @@ def _close(array: Array, truth: Array) -> bool:
 
 
 def _difference(array: Array, truth: Array) -> str:
-    """Say in what way an array differs from what it should be."""
+    """Say how an array differs from what it should be."""
     import numpy as np
 
     if array.shape != truth.shape:

@@ -1,4 +1,4 @@
-"""Formats: what a format promises about its values, tried on samples of them."""
+"""Formats: the promises of a format about its values, tried on samples."""
 
 from __future__ import annotations
 
@@ -11,14 +11,6 @@ from math import prod
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from interop._calibration.sample import (
-    REFUSALS,
-    NoSample,
-    Recipe,
-    WrongSample,
-    first_line,
-    preferred,
-)
 from interop._model.conversion import Conversion
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.effect import COPYING, EFFECTS
@@ -31,9 +23,10 @@ from interop.errors import Declined, InteropError, PluginError, RefusedError
 
 from ._memory import Memory
 from ._notes import Notes
+from ._sample import REFUSALS, NoSample, Recipe, WrongSample, first_line, preferred
 from ._subject import Bench, Promise
 from ._traits import problem_of_traits
-from ._trial import possible, sampled
+from ._trial import handed_over, possible, sampled
 from ._truth import Truth, numbers, same
 
 if TYPE_CHECKING:
@@ -42,29 +35,20 @@ if TYPE_CHECKING:
 __all__ = ["try_format"]
 
 _SHAPES = ((3, 4), (5,), (), (0,), (2, 3, 4))
-#: Those of which variants are made: even lengths, for formats of blocks.
+#: Shapes of variants: even lengths, for formats of blocks.
 _EVEN_SHAPES = ((4, 6), (6,), (2, 4, 6))
-#: Seconds that describing a value may take, and how often it is tried.
+#: Seconds that describing a value may take, and the number of attempts.
 _SLOW, _CALLS = 1e-3, 20
-#: Dtypes of less than a byte, of which some frameworks put several into one.
+#: Dtypes of less than a byte, which some frameworks pack.
 _NARROW = re.compile(r"^(u?int|float)[1-7](_|$)")
-#: What a function raises that has a mistake in it, and does not merely refuse a value.
+#: Errors that mean a mistake in a function, not a refusal.
 _MISTAKES = (AttributeError, LookupError, NameError, TypeError)
-#: Variants whose numbers are not those of the value they were made from.
+#: Variants that change the numbers of the value.
 _OTHER_NUMBERS = frozenset({"broadcast", "scalar", "zero_tensor", "meta", "masked"})
 
 
-def try_format(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str]) -> None:
-    """Try everything that one format promises.
-
-    Parameters
-    ----------
-    bench : Bench
-    promise : Promise
-    notes : Notes
-    skip : frozenset of str
-        Checks that have crashed before.
-    """
+def try_format(bench: Bench, promise: Promise, notes: Notes) -> None:
+    """Try everything that one format promises, and note what becomes of it."""
     format_ = promise.format
     assert format_ is not None
     if problem := problem_of_traits(bench.registry, format_):
@@ -74,7 +58,7 @@ def try_format(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str
     elif "cpu" not in format_.devices:
         notes.skipped(f"{format_.name} cannot be on the host")
     else:
-        _Format(bench, format_, notes).run(skip, promise.checks)
+        _Format(bench, format_, notes).run(promise.checks)
 
 
 class _Format:
@@ -90,8 +74,8 @@ class _Format:
         self._memory = Memory(bench.interop, self._truth)
         self._tried: set[str] = set()
 
-    def run(self, skip: frozenset[str], checks: tuple[str, ...]) -> None:
-        """Try all checks but those that have crashed."""
+    def run(self, checks: tuple[str, ...]) -> None:
+        """Try all checks but those that have crashed before."""
         stages: dict[str, Callable[[], None]] = {
             "describe": self._describe,
             "memory": self._addresses,
@@ -100,11 +84,12 @@ class _Format:
             "fast_key": self._fast_key,
             "copy": self._copy,
             "components": self._components,
+            "wrapper": self._wrapper,
             "fill": self._fill,
             "extent": self._extent,
         }
         for check in checks:
-            if check in skip:
+            if not self._notes.wants(check):
                 continue
             self._notes.tell(check, f"it was tried with {self._name}")
             try:
@@ -131,7 +116,7 @@ class _Format:
         return Recipe(self._name, self._dtypes()[0], shape, traits, density=density)
 
     def _plain(self) -> tuple[Recipe, Value]:
-        """Return a plain value, of the first shape and dtype of which one can be made."""
+        """Return a plain value of the first dtype and shape that works, with its recipe."""
         failure = NoSample(f"{self._name} holds nothing on the host")
         for dtype in self._dtypes():
             for shape in self._shapes():
@@ -148,7 +133,7 @@ class _Format:
         self._compare_with_makers()
         mistake = ""
         for shape in self._shapes():
-            # All dtypes are described in the first shape that the format has.
+            # Every dtype is described in the first shape, and one dtype in the others.
             for dtype in self._dtypes()[: 1 if self._tried else None]:
                 recipe = self._recipe(shape)._replace(dtype=dtype)
                 try:
@@ -165,7 +150,7 @@ class _Format:
             self._notes.failed("describe", f"samples.make fails: {mistake}")
 
     def _note_missing(self, reason: NoSample) -> None:
-        """Note that a sample could not be made; it may be that nothing can describe it."""
+        """Note why a sample could not be made, which may be the fault of `describe`."""
         start = f"describe of format {self._name!r}"
         if start in str(reason):
             self._notes.failed("describe", start + str(reason).partition(start)[2])
@@ -176,11 +161,11 @@ class _Format:
             self._notes.skipped(reason, "describe")
 
     def _is_own(self, reason: NoSample) -> TypeGuard[WrongSample]:
-        """Tell whether a sample of this very format is described as something else."""
+        """Tell whether a sample of this format is described as something else."""
         return isinstance(reason, WrongSample) and reason.recipe.format == self._name
 
     def _problem_of_pace(self, value: Value) -> str:
-        """Say so if describing a small value takes long; the least of some calls counts."""
+        """Return a problem if the quickest of some calls still takes long to describe a value."""
         seconds = _SLOW
         for _ in range(_CALLS):
             start = perf_counter()
@@ -198,7 +183,7 @@ class _Format:
 
     def _problem_of_bytes(self, spec: Spec) -> str:
         format_, element = self._format, spec.element
-        # What only its framework can make it may store as it likes.
+        # A framework may store values that only it can make as it likes.
         is_free = format_.not_recoverable or format_.samples.make
         if not format_.is_dense or is_free or element not in DTYPES:
             return ""
@@ -209,7 +194,7 @@ class _Format:
         return f"describe of format {self._name} says {spec.nbytes} bytes of {spec}, not {nbytes}"
 
     def _compare_with_makers(self) -> None:
-        """Describe what comes straight from a conversion, and read it without its description."""
+        """Compare the descriptions of results with their numbers, without trusting the former."""
         if self._format.not_recoverable or self._name == self._truth.hub:
             return
         dtype = self._dtypes()[0]
@@ -222,12 +207,12 @@ class _Format:
             truth = numbers(Recipe(self._name, dtype, (3, 4, 2)[:axes], full=True))
             try:
                 value = conversion.function(truth)
-            except REFUSALS:  # which is found out where the conversion is tried
+            except REFUSALS:  # found where the conversion is tried
                 continue
             self._judge_description(value, truth, dtype, conversion.label)
 
     def _is_maker(self, conversion: Conversion, dtype: str) -> bool:
-        """Tell whether a conversion makes this format of plain arrays of a dtype."""
+        """Tell whether a conversion turns plain arrays of a dtype into this format."""
         is_plain = not (conversion.requires or conversion.changes or conversion.result.bits)
         return (
             is_plain
@@ -277,7 +262,9 @@ class _Format:
     # ------------------------------------------------------------------ variants
 
     def _variants(self) -> None:
-        for trait in self._format.samples.variants:
+        # A variant of its components is no promise of the format's: it may lay them out anew.
+        promised = (*handed_over(self._registry, self._format), *self._format.samples.variants)
+        for trait in promised:
             failures: list[NoSample] = []
             outcomes = [self._variant(trait, shape, failures) for shape in self._even_shapes()]
             if any(outcomes):
@@ -289,7 +276,7 @@ class _Format:
                 self._notes.skipped([*failures, "it holds nothing on the host"][0], "variants")
 
     def _variant(self, trait: str, shape: tuple[int, ...], failures: list[NoSample]) -> bool:
-        """Make a variant in the first dtype in which that can be; tell whether there is one."""
+        """Make a variant in the first dtype that works, and tell whether there is one."""
         for dtype in self._dtypes():
             recipe = self._recipe(shape)._replace(dtype=dtype)
             odd = recipe._replace(traits=_single(trait))
@@ -307,7 +294,7 @@ class _Format:
         return False
 
     def _without_traits(self, recipe: Recipe) -> NoSample | None:
-        """Return why there is no plain value either, for which no variant is to blame."""
+        """Return why there is no plain value either, which is no fault of a variant."""
         try:
             sampled(self._interop, recipe)
         except NoSample as reason:
@@ -315,7 +302,7 @@ class _Format:
         return None
 
     def _fault(self, trait: str, failure: NoSample) -> str:
-        """Say what of the plugin is at fault if no value with a trait could be made."""
+        """Name the function of the plugin that is at fault for a variant that cannot be made."""
         if self._is_own(failure) and failure.field == "traits" and self._format.describe:
             problem = f"describe of format {self._name} does not say that a value is"
             return f"{problem} {trait!r}, although it is"
@@ -326,7 +313,7 @@ class _Format:
         if trait in _OTHER_NUMBERS or self._format.layout == "affine":
             return ""
         reading = self._truth.read(value)
-        # Whether a conversion reads it well is found out where that is tried.
+        # Conversions that misread the value are found where they are tried.
         if reading is None or reading.by or same(reading.array, numbers(recipe)):
             return ""
         return f"a value of {self._name} that is {trait!r} holds other numbers"
@@ -334,7 +321,7 @@ class _Format:
     # ------------------------------------------------------------------ fast path and copy
 
     def _fast_path(self) -> None:
-        """Ask the fast path for finished values, and for odd ones."""
+        """Call the fast path with finished values and with odd ones."""
         format_ = self._format
         assert format_.fast_path is not None
         first = format_._replace(types=(format_.types[0] if format_.types else "",))
@@ -358,7 +345,7 @@ class _Format:
             self._notes.judge("fast_path", problem and f"{subject} {problem}")
 
     def _fast_key(self) -> None:
-        """Ask for the keys of values that plans tell apart, and of odd ones."""
+        """Compare the keys of values with different plans, and of odd values."""
         assert self._format.fast_key is not None
         shape, traits = self._even_shapes()[0], self._format.samples.variants
         recipes = [self._recipe(shape, _single(trait)) for trait in traits]
@@ -382,7 +369,7 @@ class _Format:
             self._notes.judge("fast_key", problem and f"fast_key of format {self._name} {problem}")
 
     def _copy(self) -> None:
-        """Ask for a value as it is, and for a copy of it."""
+        """Convert a value to its own format, as it is and as a copy."""
         interop, name = self._interop, self._name
         recipe, value = self._plain()
         if problem := self._problem_of_labels(interop.spec(value), recipe):
@@ -414,13 +401,13 @@ class _Format:
         self._notes.judge("copy", problem and f"copy=True by {steps} {problem}")
 
     def _problem_of_labels(self, plain: Spec, recipe: Recipe) -> str:
-        """Say so if values with labels cannot be copied, or cast, and those without can."""
+        """Return a problem if plain values can be copied or cast, and values with labels cannot."""
         if self._format.labels is None:
             return ""
         labelled = plain._replace(traits=plain.traits | LABELLED)
         if self._is_lost(plain, labelled, copy=True):
             return self._lack("copies", "effects={'copy'}")
-        # Not every format whose framework has labels has values with any.
+        # A framework may have labels that this format does not have.
         with suppress(NoSample):
             labelled = self._interop.spec(sampled(self._interop, recipe._replace(traits=LABELLED)))
             dtypes = (dtype for dtype in self._dtypes() if dtype != plain.dtype)
@@ -429,7 +416,7 @@ class _Format:
         return ""
 
     def _is_lost(self, plain: Spec, labelled: Spec, **request: Any) -> bool:
-        """Tell whether a request is refused for a labelled value alone."""
+        """Tell whether a request is refused only because a value has labels."""
         return self._is_planned(plain, **request) and not self._is_planned(labelled, **request)
 
     def _is_planned(self, spec: Spec, **request: Any) -> bool:
@@ -440,7 +427,7 @@ class _Format:
         return True
 
     def _lack(self, verb: str, fields: str) -> str:
-        """Say which step within its framework a format with labels lacks."""
+        """Return the problem that a format with labels lacks a step within its framework."""
         name, framework = self._name, self._format.framework
         return (
             f"{name} has labels, so that routes of values with labels do not leave {framework}, "
@@ -480,7 +467,7 @@ class _Format:
             actual = self._interop.spec(array)
             dtype = getattr(spec, field) if field in Spec._fields else field
             if components.layout == "affine" and role != next(iter(components.roles)):
-                dtype = None  # parameters are small, and handed over as they are
+                dtype = None  # parameters are small, and handed over without a cast
             if actual.format != components.format:
                 return f"{unpack} {role} as {actual.format}, not {components.format}"
             if dtype is not None and actual.dtype != dtype:
@@ -490,7 +477,7 @@ class _Format:
         return ""
 
     def _transfer(self, recipe: Recipe) -> None:
-        """Convert to every format of the same layout, and back."""
+        """Convert a value to every other format of the layout, and back."""
         for other in list(self._registry.formats.values()):
             is_alike = other.layout == self._format.layout and other is not self._format
             if not is_alike or "cpu" not in other.devices or not_installed(other):
@@ -516,6 +503,42 @@ class _Format:
                 problem = f"{other.name} to {self._name} gives other numbers than it was given"
             self._notes.judge("components", problem)
 
+    # ------------------------------------------------------------------ wrapper
+
+    def _wrapper(self) -> None:
+        """Unwrap a plain value and one with labels, and wrap what was in them again."""
+        traits = [frozenset[str](), *map(_single, self._format.samples.variants)]
+        for recipe in (self._plain()[0]._replace(traits=one) for one in traits):
+            try:
+                value = sampled(self._interop, recipe)
+            except NoSample as reason:
+                self._notes.skipped(reason, "wrapper")
+                continue
+            self._notes.judge("wrapper", self._problem_of_wrapped(recipe, value))
+
+    def _problem_of_wrapped(self, recipe: Recipe, value: Value) -> str:
+        wrapper, labels = self._format.wrapper, self._format.labels
+        assert wrapper is not None
+        array = wrapper.unwrap(value)
+        if array is None:  # it is not loaded yet
+            return ""
+        spec, kind = self._interop.spec(value), f"a value of {self._name}"
+        kind += f" that is {', '.join(sorted(recipe.traits))}" if recipe.traits else ""
+        before = self._truth.read(array)
+        has_numbers = recipe.traits.isdisjoint(_OTHER_NUMBERS)
+        if before and has_numbers and not same(before.array, numbers(recipe)):
+            return f"unwrap of {kind} returns other numbers than those of the value"
+        if labels is None or not labels.present(value):
+            return ""
+        again = labels.give(self._interop.convert(array, self._name), value)
+        after = self._interop.spec(again)
+        if after != spec:
+            return f"give of the labels of {kind} makes {after}, and the value was {spec}"
+        inner = self._truth.read(wrapper.unwrap(again))
+        if before and inner and not same(before.array, inner.array):
+            return f"give of the labels of {kind} changes the numbers"
+        return ""
+
     # ------------------------------------------------------------------ fill
 
     def _fill(self) -> None:
@@ -531,7 +554,7 @@ class _Format:
         self._notes.judge("fill", "" if same(before.array, after.array) else problem)
 
     def _writable(self, value: Value) -> Value:
-        """Return a value that ``out=`` may be, or else a variant of it that may."""
+        """Return a value that may be ``out=``, as it is or as a variant."""
         for variant in (itself, *self._format.samples.variants.values()):
             out = variant(value)
             if not self._interop.spec(out).traits & {"readonly", "immutable"}:
@@ -545,7 +568,7 @@ def _single(trait: str) -> frozenset[str]:
 
 
 def _contradiction(maker: str, wrong: WrongSample) -> str:
-    """Say what a function of the plugin's has made that its own description contradicts."""
+    """Say how the result of a plugin's function contradicts the plugin's `describe`."""
     field, spec, recipe = wrong.field, wrong.spec, wrong.recipe
     actual, requested = getattr(spec, field), getattr(recipe, field)
     if field == "shape":
@@ -557,7 +580,7 @@ def _contradiction(maker: str, wrong: WrongSample) -> str:
 
 
 def _mistake(failure: NoSample) -> str:
-    """Return what a function raised that has a mistake in it; "" if it only refused."""
+    """Return the error of a function with a mistake in it; "" if it only refused."""
     error = failure.__cause__
     is_mistake = isinstance(error, _MISTAKES) and not isinstance(error, InteropError)
     return f"{type(error).__name__}: {first_line(error)}" if is_mistake else ""

@@ -1,4 +1,4 @@
-"""Leaks: what a call leaves behind in its process when its result is gone."""
+"""Leaks: values, threads and files that are left when the result of a call is gone."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import threading
 import weakref
 from collections.abc import Callable
 
-from interop._calibration.sample import NoSample
 from interop._model.typing import Value
+
+from ._sample import NoSample
 
 __all__ = ["problem_of_leaks"]
 
-#: What grows by one with every call grows by as many as there are calls.
+#: The number of calls; a leak grows by at least as much.
 _CALLS = 4
 
 
 def problem_of_leaks(label: str, make: Callable[[], Value], call: Callable[[Value], Value]) -> str:
-    """Say what is left of some calls; "" if nothing is.
+    """Say what some calls leave behind; "" if nothing.
 
     Parameters
     ----------
@@ -30,9 +31,9 @@ def problem_of_leaks(label: str, make: Callable[[], Value], call: Callable[[Valu
     Raises
     ------
     NoSample
-        The values that it would be tried with leave something behind themselves.
+        Making the values leaves something behind by itself.
     """
-    call(make())  # the first call may import, and start what serves all later ones
+    call(make())  # the first call may import, and start threads that serve all later ones
     if remnant := _remnant(make, lambda value: value):
         msg = f"{label} is tried with values whose makers leave {remnant} behind"
         raise NoSample(msg)
@@ -41,7 +42,7 @@ def problem_of_leaks(label: str, make: Callable[[], Value], call: Callable[[Valu
 
 
 def _remnant(make: Callable[[], Value], call: Callable[[Value], Value]) -> str:
-    """Return what there is more of after every call."""
+    """Return what grows with every call; "" if nothing does."""
     before = _count()
     values: list[weakref.ref[Value]] = []
     results: list[weakref.ref[Value]] = []
@@ -52,7 +53,7 @@ def _remnant(make: Callable[[], Value], call: Callable[[Value], Value]) -> str:
         if result is not value:
             _remember(results, result)
         del value, result
-    gc.collect(1)  # what these calls have made is young
+    gc.collect(1)  # the objects of these calls are young
     for kind, references in (("its sources", values), ("its results", results)):
         if len(references) == _CALLS and all(ref() is not None for ref in references):
             return kind
@@ -63,12 +64,12 @@ def _remnant(make: Callable[[], Value], call: Callable[[Value], Value]) -> str:
 def _remember(references: list[weakref.ref[Value]], value: Value) -> None:
     try:
         references.append(weakref.ref(value))
-    except TypeError:  # values of some types cannot be watched
+    except TypeError:  # some types allow no weak references
         return
 
 
 def _count() -> dict[str, int]:
-    """Return how many threads there are, and how many open files where the system tells."""
+    """Return the numbers of threads and, if the system tells, of open files."""
     try:
         files = len(os.listdir("/proc/self/fd"))
     except OSError:

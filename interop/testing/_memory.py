@@ -1,4 +1,4 @@
-"""Memory: where a value really lies, seen by writing there."""
+"""Memory: where the numbers of a value really lie, found out by writing there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from interop._execution.trace import shares_memory
+from interop._api.inspection import Inspection
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop.errors import Declined
@@ -35,11 +35,12 @@ class Memory:
 
     def __init__(self, interop: Interop, truth: Truth) -> None:
         self._interop = interop
-        self._registry = interop._loaded()
+        self._inspection = Inspection(interop)
+        self._registry = self._inspection.registry
         self._truth = truth
 
     def extents(self, value: Value, spec: Spec) -> _Extents | None:
-        """Return where the numbers of a value lie on the host, or None if nothing tells."""
+        """Return the extents of a value's numbers on the host, or None if they are not known."""
         format_ = self._registry.formats[spec.format]
         if spec.device != "cpu" or format_.not_recoverable:
             return None
@@ -55,28 +56,28 @@ class Memory:
             if numbers is None or role in components.unpack_copies:
                 return None
             return self.extents(numbers, self._interop.spec(numbers))
-        # Among the addresses of other sparse arrays are those of indices, which had better stay.
+        # Other sparse arrays also report the addresses of indices, which must not be changed.
         memory = None if format_.index_dtypes else format_.memory
         return None if memory is None else memory(value)
 
     def addresses_overlap(self, source: Value, result: Value) -> bool | None:
-        """Tell whether two values overlap by the addresses of their formats; None if unknown."""
+        """Tell whether two values overlap, by the addresses they report; None if unknown."""
         for value in (source, result):
             spec = self._interop.spec(value)
             memory = self._registry.formats[spec.format].memory
             if memory is not None and spec.size and not memory(value):
                 return None
-        return shares_memory(self._registry, source, result)
+        return self._inspection.shares_memory(source, result)
 
     def numbers_overlap(self, source: Value, result: Value) -> bool:
-        """Tell whether the numbers of two values overlap, whatever their indices do."""
+        """Tell whether the numbers of two values overlap, indices left aside."""
         pair = [self.extents(value, self._interop.spec(value)) or () for value in (source, result)]
         return any(a < b + m and b < a + n for a, n in pair[0] for b, m in pair[1] if n and m)
 
     def is_written_through(self, source: Value, result: Value) -> bool | None:
-        """Tell whether a write into the memory of one value shows in the other; None if unknown.
+        """Tell whether a write into the memory of one value changes the other; None if unknown.
 
-        The values are of no use afterwards.
+        The values must not be used afterwards.
         """
         for written, other in ((source, result), (result, source)):
             extents = self.extents(written, self._interop.spec(written))
@@ -93,7 +94,7 @@ class Memory:
 
     @contextmanager
     def overwritten(self, value: Value) -> Iterator[bool]:
-        """Change all numbers of a value for a while; say whether that is possible."""
+        """Change all numbers of a value inside the block; yield whether that is possible."""
         extents = self.extents(value, self._interop.spec(value)) or ()
         is_possible = any(length for _, length in extents)
         is_possible = is_possible and all(address > 0 for address, length in extents if length)
@@ -104,7 +105,7 @@ class Memory:
             _flip(extents if is_possible else ())
 
     def problem_of_addresses(self, value: Value) -> str:
-        """Say so if a value's numbers do not lie at the addresses that its format reports."""
+        """Return a problem if a format reports addresses where the numbers do not lie."""
         spec = self._interop.spec(value)
         format_ = self._registry.formats[spec.format]
         name, memory = format_.name, format_.memory
@@ -134,13 +135,13 @@ def _extents(array: Value) -> _Extents:
 
     if isinstance(array, np.generic) or not array.size:
         return ()
-    # NumPy 1 has it at its top.
+    # NumPy 1 has `byte_bounds` in its main namespace.
     low, high = getattr(np.lib, "array_utils", np).byte_bounds(array)
     return ((int(low), int(high - low)),)
 
 
 def _flip(extents: _Extents) -> None:
-    """Change the lowest bit of every byte; to do it twice restores them."""
+    """Change the lowest bit of every byte; a second call restores them."""
     for address, length in extents:
         memory = (ctypes.c_ubyte * length).from_address(address)
         view = memoryview(memory).cast("B")
@@ -149,13 +150,13 @@ def _flip(extents: _Extents) -> None:
 
 
 def overwrite_freed(nbytes: int) -> list[object]:
-    """Collect what is unreachable, and fill memory of a size that was just freed.
+    """Collect garbage, and fill blocks of a size that was just freed.
 
     The memory stays filled for as long as the result is kept.
     """
     import numpy as np
 
-    gc.collect(1)  # what this trial has made is young
+    gc.collect(1)  # the objects of this trial are young
     filler: list[object] = []
     for size in (nbytes, nbytes + 16, nbytes + 64):
         filler += [np.full(size, 0x5B, "u1") for _ in range(16)]

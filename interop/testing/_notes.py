@@ -1,12 +1,11 @@
-"""Notes: what is found out about one promise, check by check, while it is being tried."""
+"""Notes: the outcome of each check while a promise is being tried."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from interop._calibration.sample import first_line
-
 from ._report import FAILED, NOT_EXERCISED, PASSED, UNTRIED, Finding
+from ._sample import first_line
 
 __all__ = ["Notes"]
 
@@ -20,7 +19,7 @@ class Notes:
     ----------
     checks : iterable of str
     tell : callable
-        ``tell(check, activity)`` is to be called before whatever could end the process.
+        ``tell(check, activity)`` is called before anything that could end the process.
     """
 
     def __init__(self, checks: Iterable[str], tell: Callable[[str, str], None]) -> None:
@@ -28,16 +27,16 @@ class Notes:
         self.tell = tell
 
     def wants(self, check: str) -> bool:
-        """Tell whether a check belongs to this promise and has not failed yet."""
+        """Tell whether a check is to be tried, and has not failed yet."""
         return check in self._outcomes and self._outcomes[check][0] != FAILED
 
     def passed(self, *checks: str) -> None:
-        """Note promises that are kept."""
+        """Note that checks have passed."""
         for check in checks:
             self._note(check, PASSED, "")
 
     def failed(self, check: str, reason: str) -> None:
-        """Note a promise that is not kept."""
+        """Note that a check has failed."""
         self._note(check, FAILED, reason)
 
     def skipped(self, reason: object, *checks: str) -> None:
@@ -46,12 +45,12 @@ class Notes:
             self._note(check, NOT_EXERCISED, first_line(reason) or type(reason).__name__)
 
     def judge(self, check: str, problem: str) -> bool:
-        """Note a failure if there is a problem, or else that the promise is kept."""
+        """Note a failure if there is a problem, or else that the check has passed."""
         self._note(check, FAILED if problem else PASSED, problem)
         return not problem
 
     def judge_extent(self, untried: Iterable[str]) -> None:
-        """Note which traits and dtypes that are declared no sample had."""
+        """Note the declared traits and dtypes that no sample had."""
         names = ", ".join(sorted(untried))
         if names:
             self.skipped(f"{UNTRIED}{names}", "extent")
@@ -66,7 +65,7 @@ class Notes:
             self._outcomes[check] = outcome, reason
 
     def findings(self, plugin: str, name: str) -> list[Finding]:
-        """Return the findings."""
+        """Return a finding for each check."""
         return [
             Finding(plugin, name, check, outcome, reason or _default_reason(outcome))
             for check, (outcome, reason) in self._outcomes.items()

@@ -1,4 +1,4 @@
-"""Pace: whether a step takes about as long as its declaration says."""
+"""Pace: a step takes about as long as its declaration says."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from interop._planning.step import Step
 
 __all__ = ["problem_of_cost"]
 
-#: How many times longer or shorter than declared a call may take: an order of magnitude, and as
-#: much again as this machine differs from the one where the cost was measured.
+#: The factor by which a call may miss its declared cost: an order of magnitude, times three for the
+#: difference between this machine and the one where the cost was measured.
 _FACTOR = 30.0
-#: Seconds that calling anything takes, and that no declaration can be blamed for.
+#: Seconds that any call takes, which are no fault of the declaration.
 _CALL = 1e-6
-#: Lengths of the axes of the values that are tried. For the largest, what counts most is the time
-#: for each byte.
+#: Lengths of the axes of the values that are tried. The largest shows the time for each byte.
 _SIDES = (4, 256, 1500)
 _ROUNDS = 5
 #: Seconds for one call beyond which a larger value is not tried.
@@ -31,8 +30,8 @@ _Prepared = Callable[[tuple[int, ...]], tuple[Value, Step]]
 def problem_of_cost(label: str, prepared: _Prepared) -> str:
     """Say how a step's declared cost is wrong; "" if it is about right.
 
-    The least time of several rounds counts, which a busy machine does not raise by much. What looks
-    wrong is measured again.
+    The least time of several rounds counts, because a busy machine hardly raises it. A suspicious
+    time is measured again.
 
     Parameters
     ----------
@@ -42,11 +41,11 @@ def problem_of_cost(label: str, prepared: _Prepared) -> str:
     """
     per_element = 0.0
     for side in _SIDES:
-        # What takes that long already would take minutes on more.
+        # Such a slow call would take minutes on a larger value.
         if per_element * side * side > _TOO_LONG:
             break
         value, step = prepared((side, side))
-        # Smaller results lie in memory used before: costs tell caches and fresh memory apart.
+        # Only the largest result needs fresh memory, which costs tell from caches.
         few, fresh = side == _SIDES[0], side == _SIDES[-1]
         seconds, problem = _compared(label, value, step, few=few, fresh=fresh)
         if problem:
@@ -60,13 +59,13 @@ def _compared(label: str, value: Value, step: Step, *, few: bool, fresh: bool) -
     seconds = ratio = 0.0
     for attempt in range(3):
         first, seconds, busy = _least(partial(step.call, value), attempt, fresh=fresh)
-        # A framework may keep what it has once converted: the first call counts, too.
+        # The first call counts as well, because a framework may cache what it converts.
         ratio = (max(first, seconds) + _CALL) / (step.seconds + _CALL)
         if ratio < 1 and step.aliases and step.writes:
-            return seconds, ""  # this time it could share memory
+            return seconds, ""  # it could share memory this time
         if ratio > 1:
-            # While others keep the processor busy, a thread that waits is not itself slower. Where
-            # one call takes no time to speak of, the least of many is that of a call undisturbed.
+            # Processor time leaves out the time in which others kept the processor busy. For tiny
+            # values that is not needed: the least of many short calls was not disturbed.
             own = seconds if few else min(busy, seconds)
             ratio = max(1.0, (own + _CALL) / (step.seconds + _CALL))
         if 1 / _FACTOR < ratio < _FACTOR:
@@ -78,11 +77,11 @@ def _compared(label: str, value: Value, step: Step, *, few: bool, fresh: bool) -
 
 def _least(call: Callable[[], Value], attempt: int, *, fresh: bool) -> tuple[float, float, float]:
     """Return the seconds of the first call, the least of later ones, and the least busy time."""
-    first, _ = _seconds(call, 1)  # it may have to import or to compile
+    first, _ = _seconds(call, 1)  # the first call may import or compile
     second = _seconds(call, 1)
     if second[0] > _TOO_LONG:
         return first, *second
-    # Of several calls in a row only the first would find the memory given back.
+    # Only the first of several calls in a row would get fresh memory.
     calls = 1 if fresh else max(1, min(200, int(5e-4 / max(second[0], 1e-7))))
     gc.collect(0)
     rounds = [second, *(_seconds(call, calls, fresh) for _ in range(_ROUNDS * (attempt + 1)))]
@@ -91,7 +90,7 @@ def _least(call: Callable[[], Value], attempt: int, *, fresh: bool) -> tuple[flo
 
 def _seconds(call: Callable[[], Value], calls: int, fresh: bool = False) -> tuple[float, float]:
     """Return the seconds of one call of several, by the clock and by the processor."""
-    if fresh:  # or its result would lie in memory that the last one has left, which is faster
+    if fresh:  # memory that the last result has left would be faster
         give_back()
     start, busy = perf_counter(), thread_time()
     for _ in range(calls):

@@ -1,9 +1,11 @@
-"""The plugin as a whole: that it loads, what it imports, and what it does without frameworks."""
+"""The plugin as a whole: it loads, imports no framework, and copes where one is missing."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from interop._model.format import Format, package
@@ -21,19 +23,10 @@ __all__ = ["say_imports", "say_problems_without", "try_plugin"]
 _PATIENCE = 120.0
 
 
-def try_plugin(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str]) -> None:
-    """Try what the plugin promises as a whole.
-
-    Parameters
-    ----------
-    bench : Bench
-    promise : Promise
-    notes : Notes
-    skip : frozenset of str
-        Checks that have crashed before.
-    """
-    if bench.problem:
-        notes.failed("loading", f"the plugin does not load: {bench.problem}")
+def try_plugin(bench: Bench, promise: Promise, notes: Notes) -> None:
+    """Try what the plugin promises as a whole, and note what becomes of it."""
+    if problem := bench.problem or _problem_of_types(bench):
+        notes.failed("loading", f"the plugin does not load: {problem}")
         notes.skipped("the plugin does not load")
         return
     notes.passed("loading")
@@ -48,7 +41,7 @@ def try_plugin(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str
         )
     notes.judge("imports", problem)
     required = {package(format_.requires) for format_ in bench.formats()}
-    # Without these nothing can be read, or the plugin itself cannot be found.
+    # The suite cannot read values without these, or find the plugin itself.
     required -= {own, "", formats[hub(bench.interop)].requires}
     required = {name for name in required if importable(name)}
     if not required:
@@ -60,14 +53,24 @@ def try_plugin(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str
     notes.judge("absence", problem)
 
 
+def _problem_of_types(bench: Bench) -> str:
+    """Say which type of a format is passed over, which takes its module to tell."""
+    for format_ in bench.formats():
+        for name in format_.types:
+            with suppress(ImportError):  # what is not installed has no values either
+                import_module(name.partition(":")[0])
+    problems = bench.registry.type_problems().items()
+    return next((problem for problem, origin in problems if bench.declares(origin)), "")
+
+
 def _modules(format_: Format) -> set[str]:
-    """Return the packages of a format's framework, by the types and the module that it names."""
+    """Return the packages of the types and the module that a format names."""
     names = {package(name) for name in (*format_.types, format_.requires)}
     return names - {"", "interop", *sys.stdlib_module_names}
 
 
 def _in_fresh_process(function: str, bench: Bench, modules: Iterable[str]) -> tuple[str, list[str]]:
-    """Call a function of this module where nothing is imported; return a problem and its answer."""
+    """Call a function of this module in a fresh process; return a problem and its answer."""
     with Worker(f"{__name__}:{function}") as worker:
         worker.send({"subject": bench.subject, "modules": sorted(modules)})
         try:
@@ -82,7 +85,7 @@ def _in_fresh_process(function: str, bench: Bench, modules: Iterable[str]) -> tu
 
 
 def say_imports(question: dict[str, Any], say: Say) -> None:
-    """Load a plugin, ask it for its declarations, and say which of some modules that imported."""
+    """Load a plugin and its declarations, and send the names of the modules that this imported."""
     before = set(sys.modules)
     module = load_module(Subject(*question["subject"]))
     if hasattr(module, "interop_declarations"):
@@ -91,7 +94,7 @@ def say_imports(question: dict[str, Any], say: Say) -> None:
 
 
 def say_problems_without(question: dict[str, Any], say: Say) -> None:
-    """Load a plugin where some modules cannot be imported, and say what is wrong with that."""
+    """Load a plugin where some modules cannot be imported, and send the problems."""
     absent = frozenset(question["modules"])
     sys.meta_path.insert(0, _Absent(absent))
     bench = Bench(Subject(*question["subject"]))
@@ -103,7 +106,7 @@ def say_problems_without(question: dict[str, Any], say: Say) -> None:
 
 
 class _Absent:
-    """Lets the import system find nothing of some packages.
+    """Hides some packages from the import system.
 
     Parameters
     ----------
@@ -121,7 +124,7 @@ class _Absent:
 
 
 def _problems_without(bench: Bench, format_: Format) -> Iterable[str]:
-    """Yield what is wrong with a format whose framework is missing."""
+    """Yield the problems of a format whose framework is missing."""
     name, module = format_.name, format_.requires
     if not format_.install:
         yield f"format {name} requires {module} and does not say which command installs it"

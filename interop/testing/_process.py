@@ -1,7 +1,7 @@
-"""Processes: functions called in a process of their own, which may crash or hang.
+"""Processes: a `Worker` calls a function in another process, which may crash or hang.
 
-Whoever runs foreign code asks a `Worker`. It says how its process ended in words that findings and
-reports repeat.
+Foreign code is run that way. Findings and reports repeat the worker's words for how a process
+ended.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import IO, Any
 
 __all__ = ["Say", "Worker", "WorkerEnded", "how_it_ended", "main"]
 
-#: ``say(answer)`` sends an answer, of what JSON can hold, to whoever has asked.
+#: ``say(answer)`` sends an answer to the process that asked; it must fit into JSON.
 Say = Callable[[object], None]
 
-#: What the worker runs. The package imports this module, so that ``-m`` would import it twice.
+#: The program of the worker. Not ``-m``, because the package imports this module anyway.
 _PROGRAM = f"from {__name__} import main; main()"
 #: Seconds for a process to end once it can no longer answer.
 _GRACE = 5.0
@@ -57,7 +57,7 @@ class Worker:
         ``"module:function"``. It is called as ``function(question, say)``, once for each question,
         with a `Say` to answer by.
     settings : mapping of str to str
-        Environment variables that the process has beside those of this one.
+        Further environment variables of the process.
     """
 
     def __init__(self, target: str, settings: Mapping[str, str] | None = None) -> None:
@@ -72,7 +72,7 @@ class Worker:
         self.close()
 
     def send(self, question: object) -> None:
-        """Send a question, of what JSON can hold."""
+        """Send a question, which must fit into JSON."""
         if self._process is None:
             self._start()
             self._write(sys.path)
@@ -95,7 +95,7 @@ class Worker:
     def _write(self, question: object) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        with suppress(OSError):  # that the process is gone is found out by whoever awaits an answer
+        with suppress(OSError):  # `answer` reports that the process is gone
             self._process.stdin.write(json.dumps(question) + "\n")
             self._process.stdin.flush()
 
@@ -140,7 +140,7 @@ class Worker:
         return WorkerEnded(f"timed out after {patience:.0f} s")
 
     def _ended(self, patience: float) -> WorkerEnded:
-        """Wait for the process to end, and return how it did."""
+        """Wait for the process to end, and return how it ended."""
         assert self._process is not None
         try:
             status = self._process.wait(patience)
@@ -152,7 +152,6 @@ class Worker:
         return WorkerEnded(text, status)
 
     def close(self) -> None:
-        """End the process."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -178,13 +177,13 @@ def how_it_ended(status: int, stderr: str) -> str:
 
 
 def _python_path() -> str:
-    """Return where modules are found, as far as the environment can say."""
+    """Return the folders of modules as ``PYTHONPATH`` names them."""
     folders = [os.path.abspath(entry) for entry in sys.path if entry]
     return os.pathsep.join(folders or [os.getcwd()])
 
 
 def _pass_on(lines: IO[str] | None, answers: queue.SimpleQueue[str | None]) -> None:
-    with suppress(ValueError):  # the stream is closed when the process is given up
+    with suppress(ValueError):  # a process that is given up has its stream closed
         for line in lines or ():
             answers.put(line)
     answers.put(None)
@@ -192,7 +191,7 @@ def _pass_on(lines: IO[str] | None, answers: queue.SimpleQueue[str | None]) -> N
 
 def main() -> None:
     """Answer questions until there are no more; run in the worker's process."""
-    # Frameworks print; what they print must not get among the answers.
+    # What frameworks print must not get among the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     warnings.simplefilter("ignore")

@@ -82,7 +82,7 @@ class PluginTests:
         cls._session.close()
 
     def test_promise(self, promise: str, check: str) -> None:
-        """What the plugin declares is so."""
+        """The plugin keeps its promise."""
         import pytest
 
         finding = self._finding(promise, check)

@@ -1,4 +1,4 @@
-"""The report: what the suite has found out about a plugin, promise by promise."""
+"""The report: the findings of the suite about a plugin."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 __all__ = ["FAILED", "NOT_EXERCISED", "PASSED", "UNTRIED", "Finding", "Report"]
 
 PASSED, FAILED, NOT_EXERCISED = "passed", "failed", "not exercised"
-#: What reasons begin with that name what is declared and no sample has.
+#: The beginning of reasons that name declared traits and dtypes which no sample has.
 UNTRIED = "no value was tried that is or has: "
 
 
@@ -99,7 +99,7 @@ class Report(NamedTuple):
         return "\n".join([f"{self.subject}: {counts}{self._untried()}", *self._lines()])
 
     def _untried(self) -> str:
-        """Return what the first line says of traits and dtypes that no sample has."""
+        """Return the part of the first line that names traits and dtypes which no sample has."""
         reasons = (f.reason for f in self.not_exercised if f.reason.startswith(UNTRIED))
         names = {name for reason in reasons for name in reason[len(UNTRIED) :].split(", ")}
         return f"; declared and never tried: {', '.join(sorted(names))}" if names else ""
@@ -112,6 +112,6 @@ class Report(NamedTuple):
         for finding in self.not_exercised:
             reasons.setdefault(finding.reason, {})[finding.conversion] = None
         for reason, conversions in reasons.items():
-            # A reason may be a sentence, or announce a list of which it has only the first item.
+            # A reason may be a sentence, or announce a list and hold only its first item.
             yield f"not exercised: {reason.rstrip('.:')}:"
             yield from (f"  {conversion}" for conversion in conversions)

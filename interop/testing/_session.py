@@ -1,4 +1,4 @@
-"""The session: asks a worker about one promise after the other, and outlives its crashes."""
+"""The session: a worker tries one promise after the other, and is replaced if it crashes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ._subject import Promise, Subject
 
 __all__ = ["Session"]
 
-#: Seconds that the worker may be silent: some frameworks compile for every shape.
+#: Seconds that the worker may be silent. Some frameworks compile for every shape.
 _PATIENCE = 120.0
 
-#: Costs are to be those that are declared. Threads that wait are not to keep processors busy, so
-#: that costs can be measured on a busy machine, too.
+#: Plans use the declared costs. Waiting threads do not keep processors busy, so that costs can be
+#: measured on a busy machine as well.
 _SETTINGS = {"INTEROP_CALIBRATION": "off", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
@@ -36,13 +36,13 @@ class Session:
         self._worker.close()
 
     def findings(self, subject: Subject, number: int, promise: Promise) -> list[Finding]:
-        """Return what is found out about one promise.
+        """Return the findings about one promise.
 
         Parameters
         ----------
         subject : Subject
         number : int
-            Of the promise, among those of the subject.
+            The position of the promise among those of the subject.
         promise : Promise
         """
         fatal: dict[str, Finding] = {}

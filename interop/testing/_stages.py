@@ -1,4 +1,4 @@
-"""Stages: everything that is tried with one conversion, in the order in which it is tried."""
+"""Stages: the trials of one conversion, in order."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from itertools import count
 from time import process_time
 from typing import TYPE_CHECKING
 
-from interop._calibration.sample import REFUSALS, NoSample, Recipe, fitted
-from interop._model.effect import COPYING, EFFECTS, LOSING
+from interop._model.effect import COPYING, EFFECTS, LOSSES
 from interop._model.typing import Value
 from interop._planning.route import Route
 from interop._planning.step import Step
@@ -20,6 +19,7 @@ from ._leaks import problem_of_leaks
 from ._memory import overwrite_freed
 from ._notes import Notes
 from ._pace import problem_of_cost
+from ._sample import REFUSALS, NoSample, Recipe, fitted
 from ._state import problem_of_state
 from ._subject import Bench, Promise
 from ._threads import Task, problem_of_threads
@@ -34,28 +34,19 @@ __all__ = ["try_conversion"]
 
 _ALL = frozenset(EFFECTS)
 
-#: Trials after which no more are begun if they have taken so many seconds.
+#: After so many trials no other begins once they have taken so many seconds.
 _ENOUGH, _BUDGET = 10, 1.0
 
-#: Seeds of the numbers of values each of which is gone when the next one is made.
+#: Seeds of values that are freed one by one.
 _PASSING = range(4, 12)
-#: Seeds of values held until one lies where another lay: an allocator hands out others first.
+#: Seeds of values that are held until one takes the address of a freed one.
 _HELD = range(12, 76)
-#: Shapes whose memory, once freed, is soon used again, or given back to the system.
+#: Shapes of values whose freed memory is soon used again, or returned to the system.
 _MORTAL = ((3, 4), (32, 33))
 
 
-def try_conversion(bench: Bench, promise: Promise, notes: Notes, skip: frozenset[str]) -> None:
-    """Try everything that one conversion promises.
-
-    Parameters
-    ----------
-    bench : Bench
-    promise : Promise
-    notes : Notes
-    skip : frozenset of str
-        Checks that have crashed before.
-    """
+def try_conversion(bench: Bench, promise: Promise, notes: Notes) -> None:
+    """Try everything that one conversion promises, and note what becomes of it."""
     conversion = promise.conversion
     assert conversion is not None
     if problem := problem_of_traits(bench.registry, conversion.conversion):
@@ -65,7 +56,7 @@ def try_conversion(bench: Bench, promise: Promise, notes: Notes, skip: frozenset
     if main is None:
         notes.skipped(problem or "no format holds what it takes")
         return
-    _Stages(bench, Caller(bench.interop, conversion), main, notes).run(skip)
+    _Stages(bench, Caller(bench.interop, conversion), main, notes).run()
 
 
 class _Stages:
@@ -80,8 +71,8 @@ class _Stages:
         self._main = main
         self._notes = notes
 
-    def run(self, skip: frozenset[str]) -> None:
-        """Run all stages but those that have crashed."""
+    def run(self) -> None:
+        """Run all stages but those that have crashed before."""
         stages: dict[str, Callable[[], None]] = {
             "lifetime": self._lifetime,
             "copy": self._copy,
@@ -93,12 +84,12 @@ class _Stages:
             "state": self._state,
             "leaks": self._leaks,
         }
-        if not skip & set(OF_A_CALL):
+        if all(map(self._notes.wants, OF_A_CALL)):
             self._examine()
             self._notes.judge_extent(self._declared() - self._caller.tried)
         self._main = self._working()
         for check, stage in stages.items():
-            if check in skip or not self._notes.wants(check):
+            if not self._notes.wants(check):
                 continue
             self._notes.tell(check, f"{self._label} was tried with {self._main}")
             try:
@@ -106,13 +97,13 @@ class _Stages:
             except (NoSample, Refused) as reason:
                 self._notes.skipped(reason, check)
             except REFUSALS as error:
-                # What fails at all is for the examination to report.
+                # The examination reports conversions that fail.
                 self._notes.skipped(f"it failed: {error}", check)
 
     def _examine(self) -> None:
         start = process_time()
         for number, trial in enumerate(self._trials()):
-            # What compiles for every dtype and shape is not tried with all of them.
+            # Frameworks that compile for every dtype and shape would take too long.
             if number > _ENOUGH and process_time() - start > _BUDGET:
                 break
             self._caller.examine(trial, self._notes)
@@ -121,7 +112,6 @@ class _Stages:
         return trials(self._bench.registry, self._conversion)
 
     def _declared(self) -> set[str]:
-        """Return the traits and dtypes that the declaration names."""
         conversion = self._conversion.conversion
         dtypes = self._conversion.dtypes if conversion.dtypes is not None else frozenset()
         return {*conversion.takes, *conversion.requires, *conversion.drops, *dtypes}
@@ -138,14 +128,14 @@ class _Stages:
         return self._main
 
     def _at(self, shape: tuple[int, ...], seed: int = 0) -> Trial:
-        """Return the main trial at the nearest possible shape, perhaps with other numbers."""
+        """Return the main trial with the nearest possible shape, and the numbers of a seed."""
         shape = fitted(shape, self._conversion)
         return self._main._replace(recipe=self._main.recipe._replace(shape=shape, seed=seed))
 
     # ------------------------------------------------------------------ lifetime
 
     def _lifetime(self) -> None:
-        """Read the result after its source is gone, and the source after the result is."""
+        """Read results whose sources are gone, and sources whose results are gone."""
         trials = [self._at(shape) for shape in _MORTAL]
         for trial in (*trials, *self._laid_out(trials[-1])):
             for role in ("result", "source"):
@@ -159,14 +149,14 @@ class _Stages:
                     return
 
     def _laid_out(self, trial: Trial) -> Iterator[Trial]:
-        """Yield a trial with a value that is not in order, if the conversion takes any."""
+        """Yield trials of values in other memory orders, if the conversion takes them."""
         recipe = trial.recipe
         for trait in ("noncontiguous", "negative_strides"):
             if trait in self._conversion.conversion.takes:
                 yield trial._replace(recipe=recipe._replace(traits=recipe.traits | {trait}))
 
     def _problem_of_lifetime(self, trial: Trial, role: str) -> str | None:
-        """Say what is wrong with the source, or the result, once the other is gone."""
+        """Say what is wrong with the source or the result once the other is gone."""
         pair = self._pair(trial)
         truth = self._caller.truth
         survivor = pair.pop(role)
@@ -193,7 +183,7 @@ class _Stages:
         )
 
     def _is_read_well(self, trial: Trial, role: str, array: Array) -> bool:
-        """Tell whether those who read a value can be relied on while all of it is alive."""
+        """Tell whether a value is read correctly while both source and result are alive."""
         pair = self._pair(trial)
         filler = overwrite_freed(array.nbytes)
         again = self._caller.truth.read(pair[role])
@@ -212,7 +202,7 @@ class _Stages:
     # ------------------------------------------------------------------ the contracts of copy=
 
     def _copy(self) -> None:
-        """Convert with copy=True and copy=False, by whatever route that takes."""
+        """Convert with copy=True and copy=False by the planned route."""
         for copy in (True, False):
             value, step = self._caller.value(self._main)
             if step.after.carrier or step.before.carrier:
@@ -236,7 +226,7 @@ class _Stages:
 
     def _judge_copy(self, value: Value, route: Route, *, copy: bool) -> bool:
         """Note whether a result is a copy, or a view; tell whether to go on."""
-        # Only what this very conversion did is for it to answer.
+        # A route with other steps says nothing about this conversion.
         writers = {step.label for step in route.steps if step.writes}
         if (writers if copy else {step.label for step in route.steps}) != {self._label}:
             self._notes.skipped(f"no route with copy={copy} consists of it", "copy")
@@ -259,7 +249,7 @@ class _Stages:
     # ------------------------------------------------------------------ what it does not take
 
     def _refusals(self) -> None:
-        """Compare values outside of the declaration with it."""
+        """Offer values that the declaration does not cover."""
         recipes = self._outside()
         for recipe in recipes:
             try:
@@ -302,7 +292,7 @@ class _Stages:
         self._notes.judge("threads", problem_of_threads(self._label, tasks, self._bench.subject))
 
     def _reuse_addresses(self) -> None:
-        """Convert values that come and go, and one that has the `id` of one that is gone."""
+        """Convert values that are freed, and then one with the same `id`."""
         addresses = {self._pass(seed) for seed in _PASSING}
         held: list[Value] = []
         for seed in _HELD:
@@ -314,14 +304,14 @@ class _Stages:
             held.append(value)
 
     def _convert_before_and_after_a_write(self) -> None:
-        """Convert a value whose numbers are others the second time."""
+        """Convert a value twice, and change its numbers in between."""
         trial = self._at(_MORTAL[0])
         value, step = self._caller.value(trial)
-        is_exact = step.before.dtype == step.after.dtype and not step.effects & LOSING
+        is_exact = step.before.dtype == step.after.dtype and not step.effects & LOSSES
         if not is_exact or LOCKED & step.before.traits:
-            return  # other numbers may give the same result, or nobody may write
+            return  # the result may be the same anyway, or nobody may write
         if self._caller.memory_liar(trial):
-            return  # nobody knows where to write
+            return  # the place to write to is not known
         result = self._caller.call(step, value)
         reading = self._caller.truth.read(result)
         before = None if reading is None else reading.array
@@ -332,21 +322,21 @@ class _Stages:
             self._notes.judge("values", problem if same(before, after.array) else "")
 
     def _pass(self, seed: int) -> int:
-        """Convert a value that is gone afterwards, and return the address that it had."""
+        """Convert a value that is freed afterwards, and return its `id`."""
         trial = self._at(_MORTAL[0], seed)
         value, step = self._caller.value(trial)
         self._convert(trial, value, step)
         return id(value)
 
     def _task(self, seed: int) -> Task:
-        """Return a call of the conversion, and what says what is wrong with its result."""
+        """Return a task for a thread: a call of the conversion with the numbers of a seed."""
         trial = self._at(_MORTAL[0], seed)
         problem_of = self._convert(trial, *self._caller.value(trial))
         value, step = self._caller.value(trial)
         return Task(partial(self._caller.call, step, value), problem_of)
 
     def _convert(self, trial: Trial, value: Value, step: Step) -> Callable[[Value], str]:
-        """Convert a value in a single thread; return what says what is wrong with a result."""
+        """Convert a value in this thread; return a function that finds faults in a result."""
         truth = self._caller.numbers(trial, value, self._interop.spec(value))
         if truth is None:
             msg = f"nothing tells the numbers of {trial}"
@@ -360,7 +350,7 @@ class _Stages:
         problem = problem_of(result)
         if problem:
             spec = self._interop.spec(result)
-            # A value of another shape than planned is judged, or wrongly described, elsewhere.
+            # Other checks report a wrong shape or a wrong description.
             is_described = spec.shape == step.after.shape
             if is_described and self._caller.truth.witness(result, spec) is not None:
                 self._notes.failed("values", f"{problem} (after calls with other numbers; {trial})")
@@ -371,7 +361,7 @@ class _Stages:
     # ------------------------------------------------------------------ fast path and into
 
     def _fast_path(self) -> None:
-        """Compare the fast path with the planned route, for odd values as well."""
+        """Compare the fast path with the planned route, also for odd values."""
         source, required = self._conversion.source, frozenset(self._conversion.requires)
         for traits in (
             frozenset[str](),
@@ -441,7 +431,6 @@ class _Stages:
         self._judge_written(read(out), truth, step)
 
     def _judge_written(self, after: Reading | None, truth: Array, step: Step) -> None:
-        """Note whether the numbers that were written are right."""
         truth, certain = expected(truth, step)
         if after is None:
             self._notes.skipped(f"the numbers of {step.after} cannot be read", "into")

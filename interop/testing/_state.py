@@ -1,4 +1,4 @@
-"""State: what of its process a call has to leave as it was."""
+"""State: the parts of the process that a call must not change."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from interop._model.typing import Value
 
 __all__ = ["problem_of_state"]
 
-#: A state from which every function that sets one of these departs.
+#: A seed that nobody else uses, and two settings: a function that sets either changes something.
 _SEED = 20_011
 _ERRORS: tuple[Literal["ignore", "warn"], ...] = ("ignore", "warn")
-#: As the process started: frameworks set variables when they are imported, and not again.
+#: The state at the start. Frameworks set variables when they are imported, and only then.
 _ENVIRONMENT, _FOLDER = dict(os.environ), os.getcwd()
 
 
 def problem_of_state(label: str, call: Callable[[], Value]) -> str:
-    """Say what a call changes in its process, or says to whoever listens; "" if nothing.
+    """Say what a call changes in its process, prints or warns of; "" if nothing.
 
     Parameters
     ----------
     label : str
     call : callable
-        It is called twice, from two states.
+        It is called twice, in two different states.
     """
     environment, folder = dict(os.environ), os.getcwd()
     try:
@@ -76,7 +76,7 @@ def _prepare() -> None:
 
 
 def _state() -> dict[str, object]:
-    """Return what a program may have set, by what messages call it."""
+    """Return what a program may set, by the names that messages use."""
     import numpy as np
 
     numpys = np.random.get_state(legacy=False)["state"]

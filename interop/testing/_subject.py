@@ -1,6 +1,6 @@
-"""The subject: a plugin under test, and what it has promised, as work that can be numbered.
+"""The subject: a plugin under test, and its promises, numbered.
 
-Everything here follows from declarations, so that two processes number it alike.
+The promises follow from declarations alone, so that two processes number them alike.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import NamedTuple
 
+from interop._api.inspection import Inspection
 from interop._api.interop import Interop
 from interop._model.dialect import on_command_line
 from interop._model.format import Format
 from interop._model.suggestion import suggestion
 from interop._planning.conversion import ResolvedConversion
 from interop._registry.declared import Declared, Provenance
-from interop._registry.discovery import GROUP, enlist
-from interop._registry.registry import Registry
+from interop._registry.discovery import GROUP, declarations_of, provenance_of
 from interop.errors import PluginError
+
+from ._trial import variants_of
 
 __all__ = ["CHECKS", "Bench", "Promise", "Subject", "load_module", "subjects_of"]
 
-#: What is checked, and what each check means.
+#: The checks, each with the statement that it tests.
 CHECKS: dict[str, str] = {
     "loading": "the plugin loads beside all others, and its declarations are well-formed",
     "imports": "importing it and reading its declarations imports no framework",
@@ -39,6 +41,7 @@ CHECKS: dict[str, str] = {
     "fast_key": "plain values with the same key have the same plans, and odd ones have no key",
     "copy": "copy=True gives memory of its own, and copy=False a view or a refusal",
     "components": "a value unpacked and packed again, or rebuilt from its components, is the same",
+    "wrapper": "what is unwrapped holds the numbers, and wrapped again it has the same labels",
     "fill": "writing into out= writes the numbers that were given",
     "values": "results hold the numbers that were given, whatever the dtype, shape and layout",
     "dtype": "results have the promised dtype",
@@ -60,8 +63,8 @@ CHECKS: dict[str, str] = {
 }
 OF_PLUGIN = ("loading", "imports", "absence")
 OF_FORMAT = (
-    "describe", "memory", "variants", "fast_path", "fast_key", "copy", "components", "fill",
-    "extent",
+    "describe", "memory", "variants", "fast_path", "fast_key", "copy", "components", "wrapper",
+    "fill", "extent",
 )  # fmt: skip
 OF_CONVERSION = (
     "values", "dtype", "shape", "device", "traits", "effects", "source", "sharing", "readonly",
@@ -163,7 +166,7 @@ def _is_importable(name: str) -> bool:
 
 
 def _distribution(entry: EntryPoint) -> str:
-    return entry.dist.metadata["Name"] if entry.dist else ""
+    return provenance_of(entry).distribution
 
 
 def _normalized(name: str) -> str:
@@ -188,7 +191,7 @@ class Bench:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.interop = Interop(costs={})
-        self.registry: Registry = self.interop._loaded()
+        self.registry = Inspection(self.interop).registry
         self.problem = ""
         if subject.distribution:
             names = subject.name, subject.distribution
@@ -196,12 +199,12 @@ class Bench:
                 if (plugin.name, plugin.distribution) == names:
                     self.problem = plugin.reason
         else:
-            self._enlist(subject)
+            self._register(subject)
         self.problem = self.problem or self._problem_of_names()
 
     def _problem_of_names(self) -> str:
         """Say what the declarations name that nobody declares, or that they declare nothing."""
-        conversions = [d for d in self.registry.conversions if self._declares(d.provenance)]
+        conversions = [d for d in self.registry.conversions if self.declares(d.provenance)]
         formats = self.formats()
         if not conversions and not formats:
             return (
@@ -217,16 +220,16 @@ class Bench:
                 return f"{name} leads to {conversion.target!r}, which nobody declares"
         return ""
 
-    def _enlist(self, subject: Subject) -> None:
+    def _register(self, subject: Subject) -> None:
         origin = Provenance(subject.name, subject.name, "")
         try:
-            enlist(load_module(subject), origin, self.registry)
+            self.registry.register(declarations_of(load_module(subject)), origin)
         # Whatever a foreign module raises is a finding about that module.
         except Exception as error:  # noqa: BLE001
             self.problem = f"{type(error).__name__}: {error}"
 
     def promises(self) -> list[Promise]:
-        """Return all that the plugin has promised, in a fixed order."""
+        """Return all promises of the plugin, in a fixed order."""
         promises = [Promise(f"plugin {self.subject.name}", OF_PLUGIN)]
         if not self.problem:
             promises += (self._of_format(format_) for format_ in self.formats())
@@ -237,9 +240,9 @@ class Bench:
         """Return the formats it declares."""
         provenance = self.registry.provenance
         formats = self.registry.formats.values()
-        return [format_ for format_ in formats if self._declares(provenance[format_.name])]
+        return [format_ for format_ in formats if self.declares(provenance[format_.name])]
 
-    def _declares(self, origin: Provenance) -> bool:
+    def declares(self, origin: Provenance) -> bool:
         """Tell whether a declaration is one of this plugin's."""
         subject = self.subject
         return origin.plugin == subject.name and origin.distribution in (
@@ -248,16 +251,18 @@ class Bench:
         )
 
     def _of_format(self, format_: Format) -> Promise:
+        is_described = format_.describe is not None or format_.wrapper is not None
         has = {
-            "describe": format_.describe is not None,
+            "describe": is_described,
             "memory": format_.memory is not None,
-            "variants": bool(format_.samples.variants),
+            "variants": bool(variants_of(self.registry, format_)),
             "fast_path": format_.fast_path is not None,
             "fast_key": format_.fast_key is not None,
             "components": format_.components is not None,
+            "wrapper": format_.wrapper is not None,
             "fill": format_.fill is not None,
-            "copy": format_.describe is not None,
-            "extent": format_.describe is not None,
+            "copy": is_described,
+            "extent": is_described,
         }
         checks = tuple(check for check in OF_FORMAT if has[check])
         return Promise(f"format {format_.name}", checks, format_)
@@ -278,14 +283,14 @@ class Bench:
         formats, provenance = self.registry.formats, self.registry.provenance
         for declared in self.registry.conversions:
             name = declared.conversion.source
-            is_own = self._declares(declared.provenance)
+            is_own = self.declares(declared.provenance)
             if declared.conversion.target not in formats:
                 continue
             if is_own and name in formats:
                 yield _name(declared), declared, formats[name]
             for exporter in formats.values():
                 # What others declare for a protocol holds for the formats of this plugin, too.
-                is_concerned = self._declares(provenance[exporter.name])
+                is_concerned = self.declares(provenance[exporter.name])
                 if name in exporter.exports and (is_concerned or (is_own and name not in formats)):
                     yield _name(declared, exporter.name), declared, exporter
 
@@ -306,7 +311,7 @@ def load_module(subject: Subject) -> ModuleType:
 
 
 def _name(declared: Declared, exporter: str = "") -> str:
-    """Return what findings call a conversion, or one from a format that exports by its source."""
+    """Return the name of a conversion in findings; `exporter` exports by its source."""
     conversion = declared.conversion
     name = f"{exporter or conversion.source} → {conversion.target}: {conversion.label}"
     if exporter:
@@ -317,7 +322,7 @@ def _name(declared: Declared, exporter: str = "") -> str:
 
 
 def _numbered(promises: Iterable[Promise]) -> Iterator[Promise]:
-    """Yield the promises, those of the same name with numbers."""
+    """Yield the promises; names that occur again get a number."""
     counts: Counter[str] = Counter()
     for promise in promises:
         counts[promise.name] += 1

@@ -1,4 +1,4 @@
-"""Threads: a conversion called by several at once, which take turns at every line of the plugin."""
+"""Threads: several call a conversion at once, and take turns at every line of the plugin."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 __all__ = ["Task", "problem_of_threads"]
 
 _CALLS = 3
-#: Lines in one call at which a thread lets the others go first; loops need not be followed to
-#: their ends.
+#: Lines in one call at which a thread lets the others go first. Long loops are not followed to the
+#: end.
 _TURNS = 300
 
 
 class Task(NamedTuple):
-    """A call of a conversion, and what says what is wrong with its result."""
+    """A call of a conversion, and a function that says what is wrong with its result."""
 
     call: Callable[[], Value]
     problem_of: Callable[[Value], str]
 
 
 def problem_of_threads(label: str, tasks: list[Task], subject: Subject) -> str:
-    """Say what goes wrong when a conversion is called more than once at a time; "" if nothing does.
+    """Say what goes wrong when several threads call a conversion; "" if nothing does.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def problem_of_threads(label: str, tasks: list[Task], subject: Subject) -> str:
     tasks : list of Task
         Calls with different numbers.
     subject : Subject
-        In whose lines threads are to take turns.
+        The plugin in whose lines threads take turns.
     """
     results = [task.call() for task in tasks]
     for task, result in zip(tasks, results, strict=True):
@@ -71,7 +71,7 @@ def _carry_out(task: Task, barrier: threading.Barrier, module: str, problems: li
             finally:
                 sys.settrace(None)
             problem = task.problem_of(result)
-        # Whatever goes wrong only in company is a finding.
+        # Any error that one thread alone does not get is a finding.
         except Exception as error:  # noqa: BLE001
             problem = f"{type(error).__name__}: {error}"
         if problem:
@@ -92,5 +92,5 @@ class _Turns:
     def _line(self, frame: FrameType, event: str, arg: object) -> TraceFunction:
         if event == "line" and self.remaining:
             self.remaining -= 1
-            time.sleep(1e-6)  # a sleep of no time at all would not let them
+            time.sleep(1e-6)  # sleep(0) would not switch threads
         return self._line

@@ -1,4 +1,4 @@
-"""Traits: the words for them in declarations, and those that are spelt like no other's."""
+"""Traits: words for them in declarations that are probably misspelt."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["problem_of_traits"]
 
 
 def problem_of_traits(registry: Registry, declaration: Format | Conversion) -> str:
-    """Say which trait of a declaration no value can have, as far as all others tell.
+    """Say which trait of a declaration no value can have, judging by all declarations.
 
-    A trait exists if it is one of interop's own, if a format has samples or a text for it, or if a
-    format and a conversion name it.
+    A trait exists if interop defines it, if a format has samples or a text for it, or if a format
+    and a conversion name it.
     """
     traits = _possible(registry)
     for trait in sorted(_named(declaration) - traits):
@@ -27,7 +27,6 @@ def problem_of_traits(registry: Registry, declaration: Format | Conversion) -> s
 
 
 def _possible(registry: Registry) -> Set[str]:
-    """Return the traits that values can have."""
     formats = registry.formats.values()
     traits = {trait for format_ in formats for trait in format_.samples.variants}
     traits |= {trait for format_ in formats for trait in format_.limits.refusal_hints}
@@ -40,7 +39,7 @@ def _union(declarations: Iterable[Format | Conversion]) -> Set[str]:
 
 
 def _named(declaration: Format | Conversion) -> Set[str]:
-    """Return the traits that a declaration names, but for those of which samples are made."""
+    """Return the traits that a declaration names, leaving out those of its samples."""
     if isinstance(declaration, Conversion):
         return declaration.takes | declaration.requires | declaration.drops | declaration.adds
     components = declaration.components

@@ -1,4 +1,4 @@
-"""Trials: the values on which a conversion is tried, worked out from its declaration."""
+"""Trials: the values on which a conversion is tried, derived from its declaration."""
 
 from __future__ import annotations
 
@@ -7,19 +7,9 @@ from itertools import cycle, islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from interop._calibration.sample import (
-    REFUSALS,
-    NoSample,
-    Recipe,
-    axes_of,
-    first_line,
-    fitted,
-    preferred,
-    recipe_for,
-    sample,
-)
+from interop._api.inspection import Inspection
 from interop._model.dtype import ZEROLESS, bit_carrier, preserves
-from interop._model.effect import LOSING
+from interop._model.effect import LOSSES
 from interop._model.format import Format
 from interop._model.spec import MEMORY_TRAITS, shape_text
 from interop._model.typing import Value
@@ -27,6 +17,19 @@ from interop._planning.conversion import ResolvedConversion
 from interop._registry.installed import not_installed
 from interop._registry.registry import Registry
 
+from ._sample import (
+    REFUSALS,
+    NoSample,
+    Recipe,
+    axes_of,
+    compare,
+    first_line,
+    fitted,
+    preferred,
+    recipe_for,
+    sample,
+    varied,
+)
 from ._truth import numbers
 
 if TYPE_CHECKING:
@@ -46,9 +49,10 @@ __all__ = [
     "sampled",
     "trials",
     "value_of",
+    "variants_of",
 ]
 
-#: The first that a conversion takes is that of all trials of dtypes, traits and layouts.
+#: Trials of dtypes, traits and layouts have the first of these shapes that a conversion takes.
 _SHAPES: tuple[tuple[int, ...], ...] = (
     (3, 4),
     (2, 3, 4),
@@ -61,29 +65,28 @@ _SHAPES: tuple[tuple[int, ...], ...] = (
     (5, 0, 2),
     (4, 6),
 )
-#: Layouts that no trait describes: only views have them.
+#: Layouts that no trait describes, and that only views have.
 _ODD = ("offset", "odd strides along an axis of length 1")
-#: Numbers that samples do not hold: NaN, infinities, -0.0, the smallest and the largest.
+#: A trial of numbers that samples do not hold: NaN, infinities, -0.0, the smallest, the largest.
 SPECIAL = "special numbers"
 SPECIAL_DTYPES = frozenset({"float16", "float32", "float64", "complex64", "complex128"})
-#: More elements than a function looks at one by one.
+#: A shape of more elements than functions treat one by one.
 _LARGE = (400, 400)
 
 
-#: For each instance, why no sample of a format can be made on a device, by both their names, and
-#: "" once one was made.
+#: For each instance, by format and device, why no sample can be made there; "" once one was made.
 _unavailable: WeakKeyDictionary[Interop, dict[tuple[str, str], str]] = WeakKeyDictionary()
 
 
 class Trial(NamedTuple):
-    """One value on which a conversion is tried, and what it is asked to change.
+    """One value on which a conversion is tried, and the changes that are asked for.
 
     Parameters
     ----------
     recipe : Recipe
-        What to sample.
+        The recipe of the sample.
     dtype, device : str or None
-        What to change to.
+        The dtype and device to change to.
     odd : str
         A layout that no trait describes.
     """
@@ -103,7 +106,7 @@ class Trial(NamedTuple):
 
 
 def obstacle(conversion: ResolvedConversion) -> str:
-    """Say why a conversion cannot be tried here, as far as declarations tell; "" if nothing."""
+    """Say why the declarations rule out a trial here; "" if they do not."""
     problem = not_installed(conversion.source) or not_installed(conversion.target)
     if not problem and not conversion.dtypes:
         return f"{conversion.source.name} offers it no dtype"
@@ -128,7 +131,7 @@ def trials(registry: Registry, conversion: ResolvedConversion) -> Iterator[Trial
 
 
 def _extremes(conversion: ResolvedConversion, main: Trial) -> Iterator[Trial]:
-    """Yield a value of special numbers, and one of many, between dense formats on the host."""
+    """Yield a trial of special numbers and one of many, between dense formats on the host."""
     ends = conversion.source, conversion.target
     is_plain = all(end.is_dense and not end.not_recoverable for end in ends)
     if not is_plain or main.recipe.device != "cpu" or conversion.requires:
@@ -150,7 +153,7 @@ def main_trial(conversion: ResolvedConversion) -> Trial | None:
 
 
 def _bases(conversion: ResolvedConversion) -> Iterator[Trial]:
-    """Yield a trial for each device to start from and each to change to; dtypes come later."""
+    """Yield a trial without dtypes for each source device and each target device."""
     devices, source, target = conversion.devices, conversion.source, conversion.target
     base = Trial(recipe_for(conversion, density=0.5))
     targets = sorted(conversion.conversion.result.devices or target.devices)
@@ -166,7 +169,7 @@ def _bases(conversion: ResolvedConversion) -> Iterator[Trial]:
 
 def _with(trial: Trial, pair: tuple[str, str | None], shape: tuple[int, ...]) -> Trial:
     dtype, target = pair
-    # Where a cast may lose digits, numbers of few digits survive it.
+    # Numbers of few digits survive a cast that may lose some.
     full = target is None or preserves(dtype, target)
     recipe = trial.recipe._replace(dtype=dtype, shape=shape, full=full)
     if dtype in ZEROLESS:
@@ -175,7 +178,7 @@ def _with(trial: Trial, pair: tuple[str, str | None], shape: tuple[int, ...]) ->
 
 
 def _pairs(conversion: ResolvedConversion) -> list[tuple[str, str | None]]:
-    """Return pairs of dtypes in which every dtype that it takes, or can give, occurs."""
+    """Return pairs of dtypes that cover all that a conversion takes and all that it returns."""
     result, possible = conversion.conversion.result, conversion.target.dtypes
     sources = preferred(conversion.dtypes)
     if result.bits == "carry":
@@ -189,7 +192,7 @@ def _pairs(conversion: ResolvedConversion) -> list[tuple[str, str | None]]:
     if not sources or not targets:
         return []
     count = max(len(sources), len(targets))
-    # One place further on, so that most are pairs of different dtypes.
+    # Rotated by one, so that most pairs are of different dtypes.
     others = targets[1:] + targets[:1]
     return list(dict.fromkeys(islice(zip(cycle(sources), cycle(others), strict=False), count)))
 
@@ -199,9 +202,9 @@ def _shapes(conversion: ResolvedConversion) -> list[tuple[int, ...]]:
 
 
 def possible(shapes: Iterable[tuple[int, ...]], ndims: Set[int] | None) -> list[tuple[int, ...]]:
-    """Return those of some shapes that have one of some numbers of axes, or else one that has.
+    """Return the shapes with a permitted number of axes, or else a new one.
 
-    No two of its axes are equally long, so that none is taken for another.
+    No two axes of the new one are equally long, so that none can be taken for another.
     """
     if ndims is None:
         return list(shapes)
@@ -210,8 +213,8 @@ def possible(shapes: Iterable[tuple[int, ...]], ndims: Set[int] | None) -> list[
 
 
 def _trait_sets(registry: Registry, conversion: ResolvedConversion) -> list[frozenset[str]]:
-    """Return the traits of which samples can be made and which it takes, one by one and paired."""
-    variants = _variants(registry, conversion.source)
+    """Return the traits that a conversion takes and samples can have, one by one and paired."""
+    variants = variants_of(registry, conversion.source)
     possible = conversion.takes - conversion.requires
     traits = [trait for trait in variants if trait in possible]
     sets = [frozenset({trait}) for trait in traits]
@@ -219,9 +222,9 @@ def _trait_sets(registry: Registry, conversion: ResolvedConversion) -> list[froz
     return sets + [frozenset(pair) for pair in pairwise(memory)]
 
 
-def _variants(registry: Registry, format_: Format) -> list[str]:
-    """Return the traits of which samples can be made, by the format or by its components."""
-    variants = list(format_.samples.variants)
+def variants_of(registry: Registry, format_: Format) -> list[str]:
+    """Return the traits that samples can have, by the format or by its components."""
+    variants = [*handed_over(registry, format_), *format_.samples.variants]
     components = registry.formats.get(format_.component_format)
     if components is not None:
         inner = MEMORY_TRAITS - set(variants)
@@ -229,10 +232,48 @@ def _variants(registry: Registry, format_: Format) -> list[str]:
     return variants
 
 
+def handed_over(registry: Registry, format_: Format) -> list[str]:
+    """Return the traits of memory that a format without such variants takes over from NumPy.
+
+    Its values show by a protocol what has become of them.
+    """
+    import numpy as np
+
+    source = registry.recognise(np.ndarray)
+    shows = bool(format_.exports or format_.wrapper) and format_.protocol is None
+    if not shows or format_.samples.make or format_ is source:
+        return []
+    traits = (format_.carries & MEMORY_TRAITS) - format_.samples.variants.keys()
+    names = {source.name, *source.exports}
+    conversions = (declared.conversion for declared in registry.conversions if traits)
+    takes = [c.takes for c in conversions if c.target == format_.name and c.source in names]
+    return [trait for trait in source.samples.variants if trait in traits.intersection(*takes)]
+
+
 def foreign_traits(registry: Registry, conversion: ResolvedConversion) -> list[str]:
-    """Return the traits of which samples can be made and which it does not take."""
-    variants = _variants(registry, conversion.source)
+    """Return the traits that samples can have and the conversion does not take."""
+    variants = variants_of(registry, conversion.source)
     return [trait for trait in variants if trait not in conversion.takes]
+
+
+def _taken_over(interop: Interop, recipe: Recipe) -> Value | None:
+    """Return a sample over memory that an array of NumPy's has laid out; None if that is plain."""
+    import numpy as np
+
+    registry = Inspection(interop).registry
+    format_ = registry.formats.get(recipe.format)
+    traits = recipe.traits & MEMORY_TRAITS
+    if format_ is None or not traits or not traits <= {*handed_over(registry, format_)}:
+        return None
+    source = registry.recognise(np.ndarray).name
+    array = sample(interop, recipe._replace(format=source, traits=traits))
+    route = interop.plan(array, recipe.format)
+    if not route.zero_copy:
+        msg = f"{recipe.format} does not share memory that another format has laid out"
+        raise NoSample(msg)
+    value = varied(format_, route(array), recipe.traits - traits)
+    compare(interop.spec(value), recipe, format_)
+    return value
 
 
 def value_of(interop: Interop, trial: Trial) -> Value:
@@ -251,40 +292,41 @@ def value_of(interop: Interop, trial: Trial) -> Value:
         if trial.odd in _ODD and not interop.plan(odd, name).zero_copy:
             msg = f"{name} does not share memory that another format has laid out"
             raise NoSample(msg)
-        return interop.convert(odd, name, forbid=LOSING)
+        return interop.convert(odd, name, forbid=LOSSES)
     except REFUSALS as error:
         raise NoSample(first_line(error)) from error
 
 
 def sampled(interop: Interop, recipe: Recipe) -> Value:
-    """Return a sample.
+    """Return a sample; remember on which devices none can be made.
 
     Raises
     ------
     NoSample
         It cannot be made here, for whatever reason.
     """
-    place = (recipe.format, recipe.device)
+    where = (recipe.format, recipe.device)
     reasons = _unavailable.setdefault(interop, {})
-    if reasons.get(place):
-        raise NoSample(reasons[place])
+    if reasons.get(where):
+        raise NoSample(reasons[where])
     try:
-        value = sample(interop, recipe)
+        value = _taken_over(interop, recipe)
+        value = sample(interop, recipe) if value is None else value
     except NoSample as reason:
         if recipe.device != "cpu":
-            # To find out that there is no such device takes long, and is the same every time.
-            reasons.setdefault(place, str(reason))
+            # Finding out that a device is missing takes long, and gives the same answer every time.
+            reasons.setdefault(where, str(reason))
         raise
-    # Foreign code of all kinds makes samples, and is not to blame if it cannot.
+    # Samples are made by foreign code, whose errors are not what is being tested.
     except Exception as error:
         msg = f"{recipe.format} {recipe.dtype} {recipe.shape} could not be made: {error}"
         raise NoSample(first_line(msg)) from error
-    reasons[place] = ""  # the device is there, whatever else cannot be made on it
+    reasons[where] = ""  # the device is there, even if other samples cannot be made on it
     return value
 
 
 def odd_numbers(trial: Trial) -> Array:
-    """Return the numbers of an odd trial, as an array that is laid out in its way."""
+    """Return the numbers of an odd trial, in its layout."""
     array = numbers(trial.recipe)
     if trial.odd == SPECIAL:
         return _special(array)
@@ -292,7 +334,7 @@ def odd_numbers(trial: Trial) -> Array:
 
 
 def _special(array: Array) -> Array:
-    """Replace numbers by those that functions which compute with them tend to lose."""
+    """Replace numbers by special ones, which careless functions lose."""
     import numpy as np
 
     parts = array.reshape(-1).view(array.real.dtype)
@@ -308,7 +350,7 @@ def _special(array: Array) -> Array:
 def _offset(array: Array) -> Array:
     import numpy as np
 
-    # Many elements further on, so that it is aligned as the whole memory is.
+    # An offset of 64 elements keeps the alignment of the whole memory.
     memory = np.zeros(64 + array.size, array.dtype)
     view = memory[64:].reshape(array.shape)
     view[...] = array

@@ -1,8 +1,8 @@
-"""The truth: the numbers a value was made from, and ways to read a value that nobody has declared.
+"""The truth: the numbers that a value was made from, and ways to read it without its conversions.
 
-A conversion must not be judged by itself. Numbers come from memory of Python's own. A result is
-read by its protocols, its memory or its components where that can be. Only what has none of these
-is read by other conversions, which are then named along with the one under test.
+A conversion must not be judged by itself. Numbers come from memory of Python's own. Results are
+read by their protocols, their memory or their components. A result that has none of these is read
+by other conversions, and findings then name those as well.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from interop._calibration.sample import REFUSALS, Numbers, Recipe
+from interop._api.inspection import Inspection
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.effect import EFFECTS
 from interop._model.format import Format, Parts
 from interop._model.spec import MEMORY_TRAITS, Spec
 from interop._model.typing import Value
 from interop._planning.step import Step
+
+from ._sample import REFUSALS, Numbers, Recipe
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,17 +32,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Reading", "Truth", "dtype_of", "expected", "hub", "numbers", "same"]
 
-#: Traits of memory with which the bytes do not lie in order.
+#: Traits of memory whose bytes do not lie in order.
 _DISORDER = frozenset({"noncontiguous", "negative_strides", "broadcast", "byteswapped"})
-#: Traits with which the components tell the numbers: what is stored twice is summed.
+#: Traits that do not keep the components from telling the numbers; duplicates are summed.
 _PLAIN = frozenset({"matrix", "subclass", "grad", "uncoalesced"})
 
-#: How many bytes addresses may be beside those of the numbers to be told from them.
+#: How many bytes around reported addresses are searched for the numbers.
 _BESIDE = 8
 
 
 class Reading(NamedTuple):
-    """The numbers of a value, and what has read them.
+    """The numbers of a value, and how they were read.
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ class Reading(NamedTuple):
     by : tuple of str
         The conversions that were needed, if any.
     effects : frozenset of str
-        Theirs.
+        The effects of these conversions.
     """
 
     array: Array
@@ -62,26 +64,26 @@ def dtype_of(name: str) -> np.dtype[Any]:
     import ml_dtypes
     import numpy as np
 
-    # There is no other dtype that holds complex numbers of half precision.
+    # NumPy has no complex numbers of half precision.
     return np.dtype(getattr(ml_dtypes, "complex64" if name == "complex32" else name, name))
 
 
 def numbers(recipe: Recipe) -> Array:
-    """Return the numbers that a plain sample is made from."""
+    """Return the numbers from which a plain sample is made."""
     import numpy as np
 
     return np.array(np.asarray(Numbers(recipe)).astype(dtype_of(recipe.dtype)))
 
 
 def hub(interop: Interop) -> str:
-    """Return the format of the arrays that everything is read into."""
+    """Return the format of NumPy's arrays, into which everything is read."""
     import numpy as np
 
     return interop.spec(np.empty(0)).format
 
 
 def same(array: Array, truth: Array, where: Array | None = None) -> bool:
-    """Tell whether two arrays hold the same numbers, NaN being like NaN."""
+    """Tell whether two arrays hold the same numbers; NaN equals NaN."""
     import numpy as np
 
     if array.shape != truth.shape:
@@ -98,7 +100,7 @@ def same(array: Array, truth: Array, where: Array | None = None) -> bool:
 
 
 def expected(truth: Array, step: Step) -> tuple[Array, Array | None]:
-    """Return the numbers that a step is to make of some, and which of them are beyond doubt."""
+    """Return the numbers that a step should return, and which of them are certain."""
     import numpy as np
 
     before, after = step.before, step.after
@@ -115,7 +117,7 @@ def expected(truth: Array, step: Step) -> tuple[Array, Array | None]:
 def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
     try:
         return array.astype(dtype)
-    except TypeError:  # two narrow dtypes that know nothing of each other
+    except TypeError:  # there is no cast between some narrow dtypes
         return array.astype("float64").astype(dtype)
 
 
@@ -129,7 +131,7 @@ class Truth:
 
     def __init__(self, interop: Interop) -> None:
         self._interop = interop
-        self._registry = interop._loaded()
+        self._registry = Inspection(interop).registry
         self.hub = hub(interop)
         self._misplaced: dict[str, bool] = {}
 
@@ -139,7 +141,7 @@ class Truth:
         return Reading(array) if array is not None else self._by_conversion(value)
 
     def witness(self, value: Value, spec: Spec) -> Array | None:
-        """Return the numbers of a value as far as they show without any conversion."""
+        """Return the numbers of a value if they can be read without a conversion, or None."""
         format_ = self._registry.formats[spec.format]
         if format_.name == self.hub:
             return _plain(value)
@@ -153,9 +155,9 @@ class Truth:
         return _by_memory(format_, value, spec)
 
     def is_misplaced(self, format_: Format, value: Value, spec: Spec) -> bool:
-        """Tell whether a format reports addresses that are a few bytes beside its numbers.
+        """Tell whether a format reports addresses that are a few bytes off.
 
-        It is found out once, by a value that shows its numbers otherwise.
+        The first value whose numbers can be read in another way decides.
         """
         if format_.name not in self._misplaced:
             bytes_ = _by_memory(format_, value, spec)
@@ -170,7 +172,7 @@ class Truth:
         return self._misplaced[format_.name]
 
     def indirect(self, value: Value, spec: Spec) -> Callable[[], Array | None] | None:
-        """Return what reads a value without asking for its address, if anything does."""
+        """Return a function that reads a value without asking for its address, or None."""
         if _by_protocol(value, spec) is not None:
             return lambda: _by_protocol(value, spec)
         if self._by_conversion(value) is None:
@@ -183,7 +185,7 @@ class Truth:
         return read
 
     def other_readings(self, value: Value, format_: Format) -> Iterator[Array]:
-        """Yield the numbers of a value without regard to how it is described."""
+        """Yield the numbers of a value in all ways that do not depend on its description."""
         import numpy as np
 
         readers: list[Callable[[Value], object]]
@@ -209,7 +211,7 @@ class Truth:
         return Reading(array, tuple(step.label for step in route.steps), route.effects)
 
     def _by_components(self, format_: Format, value: Value, spec: Spec) -> Array | None:
-        """Put a composite value together from its components, by the definition of its layout."""
+        """Compute a composite value from its components, by the definition of its layout."""
         components = format_.components
         if components is None or components.layout not in _LAYOUTS:
             return None
@@ -246,15 +248,15 @@ def _of_python(value: Value) -> Array | None:
 
 
 def _by_protocol(value: Value, spec: Spec) -> Array | None:
-    """Ask a value itself, by a protocol of its own."""
+    """Read a value by a protocol of its own."""
     import numpy as np
 
-    if spec.traits - MEMORY_TRAITS:  # what an odd value shows may be anything
+    if spec.traits - MEMORY_TRAITS:  # protocols may misrepresent odd values
         return None
     type_ = type(value)
     try:
         if hasattr(type_, "__array_interface__") or hasattr(type_, "__array__"):
-            # Some hand out a view although they are asked for a copy.
+            # Some frameworks return a view even when asked for a copy.
             array = np.array(np.asarray(value))
         elif hasattr(type_, "__dlpack__"):
             array = np.array(np.from_dlpack(value))
@@ -264,13 +266,13 @@ def _by_protocol(value: Value, spec: Spec) -> Array | None:
             return None
     except REFUSALS:
         return None
-    # What cannot be named in a protocol may have gone as bits.
+    # A protocol may have carried the bits of a dtype that it cannot name.
     fits = array.shape == spec.shape and spec.element in DTYPES
     return array if fits and array.dtype == dtype_of(spec.element or "") else None
 
 
 def _by_memory(format_: Format, value: Value, spec: Spec) -> Array | None:
-    """Look at the bytes at the address that a value's format reports."""
+    """Read the bytes at the address that a value's format reports."""
     import numpy as np
 
     if spec.device != "cpu" or spec.traits - MEMORY_TRAITS or spec.traits & _DISORDER:

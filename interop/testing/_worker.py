@@ -1,7 +1,7 @@
-"""The worker: tries promises in a process of its own, so that a crash is a finding and not the end.
+"""The worker: tries promises in another process, so that a crash is a finding and not the end.
 
 A question is ``{"subject": …, "promise": number, "skip": [checks]}``. The answers are
-``{"at": [check, activity]}`` before whatever could end the process, and ``{"findings": […]}``.
+``{"at": [check, activity]}`` before anything that could end the process, and ``{"findings": […]}``.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from interop._calibration.sample import first_line
-
 from ._formats import try_format
 from ._notes import Notes
 from ._plugin import try_plugin
 from ._process import Say
 from ._report import Finding
+from ._sample import first_line
 from ._stages import try_conversion
 from ._subject import Bench, Promise, Subject
 
@@ -26,8 +25,9 @@ __all__ = ["answer"]
 def answer(question: dict[str, Any], say: Say) -> None:
     """Try one promise; called for each question that a `Session` sends."""
     bench, promises = _bench(Subject(*question["subject"]))
-    promise, skip = promises[question["promise"]], frozenset(question["skip"])
-    say({"findings": _findings(bench, promise, skip, say)})
+    promise, skip = promises[question["promise"]], question["skip"]
+    checks = [check for check in promise.checks if check not in skip]
+    say({"findings": _findings(bench, promise, checks, say)})
 
 
 @cache
@@ -36,7 +36,7 @@ def _bench(subject: Subject) -> tuple[Bench, list[Promise]]:
     return bench, bench.promises()
 
 
-def _findings(bench: Bench, promise: Promise, skip: frozenset[str], say: Say) -> list[Finding]:
+def _findings(bench: Bench, promise: Promise, checks: list[str], say: Say) -> list[Finding]:
     current = promise.checks[0]
 
     def tell(check: str, activity: str) -> None:
@@ -44,18 +44,17 @@ def _findings(bench: Bench, promise: Promise, skip: frozenset[str], say: Say) ->
         current = check
         say({"at": [check, activity]})
 
-    notes = Notes([check for check in promise.checks if check not in skip], tell)
+    notes = Notes(checks, tell)
     try:
-        _try_out(promise)(bench, promise, notes, skip)
-    # This is where a plugin's failure of any kind becomes a finding about that plugin.
+        _trier(promise)(bench, promise, notes)
+    # Any failure of a plugin becomes a finding about that plugin here.
     except Exception as error:  # noqa: BLE001
         reason = first_line(f"{type(error).__name__}: {error}")
         notes.failed(current, f"{promise.name} raises {reason}")
     return notes.findings(bench.subject.name, promise.name)
 
 
-def _try_out(promise: Promise) -> Callable[[Bench, Promise, Notes, frozenset[str]], None]:
-    """Return what tries a promise of this kind."""
+def _trier(promise: Promise) -> Callable[[Bench, Promise, Notes], None]:
     if promise.conversion is not None:
         return try_conversion
     return try_plugin if promise.format is None else try_format

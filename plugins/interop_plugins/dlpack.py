@@ -1,8 +1,8 @@
 """DLPack: every value that has ``__dlpack__`` and no plugin of its own, and bare capsules.
 
-Of these only the description is here. The conversions belong to the frameworks that consume, which
-take every format that exports DLPack by the same rule as this one. A namespace of the array API
-standard consumes by its ``from_dlpack``, so that it needs no more than its name to be a framework.
+This plugin only describes them. The frameworks that consume DLPack declare the conversions, which
+serve all formats that export DLPack. A namespace of the array API standard consumes by its
+``from_dlpack``, so its name is all that is needed to make it a framework.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from interop.plugin import (
     Export,
     Format,
     Limits,
-    Namespaces,
     Samples,
     Spec,
     Wrapper,
     checked_export,
     hookimpl,
 )
+from interop.plugin.advanced import Advanced, Namespaces
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -51,7 +51,7 @@ __all__ = ["interop_declarations", "namespace"]
 #: The type of capsules, which has no name before Python 3.13.
 Capsule = type(datetime_CAPI)
 
-#: An element of DLPack has at most 255 bits.
+#: All dtypes but clongdouble, since an element of DLPack has at most 255 bits.
 _DTYPES = frozenset(DTYPES) - {"clongdouble"}
 
 #: The dtypes of the array API standard.
@@ -74,7 +74,8 @@ _DEVICES = (
 )
 
 
-#: What every producer may be, and which of it no namespace need be able to make.
+#: Producers may have any of these dtypes, devices and traits. `_WRITTEN` has the dtypes that a
+#: namespace need not be able to make.
 _PRODUCER: dict[str, Any] = {
     "dtypes": _DTYPES,
     "devices": _DEVICES,
@@ -114,7 +115,7 @@ def _from_dlpack(module: str, value: Producer) -> Any:
 
 
 def namespace(module: str, array: str, dtype: str = "", *, install: str = "") -> list[Declaration]:
-    """Return what makes a framework of a namespace of the array API standard.
+    """Return the declarations that make a namespace of the array API standard a framework.
 
     Its arrays lie on the host, and it shares the memory of DLPack's producers.
 
@@ -125,7 +126,8 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
     array : str
         The type of its arrays, as ``"module:Class"``.
     dtype : str
-        The type of its dtypes, if they have one of their own; their text ends with the name.
+        The type of its dtype objects, if it has one of its own. The last word of their `str` has
+        to be the name of the dtype.
     install : str
         The command that installs it.
 
@@ -151,7 +153,7 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
             memory=memory,
             requires=module.partition(".")[0],
             install=install,
-            transit=False,
+            advanced=Advanced(transit=False),
         ),
         Conversion(
             "dlpack",
@@ -168,23 +170,23 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
 
 
 def _declare(module: ModuleType) -> list[Declaration]:
-    """Return what makes a framework of a module, if it is a namespace that nobody has declared.
+    """Return the declarations that make a module a framework, if it is a suitable namespace.
 
-    Its arrays are found by making one.
+    The type of its arrays is found by making one.
     """
     functions = "from_dlpack", "empty", "__array_namespace_info__"
-    if sys.modules.get(module.__name__) is not module:  # who has it cannot be told by its name
+    if sys.modules.get(module.__name__) is not module:  # it cannot be imported by its name
         return []
     if not all(hasattr(module, name) for name in functions):
         return []
     array, dtype = type(module.empty(0)), type(getattr(module, "float32", 0.0))
     if not hasattr(array, "__dlpack__") or not _is_found(array):
         return []
-    homes = {name.partition(".")[0] for name in (module.__name__, array.__module__)}
-    is_own = _is_found(dtype) and dtype.__module__.partition(".")[0] in homes
+    packages = {name.partition(".")[0] for name in (module.__name__, array.__module__)}
+    is_own = _is_found(dtype) and dtype.__module__.partition(".")[0] in packages
     declarations = namespace(module.__name__, _path(array), _path(dtype) if is_own else "")
-    # Its arrays are read as they were before, when they were any producer's. It is there, even if
-    # no finder knows its name.
+    # Its arrays may be anything that a producer may have: they were read as foreign values before.
+    # The module is imported, so it requires nothing, even if no finder knows its name.
     changes = {"requires": "", "limits": _WRITTEN, **_PRODUCER}
     return [d._replace(**changes) if isinstance(d, Format) else d for d in declarations]
 
@@ -194,17 +196,16 @@ def _path(class_: type) -> str:
 
 
 def _is_found(class_: type) -> bool:
-    """Tell whether a class can be had by its name."""
+    """Tell whether a class can be looked up by its name."""
     return getattr(sys.modules.get(class_.__module__), class_.__qualname__, None) is class_
 
 
 def _last_word(dtype: object) -> str:
-    """Return the name of a dtype: the end of its text."""
     return str(dtype).rpartition(".")[2]
 
 
 def _inspect(value: Producer) -> Export:
-    # No stream is named: some producers take -1 ("no synchronisation") for a handle.
+    # No stream is given: some producers take -1 ("no synchronisation") for a handle.
     return checked_export(value)
 
 
@@ -212,8 +213,8 @@ def _traits(value: Producer, exported: Export) -> frozenset[str]:
     usual = exported.contiguous and exported.aligned
     if usual and exported.versioned and not exported.readonly and not exported.pinned:
         return EMPTY
-    # A legacy capsule has no flags. That of a framework whose arrays never change (JAX before
-    # 0.12, TensorFlow) looks like any other, so it is writable only if the value itself says so.
+    # A legacy capsule has no flags, not even if the framework never changes its arrays (JAX before
+    # 0.12, TensorFlow). So its memory is writable only if the value itself says so.
     writeable = True if exported.versioned else _writeable(value)
     present = {
         "readonly": exported.readonly or writeable is False,
@@ -228,16 +229,16 @@ def _traits(value: Producer, exported: Export) -> frozenset[str]:
 
 
 def _is_walked_backwards(exported: Export) -> bool:
-    """Tell whether an array is walked along a negative stride.
+    """Tell whether elements are reached along a negative stride.
 
-    That of an axis of at most one element, or of an empty array, leads nowhere.
+    No element is reached along the stride of an axis of at most one element, or in an empty array.
     """
     steps = zip(exported.shape, exported.strides or (), strict=False)
     return 0 not in exported.shape and any(n > 1 and step < 0 for n, step in steps)
 
 
 def _writeable(value: Producer) -> bool | None:
-    """Return what the flags of a value say, if it has such as NumPy's arrays have, else None."""
+    """Return ``value.flags.writeable`` if a value has it, as NumPy arrays do, else None."""
     flag = getattr(getattr(value, "flags", None), "writeable", None)
     return flag if isinstance(flag, bool) else None
 
@@ -256,9 +257,9 @@ def memory(value: Producer) -> tuple[tuple[int, int], ...]:
 
 
 class _CapsuleProducer:
-    """A producer of the one capsule that a caller has in hand.
+    """A producer of a capsule that already exists.
 
-    It gives the memory as it is: whoever made the capsule has decided on stream, device and copy.
+    Whoever made the capsule has decided on stream, device and copy.
     """
 
     def __init__(self, capsule: object) -> None:

@@ -1,11 +1,11 @@
 """MLX: dense arrays, which are computed when they are first read.
 
 MLX never writes to memory that others can see: ``x[0] = 1`` and ``x += 1`` give the name `x`
-new memory. So what leaves MLX is shared and read-only. It leaves through DLPack, whose capsule owns
+new memory. So memory leaves MLX shared and read-only. It leaves through DLPack, whose capsule owns
 the memory; a memoryview owns the Python object only, and changes under its holder.
 
-An array does not say whether it has been computed, and before that neither how it lies in memory
-nor that it is part of a trace. So it is computed when it is described, as it is when it is printed.
+An array does not say whether it has been computed. Before that it does not say how it lies in
+memory, nor whether it is part of a trace. So describing an array computes it, as printing it does.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from interop.plugin import (
     EMPTY,
     INTEGERS,
     REALS,
+    CapsuleProducer,
     CastErrors,
     Conversion,
+    Copy,
     Cost,
     Declaration,
     Declined,
+    Drop,
     DtypeNames,
-    Export,
     Format,
     Limits,
     MemoryAt,
@@ -41,6 +43,7 @@ from interop.plugin import (
     itself,
     stride_traits,
 )
+from interop.plugin.advanced import Advanced
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
 
 __all__ = ["interop_declarations"]
 
-#: What MLX holds on the CPU only; its GPUs refuse to compute with it.
+#: The dtype that MLX holds on the CPU only; its GPUs refuse to compute with it.
 _CPU_ONLY = frozenset({"float64"})
 _COMPLEX, _BYTES = frozenset({"complex64"}), frozenset({"bool", "int8", "uint8"})
 _DTYPES = INTEGERS | REALS | _COMPLEX | {"bool", "bfloat16"}
@@ -59,24 +62,24 @@ _DTYPES = INTEGERS | REALS | _COMPLEX | {"bool", "bfloat16"}
 _IMMUTABLE, _SUBCLASS = frozenset({"immutable"}), frozenset({"subclass"})
 _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _FLAGS = frozenset({"readonly", "immutable", "unaligned"})
-#: The traits of what cannot be computed here.
+#: The traits of arrays that cannot be computed here.
 _STUCK = frozenset({"traced", "uncomputed"})
 
-#: DLPack's number of the host, and of Apple's devices, whose memory is the host's.
+#: DLPack's numbers of the host and of Apple's devices, which share the host's memory.
 _DLPACK_CPU, _DLPACK_METAL = 1, 8
 _HOST = frozenset({_DLPACK_CPU, _DLPACK_METAL})
 
-#: What numpy.from_dlpack does not take; None stands for a dtype that was not met yet.
+#: The dtypes that numpy.from_dlpack does not take; None stands for a dtype not yet seen.
 _UNKNOWN_TO_NUMPY = frozenset({None, "bfloat16"})
 
-#: NumPy's numbers of bool, the integers, float16, float32 and complex64; ml_dtypes use some of its
-#: characters again.
+#: The type numbers of NumPy's bool, integers, float16, float32 and complex64. The characters would
+#: not tell them apart, because ml_dtypes use some of them again.
 _PLAIN_NUMBERS = frozenset({*range(12), 14, 23})
 
 #: MLX counts along an axis in 32 bits.
 _LONGEST = 2**31 - 1
-#: Up to this many elements NumPy casts, and MLX copies the result, in less time than MLX takes to
-#: have memory that they can be cast into.
+#: Up to this many elements it is faster that NumPy casts and MLX copies the result. Beyond, MLX
+#: allocates memory, and NumPy casts into it.
 _FEW = 2**18
 
 _HINTS = {
@@ -85,13 +88,13 @@ _HINTS = {
     "that thread, or correct what it is computed from.",
     "float64": "MLX computes with float64 on the CPU only, and its default device is a GPU; "
     "make the CPU the default (mlx.core.set_default_device(mlx.core.cpu)) or ask for a narrower "
-    "dtype=.",
+    "{dtype}.",
 }
 
-#: What NumPy or MLX raise when there is nothing to hand over.
+#: The exceptions that NumPy and MLX raise when an array cannot be handed over.
 _HAND_OFF_ERRORS = (BufferError, ValueError, RuntimeError, TypeError, AttributeError)
 
-#: Filled on first use: the type of arrays, and the names of the dtypes met.
+#: Filled on first use: the type of arrays, and the names of dtypes that were seen.
 _plain_types: set[type] = set()
 _names: dict[mx.Dtype, str] = {}
 
@@ -116,9 +119,13 @@ def _format() -> Format:
         carries=_IMMUTABLE | _LAYOUT | _STUCK,
         requires="mlx",
         install="pip install 'mlx[cpu]'",
+        unary=(
+            Copy(copy, blocked=_STUCK, adds=_IMMUTABLE, cost=Cost(5e-6, 7e9)),
+            Drop("subclass", as_plain_array, blocked=_STUCK),
+        ),
         memory=memory,
         fast_path=itself,
-        transit=False,  # it copies what comes in
+        advanced=Advanced(transit=False),  # it copies what comes in
         samples=Samples(
             variants={
                 "noncontiguous": _transposed,
@@ -129,18 +136,18 @@ def _format() -> Format:
 
 
 def _conversions() -> Iterator[Conversion]:
-    from_mlx = partial(Conversion, "mlx", takes=_IMMUTABLE | _LAYOUT)
-    yield from_mlx("numpy", to_numpy, cost=Cost(2e-6), fast_path=numpy_fast_path)
+    shared = _IMMUTABLE | _LAYOUT
+    yield Conversion(
+        "mlx", "numpy", to_numpy, takes=shared, cost=Cost(2e-6), fast_path=numpy_fast_path
+    )
     yield from _from_numpy()
-    yield from_mlx("mlx", copy, adds=_IMMUTABLE, effects=COPY, cost=Cost(5e-6, 7e9))
-    yield from_mlx("mlx", as_plain_array, requires=_SUBCLASS, drops=_SUBCLASS, cost=Cost(1e-6))
 
 
 def _from_numpy() -> Iterator[Conversion]:
     """Yield the copy of a C-ordered array, and the copies that cast it on the way.
 
-    NumPy first puts any other array in order, which it does faster than it writes into MLX's
-    memory. It also casts from and to float16 faster by itself.
+    Arrays in another order are put in C order by NumPy first, which is faster than writing them
+    into MLX's memory out of order. NumPy alone is also faster in casts from and to float16.
     """
     make = partial(
         Conversion, "numpy", "mlx", from_numpy, takes=_FLAGS, adds=_IMMUTABLE, effects=COPY
@@ -151,7 +158,7 @@ def _from_numpy() -> Iterator[Conversion]:
         cost=Cost(5e-6, 7.5e9),
         fast_path=mlx_fast_path,
     )
-    # What is written costs the most, and casts to bytes write little.
+    # Writing takes most of the time, and casts to bytes write little.
     castable = _DTYPES - _COMPLEX - {"float16"}
     for name, sources, targets, speed in (
         ("mlx_from_numpy_cast", castable, castable - _BYTES, 7.2e9),
@@ -185,7 +192,7 @@ def dtype_name(dtype: mx.Dtype) -> str:
 
 
 def describe(value: mx.array) -> Spec:
-    """Return the spec of an array, which is computed for that.
+    """Return the spec of an array, which computes the array.
 
     Parameters
     ----------
@@ -194,7 +201,7 @@ def describe(value: mx.array) -> Spec:
     Returns
     -------
     Spec
-        What cannot be computed now has the trait ``traced`` or ``uncomputed``.
+        An array that cannot be computed now has the trait ``traced`` or ``uncomputed``.
     """
     dtype = value.dtype
     name = _names.get(dtype) or dtype_name(dtype)
@@ -214,7 +221,7 @@ def describe(value: mx.array) -> Spec:
 
 
 def _reason(error: RuntimeError) -> str:
-    """Return the trait that keeps an array from being computed."""
+    """Return the trait that says why an array cannot be computed."""
     return "traced" if "during function transformations" in str(error) else "uncomputed"
 
 
@@ -234,7 +241,7 @@ def memory(value: mx.array) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory an array lies in."""
     if describe(value).traits & _STUCK or not value.size:
         return ()
-    offer = _offer(export(value, dl_device=(_DLPACK_CPU, 0)))
+    offer = checked_export(CapsuleProducer(export(value, dl_device=(_DLPACK_CPU, 0))))
     itemsize = offer.bits // 8
     strides = offer.strides or ()
     reach = [(length - 1) * step for length, step in zip(offer.shape, strides, strict=True)]
@@ -246,32 +253,15 @@ def memory(value: mx.array) -> tuple[tuple[int, int], ...]:
 # ---------------------------------------------------------------------- out of MLX
 
 
-class _CapsuleProducer:
-    """A producer of a capsule that was asked for already."""
-
-    __slots__ = ("_capsule",)
-
-    def __init__(self, capsule: object) -> None:
-        self._capsule = capsule
-
-    def __dlpack__(self, **_: object) -> object:
-        return self._capsule
-
-
-def _offer(capsule: object) -> Export:
-    """Return what a capsule offers."""
-    return checked_export(_CapsuleProducer(capsule))
-
-
 def _over(value: mx.array, *, readonly: bool) -> NumpyArray:
-    """Return an array over the memory of one of MLX's that has been computed.
+    """Return a NumPy array over the memory of a computed MLX array.
 
-    Nobody consumes the capsule: it is freed with the array, and frees the memory then.
+    The result owns the capsule, which nobody consumes, and the capsule owns the memory.
     """
     import numpy as np
 
     capsule = export(value, dl_device=(_DLPACK_CPU, 0))
-    offer = _offer(capsule)
+    offer = checked_export(CapsuleProducer(capsule))
     dtype = _numpy_dtype(offer.dtype)
     strides = offer.strides and tuple(step * dtype.itemsize for step in offer.strides)
     bits = dtype if dtype.isbuiltin == 1 else np.dtype(f"u{dtype.itemsize}")
@@ -295,14 +285,14 @@ def _numpy_dtype(name: str) -> NumpyDtype:
 
 
 def to_numpy(value: mx.array) -> NumpyArray:
-    """Return a read-only array over the memory of one of MLX's, as it lies there."""
+    """Return a read-only NumPy array over the memory of an MLX array."""
     import numpy as np
 
     if _names.get(value.dtype) in _UNKNOWN_TO_NUMPY:
         return _over(value, readonly=True)
-    producer: Any = value  # MLX's types are wrong about what its capsules are
+    producer: Any = value  # MLX's annotations are wrong about capsules
     array: NumpyArray = np.from_dlpack(producer, device="cpu")
-    # MLX's capsules have no flags, and NumPy assumes read-only memory then. Do not rely on it.
+    # MLX's capsules have no flags. NumPy then assumes read-only memory, but does not promise to.
     array.flags.writeable = False
     return array
 
@@ -313,7 +303,7 @@ def numpy_fast_path(value: Any) -> object:
     Raises
     ------
     HandOffError
-        Computing the array has failed. MLX says so once, and then takes it for computed.
+        Computing the array has failed. MLX reports that once, and then treats it as computed.
     """
     import numpy as np
 
@@ -335,7 +325,7 @@ def numpy_fast_path(value: Any) -> object:
 def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> mx.array:
     """Return an array with a copy of a C-ordered array's elements, cast on the way.
 
-    MLX has no way to share memory of the host that is not its own.
+    MLX cannot share memory of the host that it has not allocated.
     """
     import mlx.core as mx
     import numpy as np
@@ -347,14 +337,13 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> mx.array:
     if value.dtype == target and min(value.strides, default=0) >= 0:
         return mx.array(value, dtype=mlx_dtype)
     errors = CastErrors(np)
-    with errors.noted():
-        if value.size <= _FEW:
-            out = mx.array(value.astype(target, order="C"), dtype=mlx_dtype)
-        else:
-            # Nobody has seen the new array, so its memory may still be written.
-            out = mx.empty(value.shape, dtype=mlx_dtype)
-            mx.eval(out)
-            np.copyto(_over(out, readonly=False), value, casting="unsafe")
+    if value.size <= _FEW:
+        out = mx.array(errors.run(value.astype, target, "C"), dtype=mlx_dtype)
+    else:
+        # Nobody has seen the new array, so its memory may still be written.
+        out = mx.empty(value.shape, dtype=mlx_dtype)
+        mx.eval(out)
+        errors.run(np.copyto, _over(out, readonly=False), value, "unsafe")
     errors.tell()
     return out
 
@@ -369,7 +358,10 @@ def mlx_fast_path(value: NumpyArray) -> object:
 
 
 def _check(value: NumpyArray, dtype: mx.Dtype) -> None:
-    """Refuse what MLX would refuse or narrow; the default device may have changed since."""
+    """Decline arrays that MLX would refuse or narrow.
+
+    MLX's default device may have changed since the route was planned.
+    """
     if _names[dtype] in unsupported_now():
         msg = "MLX's default device is a GPU, which cannot compute with float64"
         raise Declined(msg)
@@ -380,7 +372,7 @@ def _check(value: NumpyArray, dtype: mx.Dtype) -> None:
 
 @cache
 def _mlx_dtype(dtype: NumpyDtype) -> mx.Dtype:
-    """Return MLX's dtype for one of NumPy's, which take a while to put their names together."""
+    """Return MLX's dtype for one of NumPy's; cached, because `dtype.name` is slow."""
     import mlx.core as mx
 
     mlx_dtype: mx.Dtype = mx.bool_ if dtype.kind == "b" else getattr(mx, dtype.name)
@@ -416,7 +408,7 @@ def _transposed(value: mx.array) -> mx.array:
 
 
 def _laid_out(value: mx.array, view: Callable[[mx.array], mx.array]) -> mx.array:
-    """Return the same numbers as a view of memory, `view` being its own inverse."""
+    """Return an array of the same numbers in the layout of a view, which is its own inverse."""
     import mlx.core as mx
 
     array = view(mx.contiguous(view(value)))

@@ -1,10 +1,10 @@
 """polars: Series and DataFrames.
 
 Names are not part of an array: they are dropped when it leaves polars (the effect `drop_labels`),
-and stay from polars to polars. A Series never changes. Its memory is shared, read-only, if it holds
+and kept from polars to polars. A Series never changes. Its memory is shared, read-only, if it holds
 numbers in one chunk without nulls; truth values are bits in polars. An array of one aligned block
-becomes the memory of a Series. The columns of a DataFrame lie side by side only by chance, so
-several are copied; one is shared like a Series.
+becomes the memory of a Series. The columns of a DataFrame lie side by side only by chance, so they
+are copied; a single column is shared like a Series.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from interop.plugin import (
     INTEGERS,
     MEMORY_TRAITS,
     REALS,
+    Cast,
     CastErrors,
     Conversion,
     Cost,
@@ -35,11 +36,14 @@ from interop.plugin import (
     Limits,
     Result,
     Spec,
+    Unary,
     extents,
     hookimpl,
     itemsize,
+    null_number,
     preserves,
 )
+from interop.plugin.advanced import Advanced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +59,7 @@ _READONLY, _NONCONTIGUOUS = frozenset({"readonly"}), frozenset({"noncontiguous"}
 _IMMUTABLE, _MASKED = frozenset({"immutable"}), frozenset({"masked"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _MIXED = frozenset({"mixed"})
-#: The trait of a DataFrame without columns: numbers that are not there have no dtype.
+#: The trait of a DataFrame without columns, which has no numbers and so no dtype.
 _UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 
 _CARRIED = _IMMUTABLE | _MASKED | _SCATTERED | _NOT_NUMBERS
@@ -64,7 +68,7 @@ _BOOL = frozenset({"bool"})
 #: The dtypes whose memory NumPy and polars can share.
 _SHARED = INTEGERS | REALS
 _DTYPES = _SHARED | _BOOL
-#: What nulls are written as: NaN in reals, 0 in others.
+#: The dtypes in which nulls can be filled: with NaN in reals, with 0 in others.
 _FILLED = _DTYPES | COMPLEX | frozenset(d for d in DTYPES if d.startswith(("bfloat", "float8")))
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
 _SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
@@ -78,7 +82,7 @@ _SHARED_NAMES = _NAMES.keys() - {"Boolean"}
 #: How many elements are written at a time.
 _PIECE = 2**18
 _GATHER = Cost(2e-5, 8e9)
-#: Between the costs of a few long columns and of many short ones, each of which polars has to make.
+#: Lies between the costs of a few long columns and of many short ones, since polars makes each.
 _COLUMNS = Cost(3e-5, 8e8)
 
 _REFUSAL_HINTS = {
@@ -91,10 +95,10 @@ _REFUSAL_HINTS = {
 
 @cache
 def _unsupported(device: str) -> frozenset[str]:
-    """Return the dtypes that the installed polars holds nowhere; float16 came with 1.36."""
+    """Return the dtypes that the installed polars does not have; float16 came with 1.36."""
     try:
         major, minor = version("polars").split(".")[:2]
-    except PackageNotFoundError:  # another build of it
+    except PackageNotFoundError:  # it was installed under another name
         return EMPTY
     return frozenset({"float16"}) if (int(major), int(minor)) < (1, 36) else EMPTY
 
@@ -103,7 +107,7 @@ def _unsupported(device: str) -> frozenset[str]:
 
 
 def describe(series: pl.Series) -> Spec:
-    """Return the spec of a Series; the axes of fixed-size arrays follow its own."""
+    """Return the spec of a Series; the axes of fixed-size arrays come after its own axis."""
     dtype = series.dtype
     shape: tuple[int, ...] = (series.len(),)
     elements, inner_shape = _elements(dtype)
@@ -121,7 +125,7 @@ def describe(series: pl.Series) -> Spec:
 
 
 def _elements(dtype: pl.DataType) -> tuple[str, tuple[int, ...]]:
-    """Return polars' name of the elements of fixed-size arrays, and the axes of the arrays."""
+    """Return polars' name of the elements' dtype, and the shape of fixed-size arrays."""
     elements: pl.DataType | DataTypeClass = dtype
     shape: tuple[int, ...] = getattr(dtype, "shape", ())
     for _ in shape:
@@ -130,7 +134,7 @@ def _elements(dtype: pl.DataType) -> tuple[str, tuple[int, ...]]:
 
 
 def _has_nulls(series: pl.Series, inner_shape: tuple[int, ...]) -> bool:
-    """Tell whether there are nulls, be it inside fixed-size arrays."""
+    """Tell whether there are nulls, also inside fixed-size arrays."""
     if series.null_count():
         return True
     return bool(inner_shape) and bool(_flat(series).null_count())
@@ -185,9 +189,9 @@ def _other_columns(frame: pl.DataFrame) -> str:
 
 
 def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
-    """Return the common dtype in NumPy, and ``mixed`` if it cannot hold the numbers of each.
+    """Return the common dtype in NumPy, and traits if it cannot hold the numbers of all columns.
 
-    Then there is a trait for the dtype of each, so that a refusal names them.
+    The traits are ``mixed`` and one for each dtype, so that a refusal names them.
     """
     import numpy as np
 
@@ -221,8 +225,8 @@ def series_fast_path(series: pl.Series) -> Any:
 
 
 def gather(series: pl.Series, *, dtype: str) -> Array:
-    """Return the numbers in a new array, with NaN for nulls if the dtype has one, or zero."""
-    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
+    """Return the numbers in a new array, with NaN for nulls, or zero if the dtype has no NaN."""
+    import ml_dtypes  # noqa: F401 - NumPy then knows its dtypes by name
     import numpy as np
 
     elements, inner_shape = _elements(series.dtype)
@@ -237,8 +241,8 @@ def column_to_numpy(frame: pl.DataFrame) -> Array:
 
 
 def gather_frame(frame: pl.DataFrame, *, dtype: str) -> Array:
-    """Return the columns side by side in a new array, each in one block as polars orders them."""
-    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
+    """Return the columns side by side in a new array, in Fortran order as in polars."""
+    import ml_dtypes  # noqa: F401 - NumPy then knows its dtypes by name
     import numpy as np
 
     rows, columns = frame.shape
@@ -253,21 +257,19 @@ def _write(out: Array, series: pl.Series, name: str) -> None:
     import numpy as np
 
     errors = CastErrors(np)
-    has_nan = out.dtype.kind in "fc" or out.dtype.name.startswith(("bfloat", "float8"))
-    with errors.noted():
-        for start, piece in _pieces(series):
-            part, nulls = out[start : start + piece.len()], None
-            if piece.null_count():
-                nulls = piece.is_null().to_numpy()
-                piece = piece.fill_null(False if name == "bool" else 0)  # noqa: PLW2901
-            part[...] = piece.to_numpy()
-            if nulls is not None:
-                part[nulls] = float("nan") if has_nan else 0
+    for start, piece in _pieces(series):
+        part, nulls = out[start : start + piece.len()], None
+        if piece.null_count():
+            nulls = piece.is_null().to_numpy()
+            piece = piece.fill_null(False if name == "bool" else 0)  # noqa: PLW2901
+        errors.run(np.copyto, part, piece.to_numpy(), "unsafe")
+        if nulls is not None:
+            part[nulls] = null_number(out.dtype)
     errors.tell()
 
 
 def _pieces(series: pl.Series) -> Iterator[tuple[int, pl.Series]]:
-    """Yield a Series in pieces, each with the place of its first element."""
+    """Yield a Series in pieces, each with the index of its first element."""
     chunk_start = 0
     for chunk in series.get_chunks():
         for start in range(0, chunk.len(), _PIECE):
@@ -286,7 +288,7 @@ def to_series(array: Array) -> pl.Series:
 
 
 def to_frame(array: Array) -> pl.DataFrame:
-    """Return a DataFrame of a copy of an array, each column of which is one block."""
+    """Return a DataFrame with a copy of an array; each column is one block."""
     import numpy as np
 
     block = np.array(np.asarray(array).T, order="C", copy=True)
@@ -313,7 +315,7 @@ def _rows(height: int) -> pl.DataFrame:
             msg = f"polars {pl.__version__} has no rows without columns"
             raise Declined(msg) from error
         return pl.DataFrame()
-    except pl.exceptions.ComputeError as error:  # more than 32 bits count
+    except pl.exceptions.ComputeError as error:  # polars counts rows in 32 bits
         raise Declined(str(error)) from error
 
 
@@ -335,7 +337,7 @@ def recast_frame(frame: pl.DataFrame, *, dtype: str) -> pl.DataFrame:
 def memory(series: pl.Series) -> Extents:
     """Return the addresses and lengths of the memory of the numbers of a Series, chunk by chunk.
 
-    Bits, and numbers beside nulls, lie in memory that is shared with nobody.
+    Bits, and numbers of a Series with nulls, are left out: their memory is never shared.
     """
     elements, inner_shape = _elements(series.dtype)
     if elements not in _SHARED_NAMES or _has_nulls(series, inner_shape):
@@ -360,7 +362,7 @@ def has_labels(value: pl.Series | pl.DataFrame) -> bool:
 def give_labels(
     value: pl.Series | pl.DataFrame, like: pl.Series | pl.DataFrame
 ) -> pl.Series | pl.DataFrame:
-    """Return a value under the names of another of its type and shape; any other as it is."""
+    """Return a value with the names of another, or as it is if type or shape differ."""
     import polars as pl
 
     if value.shape == like.shape:
@@ -381,7 +383,6 @@ def interop_declarations() -> Iterable[Declaration]:
 
 
 def _formats() -> Iterable[Format]:
-    """Return the formats of Series and DataFrames."""
     limits = Limits(unsupported_now=_unsupported, refusal_hints=_REFUSAL_HINTS)
     common = partial(
         Format,
@@ -389,7 +390,7 @@ def _formats() -> Iterable[Format]:
         requires="polars",
         install="pip install polars",
         labels=Labels(has_labels, give_labels),
-        transit=False,
+        advanced=Advanced(transit=False),
     )
     return [
         common(
@@ -397,8 +398,9 @@ def _formats() -> Iterable[Format]:
             types=("polars:Series",),
             describe=describe,
             dtypes=_DTYPES,
+            unary=tuple(_series_casts()),
             memory=memory,
-            ndims={1},  # of a result; a Series of fixed-size arrays, which is none, has more
+            ndims={1},  # this is for results; a Series of fixed-size arrays has more axes
             limits=limits,
         ),
         common(
@@ -410,6 +412,7 @@ def _formats() -> Iterable[Format]:
             describe=describe_frame,
             carries=_CARRIED | _SEVERAL | _UNKNOWN_DTYPE,
             dtypes=_DTYPES,
+            unary=tuple(_frame_casts()),
             limits=limits,
             memory=frame_memory,
             ndims={2},
@@ -418,8 +421,8 @@ def _formats() -> Iterable[Format]:
 
 
 def _conversions() -> Iterable[Conversion]:
-    """Return the conversions to NumPy and back, and the casts that keep the names."""
-    return [*_series_to_numpy(), *_frames_to_numpy(), *_from_numpy(), *_casts()]
+    """Return the conversions to NumPy and back."""
+    return [*_series_to_numpy(), *_frames_to_numpy(), *_from_numpy()]
 
 
 def _series_to_numpy() -> Iterable[Conversion]:
@@ -506,17 +509,20 @@ def _from_numpy() -> Iterable[Conversion]:
     yield copy("polars.dataframe", to_frame, dtypes=_DTYPES, adds=adds, cost=_COLUMNS)
 
 
-def _casts() -> Iterable[Conversion]:
-    make = partial(Conversion, takes=_IMMUTABLE, adds=_IMMUTABLE, changes=DTYPE, effects=COPY)
-    series = partial(make, "polars.series", "polars.series", recast, cost=_GATHER)
+def _series_casts() -> Iterable[Unary]:
+    """Yield the casts of Series, which keep the names."""
+    make = partial(Cast, recast, takes=_IMMUTABLE, cost=_GATHER)
     for scattered in (EMPTY, _SCATTERED):
-        to_numbers = partial(series, result=Result(dtypes=_SHARED))
-        yield to_numbers(requires=scattered, drops=scattered)
-        to_bits = partial(series, result=Result(dtypes=_BOOL), adds=_IMMUTABLE | _SCATTERED)
-        yield to_bits(requires=scattered, drops=scattered, name="recast_to_bits")
-    frame = partial(make, "polars.dataframe", "polars.dataframe", recast_frame, cost=_COLUMNS)
-    yield frame(result=Result(dtypes=_SHARED))
-    yield frame(result=Result(dtypes=_BOOL), adds=_IMMUTABLE | _SCATTERED, name="recast_to_bits")
-    several = partial(frame, result=Result(dtypes=_DTYPES))  # which stay scattered
-    yield several(takes=_IMMUTABLE | _UNKNOWN_DTYPE, requires=_SCATTERED)
-    yield several(takes=_IMMUTABLE | _SEVERAL, requires=_MIXED | _SCATTERED, drops=_SEVERAL)
+        drop: dict[str, Any] = {"requires": scattered, "drops": scattered}
+        yield make(_SHARED, adds=_IMMUTABLE, **drop)
+        yield make(_BOOL, adds=_IMMUTABLE | _SCATTERED, name="recast_to_bits", **drop)
+
+
+def _frame_casts() -> Iterable[Unary]:
+    """Yield the casts of DataFrames, which keep the names; several columns stay scattered."""
+    make = partial(Cast, recast_frame, takes=_IMMUTABLE, adds=_IMMUTABLE, cost=_COLUMNS)
+    yield make(_SHARED)
+    yield make(_BOOL, adds=_IMMUTABLE | _SCATTERED, name="recast_to_bits")
+    yield make(_DTYPES, takes=_IMMUTABLE | _UNKNOWN_DTYPE, requires=_SCATTERED)
+    mixed = _MIXED | _SCATTERED
+    yield make(_DTYPES, takes=_IMMUTABLE | _SEVERAL, requires=mixed, drops=_SEVERAL)

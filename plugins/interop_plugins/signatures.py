@@ -1,8 +1,9 @@
 """What the functions of `interop` that take a target take and return, for static type checkers.
 
-Nothing here runs: only the stub of `interop` imports it. The names of formats stand here and not in
-the core because only the plugins know what they stand for. A name that is not here is a type error;
-the format of another plugin is named by its type, by ``like=``, or by ``cast(Any, "its name")``.
+Nothing here runs: only the stub of `interop` imports it. The names of formats are not in the core,
+because only the plugins know their types; ``python -m docs.signatures --store`` writes them here. A
+name that is not here is a type error. The format of another plugin is named by its type, by
+``like=``, or by ``cast(Any, "its name")``.
 """
 
 from __future__ import annotations
@@ -16,32 +17,43 @@ from typing import (
     ParamSpec,
     Protocol,
     TypeAlias,
-    TypedDict,
     TypeVar,
     Unpack,
     overload,
 )
 
 if TYPE_CHECKING:
-    import cupy
-    import dask.array as da
-    import jax
-    import mlx.core as mx
-    import numpy.typing as npt
-    import onnxruntime
-    import pandas as pd
-    import polars as pl
-    import pyarrow as pa
-    import scipy.sparse as sp
-    import tensorflow as tf
-    import torch
-    import xarray as xr
-    from jax.experimental import sparse as jsparse
-
     from interop._api.leaves import Others as OtherLeaves
-    from interop._model.typing import CopyLike, EffectNames
+    from interop._model.typing import ArrayKeywords, OutKeywords, RequestKeywords
+    from interop._model.typing import TargetKeywords as Keywords
     from interop._planning.route import Route
-    from interop_plugins.quantized.array import QuantizedArray
+
+# begin imports
+if TYPE_CHECKING:
+    import array_api_strict._array_object
+    import cupy
+    import cupyx.scipy.sparse
+    import dask.array
+    import dpnp
+    import dpnp.tensor
+    import jax
+    import jax.experimental.sparse
+    import mlx.core
+    import numpy.typing
+    import onnxruntime.capi.onnxruntime_inference_collection
+    import pandas
+    import pandas.api.extensions
+    import polars
+    import pyarrow
+    import scipy.sparse
+    import sparse
+    import tensorflow
+    import torch
+    import torch.distributed.tensor
+    import xarray
+
+    import interop_plugins.quantized.array
+# end imports
 
 __all__ = ["Accepts", "Convert", "ConvertTree", "MakeConverter", "MakePlan"]
 
@@ -50,90 +62,69 @@ T_co = TypeVar("T_co", covariant=True)
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Torch: TypeAlias = Literal[
-    "torch",
-    "pytorch",
-    "torch.sparse_coo",
-    "torch.sparse_csr",
-    "torch.sparse_csc",
-    "torch.sparse_bsr",
-    "torch.sparse_bsc",
-    "torch.quantized",
-    "torch.mkldnn",
-    "torch.dtensor",
-    "torchao",
-    "torchao.int8",
-    "torchao.float8",
-    "torchao.int4",
-    "torchao.intx",
-    "torchao.nf4",
-    "torchao.opaque",
-]
-Dask: TypeAlias = Literal[
-    "dask",
-    "da",
-    "dask.torch",
-    "dask.cupy",
-    "dask.scipy",
-    "dask.scipy.csr",
-    "dask.scipy.csc",
-    "dask.scipy.coo",
-    "dask.sparse",
-    "dask.sparse.coo",
-]
-Quantized: TypeAlias = Literal["quantized", "quantized.numpy", "quantized.torch", "quantized.cupy"]
-#: Those that stand for values of several types, or of types that are not annotated.
-Others: TypeAlias = Literal[
-    "python",
-    "list",
-    "pandas",
-    "pd",
-    "pandas.index",
-    "pandas.array",
-    "polars",
-    "pl",
-    "xarray",
-    "xr",
-    "scipy",
-    "scipy.bsr",
-    "scipy.dia",
-    "scipy.lil",
-    "scipy.dok",
-    "sparse",
-    "sparse.coo",
-    "sparse.dok",
-    "sparse.gcxs",
-    "sparse.gcxs.csr",
-    "sparse.gcxs.csc",
-    "sparse.gcxs.nd",
-    "cupy.coo",
-    "cupy.csr",
-    "cupy.csc",
-    "cupy.dia",
-    "pyarrow.chunked_array",
-    "pyarrow.fixed_shape_tensor",
-    "pyarrow.fixed_size_list",
-    "pyarrow.scalar",
-    "pyarrow.tensor",
-    "pyarrow.table",
-    "pyarrow.record_batch",
-    "tensorflow.sparse",
-    "tensorflow.indexed_slices",
-    "array_api_strict",
-    "dpnp",
-    "dpnp.tensor",
-]
+# By format, the words in ``to=`` that give results of one type; `Others` give several types.
+# fmt: off
+# begin names
+ArrayApiStrict: TypeAlias = Literal["array_api_strict"]
+Cupy: TypeAlias = Literal["cp", "cupy"]
+CupyCoo: TypeAlias = Literal["cupy.coo"]
+CupyCsc: TypeAlias = Literal["cupy.csc"]
+CupyCsr: TypeAlias = Literal["cupy.csr"]
+CupyDia: TypeAlias = Literal["cupy.dia"]
+Dask: TypeAlias = Literal["da", "dask", "dask.cupy", "dask.scipy", "dask.scipy.coo", "dask.scipy.csc", "dask.scipy.csr", "dask.sparse", "dask.sparse.coo", "dask.torch"]
+Dpnp: TypeAlias = Literal["dpnp"]
+DpnpTensor: TypeAlias = Literal["dpnp.tensor"]
+Jax: TypeAlias = Literal["jax", "jnp"]
+JaxBcoo: TypeAlias = Literal["jax.bcoo"]
+JaxBcsr: TypeAlias = Literal["jax.bcsr"]
+Mlx: TypeAlias = Literal["mlx", "mx"]
+Numpy: TypeAlias = Literal["np", "numpy"]
+Onnxruntime: TypeAlias = Literal["onnxruntime", "ort"]
+PandasArray: TypeAlias = Literal["pandas.array"]
+PandasDataframe: TypeAlias = Literal["pandas.dataframe"]
+PandasIndex: TypeAlias = Literal["pandas.index"]
+PandasSeries: TypeAlias = Literal["pandas.series"]
+PolarsDataframe: TypeAlias = Literal["polars.dataframe"]
+PolarsSeries: TypeAlias = Literal["polars.series"]
+Pyarrow: TypeAlias = Literal["pa", "pyarrow"]
+PyarrowChunkedArray: TypeAlias = Literal["pyarrow.chunked_array"]
+PyarrowFixedShapeTensor: TypeAlias = Literal["pyarrow.fixed_shape_tensor"]
+PyarrowFixedSizeList: TypeAlias = Literal["pyarrow.fixed_size_list"]
+PyarrowRecordBatch: TypeAlias = Literal["pyarrow.record_batch"]
+PyarrowScalar: TypeAlias = Literal["pyarrow.scalar"]
+PyarrowTable: TypeAlias = Literal["pyarrow.table"]
+PyarrowTensor: TypeAlias = Literal["pyarrow.tensor"]
+Quantized: TypeAlias = Literal["quantized", "quantized.cupy", "quantized.numpy", "quantized.torch"]
+ScipyBsr: TypeAlias = Literal["scipy.bsr"]
+ScipyCoo: TypeAlias = Literal["scipy.coo"]
+ScipyCsc: TypeAlias = Literal["scipy.csc"]
+ScipyCsr: TypeAlias = Literal["scipy.csr"]
+ScipyDia: TypeAlias = Literal["scipy.dia"]
+ScipyDok: TypeAlias = Literal["scipy.dok"]
+ScipyLil: TypeAlias = Literal["scipy.lil"]
+SparseCoo: TypeAlias = Literal["sparse.coo"]
+SparseDok: TypeAlias = Literal["sparse.dok"]
+SparseGcxs: TypeAlias = Literal["sparse.gcxs", "sparse.gcxs.csc", "sparse.gcxs.csr", "sparse.gcxs.nd"]
+Tensorflow: TypeAlias = Literal["tensorflow", "tf"]
+TensorflowIndexedSlices: TypeAlias = Literal["tensorflow.indexed_slices"]
+TensorflowSparse: TypeAlias = Literal["tensorflow.sparse"]
+Torch: TypeAlias = Literal["pytorch", "torch", "torch.mkldnn", "torch.quantized", "torch.sparse_bsc", "torch.sparse_bsr", "torch.sparse_coo", "torch.sparse_csc", "torch.sparse_csr", "torchao", "torchao.float8", "torchao.int4", "torchao.int8", "torchao.intx", "torchao.nf4", "torchao.opaque"]
+TorchDtensor: TypeAlias = Literal["torch.dtensor"]
+XarrayDataarray: TypeAlias = Literal["xarray.dataarray"]
+XarrayVariable: TypeAlias = Literal["xarray.variable"]
+Others: TypeAlias = Literal["list", "pandas", "pd", "pl", "polars", "python", "scipy", "sparse", "xarray", "xr"]
 Name: TypeAlias = (
-    Torch
-    | Dask
-    | Quantized
-    | Others
-    | Literal["numpy", "np", "jax", "jnp", "jax.bcoo", "jax.bcsr"]
-    | Literal["scipy.csr", "scipy.csc", "scipy.coo", "cupy", "cp", "tensorflow", "tf"]
-    | Literal["mlx", "mx", "pyarrow", "pa", "onnxruntime", "ort"]
-    | Literal["pandas.series", "pandas.dataframe", "polars.series", "polars.dataframe"]
-    | Literal["xarray.variable", "xarray.dataarray"]
+    ArrayApiStrict | Cupy | CupyCoo | CupyCsc | CupyCsr | CupyDia | Dask | Dpnp | DpnpTensor |
+    Jax | JaxBcoo | JaxBcsr | Mlx | Numpy | Onnxruntime | PandasArray | PandasDataframe |
+    PandasIndex | PandasSeries | PolarsDataframe | PolarsSeries | Pyarrow |
+    PyarrowChunkedArray | PyarrowFixedShapeTensor | PyarrowFixedSizeList | PyarrowRecordBatch
+    | PyarrowScalar | PyarrowTable | PyarrowTensor | Quantized | ScipyBsr | ScipyCoo |
+    ScipyCsc | ScipyCsr | ScipyDia | ScipyDok | ScipyLil | SparseCoo | SparseDok | SparseGcxs
+    | Tensorflow | TensorflowIndexedSlices | TensorflowSparse | Torch | TorchDtensor |
+    XarrayDataarray | XarrayVariable | Others
 )
+# end names
+# fmt: on
 
 
 class NumpyLike(Protocol[T_co]):
@@ -177,110 +168,107 @@ Several: TypeAlias = Iterable[Name | type | ModuleType]
 Target: TypeAlias = "Name | type | ModuleType | torch.layout | Several"
 
 
-class Keywords(TypedDict, total=False):
-    """The keywords that every request may have."""
-
-    dtype: object
-    device: object
-    copy: CopyLike
-    allow: EffectNames
-    forbid: EffectNames
-    stream: object
-
-
-class OutKeywords(TypedDict, total=False):
-    """The keywords that a request with ``out=`` may have."""
-
-    allow: EffectNames
-    forbid: EffectNames
-    stream: object
-
-
 class Convert(Protocol):
     """The type of `interop.convert`."""
 
+    # fmt: off
+    # begin convert
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["numpy", "np"], **keywords: Unpack[Keywords]
-    ) -> npt.NDArray[Any]: ...
+    def __call__(self, x: object, /, to: ArrayApiStrict, **keywords: Unpack[Keywords]) -> array_api_strict._array_object.Array: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Torch | torch.layout, **keywords: Unpack[Keywords]
-    ) -> torch.Tensor: ...
+    def __call__(self, x: object, /, to: Cupy, **keywords: Unpack[Keywords]) -> cupy.ndarray: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["jax", "jnp"], **keywords: Unpack[Keywords]
-    ) -> jax.Array: ...
+    def __call__(self, x: object, /, to: CupyCoo, **keywords: Unpack[Keywords]) -> cupyx.scipy.sparse.coo_array: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["jax.bcoo"], **keywords: Unpack[Keywords]
-    ) -> jsparse.BCOO: ...
+    def __call__(self, x: object, /, to: CupyCsc, **keywords: Unpack[Keywords]) -> cupyx.scipy.sparse.csc_array: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["jax.bcsr"], **keywords: Unpack[Keywords]
-    ) -> jsparse.BCSR: ...
+    def __call__(self, x: object, /, to: CupyCsr, **keywords: Unpack[Keywords]) -> cupyx.scipy.sparse.csr_array: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["scipy.csr"], **keywords: Unpack[Keywords]
-    ) -> sp.csr_array: ...
+    def __call__(self, x: object, /, to: CupyDia, **keywords: Unpack[Keywords]) -> cupyx.scipy.sparse.dia_array: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["scipy.csc"], **keywords: Unpack[Keywords]
-    ) -> sp.csc_array: ...
+    def __call__(self, x: object, /, to: Dask, **keywords: Unpack[Keywords]) -> dask.array.Array: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["scipy.coo"], **keywords: Unpack[Keywords]
-    ) -> sp.coo_array: ...
+    def __call__(self, x: object, /, to: Dpnp, **keywords: Unpack[Keywords]) -> dpnp.ndarray: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["cupy", "cp"], **keywords: Unpack[Keywords]
-    ) -> cupy.ndarray: ...
+    def __call__(self, x: object, /, to: DpnpTensor, **keywords: Unpack[Keywords]) -> dpnp.tensor.usm_ndarray: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["tensorflow", "tf"], **keywords: Unpack[Keywords]
-    ) -> tf.Tensor: ...
+    def __call__(self, x: object, /, to: Jax, **keywords: Unpack[Keywords]) -> jax.Array: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["mlx", "mx"], **keywords: Unpack[Keywords]
-    ) -> mx.array: ...
+    def __call__(self, x: object, /, to: JaxBcoo, **keywords: Unpack[Keywords]) -> jax.experimental.sparse.BCOO: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["pyarrow", "pa"], **keywords: Unpack[Keywords]
-    ) -> pa.Array: ...
+    def __call__(self, x: object, /, to: JaxBcsr, **keywords: Unpack[Keywords]) -> jax.experimental.sparse.BCSR: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["pandas.series"], **keywords: Unpack[Keywords]
-    ) -> pd.Series: ...
+    def __call__(self, x: object, /, to: Mlx, **keywords: Unpack[Keywords]) -> mlx.core.array: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["pandas.dataframe"], **keywords: Unpack[Keywords]
-    ) -> pd.DataFrame: ...
+    def __call__(self, x: object, /, to: Numpy, **keywords: Unpack[Keywords]) -> numpy.typing.NDArray[Any]: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["polars.series"], **keywords: Unpack[Keywords]
-    ) -> pl.Series: ...
+    def __call__(self, x: object, /, to: Onnxruntime, **keywords: Unpack[Keywords]) -> onnxruntime.capi.onnxruntime_inference_collection.OrtValue: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["polars.dataframe"], **keywords: Unpack[Keywords]
-    ) -> pl.DataFrame: ...
+    def __call__(self, x: object, /, to: PandasArray, **keywords: Unpack[Keywords]) -> pandas.api.extensions.ExtensionArray: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["xarray.variable"], **keywords: Unpack[Keywords]
-    ) -> xr.Variable: ...
+    def __call__(self, x: object, /, to: PandasDataframe, **keywords: Unpack[Keywords]) -> pandas.DataFrame: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["xarray.dataarray"], **keywords: Unpack[Keywords]
-    ) -> xr.DataArray: ...
+    def __call__(self, x: object, /, to: PandasIndex, **keywords: Unpack[Keywords]) -> pandas.Index: ...
     @overload
-    def __call__(self, x: object, /, to: Dask, **keywords: Unpack[Keywords]) -> da.Array: ...
+    def __call__(self, x: object, /, to: PandasSeries, **keywords: Unpack[Keywords]) -> pandas.Series: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Quantized, **keywords: Unpack[Keywords]
-    ) -> QuantizedArray: ...
+    def __call__(self, x: object, /, to: PolarsDataframe, **keywords: Unpack[Keywords]) -> polars.DataFrame: ...
     @overload
-    def __call__(
-        self, x: object, /, to: Literal["onnxruntime", "ort"], **keywords: Unpack[Keywords]
-    ) -> onnxruntime.OrtValue: ...
+    def __call__(self, x: object, /, to: PolarsSeries, **keywords: Unpack[Keywords]) -> polars.Series: ...
+    @overload
+    def __call__(self, x: object, /, to: Pyarrow, **keywords: Unpack[Keywords]) -> pyarrow.Array: ...
+    @overload
+    def __call__(self, x: object, /, to: PyarrowChunkedArray, **keywords: Unpack[Keywords]) -> pyarrow.ChunkedArray: ...
+    @overload
+    def __call__(self, x: object, /, to: PyarrowFixedShapeTensor, **keywords: Unpack[Keywords]) -> pyarrow.FixedShapeTensorArray: ...
+    @overload
+    def __call__(self, x: object, /, to: PyarrowFixedSizeList, **keywords: Unpack[Keywords]) -> pyarrow.FixedSizeListArray: ...
+    @overload
+    def __call__(self, x: object, /, to: PyarrowRecordBatch, **keywords: Unpack[Keywords]) -> pyarrow.RecordBatch: ...
+    @overload
+    def __call__(self, x: object, /, to: PyarrowScalar, **keywords: Unpack[Keywords]) -> pyarrow.Scalar: ...
+    @overload
+    def __call__(self, x: object, /, to: PyarrowTable, **keywords: Unpack[Keywords]) -> pyarrow.Table: ...
+    @overload
+    def __call__(self, x: object, /, to: PyarrowTensor, **keywords: Unpack[Keywords]) -> pyarrow.Tensor: ...
+    @overload
+    def __call__(self, x: object, /, to: Quantized, **keywords: Unpack[Keywords]) -> interop_plugins.quantized.array.QuantizedArray: ...
+    @overload
+    def __call__(self, x: object, /, to: ScipyBsr, **keywords: Unpack[Keywords]) -> scipy.sparse.bsr_array: ...
+    @overload
+    def __call__(self, x: object, /, to: ScipyCoo, **keywords: Unpack[Keywords]) -> scipy.sparse.coo_array: ...
+    @overload
+    def __call__(self, x: object, /, to: ScipyCsc, **keywords: Unpack[Keywords]) -> scipy.sparse.csc_array: ...
+    @overload
+    def __call__(self, x: object, /, to: ScipyCsr, **keywords: Unpack[Keywords]) -> scipy.sparse.csr_array: ...
+    @overload
+    def __call__(self, x: object, /, to: ScipyDia, **keywords: Unpack[Keywords]) -> scipy.sparse.dia_array: ...
+    @overload
+    def __call__(self, x: object, /, to: ScipyDok, **keywords: Unpack[Keywords]) -> scipy.sparse.dok_array: ...
+    @overload
+    def __call__(self, x: object, /, to: ScipyLil, **keywords: Unpack[Keywords]) -> scipy.sparse.lil_array: ...
+    @overload
+    def __call__(self, x: object, /, to: SparseCoo, **keywords: Unpack[Keywords]) -> sparse.COO: ...
+    @overload
+    def __call__(self, x: object, /, to: SparseDok, **keywords: Unpack[Keywords]) -> sparse.DOK: ...
+    @overload
+    def __call__(self, x: object, /, to: SparseGcxs, **keywords: Unpack[Keywords]) -> sparse.GCXS: ...
+    @overload
+    def __call__(self, x: object, /, to: Tensorflow, **keywords: Unpack[Keywords]) -> tensorflow.Tensor: ...
+    @overload
+    def __call__(self, x: object, /, to: TensorflowIndexedSlices, **keywords: Unpack[Keywords]) -> tensorflow.IndexedSlices: ...
+    @overload
+    def __call__(self, x: object, /, to: TensorflowSparse, **keywords: Unpack[Keywords]) -> tensorflow.SparseTensor: ...
+    @overload
+    def __call__(self, x: object, /, to: Torch | torch.layout, **keywords: Unpack[Keywords]) -> torch.Tensor: ...
+    @overload
+    def __call__(self, x: object, /, to: TorchDtensor, **keywords: Unpack[Keywords]) -> torch.distributed.tensor.DTensor: ...
+    @overload
+    def __call__(self, x: object, /, to: XarrayDataarray, **keywords: Unpack[Keywords]) -> xarray.DataArray: ...
+    @overload
+    def __call__(self, x: object, /, to: XarrayVariable, **keywords: Unpack[Keywords]) -> xarray.Variable: ...
+    # end convert
+    # fmt: on
     @overload
     def __call__(
         self,
@@ -306,88 +294,104 @@ class Convert(Protocol):
 class MakeConverter(Protocol):
     """The type of `interop.converter`."""
 
+    # fmt: off
+    # begin converter
     @overload
-    def __call__(
-        self, to: Literal["numpy", "np"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], npt.NDArray[Any]]: ...
+    def __call__(self, to: ArrayApiStrict, **keywords: Unpack[Keywords]) -> Callable[[object], array_api_strict._array_object.Array]: ...
     @overload
-    def __call__(
-        self, to: Torch | torch.layout, **keywords: Unpack[Keywords]
-    ) -> Callable[[object], torch.Tensor]: ...
+    def __call__(self, to: Cupy, **keywords: Unpack[Keywords]) -> Callable[[object], cupy.ndarray]: ...
     @overload
-    def __call__(
-        self, to: Literal["jax", "jnp"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], jax.Array]: ...
+    def __call__(self, to: CupyCoo, **keywords: Unpack[Keywords]) -> Callable[[object], cupyx.scipy.sparse.coo_array]: ...
     @overload
-    def __call__(
-        self, to: Literal["jax.bcoo"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], jsparse.BCOO]: ...
+    def __call__(self, to: CupyCsc, **keywords: Unpack[Keywords]) -> Callable[[object], cupyx.scipy.sparse.csc_array]: ...
     @overload
-    def __call__(
-        self, to: Literal["jax.bcsr"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], jsparse.BCSR]: ...
+    def __call__(self, to: CupyCsr, **keywords: Unpack[Keywords]) -> Callable[[object], cupyx.scipy.sparse.csr_array]: ...
     @overload
-    def __call__(
-        self, to: Literal["scipy.csr"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sp.csr_array]: ...
+    def __call__(self, to: CupyDia, **keywords: Unpack[Keywords]) -> Callable[[object], cupyx.scipy.sparse.dia_array]: ...
     @overload
-    def __call__(
-        self, to: Literal["scipy.csc"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sp.csc_array]: ...
+    def __call__(self, to: Dask, **keywords: Unpack[Keywords]) -> Callable[[object], dask.array.Array]: ...
     @overload
-    def __call__(
-        self, to: Literal["scipy.coo"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], sp.coo_array]: ...
+    def __call__(self, to: Dpnp, **keywords: Unpack[Keywords]) -> Callable[[object], dpnp.ndarray]: ...
     @overload
-    def __call__(
-        self, to: Literal["cupy", "cp"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], cupy.ndarray]: ...
+    def __call__(self, to: DpnpTensor, **keywords: Unpack[Keywords]) -> Callable[[object], dpnp.tensor.usm_ndarray]: ...
     @overload
-    def __call__(
-        self, to: Literal["tensorflow", "tf"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], tf.Tensor]: ...
+    def __call__(self, to: Jax, **keywords: Unpack[Keywords]) -> Callable[[object], jax.Array]: ...
     @overload
-    def __call__(
-        self, to: Literal["mlx", "mx"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], mx.array]: ...
+    def __call__(self, to: JaxBcoo, **keywords: Unpack[Keywords]) -> Callable[[object], jax.experimental.sparse.BCOO]: ...
     @overload
-    def __call__(
-        self, to: Literal["pyarrow", "pa"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], pa.Array]: ...
+    def __call__(self, to: JaxBcsr, **keywords: Unpack[Keywords]) -> Callable[[object], jax.experimental.sparse.BCSR]: ...
     @overload
-    def __call__(
-        self, to: Literal["pandas.series"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], pd.Series]: ...
+    def __call__(self, to: Mlx, **keywords: Unpack[Keywords]) -> Callable[[object], mlx.core.array]: ...
     @overload
-    def __call__(
-        self, to: Literal["pandas.dataframe"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], pd.DataFrame]: ...
+    def __call__(self, to: Numpy, **keywords: Unpack[Keywords]) -> Callable[[object], numpy.typing.NDArray[Any]]: ...
     @overload
-    def __call__(
-        self, to: Literal["polars.series"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], pl.Series]: ...
+    def __call__(self, to: Onnxruntime, **keywords: Unpack[Keywords]) -> Callable[[object], onnxruntime.capi.onnxruntime_inference_collection.OrtValue]: ...
     @overload
-    def __call__(
-        self, to: Literal["polars.dataframe"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], pl.DataFrame]: ...
+    def __call__(self, to: PandasArray, **keywords: Unpack[Keywords]) -> Callable[[object], pandas.api.extensions.ExtensionArray]: ...
     @overload
-    def __call__(
-        self, to: Literal["xarray.variable"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], xr.Variable]: ...
+    def __call__(self, to: PandasDataframe, **keywords: Unpack[Keywords]) -> Callable[[object], pandas.DataFrame]: ...
     @overload
-    def __call__(
-        self, to: Literal["xarray.dataarray"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], xr.DataArray]: ...
+    def __call__(self, to: PandasIndex, **keywords: Unpack[Keywords]) -> Callable[[object], pandas.Index]: ...
     @overload
-    def __call__(self, to: Dask, **keywords: Unpack[Keywords]) -> Callable[[object], da.Array]: ...
+    def __call__(self, to: PandasSeries, **keywords: Unpack[Keywords]) -> Callable[[object], pandas.Series]: ...
     @overload
-    def __call__(
-        self, to: Quantized, **keywords: Unpack[Keywords]
-    ) -> Callable[[object], QuantizedArray]: ...
+    def __call__(self, to: PolarsDataframe, **keywords: Unpack[Keywords]) -> Callable[[object], polars.DataFrame]: ...
     @overload
-    def __call__(
-        self, to: Literal["onnxruntime", "ort"], **keywords: Unpack[Keywords]
-    ) -> Callable[[object], onnxruntime.OrtValue]: ...
+    def __call__(self, to: PolarsSeries, **keywords: Unpack[Keywords]) -> Callable[[object], polars.Series]: ...
+    @overload
+    def __call__(self, to: Pyarrow, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.Array]: ...
+    @overload
+    def __call__(self, to: PyarrowChunkedArray, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.ChunkedArray]: ...
+    @overload
+    def __call__(self, to: PyarrowFixedShapeTensor, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.FixedShapeTensorArray]: ...
+    @overload
+    def __call__(self, to: PyarrowFixedSizeList, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.FixedSizeListArray]: ...
+    @overload
+    def __call__(self, to: PyarrowRecordBatch, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.RecordBatch]: ...
+    @overload
+    def __call__(self, to: PyarrowScalar, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.Scalar]: ...
+    @overload
+    def __call__(self, to: PyarrowTable, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.Table]: ...
+    @overload
+    def __call__(self, to: PyarrowTensor, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.Tensor]: ...
+    @overload
+    def __call__(self, to: Quantized, **keywords: Unpack[Keywords]) -> Callable[[object], interop_plugins.quantized.array.QuantizedArray]: ...
+    @overload
+    def __call__(self, to: ScipyBsr, **keywords: Unpack[Keywords]) -> Callable[[object], scipy.sparse.bsr_array]: ...
+    @overload
+    def __call__(self, to: ScipyCoo, **keywords: Unpack[Keywords]) -> Callable[[object], scipy.sparse.coo_array]: ...
+    @overload
+    def __call__(self, to: ScipyCsc, **keywords: Unpack[Keywords]) -> Callable[[object], scipy.sparse.csc_array]: ...
+    @overload
+    def __call__(self, to: ScipyCsr, **keywords: Unpack[Keywords]) -> Callable[[object], scipy.sparse.csr_array]: ...
+    @overload
+    def __call__(self, to: ScipyDia, **keywords: Unpack[Keywords]) -> Callable[[object], scipy.sparse.dia_array]: ...
+    @overload
+    def __call__(self, to: ScipyDok, **keywords: Unpack[Keywords]) -> Callable[[object], scipy.sparse.dok_array]: ...
+    @overload
+    def __call__(self, to: ScipyLil, **keywords: Unpack[Keywords]) -> Callable[[object], scipy.sparse.lil_array]: ...
+    @overload
+    def __call__(self, to: SparseCoo, **keywords: Unpack[Keywords]) -> Callable[[object], sparse.COO]: ...
+    @overload
+    def __call__(self, to: SparseDok, **keywords: Unpack[Keywords]) -> Callable[[object], sparse.DOK]: ...
+    @overload
+    def __call__(self, to: SparseGcxs, **keywords: Unpack[Keywords]) -> Callable[[object], sparse.GCXS]: ...
+    @overload
+    def __call__(self, to: Tensorflow, **keywords: Unpack[Keywords]) -> Callable[[object], tensorflow.Tensor]: ...
+    @overload
+    def __call__(self, to: TensorflowIndexedSlices, **keywords: Unpack[Keywords]) -> Callable[[object], tensorflow.IndexedSlices]: ...
+    @overload
+    def __call__(self, to: TensorflowSparse, **keywords: Unpack[Keywords]) -> Callable[[object], tensorflow.SparseTensor]: ...
+    @overload
+    def __call__(self, to: Torch | torch.layout, **keywords: Unpack[Keywords]) -> Callable[[object], torch.Tensor]: ...
+    @overload
+    def __call__(self, to: TorchDtensor, **keywords: Unpack[Keywords]) -> Callable[[object], torch.distributed.tensor.DTensor]: ...
+    @overload
+    def __call__(self, to: XarrayDataarray, **keywords: Unpack[Keywords]) -> Callable[[object], xarray.DataArray]: ...
+    @overload
+    def __call__(self, to: XarrayVariable, **keywords: Unpack[Keywords]) -> Callable[[object], xarray.Variable]: ...
+    # end converter
+    # fmt: on
     @overload
     def __call__(
         self, to: NumpyLike[T] | TorchLike[T] | JaxLike[T], **keywords: Unpack[Keywords]
@@ -412,12 +416,8 @@ class Accepts(Protocol):
         self,
         to: Name | type | ModuleType | Several,
         *,
-        dtype: object = None,
-        device: object = None,
-        copy: CopyLike = None,
-        allow: EffectNames = (),
-        forbid: EffectNames = (),
         grad: bool = False,
+        **keywords: Unpack[ArrayKeywords],
     ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
     @overload
     def __call__(self, to: Callable[P, R], /) -> Callable[P, R]: ...
@@ -432,12 +432,11 @@ class ConvertTree(Protocol):
         /,
         to: Target | None = None,
         *,
-        like: object = None,
         cast_all: bool = False,
         others: OtherLeaves = "keep",
         progress: bool = False,
         consume: bool = False,
-        **keywords: Unpack[Keywords],
+        **keywords: Unpack[RequestKeywords],
     ) -> Any:
         """Convert every array in nested containers."""
 
@@ -450,8 +449,6 @@ class MakePlan(Protocol):
         x_or_spec: object,
         /,
         to: Target | None = None,
-        *,
-        like: object = None,
-        **keywords: Unpack[Keywords],
+        **keywords: Unpack[RequestKeywords],
     ) -> Route:
         """Return the route that `interop.convert` would take."""

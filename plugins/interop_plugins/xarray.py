@@ -1,9 +1,9 @@
 """xarray: Variables and DataArrays, which hold arrays of other frameworks under names.
 
-They are described as the array inside, whatever it is (NumPy's, dask's, CuPy's, sparse …), and
-unwrapped on the way to other frameworks, which drops names of axes, coordinates and attributes (the
-effect `drop_labels`).
-From xarray to xarray these stay. What xarray would read from a file on demand is loaded.
+They are described as the array inside, whatever it is (NumPy's, dask's, CuPy's, sparse …). On the
+way to other frameworks they are unwrapped, which drops names of axes, coordinates and attributes
+(the effect `drop_labels`). From xarray to xarray these are kept. Arrays that xarray would read from
+a file on demand are loaded.
 """
 
 from __future__ import annotations
@@ -34,8 +34,11 @@ from interop.plugin import (
     Labels,
     Spec,
     Wrapper,
+    dtype_name,
     hookimpl,
+    real_part,
 )
+from interop.plugin.advanced import Advanced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +61,7 @@ _UNLOADED, _FILL_VALUE = frozenset({"unloaded"}), frozenset({"fill_value"})
 _NUMPY = frozenset(DTYPES) - {"complex32"}
 _BUILTIN = INTEGERS | REALS | COMPLEX | {"bool", "longdouble", "clongdouble"}
 
-#: What xarray holds as it is: the formats, their devices, and the traits of their arrays.
+#: The formats that xarray wraps, with their devices and the traits of their arrays.
 _WRAPPED = {
     "numpy": ("cpu", MEMORY_TRAITS),
     "cupy": ("cuda", MEMORY_TRAITS),
@@ -74,7 +77,7 @@ def unwrap(value: Labelled) -> AnyArray | None:
     Raises
     ------
     UnknownValueError
-        It is a Dataset or a tree of them, which are several arrays.
+        The value is a Dataset or a DataTree, which hold several arrays.
     """
     variable = _variable(value)
     data = variable._data
@@ -83,7 +86,7 @@ def unwrap(value: Labelled) -> AnyArray | None:
 
 
 def _locked(variable: xr.Variable) -> AnyArray:
-    """Return the array of a Variable; that of an index is read-only."""
+    """Return the array of a Variable, read-only if it is the array of an index."""
     import numpy as np
     import xarray as xr
 
@@ -115,9 +118,8 @@ def describe(value: Labelled) -> Spec:
 
     dtype = np.dtype(value.dtype)
     traits = _UNLOADED if dtype.isnative else _UNLOADED | {"byteswapped"}
-    name = {13: "longdouble", 16: "clongdouble"}.get(dtype.num, dtype.name)
     nbytes = prod(value.shape) * dtype.itemsize
-    return Spec(_format_name(value), name, "cpu", value.shape, traits, nbytes)
+    return Spec(_format_name(value), dtype_name(dtype), "cpu", value.shape, traits, nbytes)
 
 
 def _format_name(value: Labelled) -> str:
@@ -140,7 +142,7 @@ def _type_name(data: AnyArray) -> str:
 
 
 def to_variable(array: AnyArray) -> xr.Variable:
-    """Return a Variable around an array; its axes have the names that a DataArray gives them."""
+    """Return a Variable around an array, with the default names of axes of a DataArray."""
     import xarray as xr
 
     return xr.Variable([f"dim_{axis}" for axis in range(array.ndim)], array)
@@ -168,7 +170,7 @@ def as_dataarray(variable: xr.Variable) -> xr.DataArray:
 def recast(value: LabelledT, *, dtype: str) -> LabelledT:
     """Return a value under the same names around a copy of the array, cast as NumPy casts.
 
-    An array that is computed when it is needed is copied and cast when it is computed.
+    A lazy array is copied and cast when it is computed.
     """
     import numpy as np
 
@@ -182,10 +184,9 @@ def _cast(data: Array, dtype: str) -> Array:
 
     out = np.empty(data.shape, _numpy_dtype(dtype))
     errors = CastErrors(np)
-    with errors.noted():
-        if not {data.dtype.name, dtype} & _BUILTIN and data.dtype != out.dtype:
-            data = data.astype("f4")  # some dtypes of ml_dtypes have no cast to some others
-        out[...] = data.real if data.dtype.kind == "c" and out.dtype.kind not in "bc" else data
+    if not {data.dtype.name, dtype} & _BUILTIN and data.dtype != out.dtype:
+        data = data.astype("f4")  # some dtypes of ml_dtypes have no cast to some others
+    errors.run(np.copyto, out, real_part(data, out.dtype), "unsafe")
     errors.tell()
     return out
 
@@ -193,7 +194,7 @@ def _cast(data: Array, dtype: str) -> Array:
 def _converted(data: AnyArray, dtype: str) -> AnyArray:
     """Return a copy of an array in its own format."""
     spec = interop.spec(data)
-    name: Any = spec.format  # a name that no type checker knows
+    name: Any = spec.format  # type checkers take known names only
     try:
         if dtype == spec.dtype:
             return interop.convert(data, name, copy=True)
@@ -204,13 +205,13 @@ def _converted(data: AnyArray, dtype: str) -> AnyArray:
 
 
 def _relabelled(value: LabelledT, data: AnyArray) -> LabelledT:
-    """Return what holds an array under the names of a value."""
+    """Return an array under the labels of a value, in an object of the value's type."""
     import xarray as xr
 
     variable = _variable(value)
     if not isinstance(variable, xr.IndexVariable):
         return value.copy(data=data)
-    # The labels of an index never change, so what may be written to is an index no more.
+    # An index never changes, so the result, which may be written to, is a plain Variable.
     plain = variable.to_base_variable().copy(data=data)
     if isinstance(value, xr.Variable):
         return plain
@@ -228,7 +229,7 @@ def has_labels(value: Labelled) -> bool:
 
 
 def give_labels(value: LabelledT, like: LabelledT) -> LabelledT:
-    """Return a value under the labels of another of its type and shape; any other as it is."""
+    """Return a value with the labels of another, or as it is if type or shape differ."""
     if _format_name(value) != _format_name(like) or value.shape != like.shape:
         return value
     return _relabelled(like, _variable(value).data)
@@ -252,7 +253,6 @@ def interop_declarations() -> Iterable[Declaration]:
 
 
 def _formats() -> Iterable[Format]:
-    """Return the formats of Variables and DataArrays."""
     for name, types in (
         ("Variable", ("xarray:Variable",)),
         # The types that are several arrays are recognised so that the refusal gives the reason.
@@ -271,16 +271,16 @@ def _formats() -> Iterable[Format]:
             requires="xarray",
             install="pip install xarray",
             labels=Labels(has_labels, give_labels),
-            transit=False,
+            advanced=Advanced(transit=False),
         )
 
 
 def _conversions() -> Iterable[Conversion]:
-    """Return the ways in, from one to the other, and the loading of files."""
+    """Yield the ways into both formats, the ways between them, and the loading of files."""
     variable, dataarray = "xarray.variable", "xarray.dataarray"
     across = partial(Conversion, devices=None, takes=_ANY_TRAIT, cost=Cost(3e-6))
     yield across(variable, dataarray, as_dataarray)
-    # Coordinates and the name stay behind.
+    # A Variable has no coordinates and no name.
     yield across(dataarray, variable, as_variable, drops={"labelled"})
     yield from _wrap_cast_and_load(variable, to_variable)
     yield from _wrap_cast_and_load(dataarray, to_dataarray)

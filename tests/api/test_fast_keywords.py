@@ -15,6 +15,7 @@ from interop import Interop
 from interop._execution.trace import shares_memory
 from interop.errors import InteropError
 from tests.api.test_fast_trees import STRANGE
+from tests.toys import forget
 
 
 def _plain(to: str) -> Any:
@@ -74,13 +75,19 @@ def warm() -> Interop:
     return mine
 
 
+@pytest.fixture(scope="module")
+def cold() -> Interop:
+    """An instance that is made to forget all before it is asked."""
+    return Interop()
+
+
 @pytest.mark.parametrize("to", ["numpy", "torch"])
 @pytest.mark.parametrize("name", STRANGE)
 def test_a_strange_value_gets_what_a_cold_process_gives_it(
-    name: str, to: str, warm: Interop
+    name: str, to: str, warm: Interop, cold: Interop
 ) -> None:
     """Value, dtype, memory, warnings and error are those of a call without fast paths."""
-    cold = Interop()
+    forget(cold)
     for asked, call in CALLS.items():
         value = STRANGE[name]()
         with interop.trace():  # which takes no fast path
@@ -166,10 +173,10 @@ OUTS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", OUTS)
 def test_a_strange_out_is_written_or_refused_as_a_cold_process_does(
-    name: str, warm: Interop
+    name: str, warm: Interop, cold: Interop
 ) -> None:
     """The error, or the numbers in the value and in ``out=``, are those of a call without."""
-    cold = Interop()
+    forget(cold)
     for wrap in (np.asarray, torch.from_numpy, lambda a: torch.from_numpy(a).to(torch.float32)):
         outcomes = []
         for mine in (cold, warm, warm, warm):

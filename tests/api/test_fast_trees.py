@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import interop
 from interop import Interop
 from interop._execution.trace import shares_memory
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
+from tests.toys import forget
 
 
 class Special(np.ndarray):
@@ -55,36 +56,52 @@ def _facts(convert: Callable[[], Any], value: Any) -> tuple[object, ...]:
         return type(error), str(error)
     if not isinstance(result, (np.ndarray, torch.Tensor)):
         return type(result), result
-    shares = shares_memory(Interop()._loaded(), value, result)
+    shares = shares_memory(interop.default._loaded(), value, result)
     return type(result), interop.spec(result), repr(result), shares, result is value
 
 
-@pytest.fixture
-def warm() -> Iterator[Interop]:
-    """An instance that has a fast path for the leaves of every plain type."""
-    mine = Interop()
+def _warmed(mine: Interop) -> Interop:
+    """Return an instance that has a fast path for the leaves of every plain type."""
     for to in ("numpy", "torch"):
         for _ in range(3):
             mine.convert_tree({"a": torch.ones(2), "b": np.ones(2), "c": 1.5}, to=to)
     return mine
 
 
+@pytest.fixture(scope="module")
+def kept() -> Interop:
+    """An instance that several tests warm, none of which registers anything."""
+    return Interop()
+
+
+@pytest.fixture
+def warm(kept: Interop) -> Interop:
+    """An instance that has a fast path for the leaves of every plain type, and no others."""
+    return _warmed(forget(kept))
+
+
+@pytest.fixture(scope="module")
+def cold() -> Interop:
+    """An instance that is made to forget all before it is asked."""
+    return Interop()
+
+
 @pytest.mark.parametrize("to", ["numpy", "torch"])
 @pytest.mark.parametrize("name", STRANGE)
 def test_a_strange_leaf_gets_what_a_cold_process_gives_it(
-    name: str, to: str, warm: Interop
+    name: str, to: str, warm: Interop, cold: Interop
 ) -> None:
     """Value, dtype, memory and error are those of the first call of a process."""
     value = STRANGE[name]()
     tree = {"plain": torch.ones(2), "also": np.zeros(2), "odd": value}
-    cold = _facts(lambda: Interop().convert_tree(tree, to=to), value)
-    assert _facts(lambda: warm.convert_tree(tree, to=to), value) == cold
+    expected = _facts(lambda: forget(cold).convert_tree(tree, to=to), value)
+    assert _facts(lambda: warm.convert_tree(tree, to=to), value) == expected
 
 
 @pytest.mark.parametrize("to", ["numpy", "torch"])
 @pytest.mark.parametrize("name", STRANGE)
 def test_a_strange_argument_gets_what_a_cold_process_gives_it(
-    name: str, to: str, warm: Interop
+    name: str, to: str, warm: Interop, cold: Interop
 ) -> None:
     """A function is given, and gives back, what it is in its first call."""
 
@@ -95,8 +112,8 @@ def test_a_strange_argument_gets_what_a_cold_process_gives_it(
     called = warm.accepts(to)(function)
     for _ in range(3):
         called(plain, plain)
-    cold = _facts(lambda: Interop().accepts(to)(function)(plain, value), value)
-    assert _facts(lambda: called(plain, value), value) == cold
+    expected = _facts(lambda: forget(cold).accepts(to)(function)(plain, value), value)
+    assert _facts(lambda: called(plain, value), value) == expected
 
 
 def test_a_warm_tree_is_made_of_views(warm: Interop) -> None:
@@ -174,10 +191,11 @@ def test_a_trace_sees_every_array_of_a_warm_tree(warm: Interop) -> None:
     assert len(trace) == 4
 
 
-def test_a_registration_is_followed_at_once(warm: Interop) -> None:
+def test_a_registration_is_followed_at_once() -> None:
     """A cheaper conversion that is registered later is taken by trees and calls that were warm."""
     from interop.plugin import Conversion, Cost
 
+    warm = _warmed(Interop())
     marked = np.full(2, 7.0, "f4")
     warm_call = warm.accepts("numpy")(lambda x: x.sum())
     assert [float(warm_call(torch.ones(2))) for _ in range(3)] == [2.0] * 3
@@ -215,5 +233,19 @@ def test_a_strange_result_is_given_back_without_another_call(warm: Interop) -> N
     called = warm.accepts("numpy")(function)
     results = [called(torch.arange(3.0)) for _ in range(3)]
     assert len(calls) == 3
+    assert [type(result) for result in results] == [torch.Tensor] * 3
+    assert results[2].tolist() == [2.0, 1.0, 0.0]
+
+
+def test_a_strange_result_goes_back_to_the_first_array_and_not_the_first_argument(
+    warm: Interop,
+) -> None:
+    """An argument that is no array, such as a number before the arrays, decides nothing."""
+
+    def function(step: int, x: Any) -> Any:
+        return np.asarray(x)[::step]
+
+    called = warm.accepts("numpy")(function)
+    results = [called(step, torch.arange(3.0)) for step in (1, 1, -1)]
     assert [type(result) for result in results] == [torch.Tensor] * 3
     assert results[2].tolist() == [2.0, 1.0, 0.0]

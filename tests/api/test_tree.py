@@ -24,6 +24,7 @@ import torch
 import interop
 import interop.plugin
 from interop._api import leaves as _leaves
+from interop._execution import engine as _engine
 from interop.errors import (
     BadRequestError,
     ConversionError,
@@ -31,6 +32,7 @@ from interop.errors import (
     RefusedError,
     UnknownValueError,
 )
+from tests.cases import marked
 
 
 class Point(NamedTuple):
@@ -315,6 +317,34 @@ def test_a_failure_names_the_path_and_the_step() -> None:
     assert caught.value.where == "a/0"
 
 
+def test_whether_the_target_is_installed_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a large tree nor a second one asks for every leaf whether its target is there."""
+    instance, asked = interop.Interop(), []
+
+    def noted(format_: interop.Format) -> str:
+        asked.append(format_.name)
+        return ""
+
+    monkeypatch.setattr(_engine, "not_installed", noted)
+    for _ in range(2):
+        tree = instance.convert_tree([torch.ones(n) for n in range(9)], "numpy", dtype="float64")
+        assert [leaf.dtype for leaf in tree] == [np.float64] * 9
+    assert asked == ["numpy"]
+
+
+def test_a_missing_framework_is_named_although_plans_are_known() -> None:
+    """A plan that was asked for before lets no tree be taken apart for a target that is missing."""
+    mine = interop.Interop()
+    mine.register(interop.Format("box", dtypes=frozenset({"float64"}), requires="no_such_module"))
+    mine.conversion("numpy", "box")(lambda value: value)
+    assert mine.plan(mine.spec(np.ones(2)), to="box").steps
+    tree = {"weight": np.ones(2)}
+    for _ in range(2):
+        with pytest.raises(NotInstalledError, match="no_such_module"):
+            mine.convert_tree(tree, to="box", consume=True)
+        assert tree.keys() == {"weight"}
+
+
 def test_a_missing_framework_is_named_with_the_path() -> None:
     """The command that installs a missing framework stands behind the path."""
     mine = interop.Interop()
@@ -397,6 +427,7 @@ def test_arrays_that_are_pytrees_are_arrays() -> None:
     assert np.array_equal(result, np.eye(2))
 
 
+@pytest.mark.extra("transformers")
 def test_model_outputs_of_transformers() -> None:
     """A ModelOutput keeps its class, its attributes and what it leaves out."""
     from transformers.modeling_outputs import BaseModelOutput
@@ -517,7 +548,7 @@ def test_a_protocol_of_an_instance_counts_in_a_tree() -> None:
     assert np.shares_memory(result["leaf"][0], array)
 
 
-@pytest.mark.parametrize("to", ["numpy", "torch", "jax", "tensorflow"])
+@pytest.mark.parametrize("to", marked(["numpy", "torch", "jax", "tensorflow"]))
 def test_a_dtype_is_for_the_arrays_of_its_kind(to: str) -> None:
     """Reals are cast to a real dtype; token ids, masks and complex numbers stay as they are."""
     import scipy.sparse

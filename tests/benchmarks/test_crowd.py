@@ -47,12 +47,21 @@ def test_a_graph_that_is_forgotten_is_built_anew() -> None:
     assert instance._planner.graph.conversions("numpy") is not before
 
 
+def test_a_star_has_numpy_in_its_middle() -> None:
+    """Every format of a star converts to and from NumPy, and to nothing else."""
+    instance = crowd.star(10)
+    spec = crowd.bundled_spec("torch")
+    steps = instance.plan(spec, to="f9").steps
+    assert [step.after.format for step in steps] == ["numpy", "f9"]
+    graph = instance._planner.graph
+    ends = {(way.source.name, way.target.name) for way in graph.conversions("f3")}
+    assert ends == {("f3", "numpy")}
+
+
 def test_an_instance_is_enlarged() -> None:
     """The formats more are in the graph, beside NumPy, and no value is taken for one of theirs."""
     instance = crowd.enlarge(crowd.bundled(), 10)
     assert {"more0", "more9"} <= {format_.name for format_ in instance.formats()}
-    targets = {item.target.name for item in instance._planner.graph.conversions("numpy")}
-    assert "more9" not in targets  # the graph is as old as the last plan
     assert instance.convert(np.zeros(2), to="torch").tolist() == [0, 0]
     targets = {item.target.name for item in instance._planner.graph.conversions("numpy")}
     assert "more9" in targets

@@ -26,14 +26,14 @@ def _facts(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("call", everyday._CALLS, ids=lambda call: call.name)
+@pytest.mark.parametrize("call", everyday.CALLS, ids=lambda call: call.name)
 def test_the_barest_front_and_the_statement_by_hand_give_what_interop_does(
     call: everyday.Call,
 ) -> None:
     """Otherwise their times would say nothing of each other."""
-    names = everyday._names()
+    names = everyday.environment()
     result = _facts(eval(call.ours, names))
     by_hand = eval(call.by_hand, names)
     assert _facts(names["out"] if by_hand is None else by_hand) == result
-    names |= bare.names(everyday._same)
+    names |= bare.names(everyday.same)
     assert _facts(eval(call.bare or call.ours, names)) == result

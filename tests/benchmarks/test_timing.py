@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import rivals, staging, timing, verdict
+from benchmarks import staging, timing, verdict
 
 
 def test_statements_take_turns() -> None:
@@ -44,16 +44,6 @@ def test_verdicts() -> None:
     assert judged(torch.tensor, right=None) == "loses the mask"
     assert judged(lambda x: torch.from_numpy(a), x=frozen) == "shares read-only"
     assert judged(lambda x: x, x=frozen, to="numpy") == "shares"
-
-
-def test_a_rival_that_is_not_installed_is_left_out_with_a_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A missing library leaves a line behind, and the idioms stay."""
-    monkeypatch.setattr(rivals, "_LIBRARIES", {"some lib": ("no_such_module", None)})
-    installed, missing = rivals.rivals()
-    assert [rival.name for rival in installed] == ["universal idiom", "from_dlpack"]
-    assert missing == ["some lib is left out: no_such_module is not installed"]
 
 
 def test_staged_transfers_move_every_byte(monkeypatch: pytest.MonkeyPatch) -> None:

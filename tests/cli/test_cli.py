@@ -18,9 +18,9 @@ import pytest
 
 import interop
 from interop import Cost, Interop
-from interop._calibration.measure import Calibration
 from interop._cli.trial import Lane, Trial, Tried
 from interop._registry import costs
+from interop.testing._calibration import Calibration
 from tests.docs.test_docs import timeless
 from tests.strange import HEAVY
 from tests.toys import toy, view
@@ -457,7 +457,7 @@ def test_without_graphviz_one_line_says_how_to_get_it(args: tuple[str, ...], run
     assert result.stderr.count("\n") == 1
     assert "Graphviz is not installed" in result.stderr
     assert "apt install graphviz" in result.stderr
-    assert "--as html" in result.stderr
+    assert "--as mermaid, dot or json" in result.stderr
     assert run("graph", "--as", "mermaid").exit_code == 0
 
 
@@ -467,25 +467,6 @@ def test_graphvizs_errors_are_passed_on(run: Run, programs: Path) -> None:
     result = run("graph")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "interop: Graphviz ended with 3: no memory\n"
-
-
-def test_the_graph_is_a_page_with_routes(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As HTML the routes of all pairs are in the file."""
-    from interop._cli import graph
-
-    two_formats = interop.Interop(plugins=False)
-    two_formats.register(toy("a"), toy("b"), view("a", "b"))
-    monkeypatch.setattr(graph, "default", two_formats)
-    path = tmp_path / "graph.html"
-    assert run("graph", "-o", str(path)).exit_code == 0
-    data = re.search(r'id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)
-    assert data is not None
-    routes = json.loads(data[1])["routes"]
-    assert routes["pairs"]["b a"] == 0
-    assert [routes["steps"][n]["step"] for n in routes["pairs"]["a b"][2]] == ["a_to_b"]
-    assert json.loads(run("graph", "--json").stdout)["links"]
 
 
 # ---------------------------------------------------------------------- what is wrong
@@ -802,7 +783,7 @@ def test_a_wrong_command_line_is_reported_within_80_columns(run: Run) -> None:
     assert max(map(len, lines)) <= 80
     assert lines[-2:] == [
         "interop: Invalid value for '--as': 'bmp' is not one of 'svg', 'png', 'pdf',",
-        "'mermaid', 'dot', 'html', 'json'.",
+        "'mermaid', 'dot', 'json'.",
     ]
 
 
@@ -857,7 +838,7 @@ def _on_a_terminal(*args: str) -> tuple[int, str]:
 def test_no_picture_is_thrown_at_a_terminal(args: tuple[str, ...]) -> None:
     """It is refused with what to pass instead."""
     code, text = _on_a_terminal(*args)
-    assert (code, "-o graph.html" in text, "<svg" in text, "PNG\r" in text) == (
+    assert (code, "-o graph.svg" in text, "<svg" in text, "PNG\r" in text) == (
         2,
         True,
         False,

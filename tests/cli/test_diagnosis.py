@@ -196,29 +196,31 @@ def test_signals_without_a_name_are_numbered() -> None:
 
 
 def test_who_overrides_whom_is_noted(diagnose_odd: DiagnoseOdd, tmp_path: Path) -> None:
-    """A stated priority is a note, and what is left out in a dispute a finding that names both."""
+    """A stated priority is a note, and what is left out in a conflict a finding that names both."""
     text = """
 from interop.plugin import *
 def sevens(value):
     return value
 @hookimpl
 def interop_declarations():
-    priority = {priority}
-    return [Conversion("odd", "numpy", sevens, effects={{"copy"}}, priority=priority)]
+    return [Conversion({ends}, sevens, effects={{"copy"}}, priority={priority})]
 """
-    for name, priority in (("loud", 1), ("sly", 0)):
+    for name, ends, priority in (
+        ("loud", "'odd', 'numpy'", 1),
+        ("sly", "'numpy', 'odd'", 0),
+    ):
         metadata = tmp_path / f"{name}-1.0.dist-info"
         metadata.mkdir()
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         (metadata / "entry_points.txt").write_text(f"[interop]\n{name} = {name}_plugin\n")
-        (tmp_path / f"{name}_plugin.py").write_text(text.format(priority=priority))
+        (tmp_path / f"{name}_plugin.py").write_text(text.format(ends=ends, priority=priority))
     result = diagnose_odd()
     place = "the conversion odd → numpy (sevens), with priority 1"
     assert result.notes == (f"loud: loud overrides {place}",)
     (finding,) = result.findings
     assert finding.about == "sly"
-    assert "the plugin 'sly' is left out in part: the conversion odd → numpy is" in finding.problem
-    assert "declared by interop-odd 2.0 (to_python) and, differently, by sly 1.0" in finding.problem
+    assert "the plugin 'sly' is left out in part: the conversion numpy → odd is" in finding.problem
+    assert "by interop-odd 2.0 (from_python) and, differently, by sly 1.0" in finding.problem
     assert "INTEROP_DISABLE_PLUGINS=sly" in finding.fix
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from interop import Interop
-from interop._cli.network import KINDS, network, routes
+from interop._cli.network import KINDS, network
 from tests.toys import copy, toy, view
 
 
@@ -40,27 +40,11 @@ def test_formats_of_one_layout_are_linked_by_their_components(loaded: Interop) -
     assert "by its components" in links["scipy.csr", "torch.sparse_csr"].names
 
 
-def test_routes_are_those_that_plan_gives(empty: Interop) -> None:
-    """For each ordered pair there is the route of a value of a usual size, or none."""
-    interop = _three(empty)
-    news: list[tuple[int, int, str]] = []
-    facts = routes(interop, network(interop), lambda *args: news.append(args))
-    assert len(facts) == 5 * 4
-    assert facts["b p"] is None
-    route = facts["p c"]
-    assert route is not None
-    assert [step["step"] for step in route["steps"]] == ["p_to_a", "a_to_b", "lose"]
-    assert [step["to"] for step in route["steps"]] == ["a", "b", "c"]
-    assert route["value"] == "p float32 (1048576,) on cpu"
-    assert (route["zero_copy"], route["steps"][2]["effects"]) == (True, ["detach"])
-    reverse = facts["b a"]
-    assert reverse is not None
-    assert reverse["steps"][0]["written"] == 4 * 2**20
-    assert news[0] == (0, 5, "a")
-    json.dumps(facts)
-
-
-def test_formats_that_never_have_as_many_axes_have_no_route(empty: Interop) -> None:
-    """There is no value of both."""
-    empty.register(toy("a", ndims=frozenset({1})), toy("b", ndims=frozenset({3})), view("a", "b"))
-    assert routes(empty, network(empty)) == {"a b": None, "b a": None}
+def test_what_json_holds_is_the_whole_network(empty: Interop) -> None:
+    """It has a row for each format and for each link."""
+    shown = network(_three(empty))
+    document = json.loads(json.dumps(shown.as_dict()))
+    assert [row["name"] for row in document["formats"]] == [node.name for node in shown.nodes]
+    assert {(row["source"], row["target"]): row["kind"] for row in document["links"]} == {
+        (link.source, link.target): link.kind for link in shown.links
+    }

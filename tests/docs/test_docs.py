@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -10,6 +11,7 @@ import pkgutil
 import re
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -22,7 +24,7 @@ from sybil.parsers.myst import PythonCodeBlockParser
 from sybil.parsers.rest import DocTestParser
 
 import interop
-import interop.plugin
+import interop.plugin.advanced
 import interop.testing
 from tests.cases import together
 
@@ -35,7 +37,14 @@ PROSE = [
     ROOT / "SECURITY.md",
     *sorted(DOCS.rglob("*.md")),
 ]
-PAGES = [page for page in PROSE if "```python" in page.read_text()]
+PAGES = [
+    pytest.param(page, marks=[pytest.mark.extra(name) for name in needed])
+    for page in PROSE
+    if "```python" in (text := page.read_text())
+    for needed in [
+        re.findall(r"^>>> (?:import|from) (tensorflow|opentelemetry)\b", text, re.MULTILINE)
+    ]
+]
 MODULES = [
     module
     for folder in ("interop", "plugins/interop_plugins")
@@ -72,6 +81,16 @@ def _evaluator() -> DocTestEvaluator:
     evaluator = DocTestEvaluator(FLAGS)
     evaluator.runner = doctest.DocTestRunner(Checker(), verbose=False, optionflags=FLAGS)
     return evaluator
+
+
+@pytest.fixture(scope="module", autouse=True)
+def checked_once() -> Iterator[None]:
+    """Let examples that check the same plugin share a report: each takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        check = functools.cache(interop.testing.check)
+        for module in ("interop.testing", "interop.testing._check"):
+            patch.setattr(sys.modules[module], "check", check)
+        yield
 
 
 @pytest.fixture
@@ -207,13 +226,13 @@ def _documented(module: ModuleType) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module", [interop, interop.plugin, interop.errors, interop.testing], ids=lambda m: m.__name__
+    "module",
+    [interop, interop.plugin, interop.plugin.advanced, interop.errors, interop.testing],
+    ids=lambda m: m.__name__,
 )
 def test_every_public_name_is_in_the_reference(module: ModuleType) -> None:
-    """What can be imported is explained on the page of its module; a hookspec is for the core."""
-    hidden = {"hookspec"} | {
-        name for name in module.__all__ if inspect.ismodule(getattr(module, name))
-    }
+    """What can be imported is explained on the page of its module."""
+    hidden = {name for name in module.__all__ if inspect.ismodule(getattr(module, name))}
     assert set(module.__all__) - hidden - _documented(module) == set()
 
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -36,6 +35,7 @@ OUTPUT = {
 
 #: The programs that need Ray, whose own modules warn, and which writes a log.
 WITH_RAY = {"ray_data.py"}
+NEEDS = {"digits.py": "sklearn", "ray_data.py": "ray"}
 
 
 def test_every_example_is_tested() -> None:
@@ -65,11 +65,11 @@ def _own_cluster(scratch: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", OUTPUT)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.extra(NEEDS[name])) for name in OUTPUT]
+)
 def test_an_example_runs_and_warns_of_nothing(name: str) -> None:
     """It succeeds with warnings as errors, and prints its facts in this order."""
-    if name in WITH_RAY and find_spec("ray") is None:
-        pytest.skip("Ray is not installed")
     process = run(name)
     assert process.returncode == 0, process.stderr
     assert process.stderr == "" or name in WITH_RAY
@@ -78,6 +78,7 @@ def test_an_example_runs_and_warns_of_nothing(name: str) -> None:
     assert positions == sorted(positions)
 
 
+@pytest.mark.extra("sklearn")
 def test_digits_prints_every_route_and_a_receipt_for_each() -> None:
     """It prints eleven routes with the declarers of their steps, and then twelve receipts."""
     routes, _, receipts = run("digits.py").stdout.partition("receipts of")

@@ -11,6 +11,7 @@ import pytest
 
 import interop
 from docs import pairs
+from interop._api.inspection import Inspection
 from interop.plugin import Format
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +53,6 @@ def test_a_wrong_number_is_no_row_of_the_table(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_pair_that_is_not_shared_as_planned_is_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program ends with an error if memory is not shared as the plan says."""
-    monkeypatch.setattr(pairs, "shares_memory", lambda *_: False)
+    monkeypatch.setattr(Inspection, "shares_memory", lambda *_: False)
     with pytest.raises(AssertionError, match="planned True, False"):
         list(pairs.pairs(formats("numpy", "torch")))

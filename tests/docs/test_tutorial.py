@@ -1,4 +1,6 @@
-"""The tutorial on plugins, from its empty folder to its wheel: every file is written, every line run.
+"""The tutorial on plugins, from its empty folder to its wheel, and the page that writes it by hand.
+
+Every file is written, and every line is run.
 
 Blocks with a caption are files. A shell runs what follows a ``$``, and Python what follows a
 ``>>>``, in an environment that has the distributions which the page installs first.
@@ -23,6 +25,9 @@ from tests.docs.test_docs import timeless
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tutorial" / "write-and-publish-a-plugin.md"
+#: It begins with the files that the other page ends with, and writes the plugin anew.
+BY_HAND = ROOT / "docs" / "tutorial" / "the-long-form.md"
+PLUGIN = "src/interop_example/plugin.py"
 TEMPLATE = ROOT / "examples" / "interop-example"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 #: How a caption says that its block replaces the last part of a file, and where that part begins.
@@ -41,9 +46,9 @@ class Block(NamedTuple):
     text: str
 
 
-def blocks() -> list[Block]:
-    """Return the blocks of the page in order."""
-    page = PAGE.read_text("utf-8")
+def blocks(path: Path) -> list[Block]:
+    """Return the blocks of a page in order."""
+    page = path.read_text("utf-8")
     fenced = re.finditer(
         r"^```(?:\{code-block\} )?(\w+)\n(?::caption: \"([^\n]+)\"\n\n)?(.*?)^```$",
         page,
@@ -56,9 +61,9 @@ def blocks() -> list[Block]:
 
 
 def files() -> dict[str, str]:
-    """Return the files of the page as they are in the end."""
+    """Return the files of the tutorial as they are in the end."""
     texts: dict[str, str] = {}
-    for block in blocks():
+    for block in blocks(PAGE):
         if block.caption:
             _write(texts, block)
     return texts
@@ -74,13 +79,14 @@ def _write(texts: dict[str, str], block: Block) -> str:
     return name
 
 
-def test_every_block_is_a_file_or_is_run() -> None:
+@pytest.mark.parametrize("path", [PAGE, BY_HAND], ids=lambda path: path.stem)
+def test_every_block_is_a_file_or_is_run(path: Path) -> None:
     """The tests read every fence of the page, and use every block."""
-    page = PAGE.read_text("utf-8")
-    read = blocks()
+    page = path.read_text("utf-8")
+    read = blocks(path)
     assert 2 * len(read) == len(re.findall(r"^```", page, re.MULTILINE))
     run = {block.language for block in read if not block.caption}
-    assert run == {SHOWN_ONLY, RUN_BY_SHELL, RUN_BY_PYTHON}
+    assert run - {SHOWN_ONLY} == {RUN_BY_SHELL, RUN_BY_PYTHON}
 
 
 def test_the_template_is_what_the_tutorial_ends_with() -> None:
@@ -101,7 +107,7 @@ def test_the_template_is_what_the_tutorial_ends_with() -> None:
 
 def test_what_the_tutorial_begins_with_is_here() -> None:
     """The first block installs the distributions that the rest of the page runs with."""
-    first = next(block for block in blocks() if block.language == SHOWN_ONLY)
+    first = next(block for block in blocks(PAGE) if block.language == SHOWN_ONLY)
     (line,) = re.findall(r"^pip install (.+)$", first.text, re.MULTILINE)
     names = [word.strip("'").partition("[")[0] for word in line.split()]
     assert names == ["array-interop", "torch", "hatchling", "pytest"]
@@ -140,21 +146,21 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_the_tutorial_runs(tmp_path: Path, environment: dict[str, str]) -> None:
+@pytest.mark.parametrize("path", [PAGE, BY_HAND], ids=lambda path: path.stem)
+def test_the_tutorial_runs(path: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     """The page shows what happens, from its first block to its last."""
     folder = tmp_path / "interop-example"
-    folder.mkdir()
-    texts: dict[str, str] = {}
+    texts = {} if path == PAGE else files()
+    texts.pop(PLUGIN, None)
+    for name in texts:
+        _store(texts, name, folder)
     count = 0
-    for block in blocks():
+    for block in blocks(path):
         if block.caption:
-            name = _write(texts, block)
-            file = folder / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(texts[name], "utf-8")
+            _store(texts, _write(texts, block), folder)
         elif block.language == RUN_BY_SHELL:
             for command, expected in _commands(block):
-                _judge(block, command, expected, _shell(command, folder, environment))
+                _judge(path, block, command, expected, _shell(command, folder, environment))
                 count += 1
         elif block.language == RUN_BY_PYTHON:
             (folder / "session.txt").write_text(block.text, "utf-8")
@@ -163,14 +169,20 @@ def test_the_tutorial_runs(tmp_path: Path, environment: dict[str, str]) -> None:
                 folder,
                 environment,
             )
-            assert report == "", f"{PAGE.name}, line {block.line}\n{report}"
+            assert report == "", f"{path.name}, line {block.line}\n{report}"
             (folder / "session.txt").unlink()
             count += 1
-    assert count > 15
-    assert {
-        path.name
-        for path in (tmp_path / ".venv").glob("lib/python*/site-packages/interop_example*/*.py")
+    assert count > (15 if path == PAGE else 8)
+    assert path == BY_HAND or {
+        file.name
+        for file in (tmp_path / ".venv").glob("lib/python*/site-packages/interop_example*/*.py")
     } == {"__init__.py", "ring.py", "plugin.py"}
+
+
+def _store(texts: dict[str, str], name: str, folder: Path) -> None:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(texts[name], "utf-8")
 
 
 def _commands(block: Block) -> list[tuple[str, str]]:
@@ -197,7 +209,7 @@ def _shell(command: str, folder: Path, environment: dict[str, str]) -> str:
     return f"[{process.returncode}] {process.stdout or process.stderr}"
 
 
-def _judge(block: Block, command: str, expected: str, output: str) -> None:
+def _judge(path: Path, block: Block, command: str, expected: str, output: str) -> None:
     checker = doctest.OutputChecker()
     matches = checker.check_output(timeless(expected), timeless(output), FLAGS)
-    assert matches, f"{PAGE.name}, line {block.line}: $ {command}\n{output}\nnot\n{expected}"
+    assert matches, f"{path.name}, line {block.line}: $ {command}\n{output}\nnot\n{expected}"

@@ -20,12 +20,13 @@ import pytest
 import interop
 import interop.plugin
 from interop import Format, Interop
-from interop._execution.fast_path import with_fast_paths, with_fast_paths_to
+from interop._execution.fast_path import fast_tree, with_fast_paths, with_fast_paths_to
 from interop._planning.cache import PlanCache
 from interop._planning.policy import Block, block
 from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
-from interop.plugin import Declined, NoTrace, itself
+from interop.plugin import Declined, itself
+from interop.plugin.advanced import Advanced, NoTrace
 from tests.toys import Box, copy, toy, view
 
 #: No block is open.
@@ -55,7 +56,7 @@ def _full(x: Any, /, to: Any = None, *, copy: bool | None = None) -> Any:
 
 def test_a_plain_value_takes_the_fast_path_of_its_type() -> None:
     """The fast path of the value's very type is called, and None gives the value itself."""
-    tables = {"there": {int: lambda x: x + 1, list: None}}
+    tables = {"there": {int: (lambda x: x + 1, True), list: (None, True)}}
     convert = _fast(_full, tables)
     value = [1]
     assert convert(1, to="there") == convert(1, "there") == 2
@@ -65,7 +66,7 @@ def test_a_plain_value_takes_the_fast_path_of_its_type() -> None:
 
 def test_a_value_that_the_fast_path_declines_is_converted_in_full() -> None:
     """After `NotImplemented`, and for a type without a fast path, the full function is called."""
-    tables: dict[Any, Any] = {"there": {int: lambda x: NotImplemented}}
+    tables: dict[Any, Any] = {"there": {int: (lambda x: NotImplemented, True)}}
     convert = _fast(_full, tables)
     assert convert(1, to="there") == ("full", 1, "there", None)
     assert convert("a", to="there") == ("full", "a", "there", None)
@@ -76,7 +77,7 @@ def test_a_table_that_is_filled_or_emptied_later_counts_at_once() -> None:
     tables: dict[Any, Any] = {}
     convert = _fast(_full, tables)
     assert convert(1, "there")[0] == "full"
-    tables["there"] = {int: None}
+    tables["there"] = {int: (None, True)}
     assert convert(1, "there") == 1
     tables["there"].clear()
     assert convert(1, "there")[0] == "full"
@@ -84,14 +85,14 @@ def test_a_table_that_is_filled_or_emptied_later_counts_at_once() -> None:
 
 def test_any_keyword_goes_past_the_fast_paths() -> None:
     """A keyword, even with its default, is given to the full function."""
-    convert = _fast(_full, {"there": {int: None}})
+    convert = _fast(_full, {"there": {int: (None, True)}})
     assert convert(1, to="there", copy=True) == ("full", 1, "there", True)
     assert convert(1, "there", copy=None) == ("full", 1, "there", None)
 
 
 def test_targets_that_cannot_be_looked_up_go_past_the_fast_paths() -> None:
     """A list of targets, which has no hash, and no target at all are converted in full."""
-    convert = _fast(_full, {"there": {int: None}})
+    convert = _fast(_full, {"there": {int: (None, True)}})
     assert convert(1, to=["there"]) == ("full", 1, ["there"], None)
     assert convert(1) == ("full", 1, None, None)
 
@@ -128,7 +129,11 @@ def test_it_looks_like_the_function_behind_it() -> None:
 
 def test_a_converter_takes_the_fast_paths_of_its_target() -> None:
     """A converter calls the fast path of a type, and the full function for everything else."""
-    table: dict[type, Any] = {int: lambda x: x + 1, list: None, str: lambda x: NotImplemented}
+    table: dict[type, Any] = {
+        int: (lambda x: x + 1, True),
+        list: (None, True),
+        str: (lambda x: NotImplemented, True),
+    }
     converted = with_fast_paths_to(lambda x: ("full", x), table, OUTSIDE)
     value = [1]
     assert converted(1) == 2
@@ -153,8 +158,8 @@ def test_an_error_of_a_converter_comes_alone() -> None:
 def test_an_open_block_goes_past_the_fast_paths() -> None:
     """While the context variable holds a block, every value is converted in full."""
     inside: ContextVar[Any] = ContextVar("inside", default=None)
-    convert = _fast(_full, {"there": {int: None}}, inside)
-    converted = with_fast_paths_to(lambda x: "full", {int: None}, inside)
+    convert = _fast(_full, {"there": {int: (None, True)}}, inside)
+    converted = with_fast_paths_to(lambda x: "full", {int: (None, True)}, inside)
     assert (convert(1, "there"), converted(1)) == (1, 1)
     token = inside.set(Block(trace=[]))
     assert (convert(1, "there"), converted(1)) == (("full", 1, "there", None), "full")
@@ -177,7 +182,7 @@ def test_the_functions_go_to_other_processes() -> None:
 
 def _kept(instance: Interop, target: Any) -> dict[type, Any]:
     """Return the fast paths that an instance has kept for a target."""
-    return dict(instance._cache.fast_paths.get(target, {}))
+    return {kind: path for kind, (path, _) in instance._cache.fast_paths.get(target, {}).items()}
 
 
 def test_a_kept_fast_path_is_asked_first(empty: Interop) -> None:
@@ -243,10 +248,27 @@ def _same(kind: type, value: Any) -> Any:
     return value if isinstance(value, kind) else NotImplemented
 
 
+def test_what_a_fast_path_copies_is_kept_from_trees_that_share(empty: Interop) -> None:
+    """Each type has one fast path, which says whether arrays in a tree may take it."""
+    empty.register(toy("a"), toy("b", types=()), toy("c", types=()))
+    empty.register(view("a", "b", fast_path=_same_box), copy("a", "c", fast_path=_same_box))
+    box = Box("a", [1.0])
+    for target, shares in (("b", True), ("c", False)):
+        empty.convert(box, to=target)
+        paths = empty._cache.fast_paths[target]
+        assert paths == {Box: (_same_box, shares)}
+        assert fast_tree([box], paths, {}) == [box]
+        assert (fast_tree([box], paths, {}, share=True) is NotImplemented) is not shares
+
+
+def _same_box(box: Box) -> Box:
+    return box
+
+
 def test_a_rival_from_elsewhere_takes_the_fast_path_away(empty: Interop) -> None:
     """With conversions of two distributions between two formats, every value is planned."""
     declarations = [toy("a"), toy("b"), view("a", "b", fast_path=lambda box: "fast")]
-    empty._registry.add(declarations, provenance=Provenance("p", "other", "1"))
+    empty._registry.register(declarations, origin=Provenance("p", "other", "1"))
     empty.register(copy("a", "b", dtypes={"float32"}, priority=1))
     box = Box("a", [1.0])
     empty.convert(box, to="b")
@@ -287,7 +309,9 @@ def test_a_request_that_changes_nothing_for_plain_values_takes_fast_paths(
     empty: Interop, request_: dict[str, Any]
 ) -> None:
     """To share, to stay on the host and to name the format otherwise is what fast paths do."""
-    empty.register(toy("a"), toy("b", fast_key=_kind), view("a", "b", fast_path=_text))
+    empty.register(
+        toy("a"), toy("b", advanced=Advanced(fast_key=_kind)), view("a", "b", fast_path=_text)
+    )
     words = request_ if "like" in request_ else {"to": "b", **request_}
     box = Box("a", [1.0])
     assert isinstance(empty.convert(box, **words), Box)
@@ -335,8 +359,8 @@ def _registered(instance: Interop) -> Interop:
     """Return an instance with a view from a to b, and two casts of b."""
     cast = partial(interop.Conversion, "b", "b", changes={"dtype"}, effects={"copy"})
     instance.register(
-        toy("a", fast_key=_kind),
-        toy("b", fast_key=_kind),
+        toy("a", advanced=Advanced(fast_key=_kind)),
+        toy("b", advanced=Advanced(fast_key=_kind)),
         view("a", "b", fast_path=_to_b),
         cast(_doubtful, name="doubtful", cost=interop.Cost(1e-6)),
         cast(_other, name="other", cost=interop.Cost(1e-3)),
@@ -350,7 +374,7 @@ def test_after_a_view_a_step_fails_and_declines_as_in_a_first_call(empty: Intero
     for _ in range(3):
         result = warm.convert(Box("a", [1.0]), to="b", dtype="float64")
         assert (result.numbers, result.dtype) == ([1.0], "float64")
-    (table,) = warm._cache.by_words.values()
+    (table,) = warm._cache.by_keywords.values()
     assert list(table.calls_on_view) == [_to_b]
     errors = []
     for instance in (_registered(Interop(plugins=False)), warm, warm):
@@ -396,7 +420,7 @@ def test_out_takes_a_fast_path_on_the_host_where_values_tell_their_shape(
             types=(f"{__name__}:{kind.__name__}",),
             devices=("cpu", "cuda"),
             fast_path=itself,
-            fast_key=_kind,
+            advanced=Advanced(fast_key=_kind),
             fill=fill,
             memory=lambda box: ((id(box.numbers), 1),),
         ),
@@ -489,7 +513,7 @@ def test_a_rival_along_the_route_rules_the_row_out() -> None:
     """If another distribution declares one of the hand-offs, too, the route has no fast path."""
     instance = chained()
     rival = view("b", "c", requires=frozenset({"readonly"}))
-    instance._registry.add([rival], Provenance("other", "other", "1"))
+    instance._registry.register([rival], Provenance("other", "other", "1"))
     instance.convert(Box("a", [1.0]), to="c")
     assert _kept(instance, "c") == {}
 

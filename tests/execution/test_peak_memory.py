@@ -107,9 +107,9 @@ PROGRAM = """
 @pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="only Linux resets the peak of memory"
 )
-def test_a_conversion_holds_the_result_once(in_subprocess: Callable[[str], str]) -> None:
+def test_a_conversion_holds_the_result_once(in_fork: Callable[[str], str]) -> None:
     """No conversion takes more memory at any time than its result and a little."""
-    check(in_subprocess(HEAD + PROGRAM))
+    check(in_fork(HEAD + PROGRAM))
 
 
 def check(printed: str) -> None:
@@ -139,6 +139,7 @@ INTO_OWN_MEMORY = """
     not Path("/proc/self/clear_refs").exists(), reason="only Linux resets the peak of memory"
 )
 @pytest.mark.slow
+@pytest.mark.extra("tensorflow")
 def test_a_cast_into_memory_of_its_own_holds_the_result_once(
     in_subprocess: Callable[[str], str],
 ) -> None:
@@ -175,12 +176,12 @@ TREE_PROGRAM = """
     not Path("/proc/self/clear_refs").exists(), reason="only Linux resets the peak of memory"
 )
 def test_a_consumed_tree_takes_its_own_memory_and_a_leaf(
-    in_subprocess: Callable[[str], str],
+    in_fork: Callable[[str], str],
 ) -> None:
     """With `consume` a tree that is copied takes a leaf beside its own bytes, and not twice those.
 
     So a tree of half the memory has room, and some to spare.
     """
-    kept, consumed = json.loads(in_subprocess(TREE_PROGRAM))
+    kept, consumed = json.loads(in_fork(TREE_PROGRAM))
     assert 1.9 < kept < 2.15
     assert 1.05 < consumed < 1.3

@@ -11,14 +11,15 @@ from interop.plugin import (
     COPY,
     DEVICE,
     DTYPE,
-    TRANSFER,
     Conversion,
     Cost,
     Format,
     Samples,
     Spec,
     extents,
+    size_class,
 )
+from interop.plugin.advanced import Advanced
 
 __all__ = ["LAYOUT", "NUMBERS", "Grid", "changed", "conversions", "grid_format"]
 
@@ -65,7 +66,7 @@ def fast_key(grid: Grid) -> tuple[object, ...] | None:
     spec = describe(grid)
     if spec.traits:
         return None
-    return spec.dtype, spec.device, len(spec.shape), spec.nbytes.bit_length() >> 1
+    return spec.dtype, spec.device, len(spec.shape), size_class(spec.nbytes)
 
 
 def memory(grid: Grid) -> tuple[tuple[int, int], ...]:
@@ -171,7 +172,7 @@ def grid_format(**changes: Any) -> Format:
         carries=LAYOUT | _MASKED | _GRAD,
         memory=memory,
         fill=fill,
-        fast_key=fast_key,
+        advanced=Advanced(fast_key=fast_key),
         samples=Samples(
             variants={
                 "noncontiguous": columns,
@@ -226,7 +227,6 @@ def conversions() -> list[Conversion]:
             devices=None,
             takes=LAYOUT,
             changes=DEVICE,
-            effects=TRANSFER,
             cost=Cost(5e-7, 1e10),
         ),
     ]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from interop.plugin import Declaration, hookimpl
+from interop.plugin.advanced import Advanced
 from tests.lying_plugins.grid import Grid, conversions, grid_format
 
 #: Who lies, in which check, and what the finding says.
@@ -20,4 +21,4 @@ def lie(grid: Grid) -> Any:
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the format and the conversions."""
-    return [grid_format(fast_key=lie), *conversions()]
+    return [grid_format(advanced=Advanced(fast_key=lie)), *conversions()]

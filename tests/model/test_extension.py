@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from interop.plugin import Conversion, Problem, Result
+from interop.plugin import Conversion, Result
+from interop.plugin.advanced import Problem
 
 TEXTS: tuple[str, str] = ("It is broken.", "fix it")
 

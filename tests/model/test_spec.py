@@ -7,7 +7,7 @@ import pytest
 
 from interop import Spec
 from interop._model.spec import representative, spec_class
-from interop.plugin import make_spec
+from interop.plugin import make_spec, size_class
 
 
 def test_a_spec_is_frozen_hashable_and_readable() -> None:
@@ -59,3 +59,10 @@ def test_classes_are_few() -> None:
     """Sizes from nothing to a terabyte fall into twenty classes."""
     classes = {spec_class(make_spec("a", "float32", shape=(2**n,))) for n in range(39)}
     assert len(classes) == 20
+
+
+def test_plans_are_kept_by_the_size_class_that_plugins_are_given() -> None:
+    """Sizes of one class share their plans, and sizes of two classes do not."""
+    specs = [make_spec("a", "uint8", shape=(nbytes,)) for nbytes in range(130)]
+    pairs = {(size_class(spec.nbytes), spec_class(spec)) for spec in specs}
+    assert [number for number, _ in sorted(pairs, key=str)] == [0, 1, 2, 3, 4]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ import pytest
 
 import interop
 from interop import Cost, Format, Interop, Spec
+from interop._model.typing import RequestKeywords
 from interop._planning import cache
 from interop._planning.cache import PlanCache
+from interop._planning.keywords import Keywords, read
 from interop._planning.request import Request
 from interop._registry.registry import Registry
 from interop.plugin import Limits
@@ -23,12 +26,13 @@ from tests.toys import Box, copy, toy, view
 def entries(instance: Interop) -> int:
     """Return how many entries the cache of an instance holds."""
     plan_cache = instance._cache
-    tables = {*plan_cache._tables.values(), *plan_cache.by_words.values()}
+    tables = {*plan_cache._tables.values(), *plan_cache.by_keywords.values()}
     return (
         len(plan_cache._tables)
-        + len(plan_cache.by_words)
+        + len(plan_cache.by_keywords)
         + sum(map(len, plan_cache.fast_paths.values()))
-        + sum(len(t.plans) + len(t.refusals) + len(t.component_routes) for t in tables)
+        + sum(len(t.plans) + len(t.refusals) for t in tables)
+        + len(plan_cache.array_routes)
         + sum(len(t.fast_paths) for t in tables)
         + sum(len(plan.fast_types) for table in tables for plan in table.plans.values())
     )
@@ -77,7 +81,7 @@ def test_every_change_of_the_registry_clears_everything(empty: Interop, change: 
     if change == "register":
         empty.register(toy("c"))
     elif change == "price":
-        empty._registry.price({"b": Cost(1.0)})
+        empty._registry.set_costs({"b": Cost(1.0)})
     else:
         empty._registry.forget()
     assert entries(empty) == 0
@@ -90,7 +94,7 @@ def test_nothing_is_kept_of_an_older_registry() -> None:
     plan_cache = PlanCache(registry)
     table = plan_cache.table(Request(("b",)))
     version = registry.version
-    registry.add([toy("a")])
+    registry.register([toy("a")])
     assert plan_cache.keep(table.plans, "key", "plan", version) == "plan"
     assert table.plans == {}
     assert plan_cache.keep(table.plans, "key", "plan", registry.version) == "plan"
@@ -109,8 +113,29 @@ def test_the_first_entry_stays() -> None:
 
 
 def test_the_bound() -> None:
-    """Some thousands of entries are kept, which no ordinary program reaches."""
-    assert cache._MOST == 4096
+    """The pages say how many entries are kept, which no ordinary program reaches."""
+    assert cache._MOST == 16384
+    for page in ("design", "house", "routes"):
+        text = (Path(__file__).parents[2] / f"docs/explanation/{page}.md").read_text()
+        assert f"exceed {cache._MOST:,} entries" in text
+
+
+def test_thousands_of_requests_are_kept(empty: Interop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 2,500 requests in turn, none is planned a second time."""
+    names = [f"b{n}" for n in range(2500)]
+    empty.register(toy("a"), *map(toy, names), *(view("a", name) for name in names[:1]))
+    searches, asked = empty._planner.searches, []
+
+    def counted(spec: Spec, request: Request) -> Any:
+        asked.append(request)
+        return searches(spec, request)
+
+    monkeypatch.setattr(empty._planner, "searches", counted)
+    box = Box("a", [1.0])
+    for _ in range(3):
+        for name in names:
+            assert empty.convert(box, to=[name, "b0"]).kind == "b0"
+    assert len(asked) == len(set(asked)) == len(names)
 
 
 def test_a_runaway_program_starts_over(empty: Interop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +164,7 @@ def test_the_cache_does_not_grow_with_shapes(loaded: Interop) -> None:
     convert = loaded.converter("numpy", dtype="float32")
     for n in range(1, 1000):
         convert(np.zeros((n, 3)))
-    table = loaded._table("numpy", "float32", None, None, (), ())
+    table = loaded._requests.table(Keywords("numpy", dtype="float32"))
     assert 0 < len(table.plans) < 12
 
 
@@ -156,36 +181,36 @@ def test_equal_requests_share_their_plans(empty: Interop) -> None:
         {"allow": ["narrow", "narrow"], "forbid": "copy"},
     ]
     tables = [
-        empty._table("b", None, None, None, spelling["allow"], spelling["forbid"])
+        empty._requests.table(read("plan", RequestKeywords, "b", spelling))
         for spelling in spellings
     ]
     assert all(table is tables[0] for table in tables)
     with interop.policy(allow="narrow"):
-        assert empty._table("b", None, None, None, (), ("copy",)) is tables[0]
-    assert empty._table("b", None, None, None, (), ()) is not tables[0]
+        assert empty._requests.table(Keywords("b", forbid=("copy",))) is tables[0]
+    assert empty._requests.table(Keywords("b")) is not tables[0]
 
 
 def test_a_refusal_is_looked_for_once(empty: Interop, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that tries copy=False for every value searches once, and each error is its own."""
     empty.register(toy("a"), toy("b"), copy("a", "b"))
-    searches: list[Spec] = []
-    route = empty._planner.route
+    asked: list[Spec] = []
+    searches = empty._planner.searches
 
-    def counted(spec: Spec, *args: Any, **keywords: Any) -> Any:
-        searches.append(spec)
-        return route(spec, *args, **keywords)
+    def counted(spec: Spec, request: Request) -> Any:
+        asked.append(spec)
+        return searches(spec, request)
 
-    monkeypatch.setattr(empty._planner, "route", counted)
+    monkeypatch.setattr(empty._planner, "searches", counted)
     with pytest.raises(
         interop.errors.RefusedError, match=r"float32 \(5,\) on cpu.*\n.*copy_a_to_b"
     ):
         empty.convert(Box("a", [1.0] * 5), to="b", copy=False)
-    first = len(searches)
+    first = len(asked)
     with pytest.raises(
         interop.errors.RefusedError, match=r"float32 \(7,\) on cpu.*\n.*copy_a_to_b"
     ):
         empty.convert(Box("a", [1.0] * 7), to="b", copy=False)
-    assert len(searches) == first > 0
+    assert len(asked) == first > 0
     empty.register(view("a", "b"))
     assert empty.convert(Box("a", [1.0] * 7), to="b", copy=False).kind == "b"
 
@@ -195,23 +220,23 @@ def test_threads_that_ask_for_the_same_route_search_once(
 ) -> None:
     """A thread that has waited for the planner takes the route that was found meanwhile."""
     empty.register(toy("a"), toy("b"), view("a", "b"))
-    start, searches = threading.Barrier(8), []
-    route = empty._planner.route
+    start, asked = threading.Barrier(8), []
+    searches = empty._planner.searches
 
-    def slow(spec: Spec, *args: Any, **keywords: Any) -> Any:
-        searches.append(spec)
+    def slow(spec: Spec, request: Request) -> Any:
+        asked.append(spec)
         time.sleep(0.05)
-        return route(spec, *args, **keywords)
+        return searches(spec, request)
 
     def ask() -> str:
         start.wait()
         return empty.convert(Box("a", [1.0]), to="b", dtype="float32").kind
 
-    monkeypatch.setattr(empty._planner, "route", slow)
+    monkeypatch.setattr(empty._planner, "searches", slow)
     with ThreadPoolExecutor(8) as pool:
         kinds = [answer.result() for answer in [pool.submit(ask) for _ in range(8)]]
     assert kinds == ["b"] * 8
-    assert len(searches) == 1
+    assert len(asked) == 1
 
 
 # ---------------------------------------------------------------------- states of the process
@@ -230,7 +255,7 @@ def test_plans_are_kept_apart_by_the_state_of_the_process(empty: Interop) -> Non
         assert convert(box).dtype == expected
         assert empty.plan(box, to="b", allow="narrow").result.dtype == expected
         assert empty.convert(box, to="b", allow="narrow").dtype == expected
-    table = empty._table("b", None, None, None, "narrow", ())
+    table = empty._requests.table(Keywords("b", allow="narrow"))
     assert len(table.plans) == 2
     with pytest.raises(interop.errors.RefusedError, match="narrow"):
         empty.convert(box, to="b")
@@ -260,10 +285,20 @@ def test_a_device_may_lack_what_another_has(empty: Interop) -> None:
 def test_formats_without_such_a_state_are_planned_by_their_spec_alone() -> None:
     """Only the formats of a request that have a state keep plans apart."""
     registry = Registry()
-    registry.add(
+    registry.register(
         [Format("a"), Format("b", limits=Limits(unsupported_now=lambda device: frozenset()))]
     )
     plan_cache = PlanCache(registry)
     group = ("kind",)
     assert plan_cache.table(Request(("a",))).key(group) == group
     assert plan_cache.table(Request(("a", "b"))).key(group) == (*group, frozenset())
+
+
+def test_entries_are_counted_and_not_calls(loaded: Interop) -> None:
+    """The same call, however often it is made, takes up no more of the cache than once."""
+    value, like = np.zeros(2**19), np.zeros(2)  # too large for a fast path
+    loaded.convert(value, like=like, copy=True)
+    before = loaded._cache._count
+    for _ in range(20):
+        loaded.convert(value, like=like, copy=True)
+    assert loaded._cache._count - before < 3

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import interop
-from interop import Interop
+from interop import Format, Interop
 from interop._planning.derived import derived_effects, shared_traits
 from interop.errors import RefusedError
-from interop.plugin import Limits, make_spec
+from interop.plugin import Limits, Wrapper, make_spec
 from tests.toys import copy, labels, toy, view
 
 
@@ -169,3 +171,79 @@ def test_traits_of_shared_memory() -> None:
     assert shared_traits(traits, readonly) == {"readonly", "grad"}
     assert shared_traits(traits, readonly, within=True) == {"grad"}
     assert shared_traits(traits, frozenset({"immutable", "pinned"})) == traits
+
+
+def _effects(empty: Interop, source: Format, target: Format, **fields: Any) -> frozenset[str]:
+    """Return the effects of a step between two formats, about which its author says no more."""
+    empty.register(source, target, view(source.name, target.name, **fields))
+    spec = make_spec(source.name, "float32", shape=(3,))
+    return empty.plan(spec._replace(nnz=1), to=target.name, device=_device(target)).effects
+
+
+def _device(target: Format) -> str:
+    return target.devices[0]
+
+
+SPARSE = {"index_dtypes": {"int32"}}
+FOLLOWING = [
+    ("densify", toy("a", **SPARSE), toy("b"), {}),
+    ("materialize", toy("a", lazy=True), toy("b"), {}),
+    ("transfer", toy("a"), toy("b", devices=("cuda",)), {"changes": {"device"}}),
+]
+
+
+@pytest.mark.parametrize(("effect", "source", "target", "fields"), FOLLOWING)
+def test_what_follows_from_the_formats_need_not_be_declared(
+    empty: Interop, effect: str, source: Format, target: Format, fields: dict[str, Any]
+) -> None:
+    """A step has the effect, declared or not, and its memory is then taken for its own."""
+    assert _effects(empty, source, target, **fields) == {effect}
+    (declared,) = empty.conversions()
+    assert declared.conversion.effects == {effect}
+    assert not declared.conversion.aliases
+
+
+@pytest.mark.parametrize(("effect", "source", "target", "fields"), FOLLOWING)
+def test_it_may_be_declared_all_the_same(
+    empty: Interop, effect: str, source: Format, target: Format, fields: dict[str, Any]
+) -> None:
+    """To declare it changes nothing, and other effects stay beside it."""
+    declared = {effect, "detach"}
+    assert _effects(empty, source, target, **fields, effects=declared) == declared
+
+
+@pytest.mark.parametrize(("effect", "source", "target", "fields"), FOLLOWING)
+def test_what_follows_can_be_forbidden(
+    empty: Interop, effect: str, source: Format, target: Format, fields: dict[str, Any]
+) -> None:
+    """A refusal names an effect that nobody has declared."""
+    empty.register(source, target, view("a", "b", **fields))
+    spec = make_spec("a", "float32", shape=(3,))._replace(nnz=1)
+    with pytest.raises(RefusedError) as caught:
+        empty.plan(spec, to="b", device=_device(target), forbid=effect)
+    assert caught.value.effects == {effect}
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        (toy("a", **SPARSE), toy("b", **SPARSE)),
+        (toy("a", lazy=True), toy("b", lazy=True)),
+        (toy("a", **SPARSE, lazy=True), toy("b", wrapper=Wrapper(lambda box: box))),
+        (toy("a"), toy("b", lazy=True, **SPARSE)),
+    ],
+)
+def test_nothing_follows_where_the_result_is_as_sparse_and_as_lazy(
+    empty: Interop, source: Format, target: Format
+) -> None:
+    """Between sparse formats, between lazy ones, into a wrapper and into either a step shares."""
+    assert _effects(empty, source, target) == set()
+
+
+def test_a_step_from_an_exporter_has_the_effects_of_its_format(empty: Interop) -> None:
+    """A conversion from a protocol computes what a lazy format exports by it."""
+    exports = {"protocol": {"float32"}}
+    empty.register(toy("a", lazy=True, exports=exports), toy("b", exports=exports), toy("c"))
+    empty.register(view("protocol", "c"))
+    for name, effects in (("a", {"materialize"}), ("b", set())):
+        assert empty.plan(make_spec(name, "float32", shape=(3,)), to="c").effects == effects

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import interop
-from interop import Interop
+from interop import Cost, Interop
 from interop._execution import engine
 from interop.errors import NeedlessCopyWarning, RefusedError
-from interop.plugin import make_spec
+from interop.plugin import Result, make_spec
 from tests.toys import Box, copy, labels, toy, view
 
 BOTH = frozenset({"gpu", "cpu"})
@@ -182,3 +182,60 @@ def test_what_is_narrowed_for_a_device_can_be_permitted() -> None:
     spec = interop.make_spec("numpy", "float64", shape=(3,))
     route = interop.plan(spec, to="torch", device="mps", allow="narrow")
     assert (route.result.dtype, route.result.device) == ("float32", "mps")
+
+
+def test_a_tensor_without_data_is_told_to_get_some(empty: Interop) -> None:
+    """If no route takes a value without data, the refusal says so, and how to give it data."""
+    empty.register(toy("a"), toy("b"), view("a", "b"))
+    spec = make_spec("a", "float32", shape=(3,), traits=frozenset({"meta"}))
+    with pytest.raises(RefusedError, match=r"give it data first \(in its own framework"):
+        empty.plan(spec, to="b")
+
+
+def test_the_nearest_routes_need_different_keywords(empty: Interop) -> None:
+    """Of refused routes each needs another keyword, the one that needs least comes first."""
+    empty.register(toy("a"), toy("b"))
+    masked = view("a", "b", name="drop", effects=frozenset({"drop_mask"}))
+    both = copy("a", "b", name="both", effects=frozenset({"copy", "gather"}))
+    empty.register(masked, both, copy("a", "b", name="collect", effects=frozenset({"gather"})))
+    spec = make_spec("a", "float32", shape=(3,))
+    with pytest.raises(RefusedError) as refused:
+        empty.plan(spec, to="b", copy=False)
+    lines = [line for line in str(refused.value).splitlines() if line.startswith("  - ")]
+    assert [line.split()[1] for line in lines] == ["collect", "drop"]
+    assert lines[0].endswith("leave out copy=False and pass allow={'gather'}")
+    assert lines[1].endswith("pass allow={'drop_mask'}")
+    assert refused.value.effects == {"gather"}
+
+
+def test_a_target_that_can_never_be_written_to_is_refused_at_once(empty: Interop) -> None:
+    """If every way into a format locks its result, copy='writable' is refused, and says why."""
+    locked = frozenset({"immutable"})
+    empty.register(toy("a"), toy("b", carries=locked), copy("a", "b", adds=locked))
+    spec = make_spec("a", "float32", shape=(3,))
+    with pytest.raises(RefusedError, match="b arrays cannot be written to; leave out copy='wri"):
+        empty.plan(spec, to="b", copy="writable")
+    empty.register(copy("a", "b", name="thaw", cost=Cost(1.0)))
+    assert labels(empty.plan(spec, to="b", copy="writable")) == ["thaw"]
+
+
+def test_bits_that_are_carried_are_not_carried_again(empty: Interop) -> None:
+    """A value whose bits are carried already meets a second step that would carry them, in vain."""
+    carry, restore = Result(bits="carry"), Result(bits="restore")
+    empty.register(
+        toy("a"), toy("b", dtypes={"uint16"}), toy("c", dtypes={"uint16"}), toy("d"),
+        view("a", "b", result=carry), view("b", "c"), view("b", "c", name="again", result=carry),
+        view("c", "d", result=restore),
+    )  # fmt: skip
+    route = empty.plan(make_spec("a", "bfloat16", shape=(3,)), to="d")
+    assert labels(route) == ["a_to_b", "b_to_c", "c_to_d"]
+    assert (route.result.dtype, route.result.carrier) == ("bfloat16", None)
+
+
+def test_the_dtypes_that_are_offered_are_those_of_the_device(loaded: Interop) -> None:
+    """A refused dtype is answered with what the format holds where the value is."""
+    there = make_spec("torch", "float32", device="mps:0", shape=(3,))
+    with pytest.raises(RefusedError) as refused:
+        loaded.plan(there, to="torch", dtype="float64")
+    assert "torch does not hold float64" in str(refused.value)
+    assert "float64" not in str(refused.value).partition("ask for one of these")[2]

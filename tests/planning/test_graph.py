@@ -4,23 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 import interop
 from interop import Cost, Interop
-from interop.plugin import make_spec
+from interop._planning.conversion import ResolvedConversion
+from interop.plugin import Components, make_spec
+from interop.plugin.advanced import Advanced
 from tests.toys import Box, copy, labels, toy, view
 
 
-def test_a_route_longer_than_the_limit_is_found_if_there_is_no_other(empty: Interop) -> None:
-    """The limit on hand-offs is dropped before a request is refused."""
+def test_a_route_much_longer_than_the_shortest_is_none(empty: Interop) -> None:
+    """A route of more hand-offs than two beyond the shortest is refused, whatever else there is."""
     names = "abcdef"
     empty.register(*(toy(n) for n in names), *(view(x, y) for x, y in pairwise(names)))
-    empty.register(view("a", "f", name="closed", requires=frozenset({"never"})))
-    route = empty.plan(make_spec("a", "float32", shape=(3,)), to="f")
-    assert len(route.steps) == 5
+    spec = make_spec("a", "float32", shape=(3,))
+    assert len(empty.plan(spec, to="f").steps) == 5
+    empty.register(view("a", "d", name="closed", requires=frozenset({"never"})))
+    assert len(empty.plan(spec, to="f").steps) == 5
+    empty.register(view("a", "f", name="shut", requires=frozenset({"never"})))
+    with pytest.raises(interop.errors.RefusedError, match="shut: it is for values"):
+        empty.plan(spec, to="f")
+
+
+def test_a_copy_may_take_the_way_round(empty: Interop) -> None:
+    """A value of a format that copies nothing itself is copied on the shortest way back to it."""
+    empty.register(*(toy(n) for n in "abcd"))
+    empty.register(view("a", "b"), copy("b", "c"), view("c", "a"))
+    spec = make_spec("a", "float32", shape=(3,))
+    route = empty.plan(spec, to="a", copy=True)
+    assert labels(route) == ["a_to_b", "copy_b_to_c", "c_to_a"]
+    assert not route.aliases
 
 
 def test_no_route_leads_through_a_framework_that_is_missing(empty: Interop) -> None:
@@ -106,17 +123,66 @@ def test_a_plan_for_torch_without_torch_is_the_one_with_torch(
     assert lines == [f"{steps} {(line,)}", *[line] * 5]
 
 
-def test_a_format_that_is_no_transit_is_the_last_resort(
+def test_only_its_own_framework_leads_through_a_format_that_is_no_transit(
     empty: Interop,
 ) -> None:
-    """Only its own framework's routes lead through it, unless there is no other route."""
-    empty.register(toy("a"), toy("b"), toy("c"), toy("m", transit=False), toy("m.x"))
+    """No route between two other frameworks leads through it, even if there is no other route."""
+    empty.register(
+        toy("a"), toy("b"), toy("c"), toy("m", advanced=Advanced(transit=False)), toy("m.x")
+    )
     empty.register(view("a", "m", cost=Cost(1e-9)), view("m", "b", cost=Cost(1e-9)))
     empty.register(view("m.x", "m"), view("m", "c"))
     spec = make_spec("a", "float32", shape=(3,))
-    assert labels(empty.plan(spec, to="b")) == ["a_to_m", "m_to_b"]
+    with pytest.raises(interop.errors.RefusedError, match="every route lacks a step"):
+        empty.plan(spec, to="b")
     empty.register(copy("a", "b"))
     assert labels(empty.plan(spec, to="b")) == ["copy_a_to_b"]
     within = make_spec("m.x", "float32", shape=(3,))
     assert labels(empty.plan(within, to="b")) == ["m.x_to_m", "m_to_b"]
     assert labels(empty.plan(spec, to="m")) == ["a_to_m"]
+
+
+def test_a_composite_of_a_format_that_is_not_there_is_no_obstacle(empty: Interop) -> None:
+    """A layout whose arrays are of a format that nobody declares leads nowhere, and breaks nothing."""
+    components = Components("pairs", "gone", {"values": "dtype"}, print, print)
+    empty.register(toy("a"), toy("b"), view("a", "b"), toy("a.pairs", components=components))
+    assert labels(empty.plan(make_spec("a", "float32", shape=(3,)), to="b")) == ["a_to_b"]
+    assert empty._planner.graph.composites("a.pairs") == []
+
+
+def test_no_route_leads_through_a_dead_end(empty: Interop) -> None:
+    """A format of a framework that nobody requested, with one neighbour, is not visited to cast."""
+    empty.register(toy("a"), toy("b"), toy("end"), view("a", "b"))
+    into = copy("a", "end", changes=frozenset({"dtype"}))
+    empty.register(into, view("end", "a"))
+    spec = make_spec("a", "float32", shape=(3,))
+    with pytest.raises(interop.errors.RefusedError, match="every route lacks a step"):
+        empty.plan(spec, to="b", dtype="float64")
+    empty.register(view("end", "b"))  # now it leads on
+    assert labels(empty.plan(spec, to="b", dtype="float64")) == ["copy_a_to_end", "end_to_b"]
+
+
+def test_few_of_a_thousand_neighbours_are_looked_at(
+    loaded: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many formats convert to and from NumPy and torch, a plan makes steps to a few alone."""
+    names = [f"f{n}" for n in range(300)]
+    hubs = ("numpy", "torch")
+    loaded.register(
+        *(toy(name, dtypes={"float32", "float64"}) for name in names),
+        *(copy(hub, name) for name in names for hub in hubs),
+        *(view(name, hub) for name in names for hub in hubs),
+    )
+    asked: set[str] = set()
+    steps = ResolvedConversion.steps
+
+    def noted(way: ResolvedConversion, *args: Any) -> Any:
+        asked.update({way.source.name, way.target.name})
+        return steps(way, *args)
+
+    monkeypatch.setattr(ResolvedConversion, "steps", noted)
+    spec = interop.make_spec("torch", "float32", shape=(3, 4))
+    route = loaded.plan(spec, to="numpy", copy=True)
+    assert {step.after.format for step in route.steps} == {"numpy"}
+    assert {"numpy", "torch"} <= asked
+    assert len(asked & {*names}) < 3

@@ -158,6 +158,7 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         ("cdua", "did you mean 'cuda'"),
         ("toaster:1", "the devices are cpu, cuda, "),
         ("meta", "holds no data; the devices are cpu, cuda, "),
+        ("masked", "not a device that interop recognises"),  # the name of a trait, as meta is
         (torch.device("meta"), "holds no data; the devices are cpu, cuda, "),
         ("float32", "'float32' is a dtype: dtype='float32'"),
         ("torch", "'torch' is a format: to='torch'"),

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import interop
-from interop import Conversion, Cost, Interop
+from interop import Conversion, Cost, Interop, Spec
 from interop._planning.ranking import EACH
 from interop._planning.request import Request
 from interop.plugin import make_spec
@@ -323,3 +323,11 @@ def test_memory_is_not_shared_by_way_of_an_unrequested_framework(
     )
     route = empty.plan(make_spec("a", "float32", shape=(3,)), to="b")
     assert [step.label for step in route.steps] == ["direct"]
+
+
+def test_any_device_of_a_type_means_where_the_value_is(loaded: Interop) -> None:
+    """Of routes that are alike in all else, the one that keeps the number of the device is taken."""
+    shape, nnz = (4096, 4096), 167_772
+    spec = Spec("jax.bcoo", "complex128", "cuda:0", shape, nbytes=24 * nnz, nnz=nnz)
+    route = loaded.plan(spec._replace(index_dtype="int32"), to="torch.sparse_csc", device="cuda")
+    assert {step.after.device for step in route.steps} == {"cuda:0"}

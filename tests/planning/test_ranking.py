@@ -4,34 +4,29 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from interop._planning.ranking import WORST, Effort, Rank, Sacrifice
+from interop._planning.ranking import Least, Rank
 from interop._planning.step import Step
 from interop._registry.declared import HERE
 from interop.plugin import make_spec
 
 
-def rank(refused: int, sacrifice: tuple[float, bool, int, int], *effort: object) -> Rank:
-    """Return a rank from plain numbers."""
-    return Rank(refused, Sacrifice(0, *sacrifice), Effort(*effort))  # type: ignore[arg-type]
-
-
 def test_a_rank_is_the_documented_order() -> None:
     """Ranks compare refusals, losses, copying, sharing, imports, order, time, steps and names."""
-    nothing = (0, False, 0, 0)
+    quick = Rank(seconds=1.0, steps=2, names=("a", "b"))
     ordered = [
-        rank(0, nothing, 0, 1.0, 2, ("a", "b")),
-        rank(0, nothing, 0, 1.0, 2, ("a", "c")),
-        rank(0, nothing, 0, 1.0, 3, ("a",)),
-        rank(0, nothing, 0, 9.0, 1, ("a",)),
-        rank(0, nothing, 1, 1.0, 1, ("a",)),
-        rank(0, (0, False, 0, 1), 0, 1.0, 1, ("a",)),
-        rank(0, (0, False, 1, 0), 0, 1.0, 1, ("a",)),
-        rank(0, (0, True, 0, 0), 0, 1.0, 1, ("a",)),
-        rank(0, (1, False, 0, 0), 0, 0.0, 0, ()),
-        rank(1, nothing, 0, 0.0, 0, ()),
+        quick,
+        quick._replace(names=("a", "c")),
+        quick._replace(steps=3, names=("a",)),
+        quick._replace(seconds=9.0, steps=1),
+        quick._replace(reorders=1, steps=1),
+        quick._replace(imports=1, steps=1),
+        quick._replace(sharing=1, steps=1),
+        quick._replace(copied=True, steps=1),
+        Rank(losses=1),
+        Rank(bystanders=1),
+        Rank(refused=1),
     ]
     assert sorted([*ordered[5:], *ordered[:5]]) == ordered
-    assert max(route.sacrifice for route in ordered) < WORST
 
 
 def step(label: str, **fields: object) -> Step:
@@ -54,13 +49,17 @@ def test_a_rank_grows_with_every_step() -> None:
         for addition in order:
             longer = extended.extended(addition, refused=addition.label == "view", imports=True)
             assert extended < longer
-            assert extended.dominates(longer)
-            assert not longer.dominates(extended)
             extended = longer
-        assert extended.refused == 1
-        assert extended.sacrifice == Sacrifice(0, 1, True, 1, 3)
-        assert (extended.effort.reorders, extended.effort.steps) == (1, 3)
-        assert extended.effort.names == tuple(chosen.label for chosen in order)
+        assert extended._replace(seconds=0.0, names=()) == Rank(1, 0, 1, True, 1, 3, 1, 0.0, 3)
+        assert extended.names == tuple(chosen.label for chosen in order)
+
+
+def test_a_bound_is_no_more_than_any_route_that_goes_on() -> None:
+    """A rank with the least that is left ranks no later than with a step that takes that much."""
+    least = Least(1, copied=True, unshared=True, imports=1, seconds=0.5)
+    detach = step("pack", effects=frozenset({"detach"}), writes=True, aliases=False)
+    for start in (Rank(), Rank(losses=2, copied=True, seconds=1.0)):
+        assert start < start.bounded(least) < start.extended(detach, 0, imports=True)
 
 
 def test_memory_shared_by_a_detour_ranks_below_memory_of_its_own() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pydoc
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -12,6 +14,8 @@ import torch
 
 import interop
 from interop import Interop
+from interop._model.typing import RequestKeywords
+from interop._planning.keywords import read
 from interop._planning.policy import Policy
 from interop._planning.request import Request, resolved
 from interop.errors import BadRequestError, RefusedError, UnknownTargetError
@@ -24,9 +28,7 @@ ODD_BOOLEANS = [1, 0, np.True_, np.False_, 1.0, "yes", [], 2]
 
 def request(instance: Interop, to: Any, **keywords: Any) -> Request:
     """Return the request of a call under the default policy."""
-    defaults = {"dtype": None, "device": None, "copy": None, "allow": (), "forbid": ()}
-    options: Any = {**defaults, **keywords}
-    return resolved(instance._registry, to, base=Policy(), **options)
+    return resolved(instance._registry, read("plan", RequestKeywords, to, keywords), Policy())
 
 
 def test_a_request_is_a_value(empty: Interop) -> None:
@@ -111,6 +113,46 @@ def test_what_is_no_stream_is_refused(odd: Any) -> None:
         with pytest.raises(BadRequestError, match="is not a stream"):
             call()
     assert interop.convert(np.ones(1), to="numpy", stream=0).tolist() == [1.0]
+
+
+#: The keywords of each function that takes a target, in the order in which they are shown.
+KEYWORDS = {
+    "convert": "to like dtype device copy out allow forbid stream",
+    "converter": "to like dtype device copy allow forbid stream",
+    "plan": "to like dtype device copy allow forbid stream",
+    "convert_tree": (
+        "to like dtype device copy allow forbid stream cast_all others progress consume"
+    ),
+    "accepts": "to dtype device copy allow forbid grad",
+}
+
+
+@pytest.mark.parametrize("call", KEYWORDS)
+def test_a_function_shows_its_keywords_one_by_one(call: str) -> None:
+    """`inspect` and `help` show each keyword with its default, though they are written once."""
+    for function in (getattr(interop, call), getattr(Interop, call), getattr(Interop(), call)):
+        parameters = inspect.signature(function).parameters
+        names = [name for name in parameters if name not in {"self", "x", "x_or_spec", "tree"}]
+        assert names == KEYWORDS[call].split()
+        assert not {p.kind for p in parameters.values()} & {inspect.Parameter.VAR_KEYWORD}
+        assert {parameters[name].default for name in ("allow", "forbid")} == {()}
+    assert "forbid" in pydoc.render_doc(getattr(interop, call)).splitlines()[2]
+
+
+@pytest.mark.parametrize("call", KEYWORDS)
+def test_a_keyword_that_a_function_does_not_take_is_a_type_error(call: str) -> None:
+    """The error names the function, and the keyword that was meant or all that there are."""
+    arguments = () if call in {"converter", "accepts"} else (np.arange(3.0),)
+    function = getattr(interop, call)
+    with pytest.raises(TypeError, match=rf"^{call}\(\) got .* 'dype'; did you mean 'dtype'\?$"):
+        function(*arguments, to="numpy", dype="float32")
+    with pytest.raises(
+        TypeError, match=rf"^{call}\(\) .*; the keywords are (like, )?dtype, device"
+    ):
+        function(*arguments, to="numpy", zzz=1)
+    if call != "convert":
+        with pytest.raises(TypeError, match=rf"^{call}\(\) got an unexpected keyword .* 'out'"):
+            function(*arguments, to="numpy", out=np.zeros(3))
 
 
 class Once:

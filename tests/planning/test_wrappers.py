@@ -14,6 +14,7 @@ import interop.plugin
 from interop import Conversion, Cost, Format, Interop
 from interop.errors import RefusedError, UnknownValueError
 from interop.plugin import Labels, Wrapper
+from interop.plugin.advanced import Advanced
 
 
 class Box(NamedTuple):
@@ -45,7 +46,8 @@ def boxes(**fields: Any) -> list[Any]:
         "devices": ("cpu", "cuda"),
         "carries": interop.plugin.MEMORY_TRAITS,
         "labels": Labels(lambda box: bool(box.label), _labelled_as),
-        "transit": False,
+        "advanced": Advanced(transit=False),
+        "priority": 1,  # over tuples, which the boxes are as well
     }
     traits = frozenset(interop.plugin.TRAITS)
     return [
@@ -238,14 +240,14 @@ def test_no_route_leads_through_a_lazy_framework(loaded: Interop) -> None:
     def lazy(name: str, **fields: Any) -> list[Any]:
         effects = frozenset({"materialize"})
         return [
-            Format(name, dtypes=frozenset({"float64"}), carries=locked, transit=False, **fields),
+            Format(name, dtypes=frozenset({"float64"}), carries=locked, **fields),
             Conversion("numpy", name, list, takes=locked),
-            Conversion(name, "numpy", np.array, takes=locked, effects=effects),
+            Conversion(name, "torch", np.array, takes=locked, effects=effects),
         ]
 
     spec = interop.make_spec("numpy", "float64", shape=(3,), traits=locked)
     loaded.register(*lazy("later", lazy=True))
     with pytest.raises(RefusedError, match="share_readonly"):
         loaded.plan(spec, to="torch", copy=False)
-    loaded.register(*lazy("sooner"))  # one that is not lazy is a last resort
+    loaded.register(*lazy("sooner"))  # one that is not lazy may be visited
     assert "sooner" in [s.after.format for s in loaded.plan(spec, "torch", copy=False).steps]

@@ -671,6 +671,7 @@ def on_cluster(in_subprocess, body):
 
 
 @pytest.mark.slow
+@pytest.mark.extra("distributed")
 def test_more_data_than_a_worker_may_hold(in_subprocess):
     """Chunks become torch's and SciPy's in the workers, which never hold all of them."""
     on_cluster(
@@ -709,6 +710,7 @@ assert all(bytes_ < LIMIT for bytes_ in client.run(peak).values()), client.run(p
 
 
 @pytest.mark.slow
+@pytest.mark.extra("distributed")
 def test_chunks_travel_between_processes(in_subprocess):
     """Chunks arrive from other processes with their numbers, whatever the dtype and format."""
     on_cluster(

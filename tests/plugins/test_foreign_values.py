@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 
 import pytest
 
@@ -22,9 +21,6 @@ LIBRARIES = {
     ),
     "paddle": "import paddle\ndef make(a): return paddle.to_tensor(a)",
 }
-#: Much larger than everything that the tests need, so they are not installed with them.
-LARGE = {"warp", "paddle"}
-
 CHECK = """
 import numpy as np, torch, interop
 {made}
@@ -48,13 +44,6 @@ print("done")
 """
 
 
-def _is_installed(library: str) -> bool:
-    try:
-        return find_spec(library) is not None
-    except ModuleNotFoundError:
-        return False
-
-
 def _run(code: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join(p for p in sys.path if p)
     return subprocess.run(
@@ -66,21 +55,19 @@ def _run(code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+# warp and paddle are much larger than everything else, and in no extra.
+@pytest.mark.parametrize(
+    "library", [pytest.param(name, marks=pytest.mark.extra(name)) for name in LIBRARIES]
+)
 def test_values_of_a_library_without_a_plugin_are_shared(library: str) -> None:
     """Its values become NumPy's and torch's without a copy, and stay alive with them."""
-    if not _is_installed(library):
-        assert library in LARGE, f"{library} belongs to the extra `test`"
-        pytest.skip(f"{library} is not installed: it is too large for the extra `test`")
     ran = _run(CHECK.format(made=LIBRARIES[library]))
     assert ran.stdout.endswith("done\n"), ran.stderr
 
 
-@pytest.mark.parametrize("library", ["paddle"])
-def test_a_foreign_value_with_a_history_is_refused(library: str) -> None:
+@pytest.mark.extra("paddle")
+def test_a_foreign_value_with_a_history_is_refused() -> None:
     """A Paddle tensor that requires a gradient is refused in Paddle's own words."""
-    if not _is_installed(library):
-        pytest.skip(f"{library} is not installed: it is too large for the extra `test`")
     ran = _run(
         "import paddle, interop\n"
         "try: interop.convert(paddle.to_tensor([1.0], stop_gradient=False), to='numpy')\n"

@@ -18,42 +18,22 @@ import interop
 from interop.errors import BadRequestError, Declined, RefusedError
 from interop_plugins.jax import dense, describe
 from tests.cases import together
+from tests.plugins.immutable import SHARED_WITH_TORCH, framework
 from tests.plugins.promises import (
     LARGE_CASTS,
-    check_arrivals,
-    check_departures,
     is_kept,
     large,
     peak_of,
 )
-from tests.plugins.promises import NAMES as ALL_NAMES
+from tests.plugins.values import labels, numbers, numpy_dtype, same, start
 
 NAMES = sorted(describe.DTYPES)
 NARROW = sorted(describe.DTYPES - describe.WIDE)
-TORCH = sorted(
-    n
-    for n in describe.DLPACK_DTYPES
-    if n not in ("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz")
-)
+TORCH = sorted(SHARED_WITH_TORCH["jax"])
+array, address = framework("jax").make, framework("jax").address
 
 # Its place before JAX 0.8.
 enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
-
-
-def numpy_dtype(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def numbers(name, shape=(3, 4)):
-    """Return small numbers that every dtype can hold."""
-    size = int(np.prod(shape))
-    return (2 ** (np.arange(size) % 2)).reshape(shape).astype(numpy_dtype(name))
-
-
-def array(name, shape=(3, 4)):
-    """Return a JAX array, made by JAX itself, of 64 bits if need be."""
-    with enable_x64(True):
-        return jnp.array(numbers(name, shape))
 
 
 def tensor(name, shape=(3, 4)):
@@ -63,34 +43,7 @@ def tensor(name, shape=(3, 4)):
     return torch.from_numpy(a.view(f"u{a.itemsize}")).view(getattr(torch, name))
 
 
-def address(value):
-    return value.unsafe_buffer_pointer()
-
-
-def start(a):
-    return a.__array_interface__["data"][0]
-
-
-def same(a, b):
-    """Tell whether two arrays are of one dtype and shape, and equal bit for bit."""
-    a, b = np.asarray(a), np.asarray(b)
-    return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
-
-
-def labels(route):
-    return [step.label for step in route.steps]
-
-
 # ------------------------------------------------------------------ describing
-
-
-@together("name", NAMES)
-def test_described(name):
-    """The spec states dtype, shape, device and bytes, and that the memory never changes."""
-    spec = interop.spec(array(name))
-    assert (spec.format, spec.dtype, spec.device) == ("jax", name, "cpu")
-    assert (spec.shape, spec.traits) == ((3, 4), {"immutable"})
-    assert spec.nbytes == numbers(name).nbytes
 
 
 def test_dtypes_by_their_objects():
@@ -110,49 +63,6 @@ def test_named_targets():
 
 
 # ------------------------------------------------------------------ out of JAX
-
-
-@together("shape", [(3, 4), (), (0, 3), (70, 500)])
-@pytest.mark.parametrize("name", NAMES)
-def test_to_numpy(name, shape):
-    """NumPy shares the memory, read-only; elements that JAX packs are copied."""
-    value = array(name, shape)
-    for _ in range(3):  # the third by a fast path
-        result = interop.convert(value, to="numpy")
-        assert same(result, numbers(name, shape))
-        if name in describe.PACKED:
-            assert result.flags.writeable
-        else:
-            assert not result.flags.writeable
-            assert start(result) == address(value) or not result.size
-    assert interop.plan(value, to="numpy").zero_copy is (name not in describe.PACKED)
-    copied = interop.convert(value, to="numpy", copy=True)
-    assert copied.flags.writeable
-    copied[...] = 0
-    assert same(value, numbers(name, shape))
-
-
-@together("shape", [(3, 4), (), (0, 3)])
-@pytest.mark.parametrize("name", TORCH)
-def test_to_torch(name, shape):
-    """torch shares the memory unless that is forbidden."""
-    value = array(name, shape)
-    for _ in range(3):
-        result = interop.convert(value, to="torch")
-        assert (str(result.dtype), tuple(result.shape)) == (f"torch.{name}", shape)
-        assert result.data_ptr() == address(value) or not value.size
-        assert same(interop.convert(result, to="numpy"), numbers(name, shape))
-    assert interop.plan(value, to="torch").effects == {"alias_immutable"}
-    for keywords in ({"copy": True}, {"forbid": "alias_immutable"}):
-        copied = interop.convert(value, to="torch", **keywords)
-        assert copied.data_ptr() != address(value) or not value.size
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_number_out_of_jax(name: str) -> None:
-    """Every number of JAX's arrives elsewhere as it is, or its dtype is refused."""
-    with enable_x64(True):
-        check_departures(jnp.array, name)
 
 
 def test_dtypes_that_torch_lacks():
@@ -220,38 +130,6 @@ def test_from_numpy(name, shape):
         assert str(result.dtype) == name
     with pytest.raises(RefusedError, match="copy"):
         interop.convert(source, to="jax", copy=False)
-
-
-@pytest.mark.parametrize("size", [6, 600])
-@pytest.mark.parametrize(
-    "odd",
-    [
-        lambda a: a.T,
-        lambda a: a[::-1, ::-2],
-        lambda a: np.broadcast_to(a[0], a.shape),
-        lambda a: a.astype(">f4"),
-        lambda a: np.frombuffer(a.tobytes(), "f4"),
-        lambda a: np.frombuffer(b"x" + a.tobytes(), "f4", offset=1),
-        lambda a: a[0, 0],
-    ],
-)
-def test_memory_of_every_kind(odd, size):
-    """Transposed, reversed, repeated, swapped, read-only and unaligned memory arrives in order."""
-    value = odd(np.arange(size * size, dtype="f4").reshape(size, size))
-    result = interop.convert(value, to="jax")
-    assert interop.spec(result).traits == {"immutable"}
-    assert same(result, np.ascontiguousarray(value, "f4").reshape(value.shape))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "x64"),
-    [*((name, False) for name in ALL_NAMES), *((name, True) for name in sorted(describe.WIDE))],
-)
-def test_every_number_of_every_dtype(name: str, x64: bool) -> None:
-    """What JAX cannot hold arrives in a wider dtype or is refused, on the fast path as off it."""
-    with enable_x64(x64):
-        check_arrivals("jax", name, describe.DTYPES - describe.unsupported_now())
 
 
 @together("shape", [(3, 4), (), (0, 3), (300, 500)])
@@ -896,9 +774,9 @@ def test_batches_and_dense_axes(axes):
         interop.convert(value, to="scipy.coo", forbid="densify")
 
 
-def test_indices_that_others_would_read_beyond_memory(in_subprocess):
+def test_indices_that_others_would_read_beyond_memory(in_fork):
     """Indices below zero and pointers out of order, which torch follows, are refused."""
-    in_subprocess("""
+    in_fork("""
         import jax.numpy as jnp, interop, torch, scipy.sparse
         from jax.experimental import sparse
         ones = jnp.ones(2)
@@ -1026,7 +904,7 @@ def test_torch_that_takes_no_versioned_capsules(monkeypatch):
             raise RuntimeError(msg)
         return take(capsule)
 
-    monkeypatch.setattr(dense, "_torch_from_dlpack", [from_dlpack])
+    monkeypatch.setattr(dense, "_torch_from_dlpack", lambda: from_dlpack)
     dense._takes_versions.cache_clear()
     try:
         assert not dense._takes_versions()

@@ -8,9 +8,7 @@ import threading
 from functools import partial
 from types import ModuleType
 
-import jax
 import jax.numpy as jnp
-import ml_dtypes
 import mlx.core as mx
 import numpy as np
 import pytest
@@ -20,64 +18,20 @@ import interop
 from interop.errors import Declined, HandOffError, RefusedError
 from interop_plugins import mlx as plugin
 from tests.cases import together
-from tests.plugins.promises import NAMES as ALL_NAMES
-from tests.plugins.promises import check_arrivals, check_departures, is_kept
+from tests.plugins.immutable import framework
+from tests.plugins.promises import is_kept
+from tests.plugins.values import numbers, numpy_dtype, same, start
 
 NAMES = sorted(plugin._DTYPES)
 SHAPES = [(3, 4), (), (0, 3), (70, 500)]
-
-
-def numpy_dtype(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
+array, address = framework("mlx").make, framework("mlx").address
 
 
 def mlx_dtype(name):
     return mx.bool_ if name == "bool" else getattr(mx, name)
 
 
-def numbers(name, shape=(3, 4)):
-    """Return small numbers that every dtype can hold."""
-    size = int(np.prod(shape))
-    return (2 ** (np.arange(size) % 2)).reshape(shape).astype(numpy_dtype(name))
-
-
-def array(name, shape=(3, 4)):
-    """Return an array, made by MLX itself of Python's numbers, that has not been computed."""
-    flat = mx.array(numbers(name, shape).astype("c16").real.ravel().tolist(), dtype=mx.float32)
-    return flat.reshape(shape).astype(mlx_dtype(name))
-
-
-def address(value):
-    """Return the address of an array's first element, as MLX itself exports it."""
-    if value.dtype == mx.bfloat16:
-        value = value.view(mx.uint16)
-    return start(np.from_dlpack(value))
-
-
-def start(a):
-    return a.__array_interface__["data"][0]
-
-
-def same(a, b):
-    """Tell whether two arrays of NumPy's are of one dtype and shape, and equal bit for bit."""
-    return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
-
-
-def labels(route):
-    return [step.label for step in route.steps]
-
-
 # ------------------------------------------------------------------ describing
-
-
-@together("shape", SHAPES)
-@pytest.mark.parametrize("name", NAMES)
-def test_described(name, shape):
-    """The spec states dtype, shape, device and bytes, and that the memory never changes."""
-    spec = interop.spec(array(name, shape))
-    assert (spec.format, spec.dtype, spec.device) == ("mlx", name, "cpu")
-    assert (spec.shape, spec.traits) == (shape, {"immutable"})
-    assert spec.nbytes == numbers(name, shape).nbytes
 
 
 def test_named_targets():
@@ -135,48 +89,6 @@ def test_repeated_memory():
 
 
 # ------------------------------------------------------------------ out of MLX
-
-
-@together("shape", SHAPES)
-@pytest.mark.parametrize("name", NAMES)
-def test_to_numpy(name, shape):
-    """NumPy shares the memory, read-only; a copy is writable and leaves the array alone."""
-    value = array(name, shape)
-    for _ in range(3):  # the third by a fast path
-        result = interop.convert(value, to="numpy")
-        assert same(result, numbers(name, shape))
-        assert not result.flags.writeable
-        assert start(result) == address(value) or not result.size
-    assert interop.plan(value, to="numpy").zero_copy
-    copied = interop.convert(value, to="numpy", copy=True)
-    assert copied.flags.writeable
-    copied[...] = 0
-    assert same(interop.convert(value, to="numpy"), numbers(name, shape))
-
-
-@together("shape", SHAPES)
-@pytest.mark.parametrize("name", NAMES)
-def test_to_torch(name, shape):
-    """torch shares the memory unless that is forbidden."""
-    value = array(name, shape)
-    for _ in range(3):
-        result = interop.convert(value, to="torch")
-        assert (str(result.dtype), tuple(result.shape)) == (f"torch.{name}", shape)
-        assert result.data_ptr() == address(value) or not value.size
-        assert same(interop.convert(result, to="numpy"), numbers(name, shape))
-    assert interop.plan(value, to="torch").effects == {"alias_immutable"}
-    for keywords in ({"copy": True}, {"forbid": "alias_immutable"}):
-        copied = interop.convert(value, to="torch", **keywords)
-        assert copied.data_ptr() != address(value) or not value.size
-        copied.zero_()
-    assert same(interop.convert(value, to="numpy"), numbers(name, shape))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_number_out_of_mlx(name: str) -> None:
-    """Every number of MLX's arrives elsewhere as it is, in whatever dtype."""
-    with jax.enable_x64(True):
-        check_departures(partial(interop.convert, to="mlx"), name)
 
 
 @pytest.mark.parametrize("name", ["int32", "bfloat16"])
@@ -314,13 +226,6 @@ def test_bits_arrive(name, step):
         assert same(back, np.ascontiguousarray(value))
     tensor = interop.convert(arrived, to="torch")
     assert same(interop.convert(tensor, to="numpy"), np.ascontiguousarray(value))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ALL_NAMES)
-def test_every_number_of_every_dtype(name: str) -> None:
-    """What MLX cannot hold arrives in a wider dtype or is refused, on the fast path as off it."""
-    check_arrivals("mlx", name, plugin._DTYPES)
 
 
 def test_masks():

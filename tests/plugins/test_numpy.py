@@ -6,6 +6,7 @@ import gc
 import threading
 import warnings
 import weakref
+from importlib import import_module
 
 import ml_dtypes
 import numpy as np
@@ -13,11 +14,12 @@ import pytest
 
 import interop
 from interop.errors import BadRequestError, ComplexWarning, RefusedError
-from interop.plugin import DTYPES
+from interop.plugin import DTYPES, Declined
 from interop_plugins.numpy.dense import as_bits, from_bits
 from interop_plugins.numpy.describe import memory
 from interop_plugins.numpy.dlpack import from_dlpack
 from interop_plugins.numpy.dtypes import NARROW_REALS, PLAIN, class_name
+from interop_plugins.numpy.samples import VARIANTS
 from tests.cases import together
 from tests.plugins.promises import LATER
 from tests.toolkit.capsules import exported
@@ -735,3 +737,44 @@ def test_a_dtype_of_the_other_byte_order_is_refused():
     swapped = np.ones(2, other)
     assert interop.convert(swapped, to="numpy", dtype="float64").dtype.isnative
     assert interop.convert(np.ones(2), like=swapped).tolist() == [1, 1]
+
+
+# ------------------------------------------------------------------ samples
+
+
+@pytest.mark.parametrize("shape", [(6,), (1, 6), (2, 3)])
+@pytest.mark.parametrize("trait", sorted(VARIANTS.keys() - {"scalar", "masked"}))
+def test_an_odd_sample_has_one_trait(trait, shape):
+    """A sample is odd in the way that it is named for, and in no other but what that implies."""
+    sample = VARIANTS[trait](np.arange(6.0).reshape(shape))
+    implied = {"negative_strides": {"noncontiguous"}, "broadcast": {"noncontiguous"}}
+    assert interop.spec(sample).traits == {trait} | implied.get(trait, set())
+    assert sample.shape == shape
+    assert trait == "broadcast" or np.array_equal(sample, np.arange(6.0).reshape(shape))
+
+
+@pytest.mark.parametrize("shape", [(), (6,), (2, 3)])
+def test_a_masked_sample_has_one_masked_element(shape):
+    """Its first element is masked, and nothing else is, so that dropping the mask loses it."""
+    sample = VARIANTS["masked"](np.ones(shape))
+    assert sample.mask.sum() == 1
+    assert sample.mask.flat[0]
+
+
+@pytest.mark.parametrize("trait", ["noncontiguous", "negative_strides", "broadcast"])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (0, 3)])
+def test_few_elements_have_no_strides(trait, shape):
+    """An array of less than two elements cannot be odd in its strides, and no sample is made."""
+    with pytest.raises(Declined, match="no such strides"):
+        VARIANTS[trait](np.ones(shape))
+
+
+def test_an_ordinary_array_is_described_by_its_flags_alone(monkeypatch):
+    """Only what is not contiguous, aligned and writable is looked at more closely."""
+    array = np.ones((2, 3))
+    assert interop.spec(array).traits == set()
+    monkeypatch.setattr(import_module("interop_plugins.numpy.describe"), "memory_traits", None)
+    assert interop.spec(array).traits == set()
+    array.flags.writeable = False
+    with pytest.raises(interop.errors.PluginError):
+        interop.spec(array)

@@ -17,16 +17,13 @@ from interop.errors import HandOffError, RefusedError
 from interop.plugin import make_spec
 from interop_plugins.onnxruntime import describe as plugin
 from tests.cases import together
+from tests.plugins.values import labels, numpy_dtype, same, start
 
 NAMES = sorted(plugin.DTYPES)
 PLAIN, NARROW, PACKED = sorted(plugin.PLAIN), sorted(plugin.NARROW), sorted(plugin.PACKED)
 SHARED = sorted(plugin.PLAIN | plugin.NARROW)
 SHAPES = [(3, 4), (), (0, 3), (70, 501)]
 TORCH = [name for name in SHARED if hasattr(torch, name)]
-
-
-def numpy_dtype(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def numbers(name, shape=(3, 4)):
@@ -58,19 +55,6 @@ def memory(value):
 
     count = value.tensor_size_in_bytes()
     return np.ctypeslib.as_array((c_uint8 * count).from_address(value.data_ptr()))
-
-
-def start(a):
-    return a.__array_interface__["data"][0]
-
-
-def same(a, b):
-    """Tell whether two arrays are of one dtype and shape, and equal bit for bit."""
-    return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
-
-
-def labels(route):
-    return [step.label for step in route.steps]
 
 
 # ------------------------------------------------------------------ describing
@@ -358,9 +342,9 @@ def test_onnxruntime_itself_keeps_the_source(name):
     assert references(source) == before
 
 
-def test_values_that_keep_less_are_safe(in_subprocess):
+def test_values_that_keep_less_are_safe(in_fork):
     """The results of `ortvalue_from_numpy`, whose own views dangle, keep their source alive."""
-    in_subprocess("""
+    in_fork("""
         import gc, numpy as np, onnxruntime as ort, interop
         for target in ("numpy", "torch", "jax", "mlx"):
             value = ort.OrtValue.ortvalue_from_numpy(np.full(5_000_000, 3.0, "f4"))

@@ -13,6 +13,8 @@ import torch
 import interop
 from interop.errors import RefusedError
 from tests.cases import together
+from tests.plugins.values import distinct as numbers
+from tests.plugins.values import start
 
 NUMBERS = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
@@ -37,20 +39,8 @@ ARROW = {
 COPIES_ON_WRITE = int(pd.__version__.split(".")[0]) >= 3
 
 
-def start(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
-
-
 def labels(value: Any, **request: Any) -> list[str]:
     return [step.label for step in interop.plan(value, **request).steps]
-
-
-def numbers(dtype: str) -> np.ndarray:
-    """Return six distinct numbers; of uint64 and int64, some that float64 does not hold."""
-    array = np.arange(1, 7).astype(dtype)
-    if dtype in ("int64", "uint64"):
-        array[-1] = 2**53 + 1
-    return array % 2 == 1 if dtype == "bool" else array
 
 
 # ------------------------------------------------------------------ out, shared

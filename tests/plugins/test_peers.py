@@ -26,6 +26,7 @@ import torch
 
 import interop
 from interop.errors import BadRequestError, RefusedError, UnknownTargetError
+from tests.cases import marked
 
 TARGETS = ["numpy", "torch", "jax", "tensorflow", "mlx", "python", "scipy.csr", "sparse.coo"]
 
@@ -99,7 +100,7 @@ def test_a_protocol_that_is_not_there_now_is_passed_over() -> None:
 # ---------------------------------------------------------------------- B2 to B8
 
 
-@pytest.mark.parametrize("to", TARGETS)
+@pytest.mark.parametrize("to", marked(TARGETS))
 def test_numpy_integers_in_a_shape(to: str) -> None:
     """A reduction of PyData sparse, whose shape holds them, goes wherever others do."""
     summed = sparse.random((7, 143), density=0.1, format="gcxs", random_state=3).sum(axis=0)

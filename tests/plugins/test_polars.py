@@ -13,24 +13,14 @@ import torch
 import interop
 from interop.errors import RefusedError, UnknownValueError
 from tests.cases import together
+from tests.plugins.values import distinct as numbers
+from tests.plugins.values import start
 
 NUMBERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 HAS_FLOAT16 = hasattr(pl, "Float16")  # from 1.36 on
 if not HAS_FLOAT16:
     NUMBERS.remove("float16")
 HAS_HEIGHT = "height" in inspect.signature(pl.DataFrame).parameters
-
-
-def start(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
-
-
-def numbers(dtype: str) -> np.ndarray:
-    """Return six distinct numbers; of uint64 and int64, some that float64 does not hold."""
-    array = np.arange(1, 7).astype(dtype)
-    if dtype in ("int64", "uint64"):
-        array[-1] = 2**53 + 1
-    return array % 2 == 1 if dtype == "bool" else array
 
 
 def nulled(dtype: str) -> pl.Series:

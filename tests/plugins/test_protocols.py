@@ -18,7 +18,7 @@ import pytest
 
 import interop
 from interop.errors import HandOffError, RefusedError, UnknownValueError
-from interop.plugin import ADDRESSES
+from interop.plugin.advanced import ADDRESSES
 from interop_plugins.protocols import buffers, interfaces
 from tests.cases import together
 from tests.toolkit.capsules import bounds

@@ -180,9 +180,9 @@ def test_what_is_flagged_read_only_is_copied_for_torch(loaded):
     assert "readonly" in interop.spec(view).traits
 
 
-def test_mapped_files(tmp_path, in_subprocess):
+def test_mapped_files(tmp_path, in_fork):
     """A tensor made of a mapped file can be written, although the mapped memory cannot."""
-    in_subprocess(
+    in_fork(
         f"""
         import pyarrow as pa, interop
         path = {str(tmp_path / "numbers.arrow")!r}

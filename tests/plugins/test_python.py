@@ -16,6 +16,7 @@ import pytest
 import scipy.sparse
 
 import interop
+from interop._planning.keywords import Keywords
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
 from interop.plugin import DTYPES
 from tests.cases import together
@@ -425,7 +426,7 @@ def test_nested_lists_are_the_same_cold_and_warm(to: str) -> None:
             except interop.InteropError as error:
                 outcomes.append((type(error).__name__, str(error)))
         assert outcomes[0] == outcomes[1], numbers
-    assert warm._table(to).fast_paths[list] is not None
+    assert warm._requests.table(Keywords(to)).fast_paths[list][0] is not None
 
 
 RANGES = [

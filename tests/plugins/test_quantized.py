@@ -277,7 +277,7 @@ def test_what_torch_has_no_scheme_for(array: QuantizedArray, reason: str) -> Non
     assert interop.convert(array, to="numpy").shape == (3,)
 
 
-def test_torch_does_not_get_to_end_the_process(in_subprocess: Callable[..., str]) -> None:
+def test_torch_does_not_get_to_end_the_process(in_fork: Callable[[str], str]) -> None:
     """32-bit codes with real zero points, which crash torch, are dequantized by interop."""
     program = """
         import warnings, torch, interop
@@ -292,10 +292,10 @@ def test_torch_does_not_get_to_end_the_process(in_subprocess: Callable[..., str]
         print(interop.convert(tensor, to="torch").tolist())
     """
     expected = "[[-0.5, 0.5, 1.5], [2.5, 3.5, 4.5]]"
-    assert in_subprocess(program).split("\n")[:2] == [expected, expected]
+    assert in_fork(program).split("\n")[:2] == [expected, expected]
 
 
-def test_the_deprecation_is_quiet_from_the_start(in_subprocess: Callable[..., str]) -> None:
+def test_the_deprecation_is_quiet_from_the_start(in_fork: Callable[[str], str]) -> None:
     """The warning that torch gives once per process does not reach the user."""
     program = """
         import warnings, numpy, interop
@@ -305,7 +305,7 @@ def test_the_deprecation_is_quiet_from_the_start(in_subprocess: Callable[..., st
         print(interop.convert(array, to="torch").tolist())
         assert [f for f in warnings.filters if "quantize" in str(f)] == []
     """
-    assert in_subprocess(program).split("\n")[:2] == ["[0.0, 0.5, 1.0, 1.5]"] * 2
+    assert in_fork(program).split("\n")[:2] == ["[0.0, 0.5, 1.0, 1.5]"] * 2
 
 
 def test_packed_codes_dequantize_only() -> None:

@@ -358,8 +358,13 @@ def test_to_dense(name, layout, canonical):
     assert (result == expected).all()
     assert result.flags.carray
     assert state(value) == before
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_to_dense_can_be_forbidden(layout):
+    """No layout is made dense where the effect is forbidden."""
     with pytest.raises(RefusedError, match="densify"):
-        interop.convert(value, to="numpy", forbid="densify")
+        interop.convert(sample(layout), to="numpy", forbid="densify")
 
 
 @pytest.mark.parametrize("small", [0, dense_steps._SMALL])

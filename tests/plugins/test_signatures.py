@@ -2,44 +2,53 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import difflib
+from importlib import import_module
 from types import ModuleType
 from typing import Any, get_args
 
+import numpy as np
+import pytest
+
+import docs.signatures
 import interop
 from interop._model.effect import EFFECTS
 from interop._model.typing import EffectName
 from interop_plugins import signatures
 
-
-def test_the_signatures_name_every_format() -> None:
-    """Whatever names a bundled format in to= stands in the signatures, and nothing else does."""
-    registry = interop.default._loaded()
-    names: set[str] = set()
-    for format_ in registry.formats.values():
-        if (
-            registry.provenance[format_.name].distribution == "array-interop"
-            and not format_.protocol
-            and (format_.naming_types or format_.aliases)  # others are sources alone
-        ):
-            parts = format_.name.split(".")
-            names |= {".".join(parts[:n]) for n in range(1, len(parts) + 1)}
-            names |= {alias for alias in format_.aliases if ":" not in alias}
-    assert set(_strings(signatures.Name)) == names
-    text = Path(signatures.__file__).read_text(encoding="utf-8")
-    named = {name for name in names if f'"{name}"' in text.split("class Convert")[1]}
-    for union in ("Torch", "Dask", "Quantized", "Others"):
-        named |= set(_strings(getattr(signatures, union)))
-    assert named == names
+TEXT = docs.signatures.FILE.read_text("utf-8")
 
 
-def _strings(union: Any) -> list[str]:
-    """Return the strings of a union of literals."""
-    return (
-        [union]
-        if isinstance(union, str)
-        else [s for item in get_args(union) for s in _strings(item)]
-    )
+def test_the_signatures_are_what_the_declarations_say() -> None:
+    """Made again from the declarations, the overloads are those in the repository."""
+    text = docs.signatures.rendered(TEXT)
+    if text != TEXT:
+        lines = difflib.unified_diff(TEXT.splitlines(), text.splitlines(), lineterm="", n=0)
+        pytest.fail("python -m docs.signatures --store\n" + "\n".join(lines))
+
+
+@pytest.mark.parametrize("part", ["imports", "names", "convert", "converter"])
+def test_signatures_without_a_part_are_refused(part: str) -> None:
+    """A file that has lost a marker is an error, so that no part goes out of date unseen."""
+    with pytest.raises(ValueError, match="the text and what is made differ"):
+        docs.signatures.rendered(TEXT.replace(f"# begin {part}\n", ""))
+
+
+def test_no_word_stands_twice() -> None:
+    """A word that a type checker takes for a target names formats, and gives results of one type."""
+    found = [word for union in get_args(signatures.Name) for word in get_args(union)]
+    assert sorted(found) == sorted(set(found))
+    assert all(interop.default._loaded().named(word) for word in found)
+
+
+@pytest.mark.parametrize(
+    "word", ["np", "torch", "torch.sparse_csr", "scipy.csr", "polars.dataframe"]
+)
+def test_results_have_the_types_that_the_overloads_say(word: Any) -> None:
+    """A value is of the type by which its overload was made."""
+    (type_,) = (result.type for result in docs.signatures.results() if word in result.words)
+    module, _, name = type_.partition(":")
+    assert type(interop.convert(np.eye(2), to=word)) is getattr(import_module(module), name)
 
 
 def test_the_names_of_effects_are_those_that_there_are() -> None:

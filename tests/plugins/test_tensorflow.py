@@ -6,62 +6,34 @@ import gc
 from functools import partial
 
 import jax
-import keras
 import ml_dtypes
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import tensorflow as tf
 import torch
 
 import interop
 from interop.errors import BadRequestError, Declined, RefusedError
 from interop_plugins.tensorflow import dense, describe, sparse
 from tests.cases import together
+from tests.plugins.immutable import framework
 from tests.plugins.promises import (
     LARGE_CASTS,
-    check_arrivals,
-    check_departures,
     is_kept,
     large,
     peak_of,
 )
-from tests.plugins.promises import NAMES as ALL_NAMES
+from tests.plugins.values import labels, numbers, numpy_dtype, same, start
+
+tf = pytest.importorskip("tensorflow", reason="TensorFlow is in the extra `test-all`")
+keras = pytest.importorskip("keras", reason="TensorFlow brings it")
+pytestmark = pytest.mark.extra
 
 NAMES = sorted(describe.DTYPES - describe.unsupported_now())  # of older releases
 SHAREABLE = sorted(describe.DLPACK_DTYPES)
 PLAIN = sorted(describe.DLPACK_DTYPES - {"bfloat16"})
 SHAPES = [(3, 4), (), (0, 3), (70, 500)]
-
-
-def numpy_dtype(name):
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def numbers(name, shape=(3, 4)):
-    """Return small numbers that every dtype can hold."""
-    size = int(np.prod(shape))
-    return (np.arange(size) % 2).reshape(shape).astype(numpy_dtype(name))
-
-
-def tensor(name, shape=(3, 4)):
-    """Return a tensor that TensorFlow made itself."""
-    return tf.constant(numbers(name, shape))
-
-
-def start(a):
-    return a.__array_interface__["data"][0]
-
-
-def address(value):
-    """Return where TensorFlow says that a tensor lies; of one without axes it says nothing."""
-    return start(tf.reshape(value, [-1]).__array__())
-
-
-def same(a, b):
-    """Tell whether two arrays are of one dtype and shape, and equal bit for bit."""
-    a, b = np.asarray(a), np.asarray(b)
-    return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+tensor, address = framework("tensorflow").make, framework("tensorflow").address
 
 
 def content(value):
@@ -72,21 +44,7 @@ def content(value):
     return value.numpy()
 
 
-def labels(route):
-    return [step.label for step in route.steps]
-
-
 # ------------------------------------------------------------------ describing
-
-
-@together("shape", SHAPES)
-@pytest.mark.parametrize("name", NAMES)
-def test_described(name, shape):
-    """The spec states dtype, shape, device and bytes, and that the memory never changes."""
-    spec = interop.spec(tensor(name, shape))
-    assert (spec.format, spec.dtype, spec.device) == ("tensorflow", name, "cpu")
-    assert (spec.shape, spec.traits) == (shape, {"immutable"})
-    assert spec.nbytes == numbers(name, shape).nbytes
 
 
 def test_dtypes_by_their_objects():
@@ -125,43 +83,6 @@ def test_dtypes_that_a_release_lacks(monkeypatch):
 # ------------------------------------------------------------------ out of TensorFlow
 
 
-@together("shape", SHAPES)
-@pytest.mark.parametrize("name", NAMES)
-def test_to_numpy(name, shape):
-    """NumPy shares the memory of every dtype and shape, read-only."""
-    value = tensor(name, shape)
-    for _ in range(3):  # the third by a fast path
-        result = interop.convert(value, to="numpy")
-        assert isinstance(result, np.ndarray)
-        assert same(result, numbers(name, shape))
-        assert not result.flags.writeable
-        if result.size:
-            assert start(result) == address(value)
-    assert interop.plan(value, to="numpy").zero_copy
-    fresh = interop.convert(value, to="numpy", copy=True)
-    assert fresh.flags.writeable
-    fresh[...] = 1
-    assert same(value.numpy(), numbers(name, shape))
-
-
-@together("shape", SHAPES)
-@pytest.mark.parametrize("name", SHAREABLE)
-def test_to_torch(name, shape):
-    """torch shares the memory unless that is forbidden."""
-    value = tensor(name, shape)
-    for _ in range(3):
-        result = interop.convert(value, to="torch")
-        assert (str(result.dtype), tuple(result.shape)) == (f"torch.{name}", shape)
-        if value.shape.num_elements():
-            assert result.data_ptr() == address(value)
-        assert same(interop.convert(result, to="numpy"), numbers(name, shape))
-    assert interop.plan(value, to="torch").effects == {"alias_immutable"}
-    for keywords in ({"copy": True}, {"forbid": "alias_immutable"}):
-        copied = interop.convert(value, to="torch", **keywords)
-        copied.fill_(1)
-        assert same(value.numpy(), numbers(name, shape))
-
-
 @pytest.mark.parametrize(
     "name", sorted(describe.NARROW - {"bfloat16"} - describe.unsupported_now())
 )
@@ -173,13 +94,6 @@ def test_narrow_dtypes_to_torch(name):
         assert str(result.dtype) == f"torch.{name}"
         assert result.data_ptr() == address(value)
     assert (result.float().numpy() == numbers(name).astype("f4")).all()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_number_out_of_tensorflow(name: str) -> None:
-    """Every number of TensorFlow's arrives elsewhere as it is, or its dtype is refused."""
-    with jax.enable_x64(True):
-        check_departures(tf.constant, name)
 
 
 def test_to_others():
@@ -247,29 +161,6 @@ def test_copied_once(name, order, monkeypatch):
     assert same(content(result), numbers(name))
 
 
-@pytest.mark.parametrize("size", [6, 1100])
-@pytest.mark.parametrize(
-    "odd",
-    [
-        lambda a: a.T,
-        lambda a: a[::-1, ::-2],
-        lambda a: np.broadcast_to(a[0], a.shape),
-        lambda a: a.astype(">f4"),
-        lambda a: np.frombuffer(a.tobytes(), "f4"),
-        lambda a: np.frombuffer(b"x" + a.tobytes(), "f4", offset=1),
-        lambda a: a[0, 0],
-        lambda a: a.view(np.matrix),
-    ],
-)
-def test_memory_of_every_kind(odd, size):
-    """Transposed, reversed, repeated, swapped, read-only and unaligned memory arrives in order."""
-    value = odd(np.arange(size * size, dtype="f4").reshape(size, size))
-    result = interop.convert(value, to="tensorflow")
-    assert same(content(result), np.ascontiguousarray(value, "f4").reshape(value.shape))
-    assert address(result) % 64 == 0
-    assert (tf.reshape(result, [-1])[1:] + 0).shape.rank == 1  # would abort if it were unaligned
-
-
 @together("shape", SHAPES)
 @pytest.mark.parametrize("name", SHAREABLE)
 def test_from_torch(name, shape):
@@ -298,13 +189,6 @@ def test_dtypes_that_tensorflow_lacks():
     result = interop.convert(value, to="tensorflow")
     assert result.dtype.name == "bfloat16"
     assert result.numpy().astype("f4").tolist() == [1, 2]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ALL_NAMES)
-def test_every_number_of_every_dtype(name: str) -> None:
-    """What TensorFlow cannot hold arrives in a wider dtype, -0.0 too, or is refused."""
-    check_arrivals("tensorflow", name, describe.DTYPES)
 
 
 @pytest.mark.parametrize("size", [5, 1_500_000])

@@ -427,7 +427,25 @@ def test_complex32_widens_to_complex64() -> None:
     assert interop.convert(half, to="torch") is half
 
 
-def test_complex32_is_quiet_from_the_start(in_subprocess: Callable[..., str]) -> None:
+def test_a_large_cast_to_complex32_is_torchs() -> None:
+    """NumPy has no memory for complex32, so that torch allocates it, however large it is."""
+    value = torch.full((2**20,), 1.5)
+    result = interop.convert(value, to="torch", dtype="complex32")
+    assert (result.dtype, result.shape) == (torch.complex32, value.shape)
+    assert torch.equal(torch.view_as_real(result)[:, 0].float(), value)
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e8m0fnu", "float8_e5m2", "float16"])
+def test_integers_are_written_as_numpy_casts_them(name: str) -> None:
+    """Where torch would clip an integer that is too large, ``out=`` gets what NumPy makes of it."""
+    value = torch.tensor([1, 7, 1000])
+    out = torch.zeros(3, dtype=getattr(torch, name))
+    interop.convert(value, out=out)
+    numbers = value.numpy().astype(getattr(ml_dtypes, name, name))
+    assert out.view(torch.uint8).numpy().tobytes() == numbers.tobytes()
+
+
+def test_complex32_is_quiet_from_the_start(in_fork: Callable[[str], str]) -> None:
     """The warning of experimental support, given once per process, does not reach the user."""
     program = """
         import warnings, torch, interop
@@ -438,7 +456,7 @@ def test_complex32_is_quiet_from_the_start(in_subprocess: Callable[..., str]) ->
         print(interop.convert(half, to="numpy").tolist())
         assert warnings.filters == before
     """
-    assert in_subprocess(program).strip() == "[(1+1j), (1+1j), (1+1j)]"
+    assert in_fork(program).strip() == "[(1+1j), (1+1j), (1+1j)]"
 
 
 EXOTIC = ["int4", "uint4", "int1", "uint7", "bits8", "bits16", "float4_e2m1fn_x2"]
@@ -695,12 +713,19 @@ def test_what_stores_nothing_is_as_coalesced_as_what_stores_something(
 @pytest.mark.parametrize("layout", ["coo", *COMPRESSED])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_every_sparse_layout_becomes_dense(layout: str, name: str, target: str) -> None:
-    """Every layout and dtype densifies, and only where that is permitted."""
+    """Every layout and dtype densifies, which is an effect of the plan."""
     tensor = sparse(layout, name)
     result = interop.convert(tensor, to=target)
     expected = MATRIX.to(getattr(torch, name))
     assert torch.equal(interop.convert(result, to="torch"), expected)
     assert interop.plan(tensor, to=target).effects >= {"densify"}
+
+
+@pytest.mark.parametrize("layout", ["coo", *COMPRESSED])
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_no_sparse_layout_becomes_dense_where_that_is_forbidden(layout: str, target: str) -> None:
+    """Densifying is an effect, and a copy."""
+    tensor = sparse(layout, "float32")
     with pytest.raises(RefusedError, match="densify"):
         interop.convert(tensor, to=target, forbid="densify")
     with pytest.raises(RefusedError, match="copy"):
@@ -862,7 +887,7 @@ def test_gaps_between_the_values_are_no_obstacle() -> None:
     np.testing.assert_array_equal(array.toarray(), [[0, 2, 0], [4, 6, 8]])
 
 
-def test_compressed_layouts_are_quiet_from_the_start(in_subprocess: Callable[..., str]) -> None:
+def test_compressed_layouts_are_quiet_from_the_start(in_fork: Callable[[str], str]) -> None:
     """The warning that CSR is in beta, given once per process, does not reach the user."""
     program = """
         import warnings, numpy, scipy.sparse, torch, interop
@@ -871,7 +896,7 @@ def test_compressed_layouts_are_quiet_from_the_start(in_subprocess: Callable[...
         print(tensor.to_dense().sum().item())
         assert warnings.filters == before
     """
-    assert in_subprocess(program).strip() == "3.0"
+    assert in_fork(program).strip() == "3.0"
 
 
 # ------------------------------------------------------------------ specs, out=, protocols
@@ -956,7 +981,7 @@ def test_a_foreign_value_without_memory_is_refused() -> None:
 
 
 def test_negative_strides_of_a_foreign_value_do_not_end_the_process(
-    in_subprocess: Callable[..., str],
+    in_fork: Callable[[str], str],
 ) -> None:
     """What makes torch abort is copied instead."""
     program = """
@@ -969,10 +994,10 @@ def test_negative_strides_of_a_foreign_value_do_not_end_the_process(
         print(interop.convert(Producer.array, to="torch").tolist())
     """
     expected = str([5.0, 4.0, 3.0, 2.0, 1.0, 0.0])
-    assert in_subprocess(program).split("\n")[:2] == [expected, expected]
+    assert in_fork(program).split("\n")[:2] == [expected, expected]
 
 
-def test_what_has_no_data_does_not_end_the_process(in_subprocess: Callable[..., str]) -> None:
+def test_what_has_no_data_does_not_end_the_process(in_fork: Callable[[str], str]) -> None:
     """Freed memory, functional and wrapper tensors are refused in a process of their own."""
     program = """
         import torch, interop
@@ -984,7 +1009,7 @@ def test_what_has_no_data_does_not_end_the_process(in_subprocess: Callable[..., 
                 except interop.InteropError:
                     print("refused")
     """
-    assert in_subprocess(program).split() == ["refused"] * 9
+    assert in_fork(program).split() == ["refused"] * 9
 
 
 def test_dtype_objects_are_dtypes() -> None:
@@ -1091,7 +1116,7 @@ def test_nothing_takes_a_trait_it_does_not_know(trait: str) -> None:
 
 @pytest.mark.parametrize("order", ["[:, ::3]", ".t().contiguous().t()"])
 def test_indices_with_gaps_are_compressed_rightly(
-    order: str, in_subprocess: Callable[..., str]
+    order: str, in_fork: Callable[[str], str]
 ) -> None:
     """Strided indices of a tensor in a graph give its CSR form; torch itself ends the process."""
     program = f"""
@@ -1110,7 +1135,7 @@ def test_indices_with_gaps_are_compressed_rightly(
             csr.to_dense().sum().backward(retain_graph=True)
         print(values.grad.unique().tolist())
     """
-    assert in_subprocess(program).strip() == "[50.0]"
+    assert in_fork(program).strip() == "[50.0]"
 
 
 def test_the_fast_path_of_dlpack_does_not_serve_tensors() -> None:
@@ -1135,7 +1160,7 @@ def test_torch_is_not_asked_for_what_it_refuses(
     array = np.arange(3.0, dtype="float32")
     interop.convert(array, to="torch")
     requests: list[Any] = []
-    monkeypatch.setattr(torch_dense, "_from_numpy", [requests.append])
+    monkeypatch.setitem(torch_dense._sharers, array.dtype, requests.append)
     assert torch_dense.torch_fast_path(odd(array)) is NotImplemented
     assert not requests
     torch_dense.torch_fast_path(array)
@@ -1438,7 +1463,7 @@ def test_two_threads_may_tell_torch_what_not_to_trace(monkeypatch: pytest.Monkey
     no_trace.mark_waiting()
 
 
-def test_torchs_defaults_decide_nothing_from_the_start(in_subprocess: Callable[..., str]) -> None:
+def test_torchs_defaults_decide_nothing_from_the_start(in_fork: Callable[[str], str]) -> None:
     """What is made once per process is made where it belongs, whatever the default device."""
     program = """
         import warnings, numpy, scipy.sparse, torch, interop
@@ -1455,7 +1480,7 @@ def test_torchs_defaults_decide_nothing_from_the_start(in_subprocess: Callable[.
             print(interop.convert(matrix * 1j, to="torch", dtype="complex128").device)
             print(len(list(problems.find())))
     """
-    assert in_subprocess(program).split() == ["cpu"] * 6 + ["0"]
+    assert in_fork(program).split() == ["cpu"] * 6 + ["0"]
 
 
 # ------------------------------------------------------------------ tensors that hold another
@@ -1598,7 +1623,7 @@ def test_out_that_cannot_hold_the_result_is_refused(kind: str, source: str) -> N
                 assert (out.as_subclass(torch.Tensor) == 7).all()
 
 
-def test_out_that_was_freed_does_not_end_the_process(in_subprocess: Callable[..., str]) -> None:
+def test_out_that_was_freed_does_not_end_the_process(in_fork: Callable[[str], str]) -> None:
     """A tensor whose memory was given back is refused; torch itself writes to address 0."""
     program = """
         import numpy, torch, interop
@@ -1609,7 +1634,7 @@ def test_out_that_was_freed_does_not_end_the_process(in_subprocess: Callable[...
             except interop.InteropError:
                 print("refused")
     """
-    assert in_subprocess(program).split() == ["refused"] * 3
+    assert in_fork(program).split() == ["refused"] * 3
 
 
 def test_an_out_that_cannot_be_written_is_refused_before_anything_is_computed() -> None:
@@ -1952,7 +1977,7 @@ def test_hybrid_and_batched_tensors_change_their_layout(
         interop.convert(tensor, to=f"torch.sparse_{target}", copy=False)
 
 
-def test_a_batch_of_no_matrices_does_not_end_the_process(in_subprocess: Callable[..., str]) -> None:
+def test_a_batch_of_no_matrices_does_not_end_the_process(in_fork: Callable[[str], str]) -> None:
     """torch divides by the number of matrices; the other layout of none of them is none of them."""
     program = """
         import torch, interop, warnings
@@ -1966,7 +1991,7 @@ def test_a_batch_of_no_matrices_does_not_end_the_process(in_subprocess: Callable
                 assert result.to_dense().shape == shape
         print("done")
     """
-    assert in_subprocess(program).strip() == "done"
+    assert in_fork(program).strip() == "done"
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc"])
@@ -2034,7 +2059,7 @@ def test_complex_infinities_stay_what_they_are_when_made_dense(layout: str) -> N
     ],
 )
 def test_complex_numbers_off_sixteen_bytes_end_no_process(
-    source: str, targets: str, start: int, in_subprocess: Callable[..., str]
+    source: str, targets: str, start: int, in_fork: Callable[[str], str]
 ) -> None:
     """NumPy aligns complex128 to eight bytes; torch's kernels that pick elements want sixteen."""
     program = f"""
@@ -2081,7 +2106,7 @@ def test_complex_numbers_off_sixteen_bytes_end_no_process(
             assert np.array_equal(interop.convert(copy, to="numpy"), expected), target
     print("done")
     """
-    assert in_subprocess(program).strip() == "done"
+    assert in_fork(program).strip() == "done"
 
 
 def test_complex_numbers_off_sixteen_bytes_are_copied_for_torch() -> None:
@@ -2101,7 +2126,7 @@ def test_complex_numbers_off_sixteen_bytes_are_copied_for_torch() -> None:
 
 @pytest.mark.parametrize("length", [2, 6, 34])
 def test_tensors_off_sixteen_bytes_end_no_process(
-    length: int, in_subprocess: Callable[..., str]
+    length: int, in_fork: Callable[[str], str]
 ) -> None:
     """torch itself cannot double them; whatever is asked of interop has their numbers, bit for bit."""
     program = f"""
@@ -2158,7 +2183,7 @@ def test_tensors_off_sixteen_bytes_end_no_process(
         assert same(out.numpy().conj(), source.resolve_conj().numpy() * 2)
     print("done")
     """
-    assert in_subprocess(program).strip() == "done"
+    assert in_fork(program).strip() == "done"
 
 
 @pytest.mark.parametrize("target", SPARSE_LAYOUTS)

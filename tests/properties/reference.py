@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from interop import Conversion, Cost, Format, Interop, Spec
 from interop.plugin import Limits, Result, make_spec
+from interop.plugin.advanced import Advanced
 
 COPYING = {"copy", "transfer", "gather", "densify", "dequantize"}
 LOSING = {"detach", "densify", "dequantize", "narrow", "drop_mask"}
@@ -130,29 +131,35 @@ class Reference:
         OverflowError
             There are more than `limit`.
         """
-        for everywhere in (False, True):
-            candidates = self._candidates(everywhere)
-            ways = [way for way in self._every(candidates, most, limit) if self.arrives(way)]
-            if ways:
-                return min(ways, key=lambda way: way.key)
-        return None
+        ways = [way for way in self._every(self._candidates(), most, limit) if self.arrives(way)]
+        return min(ways, key=lambda way: way.key, default=None)
 
-    def _candidates(self, everywhere: bool) -> set[str]:
+    def _candidates(self) -> set[str]:
         """Return the formats a route may visit: no more than two hand-offs out of the way."""
         links = {(c.source, c.target) for c in self.world.conversions if c.source != c.target}
         start, goals = self.world.spec.format, set(self.goals)
         from_start = _distances({start}, links)
         to_goal = _distances(goals, {(b, a) for a, b in links})
         shortest = min((from_start[name] for name in goals if name in from_start), default=0)
+        limit = shortest + 2
+        if start in goals:
+            back = _distances({start}, {(b, a) for a, b in links})
+            around = [1 + back[b] for a, b in links if a == start and b in back]
+            limit = max(limit, min(around, default=0))
         ends = {start, *goals}
         needed = {"", *(self.formats[name].requires for name in ends)}
         return ends | {
             name
             for name in from_start.keys() & to_goal.keys()
-            if (everywhere or from_start[name] + to_goal[name] <= shortest + 2)
-            and (everywhere or self.formats[name].transit or _framework(name) in self.requested)
+            if from_start[name] + to_goal[name] <= limit
+            and (self._leads_on(name, links) or _framework(name) in self.requested)
             and (self.formats[name].requires in needed or find_spec(self.formats[name].requires))
         }
+
+    def _leads_on(self, name: str, links: set[tuple[str, str]]) -> bool:
+        """Tell whether a route between other frameworks may visit a format: never a dead end."""
+        around = {a if b == name else b for a, b in links if name in (a, b)}
+        return self.formats[name].transit and len(around) > 1
 
     def _every(self, candidates: set[str], most: int, limit: int) -> Iterator[Way]:
         """Yield every permitted route that visits nothing twice; it ends where it arrives."""
@@ -398,7 +405,7 @@ def _format(rng: Random, name: str) -> Format:
         carries=_some(rng, _TRAITS, 0.4),
         # One of Python's own that nobody has imported, and one that is not there.
         requires=rng.choice(("",) * 7 + ("this", "this", "no_such_framework")),
-        transit=rng.random() < 0.85,
+        advanced=Advanced(transit=rng.random() < 0.85),
     )
 
 

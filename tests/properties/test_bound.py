@@ -11,8 +11,9 @@ import pytest
 from interop import Format, Interop, Spec
 from interop._model.dtype import itemsize
 from interop._model.spec import representative
+from interop._model.typing import RequestKeywords
+from interop._planning.keywords import read
 from interop._planning.ranking import Rank
-from interop._planning.search import Search, SearchState
 from interop.plugin import make_spec
 from tests.properties.effort import SEED, count
 
@@ -67,8 +68,7 @@ def _route(spec: Spec, to: str, keywords: dict[str, Any], instance: Interop) -> 
     no route.
     """
     instance._cache.clear()
-    defaults = {"dtype": None, "device": None, "forbid": ()}
-    table = instance._table(to, **{**defaults, **keywords})
+    table = instance._requests.table(read("plan", RequestKeywords, to, keywords))
     route = instance._planner.route(representative(spec), table.request)
     return route and [(s.label, s.after, s.effects, s.seconds) for s in route[1]]
 
@@ -78,13 +78,10 @@ def test_the_bound_changes_no_route(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = Interop()
     routes = 0
 
-    def unled(_: Search, state: SearchState, rank: Rank, *, written: bool = False) -> Rank:
-        return rank
-
     for spec, to, keywords in _cases(instance, count(400)):
         led = _route(spec, to, keywords, instance)
         with monkeypatch.context() as patch:
-            patch.setattr(Search, "_bound", unled)
+            patch.setattr(Rank, "bounded", lambda rank, *_: rank)
             # Where all routes are refused, the search for the nearest would take too long without it.
             plain = None if led is None else _route(spec, to, keywords, instance)
         assert led == plain, f"{spec} → {to}, {keywords}"

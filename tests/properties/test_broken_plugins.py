@@ -18,6 +18,7 @@ from tests.strange import HEAVY
 #: What every plugin here begins with.
 HEAD = """
 from interop.plugin import *
+from interop.plugin.advanced import *
 F32 = frozenset({"float32"})
 def declare(*declarations):
     @hookimpl

@@ -263,6 +263,56 @@ def test_a_fork_waits_for_a_module_that_is_being_looked_for(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("when", ["before", "between", "meanwhile"])
+def test_a_fork_does_not_keep_what_it_waits_for_from_logging(
+    when: str, in_subprocess: Callable[..., str]
+) -> None:
+    """`logging` may come before this package, after it or while a fork waits: no lock is confused."""
+    program = f"""
+    import os, signal, sys, threading, time
+    if {when!r} == "before":
+        import logging
+    import interop
+    if {when!r} == "between":
+        import logging
+    begun, complaints = threading.Event(), []
+    sys.unraisablehook = complaints.append  # what is raised in hooks of forks
+
+    class Slow:
+        def find_spec(self, name, path=None, target=None):
+            if name == "interop._api.default" and not begun.is_set():
+                assert ("logging" in sys.modules) == ({when!r} != "meanwhile")
+                begun.set()
+                time.sleep(0.3)
+                import logging
+                logging.getLogger("a new one, which takes logging's lock")
+
+    sys.meta_path.insert(0, Slow())
+    thread = threading.Thread(target=lambda: interop.convert)
+    thread.start()
+    begun.wait()
+    start = time.monotonic()
+    child = os.fork()
+    import logging
+    if not child:
+        signal.alarm(30)  # which ends a child that is stuck
+        logging.getLogger("of the child")
+        os._exit(len(complaints))
+    took = time.monotonic() - start
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()
+    assert took < 8, took  # less than the patience
+    assert not complaints, complaints
+    other = threading.Thread(target=logging.getLogger, args=["of another thread"], daemon=True)
+    other.start()
+    other.join(30)
+    assert not other.is_alive()
+    print("done")
+    """
+    assert in_subprocess(program, INTEROP_DISABLE_PLUGINS=OTHERS).strip() == "done"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.parametrize("milliseconds", [0, 0.1, 0.3, 1, 3, 5, 20, 50, 100, 200])
 def test_a_fork_may_come_while_another_thread_makes_the_first_call(
     milliseconds: int, in_subprocess: Callable[..., str]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import marked
 from tests.properties.effort import SEED, count
 
 pytestmark = pytest.mark.slow
@@ -50,7 +51,7 @@ def test_foreign_memory_is_right_or_refused(kind: str) -> None:
     assert outcomes["refused"] > 300
 
 
-@pytest.mark.parametrize("target", ["python", "jax", "mlx", "pyarrow", "tensorflow"])
+@pytest.mark.parametrize("target", marked(["python", "jax", "mlx", "pyarrow", "tensorflow"]))
 def test_no_other_framework_ends_the_process_either(target: str) -> None:
     """Foreign memory is checked before any other framework gets it, too."""
     if target != "python" and find_spec(target) is None:

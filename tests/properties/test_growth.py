@@ -119,6 +119,8 @@ WORK = {
         check(work, {times} // 2)
     """,
     "classes_made_on_the_way": """
+        from interop._planning import cache
+        cache._MOST = 4096  # the bound is made lower, to be reached soon
         def work(times):
             for n in range(times):
                 Own = type("Own", (np.ndarray,), {{}})

@@ -354,6 +354,7 @@ def test_the_cases_are_pairwise() -> None:
     )
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("ndim", [63, 64])
 def test_as_many_axes_as_numpy_has(ndim: int) -> None:
     """An array of so many axes is converted to whatever holds them, and else refused."""

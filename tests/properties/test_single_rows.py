@@ -72,6 +72,7 @@ print("done")
 
 
 @pytest.mark.slow
+@pytest.mark.extra("tensorflow")
 @pytest.mark.parametrize(("dtype", "wider"), [("float32", "float64"), ("complex64", "complex128")])
 def test_a_row_is_no_longer_than_it_is(
     dtype: str, wider: str, in_subprocess: Callable[..., str]

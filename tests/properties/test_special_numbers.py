@@ -10,6 +10,7 @@ import torch
 
 import interop
 from interop.errors import RefusedError
+from tests.cases import marked
 from tests.properties.readers import FORMATS, dtype_of, read, same
 
 #: The number of codes of each dtype narrower than 32 bits that ml_dtypes has, and NumPy's float16.
@@ -55,7 +56,7 @@ def _array(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("to", ["numpy", "torch"])
-@pytest.mark.parametrize("name", SPARSE)
+@pytest.mark.parametrize("name", marked(SPARSE))
 def test_each_part_survives_a_sparse_format(name: str, to: str) -> None:
     """There and back, matrices and batches of them: no infinity becomes a NaN."""
     came_back = 0
@@ -141,7 +142,9 @@ def test_finite_numbers_keep_their_graph(layout: str) -> None:
     assert torch.equal(*gradients)
 
 
-@pytest.mark.parametrize("to", ["sparse.coo", "scipy.csr", "torch.sparse_csr", "tensorflow.sparse"])
+@pytest.mark.parametrize(
+    "to", marked(["sparse.coo", "scipy.csr", "torch.sparse_csr", "tensorflow.sparse"])
+)
 @pytest.mark.parametrize("grad", [False, True])
 def test_duplicates_are_summed_part_by_part(grad: bool, to: str) -> None:
     """Wherever a tensor of duplicates goes, the sums are those of NumPy."""
@@ -157,7 +160,7 @@ def test_duplicates_are_summed_part_by_part(grad: bool, to: str) -> None:
     assert np.array_equal(*parts, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", SPARSE)
+@pytest.mark.parametrize("name", marked(SPARSE))
 def test_a_dtype_without_zero_is_not_stored_sparse(name: str) -> None:
     """What is left out would be read as the smallest number: it is refused."""
     for numbers in (np.array([[0.0, 1.5], [2.0, 0.0]], "float32"), np.array(0.0, "float32")):
@@ -166,6 +169,7 @@ def test_a_dtype_without_zero_is_not_stored_sparse(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.extra("tensorflow")
 @pytest.mark.parametrize("dtype", CODES)
 def test_every_code_of_a_narrow_dtype_arrives_or_is_refused(dtype: str) -> None:
     """In every format: each number, NaN, infinity and zero, by its own dtype or a wider one."""

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import tensorflow as tf
 
 import interop
-from interop._calibration.sample import NoSample, Recipe, sample
 from interop.errors import RefusedError
+from interop.testing._sample import NoSample, Recipe, sample
 from tests.properties.readers import DECLARED, FORMATS
 
+tf = pytest.importorskip("tensorflow", reason="TensorFlow is in the extra `test-all`")
 pytestmark = pytest.mark.slow
 
 #: What says that there is no such value: torchao and TensorFlow have errors of their own for that.

@@ -146,6 +146,7 @@ BAD: dict[str, tuple[Callable[[str], bytes], str]] = {
     "no machine": (_changed(machine=3), "does not say on which machine"),
     "another machine": (_changed(machine=_machine(cores=4096)), r"another machine \(cores 4096, here"),
     "one fact more": (_changed(machine=_machine(moon="full")), r"another machine \(moon 'full'"),
+    "a fact that is null": (_changed(machine=_machine(moon=None)), r"another machine \(moon None"),
     "no costs": (_changed(costs=None), "it holds no costs"),
     "costs that are numbers": (_changed(costs={KEY: 3}), "copy' has 3 for a cost"),
     "unknown fields": (_changed(costs={KEY: {"latency": 1, "speed": 2}}), "for a cost"),

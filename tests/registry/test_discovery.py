@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +16,8 @@ import pytest
 import interop
 from interop._registry import discovery
 from interop._registry.registry import Registry
-from interop.plugin import Conversion, Format, NoTrace, hookimpl
+from interop.plugin import Conversion, Format, hookimpl
+from interop.plugin.advanced import NoTrace
 
 #: What stands in a module.
 Attributes = dict[str, Any]
@@ -155,15 +158,101 @@ def test_a_plugin_that_cannot_be_imported_is_reported(monkeypatch: pytest.Monkey
     assert "no_such_module" in plugin.reason
 
 
-def test_conflicting_plugins_are_settled_in_favour_of_the_first(
-    installed: Callable[..., None],
+def test_a_name_that_is_declared_twice_is_the_first_ones(installed: Callable[..., None]) -> None:
+    """Not even one distribution can declare a format twice; the second is left out, with why."""
+    installed(one=_declaring(Format("x")), two=_declaring(Format("x", requires="y"), Format("z")))
+    registry = Registry()
+    plugins = {plugin.name: plugin for plugin in discovery.load(registry)}
+    assert {name: plugin.formats for name, plugin in plugins.items()} == {"one": 1, "two": 1}
+    assert registry.formats["x"].requires == ""
+    assert "the name 'x' is declared by" in plugins["two"].reason
+
+
+def test_two_entry_points_may_name_one_module(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The later of two conflicting plugins is disabled, and the reason names both."""
-    installed(one=_declaring(Format("x")), two=_declaring(Format("x", requires="y")))
-    plugins = {plugin.name: plugin for plugin in discovery.load(Registry())}
-    states = {name: plugin.state for name, plugin in plugins.items()}
-    assert states == {"one": "loaded", "two": "failed"}
-    assert "declared by" in plugins["two"].reason
+    """An old name that is kept for a module declares the same again, which is harmless."""
+    module = ModuleType("fake_twice")
+    vars(module).update(_formats("x"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    entries = [EntryPoint(name, module.__name__, "interop") for name in ("new", "old")]
+    monkeypatch.setattr(discovery, "entry_points", lambda group: entries)
+    registry = Registry()
+    plugins = discovery.load(registry)
+    assert [(p.name, p.state, p.reason) for p in plugins] == [
+        ("new", "loaded", ""),
+        ("old", "loaded", ""),
+    ]
+    assert set(registry.formats) == {"x"}
+    assert caplog.text == ""
+
+
+def test_a_hook_runs_once_in_a_process(
+    installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Further instances share what it declared and nothing else; what has changed is asked anew."""
+    calls: list[str] = []
+
+    def module(name: str) -> Attributes:
+        @hookimpl
+        def interop_declarations() -> list[Format]:
+            calls.append(name)
+            return [Format(name)]
+
+        return {"interop_declarations": interop_declarations}
+
+    first = module("one")
+    installed(one=first)
+    instances = [interop.Interop() for _ in range(3)]
+    for instance in instances:
+        assert [format_.name for format_ in instance.formats()] == ["one"]
+    assert calls == ["one"]
+    instances[0].register(Format("mine"))
+    assert [len(instance.formats()) for instance in instances] == [2, 1, 1]
+    monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", "one")
+    assert interop.Interop().formats() == ()
+    monkeypatch.delenv("INTEROP_DISABLE_PLUGINS")
+    monkeypatch.syspath_prepend("/nowhere")  # where an older framework might be
+    assert len(interop.Interop().formats()) == 1
+    assert calls == ["one", "one"]
+    installed(one=module("another"), two=module("two"))
+    assert [format_.name for format_ in interop.Interop().formats()] == ["another", "two"]
+    assert calls == ["one", "one", "another", "two"]
+
+
+def test_what_is_installed_or_removed_meanwhile_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An instance made later has the plugins that are there then, in folders looked at before."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def formats() -> set[str]:
+        return {declared.name for declared in interop.Interop().formats()}
+
+    before = formats()
+    metadata = tmp_path / "late-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[interop]\nlate = late_plugin\n")
+    (tmp_path / "late_plugin.py").write_text(
+        "from interop.plugin import *\n"
+        "@hookimpl\ndef interop_declarations(): return [Format('late')]\n"
+    )
+    assert formats() == before | {"late"}
+    shutil.rmtree(metadata)
+    assert formats() == before
+
+
+def test_a_plugin_that_failed_is_tried_again(installed: Callable[..., None]) -> None:
+    """Nothing is kept of it, so that an instance made later may find it mended."""
+    answers: list[Any] = [None, [Format("x")]]
+
+    @hookimpl
+    def interop_declarations() -> Any:
+        return answers.pop(0)
+
+    installed(odd={"interop_declarations": interop_declarations})
+    assert [discovery.load(Registry())[0].state for _ in range(3)] == ["failed", "loaded", "loaded"]
 
 
 def test_plugins_are_blocked_by_name(

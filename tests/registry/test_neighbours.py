@@ -40,6 +40,7 @@ def interop_declarations():
         Conversion("ring", "numpy", seven, **FAST),
         Conversion("ring", "numpy", seven, name="another", dtypes={"float64"}, **FAST),
         Conversion("numpy", "ring", seven, **FAST),
+        Conversion("dlpack", "ring", seven, **FAST),
         Conversion("numpy", "numpy", seven, effects={"copy"}, **FAST),
         Conversion("numpy", "python", seven, dtypes={"float64"}, effects={"copy"}, **FAST),
         Conversion("numpy", "way", seven, **FAST),
@@ -58,7 +59,7 @@ def minus(ring):
 
 @hookimpl
 def interop_declarations():
-    return [Conversion("ring", "numpy", minus, effects={"copy"}, cost=Cost(1e-9), priority=1)]
+    return [Conversion("ring", "numpy", minus, cost=Cost(1e-9), priority=1)]
 """
 
 PROGRAM = """
@@ -88,10 +89,11 @@ print(json.dumps([results, plugins, records]))
 """
 
 
-def _run(wheel: Path, folder: Path, program: str = PROGRAM, **plugins: str) -> Any:
+def _run(wheel: Path | None, folder: Path, program: str = PROGRAM, **plugins: str) -> Any:
     """Install the wheel and some plugins into a folder, and run a program beside them."""
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
+    if wheel is not None:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
     for name, text in plugins.items():
         metadata = folder / f"{name}-1.0.dist-info"
         metadata.mkdir(exist_ok=True)
@@ -120,28 +122,68 @@ def alone(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return results
 
 
-@pytest.mark.parametrize("name", ["aaa_hostile", "zzz_hostile"])
 def test_an_unrelated_distribution_changes_no_number(
-    wheel: Path, alone: Any, tmp_path: Path, name: str
+    wheel: Path, alone: Any, tmp_path: Path
 ) -> None:
-    """Whether its name comes first or last, every result is as without it, and doctor is told."""
-    results, plugins, records = _run(wheel, tmp_path, **{name: HOSTILE})
+    """Every result is as without it, and the log and its state say what is left out of it."""
+    results, plugins, records = _run(wheel, tmp_path, zzz_hostile=HOSTILE)
     assert results == alone
-    state, reason, overrides = plugins[name]
+    state, reason, overrides = plugins["zzz_hostile"]
     assert (state, overrides) == ("loaded", [])
     assert plugins["interop-example"] == ["loaded", "", []]
     for place in (
-        "the conversion ring → numpy",
+        "the conversion dlpack → ring",
         "the conversion numpy → python",
-        "format 'ring'",
-        "format 'numpy'",
-        "the type numpy:ndarray",
-        "the framework 'python'",
+        "the name 'ring'",
+        "the name 'numpy'",
+        "the name 'python'",
+        "the object interop_example.ring:Ring",
+        "the object numpy:ndarray",
     ):
         assert f"{place} is declared by " in reason
-    for distribution in ("interop-example 1.0", "array-interop", f"{name} 1.0"):
+    for distribution in ("interop-example 1.0", "array-interop", "zzz_hostile 1.0"):
         assert distribution in reason
     assert len(records) == reason.count(" is declared by ")
+
+
+#: The part of `PROGRAM` that only bundled plugins have to do with.
+BUNDLED = """
+import json, logging
+import numpy as np
+import interop
+records = []
+handler = logging.Handler()
+handler.emit = lambda record: records.append(record.getMessage())
+logging.getLogger("interop").addHandler(handler)
+array = np.array([4.0, 5.0, 6.0])
+results = {
+    "numpy to python": interop.convert(array, to="python"),
+    "to the type": interop.convert([1.0], to=np.ndarray).tolist(),
+    "to the nickname": interop.convert([1.0], to="np").tolist(),
+    "a copy": interop.convert(array, to="numpy", copy=True).tolist(),
+    "spec": str(interop.spec(array)),
+}
+plugins = {p.distribution: (p.state, p.reason, p.overrides) for p in interop.plugins()}
+print(json.dumps([results, plugins, records]))
+"""
+
+
+def test_the_first_name_decides_between_strangers_and_both_are_told(
+    wheel: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Bundled plugins lose nothing to it; another distribution does, and its state names both."""
+    alone, _, records = _run(wheel, tmp_path_factory.mktemp("without"), BUNDLED)
+    assert records == []
+    folder = tmp_path_factory.mktemp("with")
+    results, plugins, records = _run(wheel, folder, BUNDLED, aaa_hostile=HOSTILE)
+    assert results == alone
+    reason = plugins["interop-example"][1]
+    for place in ("the name 'ring'", "the conversion dlpack → ring"):
+        assert f"{place} is declared by aaa_hostile 1.0" in reason
+    assert "the name 'ring'" not in plugins["aaa_hostile"][1]
+    assert "the name 'numpy' is declared by array-interop" in plugins["aaa_hostile"][1]
+    reasons = "".join(reason for _, reason, _ in plugins.values())
+    assert len(records) == reasons.count(" is declared by ")
 
 
 def test_who_overrides_another_is_heard_and_shown(wheel: Path, tmp_path: Path) -> None:
@@ -151,3 +193,131 @@ def test_who_overrides_another_is_heard_and_shown(wheel: Path, tmp_path: Path) -
     overrides = ["the conversion ring → numpy (minus), with priority 1"]
     assert plugins["aaa_explicit"] == ["loaded", "", overrides]
     assert records == []
+
+
+# ---------------------------------------------------------------------- squatters
+
+#: A format of a plugin's own, which lays claim to more in one field.
+SQUATTER = """
+from typing import Protocol, runtime_checkable
+from interop.plugin import *
+
+class Box:
+    shape = (1,)
+
+class ArrayLike(Protocol):
+    shape: tuple
+
+@runtime_checkable
+class Long(Protocol):
+    def __len__(self): ...
+
+def __getattr__(name):
+    if name == "Lazy":
+        raise ImportError("pip install box[lazy]")
+    raise AttributeError(name)
+
+def describe(value):
+    return make_spec("box", "float64", shape=(1,))
+
+def to_box(array):
+    return Box()
+
+@hookimpl
+def interop_declarations():
+    fields = dict(types=("{name}_plugin:Box",), describe=describe, dtypes={{"float64"}})
+    fields |= dict({field})
+    return [
+        Format("box", **fields),
+        Conversion("numpy", "box", to_box, takes=set(TRAITS), effects={{"copy"}}, cost=Cost(1e-9)),
+        Conversion("box", "numpy", lambda box: None, cost=Cost(1e-9)),
+    ]
+"""
+
+UNRELATED = """
+import json, logging
+import numpy as np
+import interop
+records = []
+handler = logging.Handler()
+handler.emit = lambda record: records.append(record.getMessage())
+logging.getLogger("interop").addHandler(handler)
+
+class Foreign:
+    def __init__(self): self.array = np.arange(2.0)
+    @property
+    def __array_interface__(self): return self.array.__array_interface__
+    def __len__(self): return 2
+
+def told(call):
+    try:
+        value = call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return f"{type(value).__name__} {np.asarray(value).tolist()}"
+
+masked = np.ma.masked_array([1.0, 2.0], mask=[True, False])
+results = {
+    "by name": told(lambda: interop.convert([1.0], to="numpy")),
+    "by nickname": told(lambda: interop.convert([1.0], to="np")),
+    "by class": told(lambda: interop.convert([1.0], to=np.ndarray)),
+    "masked": told(lambda: interop.convert(masked, to="python")),
+    "unmasked": told(lambda: interop.convert(masked, to="python", allow="drop_mask")),
+    "by protocol": told(lambda: interop.convert(Foreign(), to="numpy")),
+    "unknown": told(lambda: interop.convert({1: 2}.items(), to="numpy")),
+}
+plugins = {p.distribution: (p.state, p.reason, p.overrides) for p in interop.plugins()}
+print(json.dumps([results, plugins, records]))
+"""
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What calls that have nothing to do with a plugin answer without it."""
+    results, _, records = _run(None, tmp_path_factory.mktemp("undisturbed"), UNRELATED)
+    assert results["by name"] == results["by nickname"] == results["by class"] == "ndarray [1.0]"
+    assert results["masked"].startswith("RefusedError")
+    assert results["unmasked"] == "list [1.0, 2.0]"
+    assert results["by protocol"] == "ndarray [0.0, 1.0]"
+    assert records == []
+    return results
+
+
+@pytest.mark.parametrize("name", ["aaa_squatter", "zzz_squatter"])
+@pytest.mark.parametrize(
+    ("field", "reason"),
+    [
+        ("aliases=('numpy', 'python')", "the name 'numpy' is declared by array-interop"),
+        ("aliases=('np',)", "the name 'np' is declared by array-interop"),
+        ("aliases=('numpy:ndarray',)", "the object numpy:ndarray is declared by array-interop"),
+        ("types=('numpy.ma:MaskedArray',)", "type numpy.ma:MaskedArray of format 'box'"),
+        ("types=('{name}_plugin:ArrayLike',)", "_plugin:ArrayLike of format 'box'"),
+        ("types=('{name}_plugin:Long',)", "classes of others may match it"),
+        ("types=('collections.abc:Sized',)", "type collections.abc:Sized of format 'box'"),
+        ("types=('{name}_plugin:Lazy',)", "raised ImportError: pip install box[lazy]"),
+        ("types=('{name}_plugin:Bax',)", "its module has no such class"),
+    ],
+    ids="name nickname object subclass protocol methods abstract raises misspelt".split(),
+)
+def test_who_wants_what_is_not_its_own_is_told_and_disturbs_nobody(
+    undisturbed: Any, tmp_path: Path, name: str, field: str, reason: str
+) -> None:
+    """Whatever a format lays claim to, unrelated calls answer as without it; its state says why."""
+    text = SQUATTER.format(name=name, field=field.format(name=name))
+    results, plugins, records = _run(None, tmp_path, UNRELATED, **{name: text})
+    assert results == undisturbed
+    assert reason in plugins[name][1]
+    assert name in plugins[name][1]
+    assert [record for record in records if reason in record and name in record]
+
+
+def test_a_distribution_without_metadata_breaks_nothing(undisturbed: Any, tmp_path: Path) -> None:
+    """It was removed in part, and its plugin still loads, of an unknown distribution."""
+    torn = SQUATTER.format(name="torn", field="")
+    whole = SQUATTER.format(name="whole", field="").replace('"box"', '"crate"')
+    _run(None, tmp_path, UNRELATED, torn=torn, whole=whole)
+    (tmp_path / "torn-1.0.dist-info" / "METADATA").unlink()
+    results, plugins, _ = _run(None, tmp_path, UNRELATED)
+    assert results == undisturbed
+    assert plugins["an unknown distribution"][:2] == ["loaded", ""]
+    assert plugins["whole"][:2] == ["loaded", ""]

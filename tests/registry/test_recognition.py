@@ -185,7 +185,7 @@ def test_a_wrong_description_names_whose_it_is(
 ) -> None:
     """Whatever goes wrong in `describe` is an error that names the format and the distribution."""
     format_ = toy("odd")._replace(describe=describe)
-    empty._registry.add([format_], Provenance("odd", "interop-odd", "1"))
+    empty._registry.register([format_], Provenance("odd", "interop-odd", "1"))
     empty.register(toy("theirs", types=()))
     for _ in range(2):
         with pytest.raises(PluginError) as caught:
@@ -214,5 +214,5 @@ def test_at_run_time_nobody_else_is_to_blame(empty: Interop) -> None:
 
 def test_a_description_may_answer_with_any_format_of_its_plugin(empty: Interop) -> None:
     """Formats of one plugin that share a type share the function that tells them apart."""
-    empty._registry.add([toy("one"), toy("two")], Provenance("odd", "interop-odd", "1"))
+    empty._registry.register([toy("one"), toy("two")], Provenance("odd", "interop-odd", "1"))
     assert empty.spec(Box("two", [1.0])).format == "two"

@@ -13,7 +13,8 @@ from interop import Cost, DtypeNames, Format, Interop
 from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
 from interop.errors import PluginError
-from interop.plugin import Autodiff, Container, Declaration, Namespaces, NoTrace, Problems
+from interop.plugin import Autodiff, Container, Declaration
+from interop.plugin.advanced import Namespaces, NoTrace, Problems
 from tests.toys import Box, copy, toy, view
 
 ONE, TWO = Provenance("p", "one", "1.0"), Provenance("q", "two", "2.0")
@@ -23,8 +24,8 @@ def test_the_same_again_is_harmless() -> None:
     """Declaring an equal format or conversion twice changes nothing, nor whose it is."""
     registry = Registry()
     shared = view("a", "b")
-    registry.add([toy("a"), shared], provenance=ONE)
-    registry.add([toy("a"), shared], provenance=TWO)
+    registry.register([toy("a"), shared], origin=ONE)
+    registry.register([toy("a"), shared], origin=TWO)
     assert [d.provenance for d in registry.conversions] == [ONE]
     assert registry.provenance["a"] == ONE
 
@@ -32,27 +33,28 @@ def test_the_same_again_is_harmless() -> None:
 def test_one_format_declared_differently_twice_names_both() -> None:
     """A second, different format of one name is refused, and both distributions are named."""
     registry = Registry()
-    registry.add([toy("a")], provenance=ONE)
+    registry.register([toy("a")], origin=ONE)
     with pytest.raises(interop.errors.ConflictError, match=r"one 1\.0.*two 2\.0.*INTEROP_DISABLE"):
-        registry.add([toy("a", devices=("cuda",))], provenance=TWO)
+        registry.register([toy("a", devices=("cuda",))], origin=TWO)
 
 
 def test_the_same_conversion_of_two_distributions_is_a_conflict() -> None:
     """Two like conversions of one priority are refused, and neither is guessed to be right."""
     registry = Registry()
-    registry.add([view("a", "b")], provenance=ONE)
+    registry.register([view("a", "b")], origin=ONE)
     with pytest.raises(interop.errors.ConflictError, match=r"a → b.*one 1\.0.*two 2\.0.*priority"):
-        registry.add([view("a", "b")], provenance=TWO)
+        registry.register([view("a", "b")], origin=TWO)
 
 
-@pytest.mark.parametrize("larger_first", [True, False])
-def test_an_explicit_priority_settles_a_conflict(larger_first: bool) -> None:
+def test_a_larger_priority_replaces_and_a_smaller_one_is_refused() -> None:
     """The conversion of larger priority counts, whichever came first."""
     registry = Registry()
     strong, weak = view("a", "b", priority=1), view("a", "b")
-    first, second = (strong, weak) if larger_first else (weak, strong)
-    registry.add([first], provenance=ONE)
-    registry.add([second], provenance=TWO)
+    registry.register([weak], origin=ONE)
+    registry.register([strong], origin=TWO)
+    assert [d.conversion for d in registry.conversions] == [strong]
+    with pytest.raises(interop.errors.ConflictError, match=r"two 2\.0.*one 1\.0.* less than 1"):
+        registry.register([weak], origin=ONE)
     assert [d.conversion for d in registry.conversions] == [strong]
 
 
@@ -60,7 +62,7 @@ def test_all_or_nothing_is_registered() -> None:
     """One malformed declaration among good ones leaves the registry as it was."""
     registry = Registry()
     with pytest.raises(interop.errors.PluginError, match="effect 'explode'"):
-        registry.add([toy("a"), copy("a", "a", effects=frozenset({"explode"}))])
+        registry.register([toy("a"), copy("a", "a", effects=frozenset({"explode"}))])
     assert registry.formats == {}
     assert registry.conversions == ()
 
@@ -72,9 +74,9 @@ def test_a_plugin_that_fails_on_a_module_is_named() -> None:
     def declare(module: ModuleType) -> list[Format]:
         raise OSError("disk")
 
-    registry.add([Namespaces(declare)], ONE)
+    registry.register([Namespaces(declare)], ONE)
     with pytest.raises(PluginError, match=r"one 1\.0 .*module 'json': OSError: disk"):
-        registry.adopt(json)
+        registry.register_module(json)
     assert not registry.formats
 
 
@@ -87,9 +89,9 @@ def test_the_first_plugin_that_knows_a_module_declares_it() -> None:
         modules.append(module)
         return [toy("json")]
 
-    registry.add([Namespaces(lambda module: []), Namespaces(declare)], ONE)
+    registry.register([Namespaces(lambda module: []), Namespaces(declare)], ONE)
     for _ in range(2):
-        registry.adopt(json)
+        registry.register_module(json)
     assert modules == [json]
     assert registry.provenance == {"json": ONE}
 
@@ -108,7 +110,7 @@ def test_declarations_of_every_kind_may_be_mixed() -> None:
         Autodiff("a", print, print),
     ]
     for _ in range(2):
-        registry.add(iter(kinds))
+        registry.register(iter(kinds))
     assert list(registry.formats) == ["a"]
     assert len(registry.conversions) == 1
     assert (registry.no_trace, registry.containers) == ([kinds[0]], [kinds[2]])
@@ -119,8 +121,8 @@ def test_registering_is_announced() -> None:
     """Every change of the registry raises its version and calls those who keep what follows."""
     registry, calls = Registry(), []
     registry.on_change.append(lambda: calls.append(registry.version))
-    registry.add([toy("a")])
-    registry.price({"a": Cost(1.0)})
+    registry.register([toy("a")])
+    registry.set_costs({"a": Cost(1.0)})
     registry.forget()
     assert calls == sorted(set(calls))
     assert len(calls) == 3
@@ -167,10 +169,10 @@ def test_what_two_distributions_declare_otherwise_is_a_conflict(
 ) -> None:
     """Of two answers to one question neither is dropped in silence; the same again is harmless."""
     registry = Registry()
-    registry.add([toy("a"), first], provenance=ONE)
-    registry.add([first], provenance=TWO)
+    registry.register([toy("a"), first], origin=ONE)
+    registry.register([first], origin=TWO)
     with pytest.raises(interop.errors.ConflictError, match=r"one 1\.0.*two 2\.0"):
-        registry.add([second], provenance=TWO)
+        registry.register([second], origin=TWO)
     assert [*registry.autodiffs, *registry.dtype_names] == [first]
 
 
@@ -185,3 +187,25 @@ def test_a_framework_that_is_installed_meanwhile_is_found(
             empty.convert(Box("a", [1.0]), to="late")
     (tmp_path / "late_framework.py").touch()
     assert empty.convert(Box("a", [1.0]), to="late").kind == "late"
+
+
+def test_a_format_is_found_with_its_conversions() -> None:
+    """A thread that finds a new format, while it is registered, finds the conversions to it."""
+    found: list[tuple[bool, bool]] = []
+
+    class Watched(Registry):
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            tables = vars(self)
+            pairs = [
+                (d.conversion.source, d.conversion.target) for d in tables.get("conversions", ())
+            ]
+            found.append(("b" in tables.get("formats", ()), ("a", "b") in pairs))
+
+    registry = Watched()
+    registry.register([toy("a")])
+    versions = registry.version
+    registry.register([toy("b"), view("a", "b")])
+    assert (True, True) in found
+    assert (True, False) not in found
+    assert registry.version > versions + 1  # a graph of a part of it is not that of the whole

@@ -10,7 +10,8 @@ import pytest
 import interop
 from interop import Conversion, Cost, Format, Interop
 from interop._model.effect import DERIVED
-from interop.plugin import Components, Limits, NoTrace, Result, Wrapper
+from interop.plugin import Components, Limits, Result, Wrapper
+from interop.plugin.advanced import NoTrace
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from interop.testing._subject import Bench, subjects_of
 from tests.testing.bundled import BUNDLED
 
 FOLDER = Path(__file__).parent.parent / "lying_plugins"
-_HONEST = ("grid", "honest", "only_exports", "volumes")
+_HONEST = ("gauges", "grid", "honest", "only_exports", "volumes", "wraps_in_secret")
 LYING = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in _HONEST)
 
 
@@ -78,8 +78,8 @@ def test_the_honest_plugin_passes_everything() -> None:
     assert report.ok, str(report)
     assert report.failed == ()
     passed = {finding.check for finding in report.of("passed")}
-    # It has no module to require, no components and no fast paths.
-    assert set(CHECKS) - passed == {"absence", "components", "fast_path"}
+    # It has no module to require, no components, no fast paths, and wraps nothing.
+    assert set(CHECKS) - passed == {"absence", "components", "fast_path", "wrapper"}
 
 
 def test_a_format_that_nothing_leads_to_is_tried_by_its_samples() -> None:

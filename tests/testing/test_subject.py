@@ -6,9 +6,9 @@ from math import prod
 
 import pytest
 
-from interop._calibration.sample import axes_of
 from interop.errors import PluginError
 from interop.testing import CHECKS, check
+from interop.testing._sample import axes_of
 from interop.testing._subject import Bench, Promise, subjects_of
 from interop.testing._trial import main_trial
 from tests.testing.bundled import BUNDLED
@@ -48,6 +48,6 @@ def test_what_is_not_a_plugin(name: str) -> None:
 
 def test_checks_are_those_that_are_made() -> None:
     """The table of checks names all that the promises of all plugins are tried for."""
-    lying = (f"tests.lying_plugins.{name}" for name in ("honest", "copies_in_silence"))
+    lying = (f"tests.lying_plugins.{name}" for name in ("honest", "forgets_the_scale"))
     promises = [promise for name in (*lying, "numpy", "scipy") for promise in _promises(name)]
     assert {name for promise in promises for name in promise.checks} == set(CHECKS)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from interop import Interop
-from interop._calibration.sample import NoSample, Recipe
 from interop.testing import _trial
+from interop.testing._sample import NoSample, Recipe
 from interop.testing._trial import sampled
 
 PLAIN = Recipe("grid", "float32", (2,), device="gpu")

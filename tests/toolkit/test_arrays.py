@@ -14,10 +14,13 @@ import pytest
 from interop.plugin import (
     MemoryAt,
     address,
+    dtype_name,
     extent,
     extents,
     memory_traits,
+    null_number,
     overlaps,
+    real_part,
     stride_traits,
 )
 
@@ -41,6 +44,46 @@ def test_the_address_of_any_array_is_that_of_its_first_element(dtype: np.dtype) 
             assert address(view) == view.ctypes.data
             view.flags.writeable = False
             assert address(view) == view.ctypes.data
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name"),
+    [
+        ("f4", "float32"),
+        (">f4", "float32"),
+        (np.longlong, "int64"),
+        ("g", "longdouble"),
+        ("G", "clongdouble"),
+        (ml_dtypes.bfloat16, "bfloat16"),
+        ("M8[s]", "datetime64[s]"),
+        ([("a", "i4")], "[('a', '<i4')]"),
+    ],
+)
+def test_dtypes_have_one_name(dtype: object, name: str) -> None:
+    """A dtype of numbers is named alike in either byte order; others are named as NumPy does."""
+    for _ in range(2):
+        assert dtype_name(np.dtype(dtype)) == name
+
+
+@pytest.mark.parametrize(
+    ("target", "is_real"), [("f4", True), ("i8", True), ("c8", False), ("?", False)]
+)
+def test_the_real_part_is_what_a_real_dtype_holds(target: str, is_real: bool) -> None:
+    """Complex numbers lose the imaginary part on the way to reals, and to no other dtype."""
+    array = np.array([1 + 2j, 3j])
+    part = real_part(array, np.dtype(target))
+    assert np.shares_memory(part, array)
+    assert part.dtype == ("f8" if is_real else "c16")
+    reals = np.ones(2)
+    assert real_part(reals, np.dtype(target)) is reals
+
+
+@pytest.mark.parametrize("dtype", ["f4", "c8", "g", "bfloat16", "float8_e5m2", "i4", "?", "int4"])
+def test_nulls_become_nan_or_zero(dtype: str) -> None:
+    """The number in the place of a null is NaN if the dtype has one, and 0 else."""
+    array = np.zeros(1, getattr(ml_dtypes, dtype, dtype))
+    array[0] = null_number(array.dtype)
+    assert np.isnan(array.astype("c16"))[0] == (dtype not in {"i4", "?", "int4"})
 
 
 def test_extents_are_addresses_and_lengths() -> None:

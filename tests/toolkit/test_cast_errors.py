@@ -1,7 +1,8 @@
-"""Casts say what does not fit, as NumPy does: in the caller's thread and in the caller's way."""
+"""Casts tell of numbers that do not fit as NumPy does: in the caller's thread and way."""
 
 from __future__ import annotations
 
+import io
 import threading
 import warnings
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 import interop
 from interop.errors import ComplexWarning
 from interop.plugin import CastErrors
+from tests.cases import marked
 
 #: By framework, a cast of a value in which NumPy makes the numbers.
 CASTS: dict[str, Callable[[np.ndarray, str], Any]] = {
@@ -27,7 +29,7 @@ CASTS: dict[str, Callable[[np.ndarray, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASTS)
+@pytest.mark.parametrize("name", marked(CASTS))
 def test_overflow_and_nan_are_told(name: str) -> None:
     """A number too large, and NaN that becomes an integer, give NumPy's warnings."""
     cast = CASTS[name]
@@ -37,7 +39,7 @@ def test_overflow_and_nan_are_told(name: str) -> None:
         cast(np.array([np.nan, 1.0]), "int32")
 
 
-@pytest.mark.parametrize("name", CASTS)
+@pytest.mark.parametrize("name", marked(CASTS))
 def test_a_discarded_imaginary_part_is_told(name: str) -> None:
     """A cast of complex numbers to reals is warned of, one to bools is not."""
     cast = CASTS[name]
@@ -49,7 +51,7 @@ def test_a_discarded_imaginary_part_is_told(name: str) -> None:
         cast(np.array([1 + 2j]), "bool")
 
 
-@pytest.mark.parametrize("name", CASTS)
+@pytest.mark.parametrize("name", marked(CASTS))
 def test_what_fits_is_cast_without_a_word(name: str) -> None:
     """NaN and infinity are numbers of every dtype of reals that has them."""
     with warnings.catch_warnings():
@@ -84,6 +86,26 @@ def test_the_state_of_the_caller_decides() -> None:
     assert calls == ["overflow"]
 
 
+def test_an_error_is_printed_as_numpy_prints_it(capfd: pytest.CaptureFixture[str]) -> None:
+    """With ``errstate(over="print")`` the text goes where NumPy's own goes."""
+    array = np.array([1e300])
+    with np.errstate(over="print"):
+        array.astype("float32")
+        by_numpy = capfd.readouterr()
+        interop.convert(array, to="numpy", dtype="float32")
+    assert capfd.readouterr() == by_numpy == ("", "Warning: overflow encountered in cast\n")
+
+
+def test_an_error_is_logged_as_numpy_logs_it() -> None:
+    """With ``errstate(over="log")`` the object of `seterrcall` gets NumPy's text."""
+    array, by_numpy, log = np.array([1e300]), io.StringIO(), io.StringIO()
+    with np.errstate(over="log", call=by_numpy):
+        array.astype("float32")
+    with np.errstate(over="log", call=log):
+        interop.convert(array, to="numpy", dtype="float32")
+    assert log.getvalue() == by_numpy.getvalue() == "Warning: overflow encountered in cast\n"
+
+
 def test_a_warning_turned_into_an_error_is_that_error() -> None:
     """Under a filter that raises, the caller gets the warning itself, and the next call works."""
     with warnings.catch_warnings():
@@ -108,12 +130,11 @@ def test_nulls_are_not_taken_for_numbers() -> None:
 
 
 def test_errors_of_several_threads_are_told_once() -> None:
-    """What each thread notes is told once, in the thread that asks."""
+    """An error of several threads is told once, in the thread that asks."""
     errors = CastErrors(np)
 
     def cast() -> None:
-        with errors.noted():
-            np.array([1e300]).astype("float32")
+        errors.run(np.array([1e300]).astype, "float32")
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

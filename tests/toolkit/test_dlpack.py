@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from interop._toolkit import dlpack
-from interop._toolkit.dlpack import CheckedProducer, Export, checked_export, export
+from interop._toolkit.dlpack import CheckedProducer, Export, checked_export, export, plain_array
 from interop.errors import HandOffError
 from tests.toolkit.capsules import (
     DELETER,
@@ -202,6 +202,59 @@ def test_checked_export_refuses(fault):
         checked_export(fake)
     gc.collect()
     assert fake.deleted == 1
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS.keys() - {"negative_strides", "unaligned"}))
+def test_a_plain_array_is_never_unsound(fault):
+    """There is no array over what cannot be usable memory; its capsule is freed exactly once."""
+    fake = Fake(matrix(), **FAULTS[fault][0])
+    assert plain_array(np, fake) is None
+    gc.collect()
+    assert (len(fake.calls), fake.deleted) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_plain"),
+    [
+        ({}, True),
+        ({"strides": (-3, 1), "byte_offset": 24}, True),  # which NumPy can walk
+        ({"flags": 2}, True),  # a copy
+        ({"device_type": 2}, False),
+        ({"flags": 1}, False),  # read-only
+    ],
+)
+def test_a_plain_array_is_of_writable_memory_on_the_host(fields, is_plain):
+    """It lies in the producer's memory, which is freed with it; there is none of other memory."""
+    array = matrix()
+    fake = Fake(array, **fields)
+    result = plain_array(np, fake)
+    assert (result is not None) == is_plain
+    if result is not None:
+        assert result.ctypes.data == array.ctypes.data + fields.get("byte_offset", 0)
+        assert result.flags.writeable
+        assert fake.deleted == 0
+    del result
+    gc.collect()
+    assert (len(fake.calls), fake.deleted) == (1, 1)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
+def test_no_plain_array_is_of_numpys_own_memory(shape):
+    """For an array without memory NumPy would make some; such an array is not plain."""
+    array = np.zeros(shape)
+    result = plain_array(np, Fake(array, **NULL) if not array.size else Fake(array))
+    assert (result is None) == (not array.size)
+
+
+def test_a_capsule_without_flags_is_not_plain():
+    """A capsule of the first kind may be of read-only memory, so there is no plain array."""
+
+    class Producer(Fake):
+        def __dlpack__(self, **keywords):
+            return self.capsule()
+
+    assert plain_array(np, Producer(matrix())) is None
+    assert plain_array(np, OldFake(matrix())) is None
 
 
 def test_checked_export_reads_every_field():
@@ -524,6 +577,16 @@ def test_refusals_of_producers(kind):
     assert type(caught.value.__cause__) is kind
     with pytest.raises(BufferError, match="nowhere"):
         CheckedProducer(Producer()).__dlpack_device__()
+
+
+def test_a_hand_off_error_of_a_producer_is_passed_on():
+    """A wrapper around a checked producer refuses with the text of the first refusal."""
+    inner = CheckedProducer(Fake(matrix(), data=None))
+    with pytest.raises(HandOffError) as first:
+        inner.__dlpack__()
+    with pytest.raises(HandOffError) as second:
+        CheckedProducer(inner).__dlpack__()
+    assert str(second.value) == str(first.value)
 
 
 def test_memory_errors_are_not_refusals():

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from interop._toolkit import threads as _threads
-from interop.plugin import limit_threads, parallel_for
+from interop.plugin import parallel_for
+from interop.plugin.advanced import limit_threads
 
 LARGE = 2**26
 

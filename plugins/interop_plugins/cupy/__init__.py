@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from interop.plugin import (
     COMPLEX,
     COPY,
     CPU,
-    DEVICE,
     DTYPE,
     INTEGERS,
     MEMORY_TRAITS,
     REALS,
-    TRANSFER,
+    Cast,
     Components,
     Conversion,
+    Copy,
     Cost,
     Declaration,
+    Drop,
     Format,
     Limits,
-    Problems,
+    Move,
     Result,
     hookimpl,
+    transfer,
 )
+from interop.plugin.advanced import Problems
 
 from .dense import as_array, cast, copy, fill, move, stack
 from .describe import describe, memory
@@ -65,18 +69,17 @@ from .streams import available
 if TYPE_CHECKING:
     from typing import Any
 
-    from .describe import CupyArray
-    from .sparse import Sparse
+    from .describe import CupyArray, Sparse
 
 __all__ = ["interop_declarations"]
 
 _DEVICES = ("cuda", "rocm")
 _ON_DEVICE = frozenset(_DEVICES)
 
-#: What NumPy can spell, and so ``__cuda_array_interface__`` too.
+#: The dtypes that NumPy has names for, and so ``__cuda_array_interface__``.
 _PLAIN_DTYPES = INTEGERS | REALS | COMPLEX | {"bool"}
 _DTYPES = _PLAIN_DTYPES | {"bfloat16"}
-#: What cuSPARSE computes with, and therefore all that cupyx stores.
+#: cuSPARSE computes with these, and cupyx stores no others.
 _SPARSE_DTYPES = COMPLEX | {"bool", "float32", "float64"}
 _INDEX_DTYPES = frozenset({"int32", "int64"})
 
@@ -96,7 +99,6 @@ def interop_declarations() -> Iterable[Declaration]:
         *_formats(),
         *_hand_offs(),
         *_transfers(),
-        *_dense_steps(),
         *_layout_changes(),
         *_densifying(),
         *_sparsifying(),
@@ -115,6 +117,12 @@ def _formats() -> Iterable[Format]:
             devices=_DEVICES,
             carries=_LAYOUT,
             exports={"dlpack": _DTYPES, "cuda_array_interface": _PLAIN_DTYPES},
+            unary=(
+                Move(move, cost=Cost(3e-5, 4e10), stream=True),
+                Drop("subclass", as_array),
+                Copy(copy, cost=Cost(1e-5, 1e12), stream=True),
+                Cast(cast, cost=Cost(1e-5, 1e12), stream=True),
+            ),
             requires="cupy",
             install=_INSTALL,
             memory=memory,
@@ -149,6 +157,16 @@ def _component_formats() -> Iterable[Format]:
                 unpack=unpack,
                 pack=pack,
             ),
+            unary=(
+                Drop(
+                    "uncoalesced",
+                    canonical,
+                    "copy",
+                    blocked=VECTOR,
+                    cost=Cost(1e-4, 1e11),
+                    stream=True,
+                ),
+            ),
             memory=memory_of,
             ndims=ndims,
         )
@@ -168,7 +186,7 @@ def _sparse(name: str, **fields: Any) -> Format:
 
 
 def _hand_offs() -> Iterable[Conversion]:
-    # The interface makes the host wait, so it comes after DLPack, which does not.
+    # The interface makes the host wait and DLPack does not, so DLPack is declared cheaper.
     protocols = (
         ("dlpack", from_dlpack, copy_from_dlpack, None, 6e-6),
         ("cuda_array_interface", from_interface, copy_from_interface, _PLAIN_DTYPES, 2e-5),
@@ -176,75 +194,25 @@ def _hand_offs() -> Iterable[Conversion]:
     for protocol, share, duplicate, dtypes, latency in protocols:
         fields: dict[str, Any] = {"source": protocol, "dtypes": dtypes, "takes": _FOREIGN}
         yield _step(share, cost=Cost(latency), **fields)
-        # For what must not be shared: the read-only memory of a foreign value.
+        # Read-only memory of a foreign value must not be shared.
         yield _step(duplicate, cost=Cost(latency + 1e-5, 1e12), effects=COPY, **fields)
 
 
 def _transfers() -> Iterable[Conversion]:
-    """Return the moves to and from the host, and from device to device.
-
-    Their costs are not measured but assumed: pageable memory over a bus, one device to another.
-    """
-    move_to: dict[str, Any] = {
-        "changes": DEVICE,
-        "effects": TRANSFER,
-        "stream": True,
-        "cost": Cost(1.5e-5, 1.2e10),
-    }
-    return [
-        Conversion(
-            "numpy",
-            "cupy",
-            from_numpy,
-            takes=MEMORY_TRAITS - {"byteswapped"},
-            result=Result(devices=_ON_DEVICE),
-            into=fill_from_numpy,
-            **move_to,
-        ),
-        Conversion(
-            "cupy",
-            "numpy",
-            to_numpy,
-            devices=_ON_DEVICE,
-            takes=_LAYOUT,
-            result=Result(devices=CPU),
-            **move_to,
-        ),
-        Conversion(
-            "python.arrays",
-            "cupy",
-            stack,
-            devices=_ON_DEVICE,
-            changes=DTYPE,
-            effects=COPY,
-            cost=Cost(2e-5, 1.2e11),
-        ),
-        _step(move, takes=_LAYOUT, **{**move_to, "cost": Cost(3e-5, 4e10)}),
-    ]
-
-
-def _dense_steps() -> Iterable[Conversion]:
-    subclass = frozenset({"subclass"})
-    return [
-        Conversion(
-            "cupy",
-            "cupy",
-            as_array,
-            devices=_ON_DEVICE,
-            takes=_LAYOUT,
-            requires=subclass,
-            drops=subclass,
-            cost=Cost(1e-6),
-        ),
-        _step(copy, takes=_LAYOUT, effects=COPY, cost=Cost(1e-5, 1e12)),
-        _step(
-            cast,
-            takes=_LAYOUT,
-            changes=DTYPE,
-            effects=COPY,
-            cost=Cost(1e-5, 1e12),
-        ),
-    ]
+    """Yield the moves from the host and to it. Their costs are assumed, not measured."""
+    takes = MEMORY_TRAITS - {"byteswapped"}
+    upload = partial(transfer, "numpy", "cupy", from_numpy, CPU, _ON_DEVICE, stream=True)
+    yield upload(takes=takes, into=fill_from_numpy)
+    yield transfer("cupy", "numpy", to_numpy, _ON_DEVICE, CPU, takes=_LAYOUT, stream=True)
+    yield Conversion(
+        "python.arrays",
+        "cupy",
+        stack,
+        devices=_ON_DEVICE,
+        changes=DTYPE,
+        effects=COPY,
+        cost=Cost(2e-5, 1.2e11),
+    )
 
 
 def _step(function: Callable[..., CupyArray], **fields: Any) -> Conversion:
@@ -253,10 +221,10 @@ def _step(function: Callable[..., CupyArray], **fields: Any) -> Conversion:
 
 
 def _layout_changes() -> Iterable[Conversion]:
-    """Yield the steps between cupyx's layouts, and within each."""
+    """Yield the steps between cupyx's layouts."""
     steps: list[tuple[str, str, Callable[..., Sparse], dict[str, Any]]] = [
         ("csr", "coo", to_coo, {"takes": UNCOALESCED | VECTOR, "drops": VECTOR, "shares": True}),
-        # The result is in order of columns, and a sorted COO array is in order of rows.
+        # The result is sorted by columns, but a coalesced COO array is sorted by rows.
         ("csc", "coo", to_coo, {"takes": UNCOALESCED, "adds": UNCOALESCED, "shares": True}),
         ("csr", "csc", to_csc, {"takes": UNCOALESCED}),
         ("csc", "csr", to_csr, {"takes": UNCOALESCED}),
@@ -265,10 +233,6 @@ def _layout_changes() -> Iterable[Conversion]:
         ("coo", "csc", to_csc, {"takes": UNCOALESCED, "drops": UNCOALESCED, "ndims": _TWO}),
         ("dia", "csr", to_csr, {}),
         ("dia", "csc", to_csc, {}),
-        *(
-            (layout, layout, canonical, {"requires": UNCOALESCED, "drops": UNCOALESCED})
-            for layout in ("csr", "csc", "coo")
-        ),
     ]
     for source, target, function, fields in steps:
         yield _step(
@@ -289,7 +253,6 @@ def _densifying() -> Iterable[Conversion]:
             source=f"cupy.{layout}",
             takes=traits,
             drops=traits,
-            effects=frozenset({"densify"}),
             cost=Cost(2e-4, 2e11),
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import interop
+from interop.plugin import real_part
 
 from .loans import reading
 from .streams import device_named, working
@@ -50,8 +51,7 @@ def _dtype_named(name: str) -> DType:
 
 def _castable(value: CupyArray, target: DType) -> CupyArray:
     """Return an array with the numbers of `value` that a kernel casts to `target` in silence."""
-    if value.dtype.kind == "c" and target.kind not in "cb":
-        value = value.real
+    value = real_part(value, target)
     names = {value.dtype.name, target.name}
     # Not every kernel handles bfloat16; float32 holds it, and everything else as narrow.
     if len(names) > 1 and "bfloat16" in names and value.dtype.itemsize <= 2:

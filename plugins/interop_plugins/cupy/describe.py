@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import DTYPES, EMPTY, Spec, extent, stride_traits
+from interop.plugin import EMPTY, Spec, dtype_name, extent, stride_traits
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     import numpy as np
 
-    #: A ``cupy.ndarray``: CuPy ships no types.
+    # CuPy ships no types.
+    #: A ``cupy.ndarray``.
     CupyArray: TypeAlias = Any
+    #: A ``csr_array``, a ``csr_matrix`` …
+    Sparse: TypeAlias = Any
     DType: TypeAlias = np.dtype[Any]
 
-__all__ = ["describe", "device_name", "dtype_name", "memory"]
+__all__ = ["describe", "device_name", "memory"]
 
-#: Filled on first use: cupy.ndarray, the name of each dtype met, and of each device.
+#: Filled on first use: cupy.ndarray, and the name of each device.
 _plain_types: set[type] = set()
-_dtype_names: dict[DType, str] = {}
 _device_names: dict[int, str] = {}
 
 
@@ -41,7 +43,7 @@ def describe(value: CupyArray) -> Spec:
         traits = traits | {"subclass"}
     return Spec(
         "cupy",
-        _dtype_names.get(dtype) or _name_dtype(dtype),
+        dtype_name(dtype),
         device_name(value),
         value.shape,
         traits,
@@ -54,18 +56,6 @@ def _is_subclass(value: CupyArray) -> bool:
 
     _plain_types.add(cupy.ndarray)
     return type(value) is not cupy.ndarray
-
-
-def dtype_name(dtype: DType) -> str:
-    """Return the name of a dtype; one that is not of numbers is named as NumPy names it."""
-    return _dtype_names.get(dtype) or _name_dtype(dtype)
-
-
-def _name_dtype(dtype: DType) -> str:
-    name = str(dtype) if dtype.names else str(dtype.name)
-    if name in DTYPES:  # of records there may be any number
-        _dtype_names[dtype] = name
-    return name
 
 
 def device_name(array: CupyArray) -> str:

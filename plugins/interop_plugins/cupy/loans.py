@@ -1,7 +1,7 @@
 """Loans: memory that CuPy uses and others own, and what its owner must wait for.
 
-DLPack orders the hand-off alone. What CuPy's stream reads later, its owner may overwrite meanwhile,
-or give out again once the array is gone. So an array over another's memory holds a loan: steps that
+DLPack orders the hand-off alone. The owner may overwrite memory that CuPy's stream reads later, or
+give it out again once the array is gone. So an array over another's memory holds a loan: steps that
 have queued work on the memory let the lender wait, and the last array gives the memory back behind
 all work of its stream. The loan keeps that stream alive as well.
 """
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from .describe import CupyArray
-    from .sparse import Sparse
+    from .describe import CupyArray, Sparse
     from .streams import CupyStream, Stream
 
 __all__ = ["lend", "reading", "torch_of"]

@@ -1,10 +1,10 @@
-"""What keeps CuPy from the device."""
+"""Problems that keep CuPy from the device."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interop.plugin import Problem
+from interop.plugin.advanced import Problem
 
 __all__ = ["find_problems"]
 

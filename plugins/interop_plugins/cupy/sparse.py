@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Declined, Parts, Spec
+from interop.plugin import EMPTY, Declined, Parts, Spec, dtype_name
 
-from .describe import device_name, dtype_name, memory
+from .describe import device_name, memory
 from .loans import reading
 
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import Any
 
-    from .describe import CupyArray, DType
+    from .describe import CupyArray, DType, Sparse
     from .streams import Stream
-
-    #: A ``csr_array``, a ``csr_matrix`` …
-    Sparse: TypeAlias = Any
 
 __all__ = [
     "UNCOALESCED",

@@ -1,13 +1,13 @@
 """dask: arrays in chunks that are computed when they are needed, where they are needed.
 
-The chunks give a format its name: ``dask`` has NumPy's, ``dask.torch`` torch's. A conversion from
-one to another is a step of dask's own graph: nothing is computed, and the data may be larger than
-memory. Every other conversion computes the array.
+A format is named after its chunks: those of ``dask`` are NumPy arrays, those of ``dask.torch`` are
+tensors. A conversion from one to another is a step of dask's own graph: nothing is computed, and
+the data may be larger than memory. Every other conversion computes the array.
 
-Only the worker that has a chunk can tell whether it can be shared: one that was received is
-read-only there. So chunk-wise steps between dense formats have the effect ``copy``, although most
-chunks are shared. And every one is declared to share memory, because memory is read only when the
-chunks are computed.
+Only the worker that has a chunk can tell whether it can be shared: a chunk that it has received is
+read-only. So chunk-wise steps between dense formats have the effect ``copy``, although most chunks
+are shared. All chunk-wise steps are declared to share memory as well, because memory is not read
+before the chunks are computed.
 """
 
 from __future__ import annotations
@@ -15,26 +15,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from interop.plugin import (
     COMPLEX,
     COPY,
     CPU,
     DEVICE,
-    DTYPE,
     DTYPES,
     EMPTY,
     INTEGERS,
     MEMORY_TRAITS,
-    TRANSFER,
+    Cast,
     Conversion,
+    Copy,
     Cost,
     Declaration,
     Format,
     Limits,
     Result,
+    Unary,
     hookimpl,
 )
+from interop.plugin.advanced import Advanced
 
 from . import describe
 from .chunks import map_chunks, wrap
@@ -44,7 +47,6 @@ from .results import compute, compute_tensor
 __all__ = ["interop_declarations"]
 
 _CUDA = frozenset({"cuda"})
-_DENSIFY, _MATERIALIZE = frozenset({"densify"}), frozenset({"materialize"})
 _UNKNOWN_SHAPE, _FILL_VALUE = frozenset({"unknown_shape"}), frozenset({"fill_value"})
 _MATRIX, _UNCOALESCED = frozenset({"matrix"}), frozenset({"uncoalesced"})
 
@@ -53,9 +55,9 @@ _SPARSE = INTEGERS | COMPLEX | _LONG | {"bool", "float32", "float64"}
 _CUPY = _SPARSE - _LONG | {"float16", "bfloat16"}
 _FLOAT8 = {f"float8_{name}" for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")}
 
-#: The formats that chunks may have, and their dtypes, which are those of the formats themselves.
+#: The formats that chunks may have, and the dtypes of these formats.
 _CHUNK_DTYPES: dict[str, frozenset[str]] = {
-    # Every chunk was NumPy's once, and NumPy has no complex32.
+    # Every chunk starts as a NumPy array, and NumPy has no complex32.
     "numpy": frozenset(DTYPES) - {"complex32"},
     "torch": _CUPY | _FLOAT8,
     "cupy": _CUPY,
@@ -64,7 +66,8 @@ _CHUNK_DTYPES: dict[str, frozenset[str]] = {
     "scipy.coo": _SPARSE,
     "sparse.coo": _SPARSE | {"float16"},
 }
-#: Numbers of axes, where some metas cannot be cut to nothing and keep their type.
+#: The numbers of axes of formats that do not take all: dask cuts an array to nothing to learn the
+#: type of its chunks, and with other numbers of axes that fails or gives another type.
 _NDIMS = {
     **dict.fromkeys(("scipy.csr", "scipy.csc", "scipy.coo"), frozenset({2})),
     "sparse.coo": frozenset(range(1, 65)),
@@ -77,11 +80,10 @@ _REFUSAL_HINTS = {
     "them NumPy's first (map_blocks), or compute the array and convert the result.",
     "grad": "its chunks are part of an autograd graph, which ends at the border of a task; detach "
     "them in the task that makes them.",
-    "complex32": "chunks come from NumPy, which has no complex32; ask for dtype='complex64'.",
+    "complex32": "chunks come from NumPy, which has no complex32; ask for {dtype:complex64}.",
 }
 
 
-#: dask cuts an array to nothing, to learn the type of its chunks.
 _CANNOT_BE_CUT = (
     "SciPy can cut coo arrays from 1.17 on, which dask needs them for; upgrade SciPy, or ask for "
     "dask.scipy.csr."
@@ -90,7 +92,7 @@ _CANNOT_BE_CUT = (
 
 @cache
 def _uncut(_device: str) -> frozenset[str]:
-    """Return the dtypes that no coo arrays in chunks can have with the SciPy that is installed."""
+    """Return the dtypes that coo chunks cannot have with the installed SciPy: all, or none."""
     try:
         major, minor, *_ = version("scipy").split(".")
     except PackageNotFoundError:
@@ -111,7 +113,7 @@ def interop_declarations() -> Iterable[Declaration]:
 
 
 def _name(chunks: str) -> str:
-    """Return the name of the format whose chunks have a format."""
+    """Return the name of the format with such chunks."""
     return "dask" if chunks == "numpy" else f"dask.{chunks}"
 
 
@@ -124,7 +126,7 @@ def _devices(chunks: str) -> frozenset[str]:
 
 
 def _formats() -> Iterable[Format]:
-    """Return a format for each that chunks may have."""
+    """Yield a format for each kind of chunks."""
     for chunks, dtypes in _CHUNK_DTYPES.items():
         yield Format(
             _name(chunks),
@@ -133,15 +135,16 @@ def _formats() -> Iterable[Format]:
             describe=describe.describe,
             dtypes=dtypes,
             devices=tuple(_devices(chunks)),
-            # The traits of memory are those of the chunks, which keep them.
+            # The chunks have traits of memory, and keep them.
             carries=_UNKNOWN_SHAPE | MEMORY_TRAITS | _fill_value(chunks),
             requires="dask",
             install="pip install 'dask[array]'",
+            unary=tuple(_copy_and_cast(chunks)),
             ndims=_NDIMS.get(chunks),
             index_dtypes={INDEX_DTYPES[chunks]} if chunks in INDEX_DTYPES else EMPTY,
             limits=_COO_LIMITS if chunks == "scipy.coo" else Limits(refusal_hints=_REFUSAL_HINTS),
             lazy=True,
-            transit=False,  # routes start or end at it
+            advanced=Advanced(transit=False),  # routes start or end at it
         )
 
 
@@ -149,7 +152,6 @@ def _conversions() -> Iterable[Conversion]:
     """Return the ways into dask, the steps from chunk to chunk, and the ways out."""
     for chunks in _CHUNK_DTYPES:
         yield from _wrap_and_compute(chunks)
-        yield from _copy_and_cast(chunks)
     for source in _CHUNK_DTYPES:
         for target in _CHUNK_DTYPES:
             if source != target:
@@ -157,11 +159,11 @@ def _conversions() -> Iterable[Conversion]:
 
 
 def _wrap_and_compute(chunks: str) -> Iterable[Conversion]:
-    """Return how an array is wrapped, and how a dask array is computed."""
+    """Yield the step that wraps an array, and the step that computes a dask array."""
     dtypes, devices = _CHUNK_DTYPES[chunks], _devices(chunks)
     memory = MEMORY_TRAITS if chunks in DENSE else MEMORY_TRAITS - {"byteswapped"}
-    # torch's tensors are wrapped as NumPy's arrays: a slice of a tensor takes all its memory along
-    # when it is sent to a worker.
+    # Tensors come to dask as NumPy arrays: a slice of a tensor is sent to a worker together with
+    # the memory of the whole tensor.
     if chunks != "torch":
         yield Conversion(
             chunks,
@@ -182,33 +184,25 @@ def _wrap_and_compute(chunks: str) -> Iterable[Conversion]:
         takes=_UNKNOWN_SHAPE | _MATRIX | _fill_value(chunks),
         drops=_UNKNOWN_SHAPE | _MATRIX,
         result=Result(index_dtype=INDEX_DTYPES.get(chunks)),
-        effects=_MATERIALIZE,
         cost=Cost(2e-3, 8e9),
     )
 
 
-def _copy_and_cast(chunks: str) -> Iterable[Conversion]:
-    """Return the copy and the cast of each chunk."""
-    make = partial(
-        Conversion,
-        _name(chunks),
-        _name(chunks),
-        devices=None,
-        takes=_UNKNOWN_SHAPE | _MATRIX | _fill_value(chunks),
-        drops=_MATRIX,
-        effects=COPY,
-        cost=Cost(4e-4, 1e10),
-    )
-    copy, cast = partial(map_chunks, to=chunks, copy=True), partial(map_chunks, to=chunks)
-    yield make(copy, name="copy_chunks")
-    yield make(cast, changes=DTYPE, shares=True, name="cast_chunks")
+def _copy_and_cast(chunks: str) -> Iterable[Unary]:
+    """Yield the copy and the cast of each chunk."""
+    fields: dict[str, Any] = {
+        "takes": _UNKNOWN_SHAPE | _MATRIX | _fill_value(chunks),
+        "drops": _MATRIX,
+        "cost": Cost(4e-4, 1e10),
+    }
+    yield Copy(partial(map_chunks, to=chunks, copy=True), name="copy_chunks", **fields)
+    yield Cast(partial(map_chunks, to=chunks), name="cast_chunks", shares=True, **fields)
 
 
 def _chunkwise(source: str, target: str) -> Conversion:
     """Return the step that converts each chunk, where and when it is computed."""
-    drops, effects = _MATRIX, COPY
-    if source not in DENSE and target in DENSE:
-        drops, effects = _MATRIX | _FILL_VALUE, _DENSIFY
+    densifies = source not in DENSE and target in DENSE
+    drops = _MATRIX | _FILL_VALUE if densifies else _MATRIX
     make = partial(
         Conversion,
         _name(source),
@@ -223,10 +217,10 @@ def _chunkwise(source: str, target: str) -> Conversion:
     )
     index_dtype = INDEX_DTYPES.get(target)
     if "cupy" not in (source, target):
+        effects = EMPTY if densifies else COPY
         return make(effects=effects, result=Result(index_dtype=index_dtype))
     return make(
         devices=_devices(source),
         changes=DEVICE,
-        effects=effects - COPY | TRANSFER,
         result=Result(devices=_devices(target), index_dtype=index_dtype),
     )

@@ -25,7 +25,7 @@ __all__ = ["checked", "map_chunks", "wrap"]
 
 
 class _Request(TypedDict, total=False):
-    """What a chunk is asked to become beside a format."""
+    """The keywords with which a chunk is converted, beside its format."""
 
     dtype: str
     device: str

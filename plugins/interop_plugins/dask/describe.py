@@ -1,11 +1,11 @@
-"""What a dask array is made of: its spec, and the facts about its chunks."""
+"""The specs of dask arrays, and the facts about their chunks."""
 
 from __future__ import annotations
 
 from math import isnan, prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from interop.plugin import Spec, itemsize
+from interop.plugin import Spec, dtype_name, itemsize
 
 if TYPE_CHECKING:
     from dask.array import Array as DaskArray
@@ -38,12 +38,9 @@ INDEX_DTYPES = {
     "sparse.coo": "int64",
 }
 
-#: By NumPy's type numbers: the dtypes whose names differ from machine to machine.
-_LONG_NAMES = {13: "longdouble", 16: "clongdouble"}
-
 
 class Facts(NamedTuple):
-    """What matters about a chunk, or about the meta that stands for all chunks.
+    """The facts about a chunk, or about the meta that stands for all chunks.
 
     Parameters
     ----------
@@ -118,6 +115,4 @@ def _is_scalar(chunk: Chunk) -> bool:
 
 
 def _dtype_name(dtype: Any) -> str:
-    if not hasattr(dtype, "num"):
-        return str(dtype).removeprefix("torch.")
-    return str(dtype) if dtype.names else _LONG_NAMES.get(dtype.num) or str(dtype.name)
+    return dtype_name(dtype) if hasattr(dtype, "num") else str(dtype).removeprefix("torch.")

@@ -8,25 +8,26 @@ from typing import TYPE_CHECKING
 
 from interop.plugin import (
     COMPLEX,
-    COPY,
     CPU,
-    DEVICE,
-    DTYPE,
     INTEGERS,
     MEMORY_TRAITS,
     REALS,
-    TRANSFER,
+    Cast,
     Conversion,
+    Copy,
     Cost,
     Declaration,
+    Drop,
     Format,
     Limits,
-    Problems,
-    Result,
+    Move,
     Samples,
+    Unary,
     hookimpl,
     itself,
+    transfer,
 )
+from interop.plugin.advanced import Problems
 
 from . import dense, samples
 from .describe import PRIVATE, describe, describe_tensor, memory, tensor_memory
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
     from .queues import Tensor
 
+    _Returning = Callable[[Callable[..., Tensor]], Callable[..., Any]]
+
 __all__ = ["interop_declarations"]
 
 _DEVICES = ("oneapi",)
@@ -46,10 +49,11 @@ _DTYPES = INTEGERS | REALS | COMPLEX | {"bool"}
 
 _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _CARRIED = _LAYOUT | {"readonly"}
-_SUBCLASS, _IMMUTABLE = frozenset({"subclass"}), frozenset({"immutable"})
+_IMMUTABLE = frozenset({"immutable"})
 
 _LACKING = (
-    "not every SYCL device computes with it; ask for a narrower dtype=, or for a device= that does."
+    "not every SYCL device computes with it; ask for a narrower {dtype}, or for a {device} that "
+    "does."
 )
 _HINTS = {
     "private_context": "it lies on a part of a device, or in a context of its own, where nobody "
@@ -68,6 +72,7 @@ def interop_declarations() -> Iterable[Declaration]:
             types=("dpnp:ndarray",),
             describe=describe,
             memory=memory,
+            unary=(*_unary(dense.holding), Drop("subclass", dense.as_array, cost=Cost(5e-6))),
             fill=dense.fill_array,
             samples=Samples(variants=samples.ARRAYS),
         ),
@@ -77,11 +82,12 @@ def interop_declarations() -> Iterable[Declaration]:
             aliases=("dpnp.tensor",),
             describe=describe_tensor,
             memory=tensor_memory,
+            unary=tuple(_unary(itself)),
             fill=dense.fill,
             samples=Samples(variants=samples.TENSORS),
         ),
-        *_steps("dpnp.tensor", lambda function: function),
-        *_steps("dpnp", dense.holding),
+        *_hand_offs("dpnp.tensor", itself),
+        *_hand_offs("dpnp", dense.holding),
         *_views(),
         Problems(find_problems),
     ]
@@ -102,52 +108,24 @@ def _format(name: str, **fields: Any) -> Format:
     )
 
 
-def _steps(
-    name: str, returning: Callable[[Callable[..., Tensor]], Callable[..., Any]]
-) -> Iterator[Conversion]:
-    """Yield what can be done with one of the formats.
+def _unary(returning: _Returning) -> Iterator[Unary]:
+    """Yield the steps within a format. Their costs were measured with a processor as the device.
 
-    `returning` makes its steps of those of tensors. The costs were measured with a processor as
-    the device.
+    The functions work on tensors; `returning` makes functions of them that return the format.
     """
-    stays = partial(Conversion, name, name, devices=_ON_DEVICE, stream=True)
-    takes = _CARRIED | PRIVATE
-    yield stays(returning(dense.copy), takes=takes, effects=COPY, cost=Cost(1e-4, 1e10))
-    yield stays(
-        returning(dense.cast), takes=takes, changes=DTYPE, effects=COPY, cost=Cost(2e-4, 1.2e10)
-    )
-    moves: dict[str, Any] = {
-        "changes": DEVICE,
-        "effects": TRANSFER,
-        "stream": True,
-        "cost": Cost(2e-4, 4e9),
-    }
-    on_device = Result(devices=_ON_DEVICE)
-    yield Conversion(
-        "numpy",
-        name,
-        returning(dense.from_numpy),
-        takes=MEMORY_TRAITS - {"byteswapped"},
-        result=on_device,
-        **moves,
-    )
-    yield Conversion(
-        name,
-        "numpy",
-        dense.to_numpy,
-        devices=_ON_DEVICE,
-        takes=takes,
-        result=Result(devices=CPU),
-        drops=PRIVATE,
-        **moves,
-    )
-    yield stays(
-        returning(dense.move),
-        takes=takes,
-        drops=PRIVATE,
-        result=on_device,
-        **{**moves, "cost": Cost(4e-4, 2e9)},
-    )
+    yield Copy(returning(dense.copy), cost=Cost(1e-4, 1e10), stream=True)
+    yield Cast(returning(dense.cast), cost=Cost(2e-4, 1.2e10), stream=True)
+    cost = Cost(4e-4, 2e9)
+    yield Move(returning(dense.move), _ON_DEVICE, drops=PRIVATE, cost=cost, stream=True)
+
+
+def _hand_offs(name: str, returning: _Returning) -> Iterator[Conversion]:
+    """Yield the moves from the host and to it, and the ways in by DLPack."""
+    link: dict[str, Any] = {"cost": Cost(2e-4, 4e9), "stream": True}
+    upload = partial(transfer, "numpy", name, returning(dense.from_numpy), CPU, _ON_DEVICE)
+    yield upload(takes=MEMORY_TRAITS - {"byteswapped"}, **link)
+    download = partial(transfer, name, "numpy", dense.to_numpy, _ON_DEVICE, CPU)
+    yield download(takes=_CARRIED | PRIVATE, drops=PRIVATE, **link)
     share = partial(
         Conversion, "dlpack", name, devices=_ON_DEVICE, takes=_CARRIED, stream=True, cost=Cost(5e-5)
     )
@@ -156,8 +134,7 @@ def _steps(
 
 
 def _views() -> Iterator[Conversion]:
-    """Yield the steps between the two formats, which are one memory."""
+    """Yield the steps between the two formats, which share memory."""
     view = partial(Conversion, devices=_ON_DEVICE, takes=_CARRIED | PRIVATE)
     yield view("dpnp", "dpnp.tensor", dense.from_array, cost=Cost(3e-7))
     yield view("dpnp.tensor", "dpnp", dense.to_array, cost=Cost(5e-6))
-    yield view("dpnp", "dpnp", dense.as_array, requires=_SUBCLASS, drops=_SUBCLASS, cost=Cost(5e-6))

@@ -1,4 +1,4 @@
-"""What keeps dpnp from a device."""
+"""Problems that keep dpnp from a device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from interop.plugin import Problem
+from interop.plugin.advanced import Problem
 
 __all__ = ["find_problems"]
 

@@ -1,14 +1,15 @@
 """JAX: dense arrays, and the sparse ones of `jax.experimental`.
 
-JAX's arrays never change, so whatever shares their memory is read-only where the consumer can mark
-it so. On the way into JAX, elements are copied on the host and shared on accelerators: on the host
-XLA shares only memory that happens to be aligned to 64 bytes, which no spec tells.
+JAX's arrays never change, so results that share their memory are read-only where the consumer can
+mark them so. On the way into JAX, elements are copied on the host and shared on accelerators: on
+the host XLA shares only memory that happens to be aligned to 64 bytes, and no spec tells that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import Any
 
 from interop.plugin import (
     COMPLEX,
@@ -20,19 +21,25 @@ from interop.plugin import (
     INTEGERS,
     MEMORY_TRAITS,
     REALS,
-    TRANSFER,
     Autodiff,
+    Cast,
     Components,
     Container,
     Conversion,
+    Copy,
     Cost,
     Declaration,
+    Drop,
     DtypeNames,
     Format,
     Limits,
+    Move,
     Result,
+    Unary,
     hookimpl,
+    transfer,
 )
+from interop.plugin.advanced import Advanced
 
 from . import autodiff, containers, dense, describe, shards, sparse
 from .describe import DLPACK_DTYPES
@@ -44,44 +51,48 @@ _REPLICATED, _DISTRIBUTED = frozenset({"replicated"}), frozenset({"distributed"}
 _SEVERAL = _SHARDED | _REPLICATED | _DISTRIBUTED
 _GATHER = frozenset({"gather"})
 _GAPS, _UNCOALESCED = frozenset({"noncontiguous"}), frozenset({"uncoalesced"})
+#: The traits of an array on one device that holds its own elements.
+_PLAIN = _IMMUTABLE | _GAPS
 _PADDED, _INVALID = frozenset({"padded"}), frozenset({"invalid_indices"})
 _AXIS_KINDS = frozenset({"batched", "hybrid"})
 
 _DEVICES = ("cpu", "cuda", "rocm", "tpu")
 _ACCELERATORS = frozenset(_DEVICES) - CPU
-#: Where DLPack hands memory over.
+#: The devices whose memory DLPack hands over.
 _DLPACK_DEVICES = frozenset({"cuda", "rocm"})
 
 _TORCH_DTYPES = DLPACK_DTYPES - {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"}
-#: What NumPy itself casts, and what it casts at the speed of memory, or nearly so.
+#: The real dtypes that NumPy casts, and all dtypes that it casts nearly at the speed of memory.
 _REAL = INTEGERS | REALS | {"bool", "bfloat16"}
 _FAST = (_REAL | COMPLEX) - {"float16"}
 _LONG = frozenset({"longdouble", "clongdouble"})
 
-#: Between the host and a device.
-_BUS = Cost(1.5e-5, 1.2e10)
 
 _HINTS = {
     **{
         dtype: f"JAX holds {dtype} only while its option jax_enable_x64 is on; switch it on "
-        "(jax.config.update('jax_enable_x64', True)) or ask for a narrower dtype=."
+        "(jax.config.update('jax_enable_x64', True)) or ask for a narrower {dtype}."  # the keyword
         for dtype in describe.WIDE
     },
     "deleted": "its memory is gone, because it was deleted or donated to a function; convert it "
     "before that, or convert what the function returned.",
-    "gather": "What this process has of it are its value.addressable_shards. With allow='gather' "
+    "gather": "What this process has of it are its value.addressable_shards. With {allow:gather} "
     "every process that has a part must make this call.",
     "host_memory": "it lies in the host memory of an accelerator; put it on the device first "
     "(jax.device_put).",
     "sharded": "it lies on several devices, and the target reads from one; name that one "
-    "(device='cuda:0'), or ask for a format on the host, where it is gathered.",
+    "({device:cuda:0}), or ask for a format on the host, where it is gathered.",
     "invalid_indices": "it has indices below zero, or pointers that do not rise from zero to the "
     "number of elements, and other libraries do not check for either.",
 }
 _LIMITS = Limits(unsupported_now=describe.unsupported_now, refusal_hints=_HINTS)
 
 _INSTALL = "pip install jax"
-#: What a sparse array can leave zeros out of.
+#: JAX copies what comes in, and compiles for every new shape.
+_ADVANCED = Advanced(transit=False, divides_host=True)
+#: The cost of steps that JAX has to compile first.
+_COMPILED = Cost(5e-3, 1e9)
+#: The dtypes that sparse arrays can have: their zeros are left out, so they need a zero.
 _STORABLE = DLPACK_DTYPES - {"float8_e8m0fnu"}
 
 
@@ -111,10 +122,10 @@ def _formats() -> Iterator[Format]:
         exports={"dlpack": DLPACK_DTYPES},
         requires="jax",
         install=_INSTALL,
+        unary=tuple(_within_jax()),
         memory=describe.memory,
         fast_path=describe.unless_deleted,
-        transit=False,  # it copies what comes in, and compiles for every new shape
-        divides_host=True,
+        advanced=_ADVANCED,
     )
     sparse_format = partial(
         Format,
@@ -126,8 +137,13 @@ def _formats() -> Iterator[Format]:
         install=_INSTALL,
         index_dtypes=frozenset({"int32"}),
         memory=sparse.memory,
-        transit=False,
-        divides_host=True,
+        advanced=_ADVANCED,
+    )
+    within: dict[str, Any] = {"effect": "copy", "dtypes": _STORABLE, "adds": _IMMUTABLE}
+    takes, cost = _IMMUTABLE | _UNCOALESCED, Cost(2e-4, 1e9)
+    without_padding = Drop("padded", sparse.without_padding, takes=takes, cost=cost, **within)
+    canonicalize = Drop(
+        "uncoalesced", sparse.canonicalize, takes=_IMMUTABLE, cost=_COMPILED, **within
     )
     components = partial(Components, format="jax", unpack_keeps=_UNCOALESCED, pack_seconds=1e-4)
     yield sparse_format(
@@ -142,6 +158,7 @@ def _formats() -> Iterator[Format]:
             unpack_copies=frozenset({"indices"}),
             pack_copies=frozenset({"indices"}),
         ),
+        unary=(without_padding, canonicalize),
         ndims=frozenset(range(1, 65)),
     )
     yield sparse_format(
@@ -154,6 +171,7 @@ def _formats() -> Iterator[Format]:
             unpack=sparse.unpack_bcsr,
             pack=sparse.pack_bcsr,
         ),
+        unary=(without_padding,),
         ndims=frozenset(range(2, 65)),
     )
 
@@ -162,46 +180,28 @@ def _conversions() -> Iterator[Conversion]:
     yield from _from_jax()
     yield from _to_jax()
     yield from _shard_by_shard()
-    yield from _within_jax()
     yield from _sparse_conversions()
 
 
 def _from_jax() -> Iterator[Conversion]:
-    """Yield the ways out; on accelerators the consuming frameworks declare theirs, by DLPack."""
+    """Yield the ways out. On accelerators other frameworks declare their ways in, by DLPack."""
     share = partial(Conversion, "jax", takes=_IMMUTABLE, cost=Cost(1e-6))
     yield share("numpy", dense.to_numpy, dtypes=DLPACK_DTYPES, fast_path=dense.numpy_fast_path)
     yield share("torch", dense.to_torch, dtypes=_TORCH_DTYPES, fast_path=dense.torch_fast_path)
-    copy = partial(Conversion, "jax", "numpy", takes=_IMMUTABLE | _GAPS)
+    copy = partial(Conversion, "jax", "numpy", takes=_PLAIN)
     yield copy(dense.unpack, dtypes=describe.PACKED, effects=COPY, cost=Cost(1e-5, 1e9))
     yield copy(dense.gather, requires=_SHARDED, drops=_SHARDED, effects=COPY, cost=Cost(1e-4, 8e9))
-    together = partial(
-        copy,
-        shards.gather_processes,
-        requires=_DISTRIBUTED,
-        drops=_DISTRIBUTED,
-        cost=Cost(1e-3, 1e9),
-    )
-    yield together(effects=_GATHER)
-    yield together(
-        devices=_ACCELERATORS,
-        changes=DEVICE,
-        result=Result(devices=CPU),
-        effects=_GATHER | TRANSFER,
-    )
-    transfer = partial(
-        copy,
-        devices=_ACCELERATORS,
-        changes=DEVICE,
-        result=Result(devices=CPU),
-        effects=TRANSFER,
-        cost=_BUS,
-    )
-    yield transfer(dense.gather, requires=_SHARDED, drops=_SHARDED)
-    yield transfer(dense.download)
+    download = partial(transfer, "jax", "numpy", devices=_ACCELERATORS, to=CPU, takes=_PLAIN)
+    yield download(dense.download)
+    yield download(dense.gather, requires=_SHARDED, drops=_SHARDED)
+    together: dict[str, Any] = {"requires": _DISTRIBUTED, "drops": _DISTRIBUTED, "effects": _GATHER}
+    together["cost"] = Cost(1e-3, 1e9)
+    yield copy(shards.gather_processes, **together)
+    yield download(shards.gather_processes, **together)
 
 
 def _shard_by_shard() -> Iterator[Conversion]:
-    """Yield what hands shards over to torch's DTensor and back, divided alike; none is gathered."""
+    """Yield the hand-offs, shard by shard, to torch's DTensor and back. Nothing is gathered."""
     to_torch = partial(
         Conversion,
         "jax",
@@ -236,10 +236,10 @@ def _to_jax() -> Iterator[Conversion]:
     from_numpy = partial(Conversion, "numpy", "jax", adds=_IMMUTABLE)
     copy = partial(from_numpy, dense.from_numpy, takes=MEMORY_TRAITS, effects=COPY)
     yield copy(fast_path=dense.jax_fast_path, cost=Cost(4e-5, 1.2e10))
-    # Onto a part of the host that is named.
-    put = partial(copy, result=Result(devices=CPU), changes=DEVICE, effects=TRANSFER)
+    # These put an array on a part of the host that is named.
+    put = partial(copy, result=Result(devices=CPU), changes=DEVICE, effects=EMPTY)
     yield put(cost=Cost(5e-5, 1.2e10), name="put_numpy")
-    # As fast as a copy: to cast first, and to copy the result, would take its memory twice.
+    # A cast on the way in is as fast as a copy. Casting first would need memory for two results.
     for name, dtypes, results, speed in (
         ("real", _FAST | _LONG, _FAST - COMPLEX, 1.2e10),
         ("complex", _FAST | _LONG, COMPLEX, 1.2e10),
@@ -256,7 +256,7 @@ def _to_jax() -> Iterator[Conversion]:
             dtypes=dtypes,
             result=Result(dtypes=results, devices=CPU),
             changes=DTYPE | DEVICE,
-            effects=TRANSFER,
+            effects=EMPTY,
             cost=Cost(8e-5, speed),
             name=f"put_numpy_cast_{name}",
         )
@@ -270,14 +270,8 @@ def _to_jax() -> Iterator[Conversion]:
         effects=COPY,
         cost=Cost(4e-5, 1.3e10),
     )
-    yield from_numpy(
-        dense.upload,
-        takes=MEMORY_TRAITS - {"byteswapped"},
-        changes=DEVICE,
-        result=Result(devices=_ACCELERATORS),
-        effects=TRANSFER,
-        cost=_BUS,
-    )
+    takes = MEMORY_TRAITS - {"byteswapped"}
+    yield transfer("numpy", "jax", dense.upload, CPU, _ACCELERATORS, takes=takes, adds=_IMMUTABLE)
     yield Conversion(
         "python.arrays",
         "jax",
@@ -294,8 +288,8 @@ def _to_jax() -> Iterator[Conversion]:
         dense.from_dlpack,
         dtypes=DLPACK_DTYPES,
         devices=_DLPACK_DEVICES,
-        # Not read-only memory: by default that may not be shared, but immutable arrays may, so a
-        # route through JAX would open it to writers.
+        # Read-only memory is not taken. By default it may not be shared with writers, but memory of
+        # immutable arrays may, so a route through JAX would open it to them.
         takes=_IMMUTABLE,
         adds=_IMMUTABLE,
         cost=Cost(2e-5),
@@ -303,63 +297,34 @@ def _to_jax() -> Iterator[Conversion]:
     )
 
 
-def _within_jax() -> Iterator[Conversion]:
-    within = partial(Conversion, "jax", "jax", takes=_IMMUTABLE | _GAPS, adds=_IMMUTABLE)
-    for devices, speed in ((CPU, 1.2e10), (_ACCELERATORS, 1e12)):
-        write = partial(within, devices=devices, effects=COPY, cost=Cost(5e-5, speed))
-        for requires in (EMPTY, _SHARDED, _REPLICATED):
-            yield write(dense.copy, requires=requires)
-            # On the host JAX compiles a cast for every shape, so NumPy casts on the way in instead.
-            if requires or devices is not CPU:
-                yield write(dense.cast, requires=requires, changes=DTYPE)
-    move = partial(within, devices=None, changes=DEVICE, effects=TRANSFER, cost=_BUS)
-    yield move(dense.move)
-    yield move(dense.gather_there, requires=_SHARDED, drops=_SHARDED)
-    yield within(
-        dense.replica,
-        devices=None,
-        requires=_REPLICATED,
-        drops=_REPLICATED,
-        cost=Cost(2e-5),
-    )
+def _within_jax() -> Iterator[Unary]:
+    fields: dict[str, Any] = {"takes": _PLAIN, "adds": _IMMUTABLE}
+    host, device = Cost(5e-5, 1.2e10), Cost(5e-5, 1e12)
+    yield Copy(dense.copy, cost=host, device_cost=device, **fields)
+    # On the host JAX compiles a cast for every shape, so NumPy casts on the way in instead.
+    yield Cast(dense.cast, devices=_ACCELERATORS, cost=device, **fields)
+    for requires in (_SHARDED, _REPLICATED):
+        yield Copy(dense.copy, requires=requires, cost=host, device_cost=device, **fields)
+        yield Cast(dense.cast, requires=requires, cost=host, device_cost=device, **fields)
+    yield Move(dense.move, **fields)
+    yield Move(dense.gather_there, requires=_SHARDED, drops=_SHARDED, **fields)
+    yield Drop("replicated", dense.replica, cost=Cost(2e-5), **fields)
 
 
 def _sparse_conversions() -> Iterator[Conversion]:
-    """Yield the steps among the sparse formats; where JAX computes, it compiles first."""
+    """Yield the steps from and to the sparse formats, and between them."""
     step = partial(Conversion, devices=None, dtypes=_STORABLE, adds=_IMMUTABLE)
-    compiled = Cost(5e-3, 1e9)
     loose = _IMMUTABLE | _UNCOALESCED
     for name in ("jax.bcoo", "jax.bcsr"):
-        yield step(
-            name,
-            name,
-            sparse.without_padding,
-            takes=loose,
-            requires=_PADDED,
-            drops=_PADDED,
-            effects=COPY,
-            cost=Cost(2e-4, 1e9),
-        )
         yield step(
             name,
             "jax",
             sparse.to_dense,
             takes=loose | _PADDED | _AXIS_KINDS | (_INVALID if name == "jax.bcoo" else EMPTY),
             drops=_UNCOALESCED | _PADDED | _AXIS_KINDS | _INVALID,
-            effects=frozenset({"densify"}),
-            cost=compiled,
+            cost=_COMPILED,
         )
-    yield step(
-        "jax.bcoo",
-        "jax.bcoo",
-        sparse.canonicalize,
-        takes=_IMMUTABLE,
-        requires=_UNCOALESCED,
-        drops=_UNCOALESCED,
-        effects=COPY,
-        cost=compiled,
-    )
-    # Both share the values, and write indices.
+    # Both share the values, and write new indices.
     reindex = partial(step, ndims=frozenset({2}), effects=COPY, shares=True)
     yield reindex("jax.bcoo", "jax.bcsr", sparse.to_bcsr, takes=_IMMUTABLE, cost=Cost(2e-3, 1e9))
     yield reindex("jax.bcsr", "jax.bcoo", sparse.to_bcoo, takes=loose, cost=Cost(6e-5, 1e10))

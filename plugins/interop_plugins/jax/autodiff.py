@@ -80,7 +80,7 @@ def _none_if_integer(cotangent: Array | None) -> Array | None:
 
 
 class _Residuals:
-    """What the forward rule leaves to the backward rule; JAX carries it unopened."""
+    """The values that the forward rule leaves to the backward rule; JAX carries them unopened."""
 
     def __init__(self, pullback: Pullback) -> None:
         self.pullback = pullback

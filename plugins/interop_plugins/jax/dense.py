@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import interop
 from interop.errors import DeviceError
-from interop.plugin import CastErrors, CheckedProducer, Declined, MemoryAt, address, parallel_for
+from interop.plugin import (
+    CastErrors,
+    CheckedProducer,
+    Declined,
+    MemoryAt,
+    address,
+    parallel_for,
+    real_part,
+)
 
 from .describe import DLPACK_DTYPES, IMMUTABLE, NARROW, PACKED, is_compact, place, unsupported_now
 
@@ -51,14 +59,26 @@ _LARGE = 2**16
 #: use some of its characters again.
 _PLAIN_NUMBERS = frozenset({*range(7), 11, 14, 23})
 
-#: What NumPy, torch or JAX raise when there is nothing to hand over.
+#: The errors of NumPy, torch and JAX when there is nothing to hand over.
 _HAND_OFF_ERRORS = (BufferError, ValueError, RuntimeError, TypeError, AttributeError)
 
-# Filled on first use: torch's consumer of capsules and numpy.asarray, so that a fast path imports
-# nothing, and for each narrow dtype met the integer that carries its bits, and its name.
-_torch_from_dlpack: list[Callable[[object], Tensor]] = []
-_asarray: list[Callable[[object], NumpyArray]] = []
+#: By narrow dtype, the integer that carries its bits, and its name; filled when it is first met.
 _carriers: dict[NumpyDtype, tuple[str, str]] = {}
+
+
+@cache
+def _torch_from_dlpack() -> Callable[[object], Tensor]:
+    """Return torch's consumer of capsules: to import it takes a fast path a tenth of its time."""
+    from torch.utils.dlpack import from_dlpack
+
+    return from_dlpack
+
+
+@cache
+def _asarray() -> Callable[[object], NumpyArray]:
+    import numpy as np
+
+    return np.asarray
 
 
 # ---------------------------------------------------------------------- out of JAX
@@ -68,8 +88,6 @@ def to_numpy(value: Array) -> NumpyArray:
     """Return a read-only NumPy array over the memory of an array on the host."""
     import numpy as np
 
-    if not _asarray:
-        _asarray.append(np.asarray)
     array = np.asarray(value)
     if array.flags.owndata and array.size:
         msg = f"JAX did not share its {value.dtype} array with NumPy but copied it"
@@ -139,8 +157,8 @@ def numpy_fast_path(value: Array) -> object:
     offer the buffer protocol, and no others do. So asking for it is the guard.
     """
     try:
-        return _asarray[0](memoryview(value))
-    except (*_HAND_OFF_ERRORS, IndexError):
+        return _asarray()(memoryview(value))
+    except _HAND_OFF_ERRORS:
         return _narrow_numpy_fast_path(value)
 
 
@@ -158,18 +176,14 @@ def _narrow_numpy_fast_path(value: Array) -> object:
 
 def to_torch(value: Array) -> Tensor:
     """Return a tensor over the memory of an array on the host, by way of a NumPy view."""
-    from torch.utils.dlpack import from_dlpack as share
-
-    if not _torch_from_dlpack:
-        _torch_from_dlpack.append(share)
     array = to_numpy(value)
     carrier = _carriers.get(array.dtype)
     if carrier is None:
-        return _torch_from_dlpack[0](_capsule(array))
+        return _torch_from_dlpack()(_capsule(array))
     import torch
 
     integer, name = carrier
-    bits = _torch_from_dlpack[0](_capsule(array.view(integer)))
+    bits = _torch_from_dlpack()(_capsule(array.view(integer)))
     return bits.view(getattr(torch, name))
 
 
@@ -193,7 +207,7 @@ def _takes_versions() -> bool:
     import numpy as np
 
     try:
-        _torch_from_dlpack[0](np.zeros(1).__dlpack__(max_version=(1, 0)))
+        _torch_from_dlpack()(np.zeros(1).__dlpack__(max_version=(1, 0)))
     except RuntimeError:
         return False
     return True
@@ -205,9 +219,9 @@ def torch_fast_path(value: Array) -> object:
     A NumPy view and a capsule of it take a third of the time that a capsule of JAX's own takes.
     """
     try:
-        array = _asarray[0](memoryview(value))
-        return _torch_from_dlpack[0](_capsule(array))
-    except (*_HAND_OFF_ERRORS, IndexError):
+        array = _asarray()(memoryview(value))
+        return _torch_from_dlpack()(_capsule(array))
+    except _HAND_OFF_ERRORS:
         return _narrow_torch_fast_path(value)
 
 
@@ -216,8 +230,8 @@ def _narrow_torch_fast_path(value: Array) -> object:
     try:
         if value.dtype not in _carriers or place(value.sharding) != ("cpu", IMMUTABLE):
             return NotImplemented
-        return _torch_from_dlpack[0](value.__dlpack__())
-    except (*_HAND_OFF_ERRORS, IndexError):
+        return _torch_from_dlpack()(value.__dlpack__())
+    except _HAND_OFF_ERRORS:
         return NotImplemented
 
 
@@ -229,8 +243,8 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None, device: str | Non
 
     With `device` it is on that part of the host, and stays there.
 
-    XLA shares memory that happens to be aligned to 64 bytes, and copies any other. Whether the
-    result shares memory must not depend on that, so it never does.
+    XLA shares memory that happens to be aligned to 64 bytes, and copies any other. The result never
+    shares memory, so that this does not depend on an address.
     """
     target = value.dtype.newbyteorder("=") if dtype is None else _numpy_dtype(dtype)
     _check_width(target)
@@ -269,16 +283,14 @@ def _write(out: NumpyArray, value: NumpyArray) -> None:
     """Write `value` into `out`, which is in C order, and cast on the way."""
     import numpy as np
 
-    if value.dtype.kind == "c" and out.dtype.kind not in "cb":
-        value = value.real
+    value = real_part(value, out.dtype)
     if value.flags.c_contiguous:
         out, value = out.reshape(-1), value.reshape(-1)
 
     errors = CastErrors(np)
 
     def work(start: int, stop: int) -> None:
-        with errors.noted():
-            np.copyto(out[start:stop], value[start:stop], casting="unsafe")
+        errors.run(np.copyto, out[start:stop], value[start:stop], "unsafe")
 
     parallel_for(work, len(out), out.nbytes, touching=True)
     errors.tell()
@@ -401,8 +413,7 @@ def cast(value: Array, *, dtype: str) -> Array:
     """Return a copy of another dtype; a cast from complex to real numbers keeps the real part."""
     target = _numpy_dtype(dtype)
     _check_width(target)
-    if value.dtype.kind == "c" and target.kind not in "cb":
-        value = value.real
+    value = real_part(value, target)
     return value.astype(target)
 
 

@@ -34,9 +34,9 @@ __all__ = [
     "unsupported_now",
 ]
 
-#: What JAX takes only while its option ``jax_enable_x64`` is on, and otherwise narrows in silence.
+#: JAX holds these only while its option ``jax_enable_x64`` is on, and else narrows in silence.
 WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
-#: What JAX packs several to a byte; NumPy gets each in a byte of its own.
+#: JAX packs several of these to a byte; NumPy gets each in a byte of its own.
 PACKED = frozenset({"int2", "int4", "uint2", "uint4", "float4_e2m1fn"})
 #: Reals of 8 and 16 bits that NumPy knows only through ml_dtypes.
 NARROW = frozenset(
@@ -57,7 +57,7 @@ DTYPES = DLPACK_DTYPES | PACKED
 
 IMMUTABLE = frozenset({"immutable"})
 
-#: What JAX reads as true in an environment variable.
+#: The values of an environment variable that JAX reads as true.
 _TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})
 
 #: The type of concrete arrays, filled on first use.
@@ -143,7 +143,7 @@ def _device_name(device: Device) -> str:
 def is_compact(value: Array) -> bool:
     """Tell whether an array is laid out in C order."""
     concrete: Any = value  # the types of JAX's arrays do not list `format`
-    # What is called so from JAX 0.7 on was in part renamed in 0.6.
+    # Releases before JAX 0.7 have other names for one or both of these attributes.
     whole = concrete.format if hasattr(concrete, "format") else concrete.layout
     layout = whole.layout if hasattr(whole, "layout") else whole.device_local_layout
     return layout is None or tuple(layout.major_to_minor) == tuple(range(value.ndim))

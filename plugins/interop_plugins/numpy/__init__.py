@@ -6,25 +6,28 @@ in groups of like speed, because the planner can only choose by what is declared
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from interop.plugin import (
-    COPY,
-    DTYPE,
     EMPTY,
+    Cast,
     Conversion,
+    Copy,
     Cost,
     Declaration,
+    Drop,
     DtypeNames,
     Format,
     Limits,
     Result,
     Samples,
+    Unary,
     hookimpl,
     itself,
 )
+from interop.plugin.advanced import Advanced
 
 from .dense import (
     as_array,
@@ -51,8 +54,6 @@ from .samples import VARIANTS
 if TYPE_CHECKING:
     from typing import Any
 
-    from .dtypes import Array
-
 __all__ = ["interop_declarations"]
 
 _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
@@ -68,81 +69,49 @@ _HINTS = {
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the format, the conversions, and how dtypes are named."""
-    return [*_formats(), *_views(), *_copies(), *_casts(), *_hand_offs(), *_dtype_names()]
-
-
-def _formats() -> Iterable[Format]:
     return [
-        Format(
-            "numpy",
-            # The scalars of bytes are Python's bytes as well, which show a buffer.
-            types=("numpy:ndarray", "numpy:generic", "numpy:bytes_"),
-            target_types=("numpy:ndarray",),
-            aliases=("np",),
-            describe=describe,
-            dtypes=HELD,
-            carries=_MEMORY,
-            # Its other protocols are not declared: every route through them is one it has already.
-            exports={"dlpack": PLAIN},
-            limits=Limits(refusal_hints=_HINTS),
-            requires="numpy",
-            install="pip install numpy",
-            memory=memory,
-            fill=fill,
-            fast_path=itself,
-            fast_key=fast_key,
-            samples=Samples(variants=VARIANTS),
-        )
+        _format(),
+        *_bits(),
+        *_hand_offs(),
+        DtypeNames("numpy:dtype", requested_name),
+        DtypeNames("builtins:type", class_name),
     ]
 
 
-def _dtype_names() -> Iterable[DtypeNames]:
-    return [DtypeNames("numpy:dtype", requested_name), DtypeNames("builtins:type", class_name)]
+def _format() -> Format:
+    return Format(
+        "numpy",
+        # A `numpy.bytes_` is an instance of Python's `bytes` as well, which offers a buffer.
+        types=("numpy:ndarray", "numpy:generic", "numpy:bytes_"),
+        target_types=("numpy:ndarray",),
+        aliases=("np",),
+        describe=describe,
+        dtypes=HELD,
+        carries=_MEMORY,
+        # Arrays have other protocols, too, but no route needs them.
+        exports={"dlpack": PLAIN},
+        unary=tuple(_steps()),
+        limits=Limits(refusal_hints=_HINTS),
+        requires="numpy",
+        install="pip install numpy",
+        memory=memory,
+        fill=fill,
+        fast_path=itself,
+        advanced=Advanced(fast_key=fast_key),
+        samples=Samples(variants=VARIANTS),
+    )
 
 
-def _views() -> Iterable[Conversion]:
-    """Return what shares the memory of its argument."""
-    subclass, masked = frozenset({"subclass"}), frozenset({"masked"})
-    return [
-        _step(as_array, takes=_MEMORY, requires=subclass, drops=subclass, cost=Cost(2e-7)),
-        _step(
-            drop_mask,
-            takes=_MEMORY,
-            requires=masked,
-            drops=masked,
-            effects=frozenset({"drop_mask"}),
-            cost=Cost(1e-6),
-        ),
-        _step(
-            as_bits,
-            dtypes=NARROW_REALS,
-            takes=_VIEWABLE,
-            result=Result(bits="carry"),
-            cost=Cost(3e-7),
-        ),
-        _step(
-            from_bits,
-            dtypes=frozenset({"uint8", "uint16"}),
-            takes=_VIEWABLE,
-            result=Result(bits="restore"),
-            cost=Cost(3e-7),
-        ),
-    ]
-
-
-def _copies() -> Iterable[Conversion]:
-    scalar = frozenset({"scalar"})
-    yield _step(from_scalar, requires=scalar, drops=scalar, effects=COPY, cost=Cost(5e-7))
-    for name, takes, requires, cost in (
-        ("copy", _FLAGS, EMPTY, Cost(5e-7, 1.9e10, 1.2e11)),
-        ("copy_to_contiguous", _VIEWABLE, _GAPS, Cost(5e-7, 7.5e9, 1.5e10)),
-        ("copy_to_native", _MEMORY, _SWAPPED, Cost(1e-6, 1.4e10, 6e10)),
-    ):
-        yield _step(copy, takes=takes, requires=requires, effects=COPY, cost=cost, name=name)
-
-
-def _casts() -> Iterable[Conversion]:
-    """Yield the casts, in groups of like speed: NumPy computes narrow reals one by one."""
+def _steps() -> Iterable[Unary]:
+    """Yield the steps within NumPy, in groups of dtypes with similar speed."""
+    yield Drop("subclass", as_array, cost=Cost(2e-7))
+    yield Drop("masked", drop_mask, "drop_mask")
+    yield Drop("scalar", from_scalar, "copy", takes=EMPTY, cost=Cost(5e-7))
+    yield Copy(copy, takes=_FLAGS, cost=Cost(5e-7, 1.9e10, 1.2e11))
+    contiguous, native = Cost(5e-7, 7.5e9, 1.5e10), Cost(1e-6, 1.4e10, 6e10)
+    yield Copy(copy, takes=_VIEWABLE, requires=_GAPS, cost=contiguous, name="copy_to_contiguous")
+    yield Copy(copy, requires=_SWAPPED, cost=native, name="copy_to_native")
+    # NumPy computes narrow reals one by one.
     half, narrow = frozenset({"float16"}), ONLY_ML_DTYPES - {"bfloat16", "int4", "uint4"}
     fast, brief = HELD - half - narrow, frozenset({"bfloat16"})
     for name, source, target, cost in (
@@ -153,24 +122,26 @@ def _casts() -> Iterable[Conversion]:
         ("cast_narrow", narrow, HELD, Cost(1.5e-6, 8e9)),
         ("cast_to_narrow", fast | half, narrow, Cost(1.5e-6, 1.5e9)),
     ):
-        declare = partial(
-            _step,
-            dtypes=source,
-            changes=DTYPE,
-            result=Result(dtypes=target),
-            effects=COPY,
-            cost=cost,
-        )
-        # One speed for all strides, so that no copy that comes before seems to gain anything.
-        yield declare(cast, name=name, takes=_MEMORY)
-        # Where any order will do, it is that of the value; elements that repeat have none.
-        yield declare(
+        # The speed is the same for all strides, so that a route gains nothing by copying first.
+        yield Cast(cast, target, dtypes=source, cost=cost, name=name)
+        # If a later step takes any order, the value's order is kept. Broadcast elements have none.
+        yield Cast(
             cast_in_order,
-            name=f"{name}_in_order",
-            takes=_MEMORY - {"broadcast"},
+            target,
+            dtypes=source,
+            blocked={"broadcast"},
             requires=_GAPS,
             adds=_GAPS,
+            cost=cost,
+            name=f"{name}_in_order",
         )
+
+
+def _bits() -> Iterable[Conversion]:
+    """Yield the views of elements as unsigned integers of the same width, and back."""
+    view = partial(Conversion, "numpy", "numpy", takes=_VIEWABLE, cost=Cost(3e-7))
+    yield view(as_bits, dtypes=NARROW_REALS, result=Result(bits="carry"))
+    yield view(from_bits, dtypes={"uint8", "uint16"}, result=Result(bits="restore"))
 
 
 def _hand_offs() -> Iterable[Conversion]:
@@ -187,7 +158,3 @@ def _hand_offs() -> Iterable[Conversion]:
         declare(from_narrow_dlpack, takes=writable | readonly, **narrow),
         declare(from_locked_narrow_dlpack, takes=writable | readonly, requires=immutable, **narrow),
     ]
-
-
-def _step(function: Callable[..., Array], **fields: Any) -> Conversion:
-    return Conversion("numpy", "numpy", function, **fields)

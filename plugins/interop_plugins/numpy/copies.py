@@ -104,9 +104,8 @@ def write(out: Array, value: Array, *, fresh: bool = False) -> None:
     errors = CastErrors(np)
 
     def work(start: int, stop: int) -> None:
-        with errors.noted():
-            for box in boxes[start:stop]:
-                copy(out[box], value[box])
+        for box in boxes[start:stop]:
+            errors.run(copy, out[box], value[box])
 
     memory_bound = isinstance(boxes, _Slabs) and _is_fast(out.dtype) and _is_fast(value.dtype)
     parallel_for(work, len(boxes), out.nbytes, touching=fresh and memory_bound)

@@ -60,7 +60,7 @@ def cast(value: Array, *, dtype: str) -> Array:
     """Return a C-ordered copy of another dtype.
 
     Numbers that the dtype cannot hold become what NumPy makes of them, without a warning: the
-    caller asked. Of complex numbers a real dtype keeps the real part.
+    caller asked. A real dtype keeps the real part of complex numbers.
     """
     return written(value, dtype_named(dtype))
 

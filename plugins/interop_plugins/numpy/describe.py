@@ -6,9 +6,17 @@ import sys
 from typing import TYPE_CHECKING
 
 import interop
-from interop.plugin import COMPLEX, DTYPES, EMPTY, Spec, address, extents, memory_traits
-
-from .dtypes import dtype_name
+from interop.plugin import (
+    COMPLEX,
+    DTYPES,
+    EMPTY,
+    Spec,
+    address,
+    dtype_name,
+    extents,
+    memory_traits,
+    size_class,
+)
 
 if TYPE_CHECKING:
     from .dtypes import Array, DType, Scalar
@@ -54,7 +62,7 @@ def fast_key(value: Array) -> tuple[DType, int, int] | None:
         return None
     if name in COMPLEX and memory_traits(value):
         return None
-    return dtype, value.ndim, value.nbytes.bit_length() >> 1
+    return dtype, value.ndim, size_class(value.nbytes)
 
 
 def _meet(dtype: DType) -> tuple[str, frozenset[str]]:

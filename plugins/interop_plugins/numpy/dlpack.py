@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from interop.plugin import CheckedProducer, Export, MemoryAt, checked_export, export
+from interop.plugin import (
+    CapsuleProducer,
+    Export,
+    MemoryAt,
+    checked_export,
+    export,
+    plain_array,
+)
 
 from .dtypes import dtype_named
 
@@ -23,27 +29,6 @@ __all__ = [
     "from_narrow_dlpack",
 ]
 
-#: What NumPy or a producer raises when there is nothing to hand over.
-_REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, AssertionError, AttributeError)
-
-#: numpy.from_dlpack, kept on first use.
-_from_dlpack: list[Callable[[Any], Array]] = []
-
-
-class _CapsuleProducer:
-    """A producer that gives away the one capsule that was checked."""
-
-    __slots__ = ("_capsule",)
-
-    def __init__(self, capsule: object) -> None:
-        self._capsule = capsule
-
-    def __dlpack__(self, **_: object) -> Any:
-        return self._capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
-
 
 def from_dlpack(value: object) -> Array:
     """Return an array over a DLPack producer's memory, writable unless that is flagged read-only.
@@ -53,13 +38,11 @@ def from_dlpack(value: object) -> Array:
     """
     import numpy as np
 
-    producer = _CapsuleProducer(export(value))
+    producer = CapsuleProducer(export(value))
     exported = checked_export(producer)
     if exported.versioned and not _consumes_versioned():
         return _over(exported, producer)
     array: Array = np.from_dlpack(producer)
-    if not _from_dlpack:
-        _from_dlpack.append(np.from_dlpack)
     if exported.versioned or array.flags.writeable:
         return array
     interface = dict(array.__array_interface__)
@@ -75,22 +58,15 @@ def from_locked_dlpack(value: object) -> Array:
 
 
 def dlpack_fast_path(value: object) -> Any:
-    """Return the array of a producer on the host whose memory is writable and says so.
+    """Return the array of a producer on the host whose memory is writable, and flagged so.
 
-    What NumPy refuses, dtypes among them, goes the long way. So do an array that is not aligned,
-    and an empty one at a NULL pointer, in whose place NumPy makes one of its own.
+    What NumPy refuses, dtypes among them, goes the long way, and so does an array that is not
+    aligned.
     """
-    try:
-        producer = CheckedProducer.plain(value)
-        if producer is None:
-            return NotImplemented
-        array = _from_dlpack[0](producer)
-    except (*_REFUSALS, IndexError):
-        return NotImplemented
-    flags = array.flags
-    if not flags.behaved or flags.owndata:
-        return NotImplemented
-    return array
+    import numpy as np
+
+    array = plain_array(np, value)
+    return NotImplemented if array is None or not array.flags.behaved else array
 
 
 def from_narrow_dlpack(value: object) -> Array:
@@ -100,7 +76,7 @@ def from_narrow_dlpack(value: object) -> Array:
     process. So the capsule is not consumed but becomes the array's owner: freed with the array, it
     frees the memory as any capsule does that nobody consumed.
     """
-    producer = _CapsuleProducer(export(value))
+    producer = CapsuleProducer(export(value))
     return _over(checked_export(producer), producer)
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from interop.errors import BadRequestError
-from interop.plugin import COMPLEX, DTYPES, INTEGERS, REALS
+from interop.plugin import COMPLEX, DTYPES, INTEGERS, REALS, dtype_name
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -25,7 +25,6 @@ __all__ = [
     "ONLY_ML_DTYPES",
     "PLAIN",
     "class_name",
-    "dtype_name",
     "dtype_named",
     "requested_name",
 ]
@@ -33,15 +32,12 @@ __all__ = [
 #: complex32 is left out: torch's would otherwise be expected as an ml_dtypes array, which NumPy
 #: can do next to nothing with.
 HELD = frozenset(DTYPES) - {"complex32"}
-#: What NumPy itself can name in DLPack and in its own protocols.
+#: The dtypes that NumPy itself can name in DLPack and in its own protocols.
 PLAIN = REALS | COMPLEX | INTEGERS | {"bool"}
-#: What only ml_dtypes can hold.
+#: The dtypes that only ml_dtypes can hold.
 ONLY_ML_DTYPES = HELD - PLAIN - {"longdouble", "clongdouble"}
 #: The reals of 8 or 16 bits whose bits other frameworks can carry as unsigned integers.
 NARROW_REALS = frozenset(d for d in ONLY_ML_DTYPES if DTYPES[d].kind == "f")
-
-# Numbers of dtypes; their characters would not do, because ml_dtypes use some of them again.
-_LONG_NUMBERS = {13: "longdouble", 16: "clongdouble"}
 
 _PYTHON_TYPES: dict[type, str] = {
     bool: "bool",
@@ -49,14 +45,6 @@ _PYTHON_TYPES: dict[type, str] = {
     float: "float64",
     complex: "complex128",
 }
-
-
-def dtype_name(dtype: DType) -> str:
-    """Return the name of a dtype; one that is not of numbers is named as NumPy names it."""
-    if dtype.names:
-        return str(dtype)
-    # The bits that NumPy counts in "float128" are padding, so interop names it as C does.
-    return _LONG_NUMBERS.get(dtype.num) or str(dtype.name)
 
 
 def requested_name(dtype: DType) -> str:

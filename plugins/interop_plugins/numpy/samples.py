@@ -15,8 +15,8 @@ __all__ = ["VARIANTS"]
 
 
 def _check_has_strides(array: Array) -> None:
-    """Decline an array of too few axes or elements to have strides of its own."""
-    if array.ndim < 1 or array.size < 2:
+    """Decline an array of too few elements to have strides of its own."""
+    if array.size < 2:
         msg = f"an array of shape {array.shape} has no such strides"
         raise Declined(msg)
 

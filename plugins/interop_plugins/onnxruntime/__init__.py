@@ -1,10 +1,9 @@
 """ONNX Runtime: the tensors of its OrtValue.
 
 ONNX Runtime's own ways to share memory lose track of it. The result of `OrtValue.numpy` does not
-hold the array that the value was made of, and outlives its memory; `ortvalue_from_numpy` ignores
-byte order, masks and flags; its DLPack calls bool uint8, and ignores streams. So memory leaves here
-with the value as its owner. It comes in by a capsule that ONNX Runtime itself owns, where it takes
-one.
+hold the array that the value was made of, so it outlives its memory. `ortvalue_from_numpy` ignores
+byte order, masks and flags. Its DLPack calls bool uint8, and ignores streams. So memory leaves here
+with the value as its owner, and comes in by a capsule that ONNX Runtime owns, if it takes one.
 """
 
 from __future__ import annotations
@@ -15,21 +14,22 @@ from functools import partial
 from interop.plugin import (
     COPY,
     CPU,
-    DEVICE,
-    TRANSFER,
+    EMPTY,
     Conversion,
+    Copy,
     Cost,
     Declaration,
+    Drop,
     Format,
     Limits,
-    Result,
     Samples,
     hookimpl,
+    transfer,
 )
+from interop.plugin.advanced import Advanced
 
 from . import cuda, dense, describe
 from .describe import (
-    BARE,
     DTYPES,
     LOCKED,
     NARROW,
@@ -42,11 +42,8 @@ from .describe import (
 __all__ = ["interop_declarations"]
 
 _CUDA = frozenset({"cuda"})
-#: The traits of memory that may be shared where the policy permits it.
+#: The traits of memory that may be shared if the policy permits it.
 _FLAGS = frozenset({"readonly", "immutable", "pinned"})
-
-#: The cost of a transfer between the host and a device.
-_LINK = Cost(1e-5, 1.2e10)
 
 _MODULE = "onnxruntime.capi.onnxruntime_inference_collection"
 _NATIVE = "onnxruntime.capi.onnxruntime_pybind11_state"
@@ -59,7 +56,7 @@ def interop_declarations() -> Iterable[Declaration]:
 
 
 def _formats() -> Iterable[Format]:
-    """Return the format of tensors; other contents of an OrtValue are refused with the reason."""
+    """Return the format of tensors; other contents of an OrtValue are refused with a reason."""
     return [
         Format(
             "onnxruntime",
@@ -73,17 +70,22 @@ def _formats() -> Iterable[Format]:
             carries=LOCKED,
             requires="onnxruntime",
             install="pip install onnxruntime",
+            unary=(
+                Drop("bare", dense.wrap, takes=EMPTY, cost=Cost(5e-7)),
+                Copy(dense.copy, devices=CPU, drops=LOCKED, cost=Cost(5e-6, 1e10), name="ort_copy"),
+            ),
             memory=describe.memory,
             fast_path=describe.itself_if_tensor,
             samples=Samples(variants={"bare": dense.bare}),
-            transit=False,  # NumPy shares memory with every format that it shares with
+            # NumPy shares memory with all formats that this one does.
+            advanced=Advanced(transit=False),
         )
     ]
 
 
 def _conversions() -> Iterable[Conversion]:
     """Return the conversions on the host, on CUDA devices and between them."""
-    return [*_to_numpy(), *_from_numpy(), *_on_cuda(), *_between_devices(), *_within()]
+    return [*_to_numpy(), *_from_numpy(), *_on_cuda(), *_between_devices()]
 
 
 def _to_numpy() -> Iterable[Conversion]:
@@ -118,9 +120,9 @@ def _on_cuda() -> Iterable[Conversion]:
     """Return the conversions that share memory with torch, also on the host, and with CuPy."""
     share = partial(Conversion, "onnxruntime", devices=_CUDA, cost=Cost(5e-6))
     yield share("torch", cuda.to_torch, dtypes=ON_CUDA)
-    # What CuPy holds of ON_CUDA without ml_dtypes.
+    # CuPy holds no other dtypes of ON_CUDA without ml_dtypes.
     yield share("cupy", cuda.to_cupy, dtypes=PLAIN)
-    wait = Cost(2e-5)  # to wait for the stream takes longer than all else
+    wait = Cost(2e-5)  # waiting for the stream takes longer than all the rest
     from_torch = partial(Conversion, "torch", "onnxruntime", cuda.from_torch, dtypes=ON_CUDA)
     yield from_torch(devices=_CUDA, cost=wait, name="ort_from_torch_there")
     yield from_torch(cost=Cost(4e-6), name="ort_from_torch")
@@ -136,33 +138,6 @@ def _on_cuda() -> Iterable[Conversion]:
 
 
 def _between_devices() -> Iterable[Conversion]:
-    move = partial(Conversion, dtypes=PLAIN, changes=DEVICE, effects=TRANSFER, cost=_LINK)
-    yield move(
-        "onnxruntime",
-        "numpy",
-        cuda.download,
-        devices=_CUDA,
-        result=Result(devices=CPU),
-        name="ort_download",
-    )
-    yield move(
-        "numpy",
-        "onnxruntime",
-        cuda.upload,
-        takes=_FLAGS,
-        result=Result(devices=_CUDA),
-        name="ort_upload",
-    )
-
-
-def _within() -> Iterable[Conversion]:
-    make = partial(Conversion, "onnxruntime", "onnxruntime")
-    yield make(dense.wrap, devices=None, requires=BARE, drops=BARE, cost=Cost(5e-7))
-    yield make(
-        dense.copy,
-        takes=LOCKED,
-        drops=LOCKED,
-        effects=COPY,
-        cost=Cost(5e-6, 1e10),
-        name="ort_copy",
-    )
+    link = partial(transfer, dtypes=PLAIN, cost=Cost(1e-5, 1.2e10))
+    yield link("onnxruntime", "numpy", cuda.download, _CUDA, CPU, name="ort_download")
+    yield link("numpy", "onnxruntime", cuda.upload, CPU, _CUDA, takes=_FLAGS, name="ort_upload")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from onnxruntime import OrtValue
 
     Array: TypeAlias = np.ndarray[Any, Any]
-    #: What `OrtValue.from_dlpack` takes.
+    #: A value that `OrtValue.from_dlpack` takes.
     Exporter: TypeAlias = Any
 
 __all__ = [
@@ -108,12 +108,12 @@ def _packed_bytes(value: OrtValue, count: int) -> Array:
 
 
 class Producer:
-    """What `OrtValue.from_dlpack` is given: it asks for a capsule and looks at the dtype's name.
+    """A producer for `OrtValue.from_dlpack`, which asks for a capsule and the name of the dtype.
 
     Parameters
     ----------
     source : array or tensor
-        What exports the capsule.
+        It exports the capsule.
     dtype : numpy.dtype or torch.dtype
         The dtype of the elements, where the source has another of the same width.
     """

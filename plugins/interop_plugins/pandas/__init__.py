@@ -1,7 +1,7 @@
 """pandas: Series, DataFrames, Indexes and the arrays inside them.
 
 Labels (indexes, names, attributes) are not part of an array: they are dropped when it leaves pandas
-(the effect `drop_labels`), and stay from Series to Series and from DataFrame to DataFrame.
+(the effect `drop_labels`), and kept from Series to Series and from DataFrame to DataFrame.
 
 Numbers that lie one after the other in NumPy's or Arrow's memory are shared, read-only: pandas
 shares memory between its own objects until one of them is written to. Columns of several dtypes
@@ -23,15 +23,19 @@ from interop.plugin import (
     INTEGERS,
     MEMORY_TRAITS,
     REALS,
+    Cast,
     Conversion,
+    Copy,
     Cost,
     Declaration,
     Format,
     Labels,
     Limits,
     Result,
+    Unary,
     hookimpl,
 )
+from interop.plugin.advanced import Advanced
 
 from . import arrays, describe, frames, labels
 from .describe import LAYOUT, UNKNOWN_DTYPE
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     Array: TypeAlias = np.ndarray[Any, Any]
-    #: It may answer `NotImplemented`.
+    #: A function that may return `NotImplemented`.
     FastPath: TypeAlias = Callable[..., Any]
 
 __all__ = ["interop_declarations"]
@@ -55,7 +59,7 @@ _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _NUMBERS = INTEGERS | REALS | COMPLEX | {"bool"}
 _LONG = frozenset({"longdouble", "clongdouble"})
 _DTYPES = _NUMBERS | _LONG
-#: What nulls are written as: NaN in reals, 0 in others.
+#: The dtypes in which nulls can be filled: with NaN in reals, with 0 in others.
 _FILLED = _DTYPES | frozenset(d for d in DTYPES if d.startswith(("bfloat", "float8")))
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
 _SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
@@ -64,10 +68,13 @@ _SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
 _COMPUTABLE = MEMORY_TRAITS - {"byteswapped", "unaligned", "pinned"}
 _CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _NOT_NUMBERS
 
-#: The cost of numbers that are written once. It is the same for every dtype, so that no route out
-#: of pandas starts with a cast within pandas.
+#: The traits that a copy takes: all that numbers may have.
+_COPIED = (MEMORY_TRAITS - {"byteswapped"}) | _MASKED | _SCATTERED | _SEVERAL | UNKNOWN_DTYPE
+
+#: The cost of writing numbers once. It is the same for every dtype, so that no route out of pandas
+#: starts with a cast within pandas.
 _GATHER = Cost(3e-5, 1e10)
-#: Between the costs of a few long columns and of many short ones.
+#: Lies between the costs of a few long columns and of many short ones.
 _COLUMNS = Cost(3e-5, 1e9)
 
 _REFUSAL_HINTS = {
@@ -93,18 +100,23 @@ def _formats() -> Iterable[Format]:
         install="pip install pandas",
         limits=Limits(refusal_hints=_REFUSAL_HINTS),
         labels=Labels(labels.present, labels.give),
-        transit=False,
+        advanced=Advanced(transit=False),
     )
     vector = partial(common, memory=arrays.memory, ndims={1})
     return [
         vector(
-            "pandas.series", types=("pandas:Series",), aliases=("pd",), describe=describe.describe
+            "pandas.series",
+            types=("pandas:Series",),
+            aliases=("pd",),
+            describe=describe.describe,
+            unary=tuple(_copy_and_casts(arrays.copy_series, arrays.cast_series)),
         ),
         common(
             "pandas.dataframe",
             types=("pandas:DataFrame",),
             describe=describe.describe_frame,
             carries=_CARRIED | _SEVERAL | UNKNOWN_DTYPE,
+            unary=tuple(_frame_steps()),
             memory=frames.frame_memory,
             ndims={2},
         ),
@@ -113,17 +125,19 @@ def _formats() -> Iterable[Format]:
             types=("pandas:Index",),
             describe=describe.describe_index,
             dtypes=_DTYPES - _LONG - {"float16"},
+            unary=tuple(_copy_and_casts(arrays.copy_index)),
         ),
         vector(
             "pandas.array",
             types=("pandas.api.extensions:ExtensionArray",),
             describe=describe.describe,
+            unary=tuple(_copy_and_casts(arrays.copy_array)),
         ),
     ]
 
 
 def _conversions() -> Iterable[Conversion]:
-    """Return the conversions to NumPy and back, and those that keep the labels."""
+    """Yield the conversions to NumPy and back."""
     for name, latency in (("series", 2e-6), ("index", 4e-6), ("array", 4e-6)):
         fast_path = arrays.series_fast_path if name == "series" else None
         yield from _to_numpy(name, arrays.to_numpy, arrays.gather, latency, fast_path=fast_path)
@@ -136,7 +150,6 @@ def _conversions() -> Iterable[Conversion]:
     )
     yield from _mixed_columns_to_numpy()
     yield from _from_numpy()
-    yield from _copies_and_casts()
 
 
 def _to_numpy(
@@ -156,7 +169,7 @@ def _to_numpy(
         fast_path=fast_path,
         name=f"{name}_to_numpy",
     )
-    # pandas keeps every column in one block, so that the rows of a DataFrame are not contiguous.
+    # The result has the order that pandas keeps: columns are contiguous, and rows are not.
     write = partial(make, adds=_NONCONTIGUOUS if name == "dataframe" else EMPTY, cost=_GATHER)
     yield write(
         gather,
@@ -181,7 +194,7 @@ def _to_numpy(
 
 
 def _mixed_columns_to_numpy() -> Iterable[Conversion]:
-    """Return the conversions of columns whose common dtype does not hold the numbers of each."""
+    """Yield the conversions of columns whose common dtype cannot hold the numbers of all."""
     make = partial(
         Conversion,
         "pandas.dataframe",
@@ -209,41 +222,28 @@ def _from_numpy() -> Iterable[Conversion]:
     share = partial(Conversion, "numpy", takes=_COMPUTABLE)
     yield share("pandas.series", arrays.to_series, cost=Cost(1.3e-5))
     yield share("pandas.dataframe", frames.to_frame, cost=Cost(1.1e-5))
-    # They cost more than the others, which `to="pandas"` should find first.
+    # These cost more than the others, so that `to="pandas"` prefers a Series or a DataFrame.
     copy = partial(share, effects=COPY, cost=Cost(2.5e-5, 1.8e10))
     yield copy("pandas.index", arrays.to_index)
     yield copy("pandas.array", arrays.to_array)
 
 
-def _copies_and_casts() -> Iterable[Conversion]:
-    """Return the copies and casts, which keep the labels."""
-    copied = (MEMORY_TRAITS - {"byteswapped"}) | _MASKED | _SCATTERED | _SEVERAL | UNKNOWN_DTYPE
-    for copy, cast, name in (
-        (arrays.copy_series, arrays.cast_series, "series"),
-        (frames.copy_frame, frames.cast_frame, "dataframe"),
-        (arrays.copy_index, None, "index"),
-        (arrays.copy_array, None, "array"),
-    ):
-        is_frame = name == "dataframe"
-        make = partial(
-            Conversion,
-            f"pandas.{name}",
-            f"pandas.{name}",
-            effects=COPY,
-            adds=_NONCONTIGUOUS if is_frame else EMPTY,
-        )
-        yield make(copy, takes=copied, cost=Cost(5e-6, 2e10))
-        if cast:
-            make_cast = partial(
-                make,
-                cast,
-                takes=LAYOUT | UNKNOWN_DTYPE,
-                changes=DTYPE,
-                result=Result(dtypes=_NUMBERS),
-                cost=_COLUMNS if is_frame else _GATHER,
-            )
-            yield make_cast()
-            yield make_cast(requires=_SCATTERED, drops=_SCATTERED)
-            if is_frame:
-                mixed = make_cast(requires=_MIXED | _SCATTERED, drops=_SEVERAL | _SCATTERED)
-                yield mixed._replace(takes=_SEVERAL)
+def _copy_and_casts(
+    copy: Callable[..., Any],
+    cast: Callable[..., Any] | None = None,
+    cost: Cost = _GATHER,
+    adds: frozenset[str] = EMPTY,
+) -> Iterable[Unary]:
+    """Yield the copy and the casts, which keep the labels."""
+    yield Copy(copy, takes=_COPIED, adds=adds, cost=Cost(5e-6, 2e10))
+    if cast:
+        make = partial(Cast, cast, _NUMBERS, takes=LAYOUT | UNKNOWN_DTYPE, adds=adds, cost=cost)
+        yield make()
+        yield make(requires=_SCATTERED, drops=_SCATTERED)
+
+
+def _frame_steps() -> Iterable[Unary]:
+    yield from _copy_and_casts(frames.copy_frame, frames.cast_frame, _COLUMNS, _NONCONTIGUOUS)
+    mixed, drops = _MIXED | _SCATTERED, _SEVERAL | _SCATTERED
+    cast = partial(Cast, frames.cast_frame, _NUMBERS, adds=_NONCONTIGUOUS, cost=_COLUMNS)
+    yield cast(takes=_SEVERAL, requires=mixed, drops=drops)

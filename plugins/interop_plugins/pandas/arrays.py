@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.plugin import CastErrors, Declined, extents
+from interop.plugin import CastErrors, Declined, extents, null_number, real_part
 
 from .describe import is_arrow, number_name, storage
 
@@ -99,15 +99,13 @@ def write(out: Array, array: Storage) -> None:
     import numpy as np
 
     errors, unseen = CastErrors(np), CastErrors(np)
-    has_nan = out.dtype.kind in "fc" or out.dtype.name.startswith(("bfloat", "float8"))
-    start, null = 0, float("nan") if has_nan else 0
+    start, null = 0, null_number(out.dtype)
     for numbers, nulls in _pieces(array):
         part = out[start : start + len(numbers)]
         start += len(numbers)
-        real = part.dtype.kind != "c" and numbers.dtype.kind == "c" and part.dtype.kind != "b"
         # Null positions hold arbitrary values.
-        with (errors if nulls is None else unseen).noted():
-            part[...] = numbers.real if real else numbers
+        noting = errors if nulls is None else unseen
+        noting.run(np.copyto, part, real_part(numbers, out.dtype), "unsafe")
         if nulls is not None:
             part[nulls] = null
     errors.tell()

@@ -1,4 +1,4 @@
-"""What pandas' objects hold: the dtype of their numbers, and how these lie in memory.
+"""The specs of pandas' objects: the dtype of their numbers, and how these lie in memory.
 
 pandas keeps numbers in NumPy's arrays, in pairs of numbers and a mask ("Int64"), or in Arrow's
 memory ("int64[pyarrow]"). Its own ``__array__`` turns nulls into NaN whatever the dtype, and locks
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from interop.plugin import DTYPES, EMPTY, Spec, itemsize, memory_traits, preserves
+from interop.plugin import DTYPES, EMPTY, Spec, dtype_name, itemsize, memory_traits, preserves
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Storage: TypeAlias = Any
     #: NumPy's dtypes and pandas' own.
     Dtype: TypeAlias = np.dtype[Any] | pd.api.extensions.ExtensionDtype
-    #: What has one axis.
+    #: An object of one axis.
     Vector: TypeAlias = pd.Series | pd.Index | pd.api.extensions.ExtensionArray
 
 __all__ = [
@@ -51,7 +51,6 @@ _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 
 #: By NumPy's type numbers: the dtypes whose names differ from machine to machine.
-_LONG_NAMES = {13: "longdouble", 16: "clongdouble"}
 
 #: NumPy's names of the dtypes that Arrow names differently.
 _ARROW_NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
@@ -117,7 +116,7 @@ def _name_of_new(dtype: Dtype) -> str:
     import numpy as np
 
     if isinstance(dtype, np.dtype):
-        name = _LONG_NAMES.get(dtype.num, dtype.name) if dtype.kind in "biufc" else ""
+        name = dtype_name(dtype) if dtype.kind in "biufc" else ""
     elif is_arrow(dtype):
         arrow_name = str(dtype.pyarrow_dtype)
         name = _ARROW_NAMES.get(arrow_name, arrow_name)
@@ -158,7 +157,7 @@ def _has_mask(dtype: pd.api.extensions.ExtensionDtype) -> bool:
 
 
 class Facts(NamedTuple):
-    """What an array's metadata and its mask tell about its numbers.
+    """The facts about the numbers of an array that its metadata and its mask tell.
 
     Parameters
     ----------

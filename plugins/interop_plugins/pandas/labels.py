@@ -1,4 +1,4 @@
-"""What pandas' objects hold beside their numbers: indexes, names and attributes."""
+"""The labels of pandas' objects: indexes, names and attributes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     import pandas as pd
 
-    #: What may have labels; an extension array has none.
+    #: An object that may have labels; an extension array has none.
     Labelled: TypeAlias = pd.Series | pd.DataFrame | pd.Index | pd.api.extensions.ExtensionArray
 
 __all__ = ["give", "present"]

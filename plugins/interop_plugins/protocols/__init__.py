@@ -1,9 +1,9 @@
-"""The other protocols by which foreign values show arrays, and the way from each to NumPy.
+"""Protocols other than DLPack by which foreign values show arrays, and the ways to NumPy.
 
-``__cuda_array_interface__``, ``__array_interface__``, the buffer protocol and ``__array__``, in the
-order in which a type that has several is recognised. What an interface says is checked before NumPy
-acts on it, so that a NULL pointer, a negative length or an extent beyond all memory is refused. A
-plausible address that is wrong cannot be told from a right one: its publisher vouches for it.
+They are ``__cuda_array_interface__``, ``__array_interface__``, the buffer protocol and
+``__array__``. A type that has several is recognised by the first. An interface is checked before
+NumPy acts on it, so that a NULL pointer, a negative length or an extent beyond all memory is
+refused. A wrong address that looks plausible cannot be detected: its publisher vouches for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the protocols have in common: names of dtypes, strides, and refusals."""
+"""Helpers that the protocols share: names of dtypes, strides, and refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     #: A value of no registered type that offers a protocol.
     Foreign: TypeAlias = Any
-    #: What a foreign value says of itself, of any type until it is checked.
+    #: An answer of a foreign value, of any type until it is checked.
     Unchecked: TypeAlias = Any
 
 __all__ = [
@@ -37,7 +37,7 @@ NUMBERS = PLAIN | {"longdouble", "clongdouble"}
 #: The marks of the byte order that is not the machine's.
 FOREIGN_ORDER = ">!" if sys.byteorder == "little" else "<"
 
-#: What a value may raise that refuses to show itself; never MemoryError.
+#: The errors of a value that refuses to show itself; never MemoryError.
 REFUSALS = (
     AttributeError,
     BufferError,
@@ -80,14 +80,14 @@ def integers(items: Unchecked) -> tuple[int, ...] | None:
 
 
 class Layout(NamedTuple):
-    """What memory an array of some strides reaches.
+    """The memory that an array of some strides reaches.
 
     Attributes
     ----------
     low, high : int, in bytes
         Where it starts and ends, counted from the first element.
     traits : frozenset of str
-        What is unusual about it.
+        The unusual facts about it.
     divisor : int, in bytes
         The greatest common divisor of the strides of axes longer than 1; 0 if there are none.
     """

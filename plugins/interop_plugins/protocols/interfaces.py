@@ -7,7 +7,8 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from interop.errors import HandOffError
-from interop.plugin import ADDRESSES, DTYPES, MemoryAt, Spec, itemsize
+from interop.plugin import DTYPES, MemoryAt, Spec, itemsize
+from interop.plugin.advanced import ADDRESSES
 
 from .common import (
     FOREIGN_ORDER,

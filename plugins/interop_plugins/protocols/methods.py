@@ -60,7 +60,7 @@ def from_array(value: Foreign) -> Array:
 
 
 class _Claim(NamedTuple):
-    """What a value says of itself."""
+    """The dtype and the shape that a value states."""
 
     dtype: str
     shape: tuple[int, ...]

@@ -1,8 +1,8 @@
 """PyArrow: arrays with their nulls, chunked arrays, tensors, and the columns of tables.
 
-Arrow's arrays never change, so whatever shares their memory is read-only where it can be. An array
-over a buffer that is flagged read-only (mapped from a file, say) is ``readonly``, too, and stays so
-in every framework that takes it from NumPy.
+Arrow's arrays never change, so results that share their memory are read-only where the consumer can
+mark them so. An array over a buffer that is flagged read-only (mapped from a file, say) is
+``readonly``, too, and stays so in every framework that takes it from NumPy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from interop.plugin import (
     DTYPE,
     EMPTY,
     MEMORY_TRAITS,
+    Cast,
     Conversion,
+    Copy,
     Cost,
     Declaration,
     DtypeNames,
@@ -30,6 +32,7 @@ from interop.plugin import (
     hookimpl,
     itself,
 )
+from interop.plugin.advanced import Advanced
 
 from . import dense, describe, exported, samples, tables, tensors
 from .dtypes import DTYPES, NUMBERS, dtype_name
@@ -50,9 +53,9 @@ _IMMUTABLE, _READONLY = frozenset({"immutable"}), frozenset({"readonly"})
 _MASKED, _CHUNKED = frozenset({"masked"}), frozenset({"chunked"})
 _NONCONTIGUOUS, _UNALIGNED = frozenset({"noncontiguous"}), frozenset({"unaligned"})
 
-#: What the memory of an Arrow array can be like.
+#: The traits that the memory of an Arrow array can have.
 _MEMORY = _IMMUTABLE | _READONLY | _UNALIGNED
-#: What the memory of a NumPy array may be like that an Arrow array shares, or a tensor.
+#: The traits of NumPy's memory that an Arrow array can share, and those that a tensor can share.
 _BLOCK = _IMMUTABLE | _READONLY
 _STRIDED = _BLOCK | _NONCONTIGUOUS | {"broadcast"}
 
@@ -80,29 +83,31 @@ _format = partial(
     requires="pyarrow",
     install="pip install pyarrow",
     fast_path=itself,
-    transit=False,  # NumPy shares memory with as many formats, and more
+    advanced=Advanced(transit=False),  # NumPy shares memory with as many formats, and more
 )
 
 
 def _formats() -> Iterable[Format]:
-    """Return the formats of arrays, of tensors and of tables."""
     return [*_array_formats(), *_other_formats(), _exporter()]
 
 
 def _exporter() -> Format:
-    """Return the format of values of any library that export Arrow's arrays by their interface."""
+    """Return the format of other libraries' values that export an array by Arrow's interface."""
     return Format(
         "arrow_c_array",
         dtypes=DTYPES,
         protocol="__arrow_c_array__",
         wrapper=Wrapper(exported.imported, 2e-5),
         samples=Samples(make=samples.Exporter, source="pyarrow"),
-        transit=False,
+        advanced=Advanced(transit=False),
     )
 
 
 def _array_formats() -> Iterable[Format]:
     flat = partial(_format, dtypes=DTYPES, ndims={1})
+    # Both keep nulls.
+    copy = Copy(dense.copy, blocked=_NONCONTIGUOUS, adds=_IMMUTABLE, cost=Cost(5e-6, 3e10))
+    cast = Cast(dense.cast_with_nulls, requires=_MASKED, adds=_IMMUTABLE, cost=Cost(1e-5, 4e9))
     yield flat(
         "pyarrow",
         types=(*_NUMBER_ARRAYS, "pyarrow:Array"),
@@ -110,6 +115,7 @@ def _array_formats() -> Iterable[Format]:
         aliases=("pa",),
         describe=describe.describe,
         carries=_MEMORY | _MASKED,
+        unary=(copy, cast),
         memory=describe.memory,
         samples=Samples(variants=samples.VARIANTS),
     )
@@ -125,6 +131,7 @@ def _array_formats() -> Iterable[Format]:
         _format,
         dtypes=DTYPES,
         carries=_MEMORY | _MASKED | _NONCONTIGUOUS,
+        unary=(copy,),
         memory=describe.memory,
         ndims=frozenset(range(2, 65)),  # NumPy has arrays of at most 64 axes
     )
@@ -177,17 +184,17 @@ def _other_formats() -> Iterable[Format]:
 
 
 def _unnamed(value: Any, _like: Any) -> Any:
-    """Return a value as it is: what becomes a value of Arrow's has no place for names."""
+    """Return a value as it is: results in Arrow's formats have no place for the names."""
     return value
 
 
 def _conversions() -> Iterable[Conversion]:
-    """Return the conversions to and from NumPy and torch, and those within Arrow."""
-    return [*_arrays_to_numpy(), *_others_to_numpy(), *_from_numpy(), *_within_arrow()]
+    """Return the conversions to and from NumPy and torch, and those of chunks."""
+    return [*_arrays_to_numpy(), *_others_to_numpy(), *_from_numpy(), *_chunks()]
 
 
 def _arrays_to_numpy() -> Iterable[Conversion]:
-    """Return what leaves Arrow as an array: of one block, or of several chunks."""
+    """Yield the conversions of arrays, which lie in one block or in several chunks."""
     for source, to_numpy in (
         ("pyarrow", dense.to_numpy),
         ("pyarrow.chunked_array", dense.chunk_to_numpy),
@@ -198,7 +205,7 @@ def _arrays_to_numpy() -> Iterable[Conversion]:
         make = partial(Conversion, source, "numpy", to_numpy, takes=shareable)
         share = partial(make, dtypes=NUMBERS, cost=Cost(1e-6))
         yield share(fast_path=dense.numpy_fast_path if source == "pyarrow" else None)
-        # Some policies share immutable memory as writable. Read-only memory never becomes that.
+        # A policy may let immutable memory be shared as writable, but not read-only memory.
         yield share(requires=_READONLY, drops=_IMMUTABLE)
         readable = shareable | _READONLY
         cost = Cost(2e-6, 4e10)
@@ -229,7 +236,7 @@ def _arrays_to_numpy() -> Iterable[Conversion]:
 
 
 def _others_to_numpy() -> Iterable[Conversion]:
-    """Return how tensors, scalars and columns leave Arrow."""
+    """Yield the conversions of tensors, scalars and columns."""
     yield Conversion(
         "pyarrow.tensor",
         "numpy",
@@ -243,7 +250,7 @@ def _others_to_numpy() -> Iterable[Conversion]:
     )
     yield _fill_nulls("pyarrow.scalar", dense.scalar_to_numpy)
     for source in ("pyarrow.table", "pyarrow.record_batch"):
-        # Between the costs of a few long columns and of many short ones.
+        # Lies between the costs of a few long columns and of many short ones.
         cost = Cost(2e-5, 1e9)
         yield Conversion(source, "numpy", tables.stacked, takes=_IMMUTABLE, effects=COPY, cost=cost)
         yield _fill_nulls(source, tables.stacked, takes=_IMMUTABLE)
@@ -252,7 +259,7 @@ def _others_to_numpy() -> Iterable[Conversion]:
 def _fill_nulls(
     source: str, function: Callable[..., Array], takes: frozenset[str] = EMPTY
 ) -> Conversion:
-    """Return the conversion that writes NaN in the place of nulls if the dtype has one, or zero."""
+    """Return the conversion that writes NaN for nulls, or zero if the dtype has no NaN."""
     return Conversion(
         source,
         "numpy",
@@ -282,7 +289,7 @@ def _from_numpy() -> Iterable[Conversion]:
     masked = partial(
         Conversion, "numpy", "pyarrow", requires=_MASKED, adds=_IMMUTABLE, effects=COPY
     )
-    # The numbers stay where they are, and the mask is packed into bits.
+    # The numbers are shared, and the mask is packed into bits.
     cost = Cost(5e-6, 2e10)
     yield masked(dense.from_masked, dtypes=NUMBERS, takes=_BLOCK, shares=True, cost=cost)
     yield masked(dense.from_masked_copy, dtypes=DTYPES, takes=MEMORY_TRAITS, cost=Cost(1e-5, 8e9))
@@ -304,30 +311,19 @@ def _from_numpy() -> Iterable[Conversion]:
     )
 
 
-def _within_arrow() -> Iterable[Conversion]:
-    """Return the copies and casts, which keep nulls, and the steps to and from chunks."""
-    write = partial(Conversion, adds=_IMMUTABLE, effects=COPY)
-    anything = _MEMORY | _MASKED
-    for name in ("pyarrow", "pyarrow.fixed_shape_tensor", "pyarrow.fixed_size_list"):
-        yield write(name, name, dense.copy, takes=anything, cost=Cost(5e-6, 3e10))
-    yield write(
-        "pyarrow",
-        "pyarrow",
-        dense.cast_with_nulls,
-        takes=_MEMORY,
-        requires=_MASKED,
-        changes=DTYPE,
-        cost=Cost(1e-5, 4e9),
-    )
-    chunked = "pyarrow.chunked_array"
+def _chunks() -> Iterable[Conversion]:
+    """Yield the steps from chunked arrays and to them. All keep nulls."""
+    anything, chunked = _MEMORY | _MASKED, "pyarrow.chunked_array"
     yield Conversion(chunked, "pyarrow", dense.first_chunk, takes=anything, cost=Cost(2e-7))
     yield Conversion("pyarrow", chunked, dense.to_chunks, takes=anything, cost=Cost(1e-6))
-    yield write(
+    yield Conversion(
         chunked,
         "pyarrow",
         dense.all_chunks,
         takes=anything,
         requires=_CHUNKED,
         drops=_CHUNKED,
+        adds=_IMMUTABLE,
+        effects=COPY,
         cost=Cost(5e-6, 3e10),
     )

@@ -1,16 +1,17 @@
 """Arrays, chunked arrays and scalars of Arrow: how their numbers come and go.
 
-Their memory never changes, so NumPy gets it read-only. What lies under a null is undefined: where
+Their memory never changes, so NumPy gets it read-only. The number under a null is undefined: where
 the nulls are dropped, NaN, 0 or False takes their places in new memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.plugin import export
+from interop.plugin import export, null_number
 
 from .describe import ALIGNMENT, levels
 from .dtypes import NUMBERS, arrow_type, element_layout
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     import torch
 
     Array: TypeAlias = np.ndarray[Any, Any]
+    _Constructors: TypeAlias = tuple[
+        dict[np.dtype[Any], pa.DataType],
+        Callable[..., pa.Array],
+        Callable[[Array], pa.Buffer],
+    ]
 
 __all__ = [
     "all_chunks",
@@ -36,7 +42,6 @@ __all__ = [
     "from_masked_copy",
     "from_numpy",
     "null_places",
-    "null_value",
     "numpy_fast_path",
     "scalar_from_numpy",
     "scalar_to_numpy",
@@ -48,19 +53,19 @@ __all__ = [
     "torch_fast_path",
 ]
 
-#: What Arrow or torch raises where memory cannot be shared.
+#: The errors of Arrow and torch where memory cannot be shared.
 _REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, NotImplementedError)
 
 #: The bits of NumPy's `flags.num` of one C-ordered, aligned block.
 _BLOCK = 0x0001 | 0x0100
 
-# Filled on first use, because to look these up takes as long as the fast paths that call them.
-#: torch's consumer of capsules.
-_torch_from_dlpack: list[Callable[[object], torch.Tensor]] = []
-#: Arrow's constructors of arrays and of buffers.
-_constructors: list[tuple[Callable[..., pa.Array], Callable[[Array], pa.Buffer]]] = []
-#: Arrow's types by NumPy's dtypes.
-_types: dict[np.dtype[Any], pa.DataType] = {}
+
+@cache
+def _torch_from_dlpack() -> Callable[[object], torch.Tensor]:
+    """Return torch's consumer of capsules: to import it takes a fast path a tenth of its time."""
+    from torch.utils.dlpack import from_dlpack
+
+    return from_dlpack
 
 
 # ---------------------------------------------------------------------- out of Arrow
@@ -125,12 +130,6 @@ def null_places(array: pa.Array) -> Array | None:
     return _unpacked(array.buffers()[0], array.offset, len(array), invert=True)
 
 
-def null_value(dtype: np.dtype[Any]) -> float | int:
-    """Return what takes the place of nulls: NaN, if the dtype has one, or zero."""
-    has_nan = dtype.kind in "fc" or dtype.name.startswith(("bfloat", "float8"))
-    return float("nan") if has_nan else 0
-
-
 def fill_nulls(array: pa.Array, *, dtype: str) -> Array:
     """Return the numbers of an array in new memory, with NaN or zero for its nulls."""
     import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
@@ -146,7 +145,7 @@ def fill_nulls(array: pa.Array, *, dtype: str) -> Array:
         if nulls is not None:
             rows = flat.reshape(len(nulls), -1)
             rows, nulls = (rows, nulls[:, np.newaxis]) if rows.shape[1] > 1 else (flat, nulls)
-            np.copyto(rows, null_value(flat.dtype), casting="unsafe", where=nulls)
+            np.copyto(rows, null_number(flat.dtype), casting="unsafe", where=nulls)
     return _shaped(flat, array)
 
 
@@ -181,7 +180,7 @@ def scalar_to_numpy(scalar: pa.Scalar, *, dtype: str | None = None) -> Array:
     import numpy as np
 
     type_ = np.dtype(dtype or element_layout(scalar.type).dtype)
-    return np.array(scalar.as_py() if scalar.is_valid else null_value(type_)).astype(type_)
+    return np.array(scalar.as_py() if scalar.is_valid else null_number(type_)).astype(type_)
 
 
 def numpy_fast_path(array: pa.Array) -> Any:
@@ -201,11 +200,7 @@ def to_torch(array: pa.Array) -> torch.Tensor:
 
     The policy has decided that it may share the memory all the same.
     """
-    if not _torch_from_dlpack:
-        from torch.utils.dlpack import from_dlpack
-
-        _torch_from_dlpack.append(from_dlpack)
-    return _torch_from_dlpack[0](export(array))
+    return _torch_from_dlpack()(export(array))
 
 
 def torch_fast_path(array: pa.Array) -> Any:
@@ -247,22 +242,21 @@ def flat_array(array: Array, nulls: Array | None = None) -> pa.Array:
 
 def array_fast_path(array: Array) -> Any:
     """Share a plain array of one axis with Arrow, or return `NotImplemented`."""
-    if not _constructors:
-        _look_up()
-    type_ = _types.get(array.dtype)
+    types, from_buffers, buffer = _constructors()
+    type_ = types.get(array.dtype)
     if type_ is None or array.ndim != 1 or array.flags.num & _BLOCK != _BLOCK:
         return NotImplemented
-    from_buffers, buffer = _constructors[0]
     return from_buffers(type_, len(array), [None, buffer(array)], 0)
 
 
-def _look_up() -> None:
-    """Look up what the fast path into Arrow calls."""
+@cache
+def _constructors() -> _Constructors:
+    """Return Arrow's types by NumPy's dtypes, and its constructors of arrays and of buffers."""
     import numpy as np
     import pyarrow as pa
 
-    _types.update({np.dtype(name): arrow_type(name) for name in NUMBERS})
-    _constructors.append((pa.Array.from_buffers, pa.py_buffer))
+    types = {np.dtype(name): arrow_type(name) for name in NUMBERS}
+    return types, pa.Array.from_buffers, pa.py_buffer
 
 
 def _mask(masked: Any) -> np.ndarray[Any, Any]:

@@ -101,7 +101,7 @@ def _inner_nulls(chunked: pa.ChunkedArray, layout: ElementLayout) -> frozenset[s
 
 
 class _Facts(NamedTuple):
-    """What the spec of an array contains after the format."""
+    """The fields of an array's spec after the format."""
 
     dtype: str
     device: str

@@ -31,7 +31,7 @@ DTYPES = NUMBERS | {"bool"}
 
 
 class ElementLayout(NamedTuple):
-    """What the type of an array tells about its numbers.
+    """The facts about the numbers of an array that its type tells.
 
     Parameters
     ----------

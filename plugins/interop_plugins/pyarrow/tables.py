@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.plugin import Spec
+from interop.plugin import Spec, null_number
 
-from .dense import null_places, null_value, to_numpy
+from .dense import null_places, to_numpy
 from .describe import device, memory, memory_of_chunks
 from .dtypes import DTYPES, dtype_name, element_layout
 
@@ -101,7 +101,7 @@ def _write(out: Array, columns: list[pa.Array]) -> None:
     """Write columns side by side, some rows of each at a time; bits are unpacked on the way."""
     import numpy as np
 
-    fill, bits = null_value(out.dtype), dtype_name(columns[0].type) == "bool"
+    fill, bits = null_number(out.dtype), dtype_name(columns[0].type) == "bool"
     sources = columns if bits else [to_numpy(column) for column in columns]
     masked = [bool(column.null_count) for column in columns]
     count = _BYTES // out.itemsize

@@ -80,6 +80,5 @@ def fill_tensor(out: pa.Tensor, tensor: pa.Tensor) -> None:
     import numpy as np
 
     errors = CastErrors(np)
-    with errors.noted():
-        np.copyto(out.to_numpy(), tensor.to_numpy(), "unsafe")
+    errors.run(np.copyto, out.to_numpy(), tensor.to_numpy(), "unsafe")
     errors.tell()

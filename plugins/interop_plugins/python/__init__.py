@@ -19,16 +19,17 @@ from interop.plugin import (
     Samples,
     hookimpl,
 )
+from interop.plugin.advanced import Advanced
 
 from . import arrays, numbers
 from .describe import describe
 
 __all__ = ["interop_declarations"]
 
-#: The dtypes whose numbers become an equal bool, int, float or complex. Python has no number of the
-#: precision of longdouble, so that another dtype has to be asked for.
+#: The dtypes whose numbers become an equal bool, int, float or complex. Python's floats are less
+#: precise than longdouble, so another dtype has to be requested for those.
 _DTYPES = frozenset(DTYPES) - {"complex32", "longdouble", "clongdouble"}
-#: What numbers may arrive in where a framework has no more bits.
+#: The dtypes that numbers get in a framework without 64 bits.
 _HALVES = frozenset({"int32", "float32", "complex64"})
 _LABELLED = frozenset({"labelled"})
 
@@ -50,10 +51,10 @@ def _formats() -> Iterable[Format]:
             describe=describe,
             dtypes=_DTYPES,
             carries=numbers.WEAK,
-            # One array may come out as a number, as a list, or as a list of lists.
+            # The type of a result depends on the array: a number, a list, or a list of lists.
             target_types=(),
             aliases=("list",),
-            not_recoverable=frozenset({"dtype", "shape"}),
+            advanced=Advanced(not_recoverable={"dtype", "shape"}),
         ),
         Format(
             "python.arrays",
@@ -71,7 +72,7 @@ def _formats() -> Iterable[Format]:
 
 def _conversions() -> Iterable[Conversion]:
     from_numbers = partial(Conversion, "python", "numpy", drops=numbers.WEAK, effects=COPY)
-    # Every element is an object of its own in Python, hence the speed.
+    # These are slow, because every element is a Python object.
     return [
         Conversion(
             "python.arrays",
@@ -90,7 +91,7 @@ def _conversions() -> Iterable[Conversion]:
             cost=Cost(1e-6, 2e8),
             fast_path=numbers.numpy_fast_path,
         ),
-        # In the place of a cast that would let integers wrap around, as casts of arrays do.
+        # A cast of an array would let integers wrap around; this conversion does not.
         from_numbers(
             numbers.to_dtype,
             dtypes=frozenset({"bool", "int64", "uint64", "float64", "complex128"}),

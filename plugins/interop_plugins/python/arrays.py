@@ -20,7 +20,7 @@ __all__ = ["CARRIES", "DEVICES", "sample", "stack"]
 #: Where arrays that are stacked may lie.
 DEVICES = ("cpu", "cuda", "rocm", "metal", "tpu", "oneapi")
 
-#: What arrays have that their stack can have, too, or can go without.
+#: The traits of arrays that their stack can have, too, or can go without.
 CARRIES = EMPTY | {"grad", "labelled"}
 
 

@@ -1,4 +1,4 @@
-"""What a number or a sequence becomes: of numbers the elements are read, of arrays the specs."""
+"""The specs of numbers, whose values are read, and of sequences of arrays, whose specs are."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["describe"]
 
-#: What an array loses when it is copied into another.
+#: The traits that an array loses when it is copied into another.
 _RESOLVED = MEMORY_TRAITS | {"conj", "neg", "weak", "scalar", "subclass"}
 
 

@@ -6,7 +6,7 @@ import math
 import numbers
 import sys
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -308,8 +308,12 @@ def _shortened(number: int) -> str:
     return text.replace(",", "_")
 
 
-#: numpy.array, stored when it is first needed: an import statement is slow on every call.
-_new_array: list[Callable[[Nested], Array]] = []
+@cache
+def _new_array() -> Callable[[Nested], Array]:
+    """Return `numpy.array`: an import statement takes a tenth of the fast path's time."""
+    import numpy as np
+
+    return np.array
 
 
 def to_numpy(value: Nested) -> Array:
@@ -325,12 +329,8 @@ def numpy_fast_path(value: Nested) -> Any:
     kind = _PLAIN.get(type(value) if type(value) is not list else _type_in(value))
     if kind is None:
         return NotImplemented
-    if not _new_array:
-        import numpy as np
-
-        _new_array.append(np.array)
     try:
-        array = _new_array[0](value)
+        array = _new_array()(value)
     except ValueError:  # rows of several lengths
         return NotImplemented
     return array if array.dtype.char in kind else NotImplemented

@@ -1,7 +1,7 @@
-"""Quantized arrays that belong to no framework, with components of NumPy's, torch's or CuPy's.
+"""Quantized arrays that belong to no framework; their components are NumPy's, torch's or CuPy's.
 
-A `QuantizedArray` is dequantized by the framework of its components. A finished one has an element
-for each code: codes that share bytes are unpacked on the way, or dequantized as they are.
+A `QuantizedArray` is dequantized by the framework of its components. In a result every code has an
+element of its own: codes that share bytes are unpacked, unless they are dequantized as they are.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from interop.plugin import (
-    COPY,
     DTYPE,
     EMPTY,
     Components,
     Conversion,
     Cost,
     Declaration,
+    Drop,
     Format,
     Result,
     Samples,
+    Unary,
     hookimpl,
 )
 
@@ -40,6 +41,11 @@ _MEMORY = {
     "cupy": _STRIDED | {"negative_strides"},
 }
 _DEVICES = {"numpy": ("cpu",), "torch": ("cpu", "cuda", "mps", "xpu"), "cupy": ("cuda",)}
+_UNPACKING = {
+    "numpy": (unpack_numpy, Cost(1e-5, 1e10 / 3)),
+    "torch": (unpack_torch, Cost(2e-5, 7e9 / 3)),
+    "cupy": (unpack_cupy, Cost(1e-4, 2e11 / 3)),
+}
 _INSTALL = {"numpy": "pip install numpy", "torch": "pip install torch"}
 
 
@@ -60,6 +66,7 @@ def _formats() -> Iterable[Format]:
             carries=memory_traits | _SCHEMES | (_GRAD if framework == "torch" else EMPTY),
             requires=framework,
             install=_INSTALL.get(framework, "pip install cupy-cuda13x"),
+            unary=tuple(_unary(framework)),
             components=Components(
                 layout="affine",
                 format=framework,
@@ -80,23 +87,23 @@ def _formats() -> Iterable[Format]:
     ]
 
 
+def _unary(framework: str) -> Iterable[Unary]:
+    """Yield the step that unpacks codes, and the step out of a graph."""
+    unpack_codes, cost = _UNPACKING[framework]
+    # Unpacking shares the components that are not packed.
+    takes = _MEMORY[framework] | _SCHEMES | _GRAD
+    yield Drop("packed", unpack_codes, "copy", takes=takes, shares=True, cost=cost)
+    if framework == "torch":
+        yield Drop("grad", detach, "detach", takes=_MEMORY[framework] | _SCHEMES | _PACKED)
+
+
 def _steps() -> Iterable[Conversion]:
-    """Yield the steps out of a graph, to real numbers, and to codes of an element each."""
-    yield Conversion(
-        "quantized.torch",
-        "quantized.torch",
-        detach,
-        devices=None,
-        takes=_MEMORY["torch"] | _PACKED | _SCHEMES,
-        requires=_GRAD,
-        drops=_GRAD,
-        effects=frozenset({"detach"}),
-    )
-    # CuPy has no bfloat16 to round to.
-    for framework, dequantize, unpack_codes, dtypes, latency, bandwidth in (
-        ("numpy", dequantize_numpy, unpack_numpy, DTYPES, 1e-5, 1e10),
-        ("torch", dequantize_torch, unpack_torch, DTYPES, 2e-5, 7e9),
-        ("cupy", dequantize_cupy, unpack_cupy, NUMPY_DTYPES, 1e-4, 2e11),
+    """Yield the steps to real numbers."""
+    # CuPy cannot round to bfloat16.
+    for framework, dequantize, dtypes, cost in (
+        ("numpy", dequantize_numpy, DTYPES, Cost(1e-5, 1e10)),
+        ("torch", dequantize_torch, DTYPES, Cost(2e-5, 7e9)),
+        ("cupy", dequantize_cupy, NUMPY_DTYPES, Cost(1e-4, 2e11)),
     ):
         yield Conversion(
             f"quantized.{framework}",
@@ -109,18 +116,6 @@ def _steps() -> Iterable[Conversion]:
             changes=DTYPE,
             result=Result(dtypes=dtypes),
             effects=frozenset({"dequantize"}),
-            cost=Cost(latency, bandwidth),
+            cost=cost,
             into=dequantize_into_numpy if framework == "numpy" else None,
-        )
-        yield Conversion(
-            f"quantized.{framework}",
-            f"quantized.{framework}",
-            unpack_codes,
-            devices=None,
-            takes=_MEMORY[framework] | _SCHEMES | _GRAD,
-            requires=_PACKED,
-            drops=_PACKED,
-            effects=COPY,
-            shares=True,  # the components that are not packed
-            cost=Cost(latency, bandwidth / 3),
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["detach", "pack", "parts_of", "unpack"]
 
-#: What scales and zero points are handed over as. All frameworks have these dtypes.
+#: The dtypes in which scales and zero points are handed over. All frameworks have them.
 _COMMON = REALS | INTEGERS
 
 

@@ -97,7 +97,7 @@ def _arithmetic(value: QuantizedArray) -> _Arithmetic:
 
 
 class _Parameters(NamedTuple):
-    """What codes are turned into numbers by: numbers, or arrays of dtypes fit to compute with."""
+    """The parameters of dequantizing: numbers, or arrays of dtypes that are fit to compute with."""
 
     zero_point: Array | float | None
     scale: Array | float

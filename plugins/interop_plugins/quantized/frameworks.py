@@ -1,4 +1,4 @@
-"""What the arithmetic needs of NumPy, torch and CuPy beyond the operators of their arrays."""
+"""Functions of NumPy, torch and CuPy that the arithmetic needs beside the arrays' operators."""
 
 from __future__ import annotations
 

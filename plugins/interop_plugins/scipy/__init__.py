@@ -1,8 +1,8 @@
 """SciPy: sparse arrays in all seven layouts, and the older sparse matrices as values.
 
-Results are always arrays (``csr_array`` …): SciPy keeps the index dtype of an array as it is given,
-where it would copy the indices of a matrix. SciPy sorts and sums in place at times, so a step takes
-values that are not in canonical form only where SciPy is known to leave them alone.
+Results are always arrays (``csr_array`` …): SciPy keeps the index dtype that an array is given, but
+may copy the indices of a matrix. SciPy sorts and sums in place at times, so a step takes values
+that are not in canonical form only if SciPy is known not to change them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from interop.plugin import (
     Conversion,
     Cost,
     Declaration,
+    Drop,
     Format,
     Result,
     Samples,
     Spec,
+    Unary,
     hookimpl,
 )
+from interop.plugin.advanced import Advanced
 
 from .components import (
     fast_unpack_compressed,
@@ -89,7 +92,8 @@ _CARRIES = _VIEWABLE | SWAPPED | UNCOALESCED
 _DTYPES = INTEGERS | COMPLEX | {"bool", "float32", "float64", "longdouble", "clongdouble"}
 _INDEX_DTYPES = frozenset({"int32", "int64"})
 _PLANE, _ROW_OR_PLANE = frozenset({2}), frozenset({1, 2})
-_LAYOUTS = ("coo", *COMPRESSED, "dia", "lil", "dok")
+_TIDY = ("coo", *COMPRESSED)
+_LAYOUTS = (*_TIDY, "dia", "lil", "dok")
 
 
 @hookimpl
@@ -97,7 +101,7 @@ def interop_declarations() -> Iterable[Declaration]:
     """Return a format for each layout, and the conversions."""
     return [
         *_formats(),
-        *_tidying(),
+        *_unifying(),
         *_layout_changes(),
         *_list_layouts(),
         *_densifying(),
@@ -123,8 +127,8 @@ def _formats() -> Iterable[Format]:
             ),
             ndims=frozenset(range(1, 65)),
         ),
-        # Explicit zeros look like those that fill its diagonals.
-        _format("dia", describe_dia, not_recoverable=frozenset({"nnz"}), ndims=_PLANE),
+        # Stored zeros cannot be told from the zeros that fill up its diagonals.
+        _format("dia", describe_dia, advanced=Advanced(not_recoverable={"nnz"}), ndims=_PLANE),
         _format("lil", describe_lists, ndims=_PLANE),
         _format("dok", describe_lists, ndims=_ROW_OR_PLANE),
     ]
@@ -160,6 +164,7 @@ def _format(name: str, describe: Callable[[Sparse], Spec], **fields: Any) -> For
         requires="scipy",
         install="pip install scipy",
         index_dtypes=_INDEX_DTYPES,
+        unary=tuple(_tidying(name)),
         memory=memory,
         fast_path=as_it_is,
         samples=Samples(variants=VARIANTS),
@@ -167,50 +172,29 @@ def _format(name: str, describe: Callable[[Sparse], Spec], **fields: Any) -> For
     )
 
 
-def _tidying() -> Iterable[Conversion]:
-    """Yield the steps that make a value an ordinary one of its layout."""
-    for layout in _LAYOUTS:
-        yield _step(
+def _tidying(layout: str) -> Iterable[Unary]:
+    """Yield the steps that turn a value into an ordinary array of its layout."""
+    # For dia it takes longer, because SciPy checks the offset of every diagonal.
+    yield Drop("matrix", matrix_to_array, cost=Cost(3e-5 if layout == "dia" else 1e-5))
+    if layout in _TIDY:
+        yield Drop("byteswapped", to_native, "copy", cost=Cost(1e-5, 8e9))
+        cost = Cost(6e-5, 1.5e9) if layout == "coo" else Cost(4e-5, 1e9)
+        yield Drop("uncoalesced", canonicalize, "copy", blocked=SWAPPED, cost=cost)
+
+
+def _unifying() -> Iterable[Conversion]:
+    for layout in _TIDY:
+        yield _copying(
             layout,
             layout,
-            matrix_to_array,
-            takes=_CARRIES,
-            requires=MATRIX,
-            drops=MATRIX,
-            # SciPy checks the offset of every diagonal.
-            cost=Cost(3e-5 if layout == "dia" else 1e-5),
+            unify_indices,
+            1e10,
+            takes=_CARRIES | MATRIX,
+            requires=MIXED,
+            drops=MIXED | MATRIX,
+            shares=True,
+            result=Result(index_dtype="int64"),
         )
-    for layout in ("coo", *COMPRESSED):
-        yield _copying(layout, layout, to_native, 8e9, takes=_CARRIES, requires=SWAPPED)
-        yield _unifying(layout)
-        yield _canonicalizing(layout)
-
-
-def _unifying(layout: str) -> Conversion:
-    return _copying(
-        layout,
-        layout,
-        unify_indices,
-        1e10,
-        takes=_CARRIES | MATRIX,
-        requires=MIXED,
-        drops=MIXED | MATRIX,
-        shares=True,
-        result=Result(index_dtype="int64"),
-    )
-
-
-def _canonicalizing(layout: str) -> Conversion:
-    return _step(
-        layout,
-        layout,
-        canonicalize,
-        effects=COPY,
-        cost=Cost(6e-5, 1.5e9) if layout == "coo" else Cost(4e-5, 1e9),
-        takes=_VIEWABLE,
-        requires=UNCOALESCED,
-        drops=UNCOALESCED,
-    )
 
 
 def _layout_changes() -> Iterable[Conversion]:
@@ -218,7 +202,7 @@ def _layout_changes() -> Iterable[Conversion]:
 
     yield _copying("csr", "csc", transpose_order, 5.8e9, takes=loose, ndims=_PLANE)
     yield _copying("csc", "csr", transpose_order, 5.8e9, takes=loose)
-    # The values and one array of indices are shared, the other is written.
+    # The values and one array of indices are shared, and the other one is written.
     yield _copying("csr", "coo", csr_to_coo, 2e10, takes=loose, shares=True)
     yield _copying("csc", "coo", csc_to_coo, 2e10, takes=loose, shares=True, adds=UNCOALESCED)
     for layout, ndims in (("csr", _ROW_OR_PLANE), ("csc", _PLANE)):
@@ -264,7 +248,6 @@ def _densifying() -> Iterable[Conversion]:
             to_dense,
             takes=_VIEWABLE | UNCOALESCED,
             drops=UNCOALESCED,
-            effects=frozenset({"densify"}),
             cost=costs.get(layout, Cost(4e-6, 1.3e10, 6e10)),
             into=to_dense_into,
             fast_path=numpy_fast_path if layout == "csr" else None,
@@ -293,11 +276,5 @@ def _sparsifying() -> Iterable[Conversion]:
 def _copying(
     source: str, target: str, function: Callable[[Sparse], Sparse], bandwidth: float, **fields: Any
 ) -> Conversion:
-    cost = Cost(1e-5, bandwidth)
-    return _step(source, target, function, effects=COPY, cost=cost, **fields)
-
-
-def _step(
-    source: str, target: str, function: Callable[[Sparse], Sparse], **fields: Any
-) -> Conversion:
-    return Conversion(f"scipy.{source}", f"scipy.{target}", function, **fields)
+    names, cost = (f"scipy.{source}", f"scipy.{target}"), Cost(1e-5, bandwidth)
+    return Conversion(*names, function, effects=COPY, cost=cost, **fields)

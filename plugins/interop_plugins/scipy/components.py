@@ -32,7 +32,7 @@ _SHORT = 2**31
 
 _CANONICAL = {"canonical": True}
 
-#: What a compressed array keeps beside its arrays and its shape, in the versions looked at.
+#: The attributes of a compressed array beside its arrays and its shape, in known versions.
 _FLAGS = frozenset({"maxprint", "_has_canonical_format", "_has_sorted_indices"})
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Spec, extents, memory_traits
+from interop.plugin import EMPTY, Spec, dtype_name, extents, memory_traits
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -46,8 +47,7 @@ MIXED = frozenset({"mixed_indices"})
 #: NumPy's codes of the dtypes of index arrays, which SciPy's constructors leave or make.
 INDEX_CODES = "ilq"
 
-#: Filled on first use: the name of each dtype met.
-_names: dict[DType, str] = {}
+_nbytes = attrgetter("nbytes")
 
 
 def describe_compressed(value: Sparse) -> Spec:
@@ -56,51 +56,35 @@ def describe_compressed(value: Sparse) -> Spec:
     SciPy itself finds out whether it is canonical: it reads the indices once, and keeps the answer.
     """
     data, indices, pointers = value.data, value.indices, value.indptr
-    traits = _index_traits(value, (indices, pointers))
-    traits |= _traits(value, (data, indices, pointers))
-    layout = value.format
     stored = int(pointers[-1])
-    if layout == "bsr":
+    if value.format == "bsr":
         stored *= data.shape[1] * data.shape[2]
-    return Spec(
-        f"scipy.{layout}",
-        _name(data.dtype),
-        "cpu",
-        value.shape,
-        traits,
-        data.nbytes + indices.nbytes + pointers.nbytes,
-        stored,
-        _name(indices.dtype),
-    )
+    traits = _index_traits(value, (indices, pointers))
+    return _spec(value, (data, indices, pointers), traits, stored)
 
 
 def describe_coo(value: Sparse) -> Spec:
     """Return the spec of a coo array or matrix, of any number of axes."""
     data, coords = value.data, value.coords
-    return Spec(
-        "scipy.coo",
-        _name(data.dtype),
-        "cpu",
-        value.shape,
-        _traits(value, (data, *coords)) | _index_traits(value, coords),
-        data.nbytes + sum(indices.nbytes for indices in coords),
-        len(data),
-        _name(coords[0].dtype),
-    )
+    return _spec(value, (data, *coords), _index_traits(value, coords), len(data))
 
 
 def describe_dia(value: Sparse) -> Spec:
     """Return the spec of a dia array or matrix."""
-    data, offsets = value.data, value.offsets
+    return _spec(value, (value.data, value.offsets), EMPTY, value.nnz)
+
+
+def _spec(value: Sparse, arrays: tuple[Array, ...], traits: frozenset[str], stored: int) -> Spec:
+    """Return the spec of a value that is made of arrays: of its elements, then of indices."""
     return Spec(
-        "scipy.dia",
-        _name(data.dtype),
+        f"scipy.{value.format}",
+        dtype_name(arrays[0].dtype),
         "cpu",
         value.shape,
-        _traits(value, (data, offsets)),
-        data.nbytes + offsets.nbytes,
-        value.nnz,
-        _name(offsets.dtype),
+        traits | _traits(value, arrays),
+        sum(map(_nbytes, arrays)),
+        stored,
+        dtype_name(arrays[1].dtype),
     )
 
 
@@ -109,7 +93,7 @@ def describe_lists(value: Sparse) -> Spec:
     dtype, stored = value.dtype, value.nnz
     return Spec(
         f"scipy.{value.format}",
-        _name(dtype),
+        dtype_name(dtype),
         "cpu",
         value.shape,
         MATRIX if _is_matrix(value) else EMPTY,
@@ -117,14 +101,6 @@ def describe_lists(value: Sparse) -> Spec:
         stored,
         "int32",
     )
-
-
-def _name(dtype: DType) -> str:
-    name = _names.get(dtype)
-    if name is None:
-        long = {13: "longdouble", 16: "clongdouble"}
-        name = _names[dtype] = long.get(dtype.num) or str(dtype.name)
-    return name
 
 
 def index_arrays(value: Sparse) -> tuple[Array, ...]:

@@ -112,7 +112,7 @@ def coo_to_compressed(layout: str, value: Sparse) -> Sparse:
     if value.ndim == 2 and not len(value.data):
         return _empty(layout, value)
     if value.ndim == 1 or value.has_canonical_format:
-        # Of one axis, SciPy would share the arrays and then sort them in place.
+        # SciPy would share the arrays of a vector, and then sort them in place.
         result = value.tocsr(copy=True) if layout == "csr" else value.tocsc()
         return flagged(result, canonical=True)
     # SciPy's sort would mix duplicates up; an array that is flagged as canonical it does not sort.

@@ -1,12 +1,12 @@
 """PyData's sparse: COO, GCXS and DOK arrays of any number of axes.
 
-A GCXS array of two axes is CSR or CSC by another name, so that it shares its arrays with those of
-every other library. Only this library has one of another number of axes, or with several compressed
-axes. The coordinates of a COO array are the rows of one array: they are handed out as views, but
-coordinates that lie apart have to be copied on the way in.
+A GCXS array of two axes is CSR or CSC by another name, so it can share its arrays with every other
+library. GCXS arrays of other numbers of axes, or with several compressed axes, exist in this
+library alone. The coordinates of a COO array are the rows of one array: they are handed out as
+views, but coordinates that lie apart have to be copied on the way in.
 
-The library takes it on trust that coordinates are sorted and distinct, and reads wrong elements
-where they are not. So they are checked once for each value, and the answer is kept.
+The library trusts that coordinates are sorted and distinct, and reads wrong elements if they are
+not. So they are checked once for each value, and the answer is kept.
 """
 
 from __future__ import annotations
@@ -22,14 +22,18 @@ from interop.plugin import (
     MEMORY_TRAITS,
     Components,
     Conversion,
+    Copy,
     Cost,
     Declaration,
+    Drop,
     Format,
     Result,
     Samples,
     Spec,
+    Unary,
     hookimpl,
 )
+from interop.plugin.advanced import Advanced
 
 from . import samples
 from .components import pack_coo, pack_rows, unpack_coo, unpack_rows
@@ -68,26 +72,28 @@ __all__ = ["interop_declarations"]
 _VIEWABLE = frozenset(
     {"readonly", "immutable", "noncontiguous", "negative_strides", "broadcast", "unaligned"}
 )
+#: The traits of values that the library can compute with.
+_READABLE = MEMORY_TRAITS - SWAPPED | FILL
 _PLAIN = INTEGERS | COMPLEX | {"bool", "float32", "float64"}
-#: Numba, which checks every GCXS array, has none of these.
+#: A GCXS array cannot have the dtypes added here: Numba checks every such array, and lacks them.
 _DTYPES = _PLAIN | {"float16", "longdouble", "clongdouble"}
 _INDEX_DTYPES = frozenset({"int32", "int64"})
 _PLANE = frozenset({2})
-#: Of GCXS arrays, whose axes NumPy takes together, which it does for one fewer than it has.
+#: GCXS arrays may have one axis fewer than NumPy's arrays, since NumPy merges their axes.
 _NOT_PLANE = frozenset(range(64)) - _PLANE
 
 
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
-    """Return the formats, and what converts between them, to dense arrays, and to torch."""
-    # Every other library is reached by components.
-    return [*_formats(), *_tidying(), *_layout_changes(), *_densifying(), *_sharing()]
+    """Return the formats, and the conversions between them, to dense arrays, and to torch."""
+    # Other libraries are reached by components.
+    return [*_formats(), *_layout_changes(), *_densifying(), *_sharing()]
 
 
 def _formats() -> Iterable[Format]:
-    """Return the formats of COO and DOK, and those that a GCXS array may have.
+    """Yield the formats of COO and DOK, and those of GCXS arrays.
 
-    ``to="sparse.gcxs"`` means any of the latter.
+    ``to="sparse.gcxs"`` means any format of GCXS arrays.
     """
     components = partial(
         Components, format="numpy", unpack_keeps=UNCOALESCED | FILL, pack_refuses=SWAPPED
@@ -105,6 +111,7 @@ def _formats() -> Iterable[Format]:
             pack_copies=frozenset({"indices"}),
             pack_seconds=1.5e-5,
         ),
+        unary=tuple(_coo_steps()),
         samples=Samples(variants=samples.COO),
     )
     for layout in ("csr", "csc"):
@@ -124,8 +131,17 @@ def _formats() -> Iterable[Format]:
             samples=Samples(variants=samples.ROWS),
         )
     filled = Samples(variants=samples.FILLED)
-    yield _format("gcxs.nd", "GCXS", describe_gcxs, dtypes=_PLAIN, ndims=_NOT_PLANE, samples=filled)
-    yield _format("dok", "DOK", describe_dok, samples=filled)
+    yield _format(
+        "gcxs.nd",
+        "GCXS",
+        describe_gcxs,
+        dtypes=_PLAIN,
+        ndims=_NOT_PLANE,
+        unary=(Copy(copy_nd, takes=_READABLE, cost=Cost(3e-5, 2e10)),),
+        samples=filled,
+    )
+    copy = Copy(copy_dok, takes=FILL, cost=Cost(5e-6, 2.4e9))
+    yield _format("dok", "DOK", describe_dok, unary=(copy,), samples=filled)
 
 
 def _format(name: str, type_: str, describe: Callable[[Sparse], Spec], **fields: Any) -> Format:
@@ -138,30 +154,16 @@ def _format(name: str, type_: str, describe: Callable[[Sparse], Spec], **fields:
         install="pip install sparse",
         index_dtypes=_INDEX_DTYPES,
         memory=memory,
-        transit=False,  # SciPy makes the same things faster
+        advanced=Advanced(transit=False),  # SciPy does the same, and is faster
         **{"dtypes": _DTYPES, **fields},
     )
 
 
-def _tidying() -> Iterable[Conversion]:
-    """Yield the steps that make a value an ordinary one of its layout, and copies."""
-    takes = MEMORY_TRAITS - SWAPPED | FILL
-    swapped: dict[str, Any] = {"takes": takes | UNCOALESCED, "requires": SWAPPED}
-    loose: dict[str, Any] = {"requires": UNCOALESCED, "drops": UNCOALESCED}
-    yield _copying("coo", "coo", to_native, Cost(2e-5, 5e9), **swapped)
-    yield _copying("coo", "coo", canonicalize, Cost(4e-5, 6e8), takes=takes, **loose)
-    yield Conversion(
-        "scipy.coo",
-        "sparse.coo",
-        from_scipy_coo,
-        dtypes=_PLAIN,
-        takes=_VIEWABLE,
-        effects=COPY,
-        cost=Cost(5e-5, 6e8),
-        **loose,
-    )
-    yield _copying("gcxs.nd", "gcxs.nd", copy_nd, Cost(3e-5, 2e10), takes=takes)
-    yield _copying("dok", "dok", copy_dok, Cost(5e-6, 2.4e9), takes=FILL)
+def _coo_steps() -> Iterable[Unary]:
+    """Yield the steps that turn a COO array into an ordinary one."""
+    cost = Cost(2e-5, 5e9)
+    yield Drop("byteswapped", to_native, "copy", takes=_READABLE | UNCOALESCED, cost=cost)
+    yield Drop("uncoalesced", canonicalize, "copy", takes=_READABLE, cost=Cost(4e-5, 6e8))
 
 
 def _layout_changes() -> Iterable[Conversion]:
@@ -201,7 +203,6 @@ def _densifying() -> Iterable[Conversion]:
             function,
             takes=_VIEWABLE | FILL,
             drops=FILL,
-            effects=frozenset({"densify"}),
             cost=cost,
         )
     yield Conversion(
@@ -217,12 +218,23 @@ def _densifying() -> Iterable[Conversion]:
 
 
 def _sharing() -> Iterable[Conversion]:
-    """Return the hand-offs that leave the coordinates where they are, in one array."""
+    """Return the hand-offs that keep coordinates in one array, and the one that sorts them."""
     fields: dict[str, Any] = {"dtypes": _PLAIN, "cost": Cost(1.5e-5)}
     gaps = frozenset({"noncontiguous", "broadcast"})
-    # torch takes the coordinates for one C-ordered block, and misreads others.
+    # torch assumes that the coordinates are one C-ordered block, and misreads others.
     wide = frozenset({"int64"})
     return [
+        Conversion(
+            "scipy.coo",
+            "sparse.coo",
+            from_scipy_coo,
+            dtypes=_PLAIN,
+            takes=_VIEWABLE,
+            requires=UNCOALESCED,
+            drops=UNCOALESCED,
+            effects=COPY,
+            cost=Cost(5e-5, 6e8),
+        ),
         Conversion("torch.sparse_coo", "sparse.coo", from_torch_coo, takes=gaps, **fields),
         Conversion("sparse.coo", "torch.sparse_coo", to_torch_coo, index_dtypes=wide, **fields),
     ]

@@ -1,4 +1,4 @@
-"""Whether coordinates are sorted and distinct, which the library takes on trust."""
+"""Checks that coordinates are sorted and distinct, which the library takes on trust."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import Declined, Parts, checked_cast
+from interop.plugin import Declined, Parts, checked_cast, real_part
 
 from .canonical import is_canonical, shape_of
 
@@ -118,6 +118,5 @@ def _fill(fill: Scalar | None, dtype: DType) -> Scalar | None:
         return fill
     import numpy as np
 
-    number = fill.real if fill.dtype.kind == "c" and dtype.kind not in "cb" else fill
-    cast: Scalar = checked_cast(np, number, dtype)
+    cast: Scalar = checked_cast(np, real_part(fill, dtype), dtype)
     return cast

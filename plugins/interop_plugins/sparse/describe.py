@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Spec, extents, memory_traits
+from interop.plugin import EMPTY, Spec, dtype_name, extents, memory_traits
 
 from .canonical import (
     check_once,
@@ -16,7 +15,7 @@ from .canonical import (
 )
 
 if TYPE_CHECKING:
-    from .canonical import Array, DType, Scalar, Sparse
+    from .canonical import Array, Scalar, Sparse
 
 __all__ = [
     "FILL",
@@ -43,34 +42,30 @@ def describe_coo(value: Sparse) -> Spec:
     HandOffError
         It has coordinates outside its shape.
     """
-    data, coords = value.data, value.coords
-    return Spec(
-        "sparse.coo",
-        _name(data.dtype),
-        "cpu",
-        shape_of(value),
-        _traits(value, (data, coords), canonical=is_canonical(value)),
-        data.nbytes + coords.nbytes,
-        len(data),
-        str(coords.dtype),
-    )
+    arrays = (value.data, value.coords)
+    return _spec("sparse.coo", value, arrays, canonical=is_canonical(value))
 
 
 def describe_gcxs(value: Sparse) -> Spec:
     """Return the spec of a GCXS array."""
-    data, indices, pointers = value.data, value.indices, value.indptr
-    layout = layout_of(value)
+    indices, pointers, layout = value.indices, value.indptr, layout_of(value)
     check = {"nd": is_always_canonical}.get(layout, has_canonical_rows)
     canonical = check_once(value, (indices, pointers), check)
+    arrays = (value.data, indices, pointers)
+    return _spec(f"sparse.gcxs.{layout}", value, arrays, canonical=canonical)
+
+
+def _spec(name: str, value: Sparse, arrays: tuple[Array, ...], *, canonical: bool) -> Spec:
+    """Return the spec of a value that is made of arrays: of its elements, then of indices."""
     return Spec(
-        f"sparse.gcxs.{layout}",
-        _name(data.dtype),
+        name,
+        dtype_name(arrays[0].dtype),
         "cpu",
         shape_of(value),
-        _traits(value, (data, indices, pointers), canonical=canonical),
-        data.nbytes + indices.nbytes + pointers.nbytes,
-        len(data),
-        str(indices.dtype),
+        _traits(value, arrays, canonical=canonical),
+        sum(array.nbytes for array in arrays),
+        len(arrays[0]),
+        str(arrays[1].dtype),
     )
 
 
@@ -80,13 +75,15 @@ def describe_dok(value: Sparse) -> Spec:
     nbytes = stored * (value.dtype.itemsize + 8 * len(value.shape))
     traits = EMPTY if is_zero(value.fill_value) else FILL
     return Spec(
-        "sparse.dok", _name(value.dtype), "cpu", shape_of(value), traits, nbytes, stored, "int64"
+        "sparse.dok",
+        dtype_name(value.dtype),
+        "cpu",
+        shape_of(value),
+        traits,
+        nbytes,
+        stored,
+        "int64",
     )
-
-
-@cache
-def _name(dtype: DType) -> str:
-    return {13: "longdouble", 16: "clongdouble"}.get(dtype.num) or str(dtype.name)
 
 
 def layout_of(value: Sparse) -> str:

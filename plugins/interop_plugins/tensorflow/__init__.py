@@ -1,7 +1,7 @@
 """TensorFlow: tensors and variables, SparseTensor and IndexedSlices.
 
-Tensors never change, so whatever shares their memory is read-only where the consumer can mark it
-so. Variables do change, and what is made of one is a copy. On the way into TensorFlow, elements are
+Tensors never change, so results that share their memory are read-only where the consumer can mark
+them so. Variables do change, so they are always copied. On the way into TensorFlow, elements are
 copied on the host, because TensorFlow aborts on memory that is not aligned to 64 bytes, and no spec
 tells the alignment.
 """
@@ -10,29 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import Any
 
 from interop.plugin import (
     COMPLEX,
     COPY,
     CPU,
-    DEVICE,
     DTYPE,
     EMPTY,
     MEMORY_TRAITS,
-    TRANSFER,
+    Cast,
     Components,
     Conversion,
+    Copy,
     Cost,
     Declaration,
+    Drop,
     DtypeNames,
     Format,
     Limits,
-    NoTrace,
+    Move,
     Result,
     Samples,
+    Unary,
     hookimpl,
     itself,
+    transfer,
 )
+from interop.plugin.advanced import Advanced, NoTrace
 
 from . import dense, describe, samples, sparse
 from .describe import DLPACK_DTYPES, DTYPES
@@ -40,30 +45,27 @@ from .describe import DLPACK_DTYPES, DTYPES
 __all__ = ["interop_declarations"]
 
 _IMMUTABLE, _VARIABLE = frozenset({"immutable"}), frozenset({"variable"})
-_UNCOALESCED, _DENSIFY = frozenset({"uncoalesced"}), frozenset({"densify"})
-#: What only TensorFlow can make sense of.
+_UNCOALESCED = frozenset({"uncoalesced"})
+#: The traits of values that only TensorFlow can make sense of.
 _ODD = frozenset({"traced", "unknown_shape", "strings", "codes", "handles", "elsewhere"})
 
 _DEVICES = ("cpu", "cuda", "rocm", "tpu")
 _ACCELERATORS = frozenset(_DEVICES) - CPU
-#: Where DLPack hands memory over.
+#: The devices whose memory DLPack hands over.
 _DLPACK_DEVICES = frozenset({"cuda", "rocm"})
 
 _REAL = DLPACK_DTYPES - COMPLEX
-#: What NumPy casts at the speed of memory, or nearly so.
+#: The dtypes that NumPy casts nearly at the speed of memory.
 _FAST = DLPACK_DTYPES - {"float16"}
 _LONG = frozenset({"longdouble", "clongdouble"})
-#: What lies on a device where TensorFlow says so; its int32 stays on the host.
+#: The dtypes that can be moved to a device; TensorFlow keeps int32 on the host.
 _MOVABLE = DLPACK_DTYPES - {"int32"}
-#: The dtypes that TensorFlow has a kernel for that copies on a device.
+#: The dtypes for which TensorFlow has a kernel that copies on a device.
 _COPIED_ON_DEVICE = frozenset({"float16", "float32", "float64", "int64"})
 
 #: Numbers of axes that NumPy can hold; TensorFlow has up to 254.
 _AXES = frozenset(range(65))
 _SOME_AXES = _AXES - {0}
-
-#: Between the host and a device.
-_BUS = Cost(1.5e-5, 1.2e10)
 
 _HINTS = {
     "strings": "its elements are strings, not numbers; turn them into numbers first "
@@ -102,7 +104,7 @@ def _formats() -> Iterator[Format]:
         requires="tensorflow",
         install="pip install tensorflow",
         limits=Limits(unsupported_now=describe.unsupported_now, refusal_hints=_HINTS),
-        transit=False,  # it copies what comes in
+        advanced=Advanced(transit=False),  # it copies what comes in
     )
     yield make(
         "tensorflow",
@@ -118,6 +120,7 @@ def _formats() -> Iterator[Format]:
         aliases=("tf",),
         describe=describe.describe,
         carries=_IMMUTABLE | _ODD,
+        unary=tuple(_within_tensorflow()),
         memory=dense.memory,
         fill=dense.fill,
         fast_path=itself,
@@ -133,7 +136,7 @@ def _formats() -> Iterator[Format]:
             format="tensorflow",
             roles={"values": "dtype", "indices": "index_dtype"},
             unpack_keeps=_UNCOALESCED,
-            # Some of TensorFlow's functions sum what stands twice, others refuse it.
+            # Some of TensorFlow's functions sum values at the same coordinate, others refuse them.
             pack_refuses=_UNCOALESCED,
             unpack=sparse.unpack,
             pack=sparse.pack,
@@ -143,6 +146,18 @@ def _formats() -> Iterator[Format]:
         ),
         ndims=_SOME_AXES,
         index_dtypes=frozenset({"int64"}),
+        unary=(
+            Drop(
+                "uncoalesced",
+                sparse.canonicalize,
+                "copy",
+                takes=_IMMUTABLE,
+                adds=_IMMUTABLE,
+                devices=CPU,
+                ndims=_SOME_AXES,
+                cost=Cost(1.5e-4, 2e8),
+            ),
+        ),
         memory=sparse.memory,
         samples=Samples(variants={"uncoalesced": samples.twice}),
     )
@@ -159,9 +174,7 @@ def _formats() -> Iterator[Format]:
 
 def _conversions() -> Iterator[Conversion]:
     yield from _from_tensors()
-    yield from _from_variables()
     yield from _to_tensorflow()
-    yield from _within_tensorflow()
     yield from _sparse_conversions()
     yield from _slices_conversions()
 
@@ -207,34 +220,19 @@ def _from_tensors() -> Iterator[Conversion]:
             cost=Cost(1e-5),
             name=f"tensorflow_to_{target}",
         )
+    download = partial(transfer, "tensorflow", "numpy", devices=_ACCELERATORS, to=CPU, ndims=_AXES)
+    yield download(dense.download, takes=_IMMUTABLE)
+    # A variable is always copied, so that no later assignment changes the result.
+    variables: dict[str, Any] = {"requires": _VARIABLE, "drops": _VARIABLE}
+    yield download(dense.snapshot, **variables)
     yield Conversion(
         "tensorflow",
         "numpy",
-        dense.download,
-        devices=_ACCELERATORS,
-        ndims=_AXES,
-        takes=_IMMUTABLE,
-        changes=DEVICE,
-        result=Result(devices=CPU),
-        effects=TRANSFER,
-        cost=_BUS,
-    )
-
-
-def _from_variables() -> Iterator[Conversion]:
-    """Yield what is made of variables: always a copy, which no assignment changes."""
-    copy = partial(Conversion, "tensorflow", requires=_VARIABLE, drops=_VARIABLE)
-    yield copy("numpy", dense.snapshot, ndims=_AXES, effects=COPY, cost=Cost(1.2e-5, 1.5e10))
-    yield copy("tensorflow", dense.read, adds=_IMMUTABLE, effects=COPY, cost=Cost(1.5e-5, 1.5e10))
-    yield copy(
-        "numpy",
         dense.snapshot,
-        devices=_ACCELERATORS,
         ndims=_AXES,
-        changes=DEVICE,
-        result=Result(devices=CPU),
-        effects=TRANSFER,
-        cost=_BUS,
+        effects=COPY,
+        cost=Cost(1.2e-5, 1.5e10),
+        **variables,
     )
 
 
@@ -246,7 +244,7 @@ def _to_tensorflow() -> Iterator[Conversion]:
         effects=COPY,
         cost=Cost(4e-6, 1.5e10),
     )
-    # As fast as a copy: to cast first, and to copy the result, would take its memory twice.
+    # A cast on the way in is as fast as a copy. Casting first would need memory for two results.
     for name, dtypes, results, speed in (
         ("real", _FAST | _LONG, _FAST - COMPLEX, 1.5e10),
         ("complex", _FAST | _LONG, COMPLEX, 1.5e10),
@@ -261,33 +259,29 @@ def _to_tensorflow() -> Iterator[Conversion]:
             cost=Cost(5e-6, speed),
             name=f"from_numpy_cast_{name}",
         )
-    yield from_numpy(
+    yield transfer(
+        "numpy",
+        "tensorflow",
         dense.upload,
+        CPU,
+        _ACCELERATORS,
+        takes=MEMORY_TRAITS,
+        adds=_IMMUTABLE,
         dtypes=_MOVABLE,
-        changes=DEVICE,
-        result=Result(devices=_ACCELERATORS),
-        effects=TRANSFER,
-        cost=_BUS,
     )
 
 
-def _within_tensorflow() -> Iterator[Conversion]:
-    within = partial(Conversion, "tensorflow", "tensorflow", takes=_IMMUTABLE, adds=_IMMUTABLE)
-    yield within(dense.copy, ndims=_AXES, effects=COPY, cost=Cost(4e-6, 1.5e10))
-    on_device = partial(within, devices=_ACCELERATORS, effects=COPY)
-    yield on_device(dense.deep_copy, dtypes=_COPIED_ON_DEVICE, cost=Cost(2e-5, 1e12))
+def _within_tensorflow() -> Iterator[Unary]:
+    immutable: dict[str, Any] = {"takes": _IMMUTABLE, "adds": _IMMUTABLE}
+    cost = Cost(1.5e-5, 1.5e10)
+    yield Drop("variable", dense.read, "copy", devices=CPU, takes=EMPTY, adds=_IMMUTABLE, cost=cost)
+    yield Copy(dense.copy, devices=CPU, ndims=_AXES, cost=Cost(4e-6, 1.5e10), **immutable)
+    on_device: dict[str, Any] = {"devices": _ACCELERATORS, **immutable}
+    yield Copy(dense.deep_copy, dtypes=_COPIED_ON_DEVICE, cost=Cost(2e-5, 1e12), **on_device)
     # On the host NumPy casts on the way in, by the same rules for every source.
     reals = _REAL & _MOVABLE
-    yield on_device(
-        dense.cast,
-        dtypes=reals,
-        result=Result(dtypes=reals),
-        changes=DTYPE,
-        cost=Cost(3e-5, 1e12),
-    )
-    yield within(
-        dense.move, devices=None, dtypes=_MOVABLE, changes=DEVICE, effects=TRANSFER, cost=_BUS
-    )
+    yield Cast(dense.cast, reals, dtypes=reals, cost=Cost(3e-5, 1e12), **on_device)
+    yield Move(dense.move, dtypes=_MOVABLE, **immutable)
 
 
 def _sparse_conversions() -> Iterator[Conversion]:
@@ -297,7 +291,6 @@ def _sparse_conversions() -> Iterator[Conversion]:
         name,
         takes=_IMMUTABLE | _UNCOALESCED,
         drops=_UNCOALESCED,
-        effects=_DENSIFY,
     )
     scatter = partial(densify, ndims=_AXES, cost=Cost(1.5e-5, 8e9))
     yield scatter("numpy", sparse.to_array)
@@ -310,18 +303,10 @@ def _sparse_conversions() -> Iterator[Conversion]:
         adds=_IMMUTABLE,
         cost=Cost(5e-5, 1e12),
     )
-    write = partial(Conversion, adds=_IMMUTABLE, effects=COPY, ndims=_SOME_AXES)
-    yield write(
-        name,
-        name,
-        sparse.canonicalize,
-        takes=_IMMUTABLE,
-        requires=_UNCOALESCED,
-        drops=_UNCOALESCED,
-        cost=Cost(1.5e-4, 2e8),
-    )
     sparsify = partial(
-        write,
+        Conversion,
+        adds=_IMMUTABLE,
+        effects=COPY,
         ndims=_SOME_AXES - {64},  # NumPy takes no more index arrays than 63
         result=Result(index_dtype="int64"),
         cost=Cost(6e-5, 1e9),
@@ -337,7 +322,7 @@ def _slices_conversions() -> Iterator[Conversion]:
         takes=_IMMUTABLE | _UNCOALESCED,
         ndims=_SOME_AXES,
     )
-    densify = partial(from_slices, drops=_UNCOALESCED, effects=_DENSIFY, cost=Cost(2e-5, 1e10))
+    densify = partial(from_slices, drops=_UNCOALESCED, cost=Cost(2e-5, 1e10))
     yield densify("numpy", sparse.slices_to_array)
     yield densify("tensorflow", sparse.slices_to_tensor, adds=_IMMUTABLE)
     yield from_slices(

@@ -40,10 +40,10 @@ __all__ = [
     "value_of",
 ]
 
-#: What the buffer protocol can name. TensorFlow's DLPack knows the same, and bfloat16.
+#: The dtypes that the buffer protocol can name. TensorFlow's DLPack also knows bfloat16.
 BUFFERED = INTEGERS | REALS | COMPLEX | {"bool"}
 DLPACK_DTYPES = BUFFERED | {"bfloat16"}
-#: What NumPy knows only through ml_dtypes; each element has a byte of its own, or two.
+#: The dtypes that NumPy knows only through ml_dtypes. Each element fills one byte or two.
 NARROW = frozenset(
     {
         "bfloat16",

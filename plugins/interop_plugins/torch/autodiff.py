@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    #: Of tensors, to a list of tensors.
+    #: A function of tensors that returns a list of tensors.
     Function = Callable[[Sequence[Tensor]], list[Tensor]]
-    #: Of cotangents, to gradients; None stands for zeros.
+    #: A function of cotangents that returns gradients; None stands for zeros.
     Pullback = Callable[[Sequence[Tensor | None]], list[Tensor | None]]
 
 __all__ = ["attach", "vjp"]

@@ -1,14 +1,15 @@
-"""What a torch tensor is, including what its type does not show, read from its metadata."""
+"""The specs of torch tensors, read from their metadata."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Spec, overlaps
+from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Spec, overlaps, size_class
 
 from .no_trace import mark_waiting
 
@@ -39,7 +40,7 @@ BIT_DTYPES = frozenset(
         "float8_e8m0fnu",
     }
 )
-#: Every dtype of whole bytes. What torch calls int4, bits8, float4_e2m1fn_x2 … is not among them.
+#: Every dtype of whole bytes; torch's int4, bits8, float4_e2m1fn_x2 … are not among them.
 DTYPE_NAMES = BIT_DTYPES | INTEGERS | REALS | COMPLEX | {"bool", "complex32"}
 
 _GRAD = frozenset({"grad"})
@@ -54,14 +55,21 @@ _COMPONENTS = {
 _CODES = {"quint8": "uint8", "qint8": "int8", "qint32": "int32"}
 
 # Filled on first use, so that describing a plain tensor is a few look-ups: torch's two plain types,
-# its layout of plain memory, the names of its sparse ones, its module of forward-mode
-# differentiation, and by dtype its name, the mask of its alignment, and whether complex.
+# its layout of plain memory, the names of its sparse ones, and by dtype its name, the mask of its
+# alignment, and whether complex.
 _plain_types: set[type] = set()
 _plain_layouts: set[torch.layout] = set()
 _sparse_layouts: dict[torch.layout, str] = {}
-_forward_ad: list[ModuleType] = []
 _dtypes: dict[torch.dtype, tuple[str, int, bool]] = {}
 _devices: dict[torch.device, str] = {}
+
+
+@cache
+def _forward_ad() -> ModuleType:
+    """Return torch's module of forward-mode differentiation."""
+    from torch.autograd import forward_ad
+
+    return forward_ad
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -101,7 +109,7 @@ def describe(value: Tensor) -> Spec:
         device = _devices[value.device]
     except (KeyError, RuntimeError):
         return _describe_rare(value)
-    in_graph = value.requires_grad or (_forward_ad[0]._current_level >= 0 and has_tangent(value))
+    in_graph = value.requires_grad or (_forward_ad()._current_level >= 0 and has_tangent(value))
     traits = _GRAD if in_graph else EMPTY
     if (
         not address
@@ -120,8 +128,8 @@ def fast_key(value: Tensor) -> tuple[torch.dtype, torch.device, int, int] | None
     try:
         _, mask, is_complex = _dtypes[dtype]
         address = value.data_ptr()
-        in_graph = value.requires_grad or _forward_ad[0]._current_level >= 0
-    except (IndexError, KeyError, RuntimeError):  # the last inside a transform of functorch
+        in_graph = value.requires_grad or _forward_ad()._current_level >= 0
+    except (KeyError, RuntimeError):  # the last inside a transform of functorch
         return None
     if (
         in_graph
@@ -133,7 +141,7 @@ def fast_key(value: Tensor) -> tuple[torch.dtype, torch.device, int, int] | None
         or (is_complex and value.is_conj())
     ):
         return None
-    return dtype, value.device, value.ndim, value.nbytes.bit_length() >> 1
+    return dtype, value.device, value.ndim, size_class(value.nbytes)
 
 
 def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:
@@ -201,7 +209,6 @@ def _learn(torch: ModuleType, value: Tensor) -> None:
         _sparse_layouts.update(
             {getattr(torch, name.removeprefix("torch.")): name for name in _COMPONENTS}
         )
-        _forward_ad.append(torch.autograd.forward_ad)
         _plain_types.update((torch.Tensor, torch.nn.Parameter))
     if type(value) in _plain_types:
         _device(value)
@@ -337,7 +344,7 @@ def _describe_sparse(value: Tensor, traits: frozenset[str]) -> Spec:
     sparse_traits = set(traits)
     if value.requires_grad:
         sparse_traits.add("grad")
-        # Of a compressed tensor, a detached one takes ten times as long to make as to look at.
+        # Detaching a compressed tensor takes ten times as long as looking at it.
         value = value.detach()
     values, *indices = components(value)
     if dense_axes:

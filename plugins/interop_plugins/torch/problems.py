@@ -1,11 +1,11 @@
-"""What can be wrong with an installed torch."""
+"""Problems with an installed torch."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
 
-from interop.plugin import Problem
+from interop.plugin.advanced import Problem
 
 __all__ = ["find"]
 

@@ -28,7 +28,7 @@ CODE_DTYPES = {"uint8": "quint8", "int8": "qint8", "int32": "qint32"}
 
 
 class _Tools(NamedTuple):
-    """What unpacking a quantized tensor needs: an import statement is slow on every call.
+    """The tools of unpacking, kept because import statements are slow on every call.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["copy", "describe", "detach", "gather", "gather_in_graph", "memory", "place", "replica"]
 
-#: What a local shard may be and what it is made of is not.
+#: The traits that a local shard may have, and the whole does not.
 _OF_SHARDS = frozenset(
     {"noncontiguous", "broadcast", "unaligned", "conj", "neg", "grad", "zero_tensor"}
 )
@@ -127,7 +127,7 @@ def gather(value: DTensor) -> Tensor:
         raise Declined(msg)
     for axis, whole in reversed(list(enumerate(divisions))):
         placement = value.placements[axis]
-        # What every process knows alike has to decide, and not how long the shard here is.
+        # All processes have to decide alike, whatever the length of the shard here.
         if isinstance(placement, Shard) and value.device_mesh.size(axis) > 1:
             local = _joined(local, placement.dim, whole, value.device_mesh, axis)
     return local

@@ -319,9 +319,9 @@ def _in_one_row(value: Tensor) -> Tensor:
 def _rows(values: Tensor) -> Tensor:
     """Return values with as many elements between two rows as a row has.
 
-    Where torch adds rows to a dense tensor, it takes the one for the other. Of a single row the
-    distance may be any, and torch calls it contiguous all the same: it then reads and writes past
-    the ends of both (torch 2.6 and 2.13).
+    Where torch adds rows to a dense tensor, it takes the one for the other. A single row may state
+    any distance and is contiguous all the same: torch then reads and writes past the ends of both
+    (torch 2.6 and 2.13).
     """
     return values[0].contiguous()[None] if len(values) == 1 else values
 
@@ -344,7 +344,7 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
         if pair in (("sparse_csr", "sparse_coo"), ("sparse_csc", "sparse_coo")):
             return _to_coo(value, by_columns=pair[0] == "sparse_csc")
     result = _with_indices_in_one_block(value).to_sparse(layout=getattr(torch, layout))
-    # Of blocks that store nothing torch makes a tensor that it takes for uncoalesced.
+    # torch takes a tensor that it makes of no blocks for uncoalesced.
     is_empty_coo = layout == "sparse_coo" and not result._nnz()
     return result.coalesce() if is_empty_coo else result
 

@@ -1,8 +1,8 @@
-"""torchao: quantized tensors that claim the dtype of the numbers they stand for, and hold none.
+"""torchao: quantized tensors, which have the dtype of the numbers they stand for but hold codes.
 
-A tensor of known codes shares them with every other quantized format, which also dequantizes it.
-Of any other tensor only the numbers can be had. No step takes the outer tensor for a dense one: it
-has no memory, and answers zero when asked for its address.
+If the layout of the codes is known, a tensor shares them with every other quantized format, and
+those dequantize it. Other tensors can only be dequantized by torchao. No step treats the outer
+tensor as a dense one: it has no memory, and returns zero as its address.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from interop.plugin import (
     Conversion,
     Cost,
     Declaration,
+    Drop,
     Format,
     Limits,
     Samples,
     hookimpl,
 )
+from interop.plugin.advanced import Advanced
 
 from . import dense, quantized, samples
 from .describe import CODE_DTYPES, describe, memory
@@ -38,9 +40,10 @@ _DTYPES = frozenset({"float16", "bfloat16", "float32"})
 _INSTALL = "pip install torchao"
 _BASE = "torchao.utils:TorchAOBaseTensor"
 
-#: Some have no zero points, but look at those of others: they may all be zero.
+#: Some classes have no zero points. They have this role all the same, because the zero points of
+#: another format's value may all be zero.
 _ROLES = {"codes": "code_dtype", "scale": "float64", "zero_point": "int64"}
-#: For each format with codes: its class, the roles beside these, and its own traits.
+#: By format: the class, the roles beside those in `_ROLES`, and the traits of its own.
 _CODED = {
     "torchao.int8": ("Int8Tensor", {}, _BLOCKS | _SCALED),
     "torchao.float8": ("Float8Tensor", {}, _BLOCKS),
@@ -48,7 +51,7 @@ _CODED = {
     "torchao.intx": ("IntxUnpackedToInt8Tensor", {}, _BLOCKS),
 }
 
-#: By trait, what refusals say.
+#: The texts of refusals by trait.
 _REFUSAL_HINTS = {
     "act_pre_scale": "whatever it is multiplied with has to be scaled by its act_pre_scale first, "
     "which no other format carries; do that yourself and set it to None, or convert both parts.",
@@ -76,13 +79,12 @@ def interop_declarations() -> Iterable[Declaration]:
             limits=Limits(refusal_hints=_NF4_REFUSAL_HINTS),
         ),
         _format("torchao.opaque", types=(_BASE,), dtypes=_DTYPES | REALS),
-        *_detaching(),
         *_dequantizing(),
     ]
 
 
 def _coded_formats() -> Iterable[Format]:
-    """Return a format for each class whose codes are known."""
+    """Yield a format for each class whose layout of codes is known."""
     for name, (class_, roles, traits) in _CODED.items():
         is_packed = name == "torchao.int4"
         packed = frozenset({"codes"}) if is_packed else EMPTY
@@ -91,6 +93,7 @@ def _coded_formats() -> Iterable[Format]:
             types=(f"torchao.quantization:{class_}",),
             dtypes=_DTYPES,
             carries=_GRAD | _GAPS | traits,
+            unary=(Drop("grad", dense.detach, "detach", cost=Cost(5e-5)),),
             ndims=frozenset({2, 3}) if is_packed else None,
             components=Components(
                 layout="affine",
@@ -117,30 +120,14 @@ def _format(name: str, **fields: Any) -> Format:
         requires="torchao",
         install=_INSTALL,
         memory=memory,
-        transit=False,
+        advanced=Advanced(transit=False),
         samples=Samples(samples.MAKERS[name], "torch", samples.VARIANTS),
         **shared | fields,
     )
 
 
-def _detaching() -> Iterable[Conversion]:
-    """Return the ways out of graphs."""
-    for name, (_, _, traits) in _CODED.items():
-        yield Conversion(
-            name,
-            name,
-            dense.detach,
-            devices=None,
-            takes=_GAPS | traits,
-            requires=_GRAD,
-            drops=_GRAD,
-            effects=frozenset({"detach"}),
-            cost=Cost(5e-5),
-        )
-
-
 def _dequantizing() -> Iterable[Conversion]:
-    """Return the ways to the numbers of tensors whose codes are not known."""
+    """Yield the ways to real numbers for tensors whose layout of codes is not known."""
     for name, function in (
         ("torchao.nf4", dense.dequantize_nf4),
         ("torchao.opaque", dense.dequantize),

@@ -1,4 +1,4 @@
-"""What torchao's tensors are: the classes whose codes are known, and the others.
+"""The specs of torchao's tensors: of the classes whose codes are known, and of the others.
 
 From the outside they are tensors without memory, of the dtype of the numbers that they stand for.
 On the inside are codes, scales and zero points, which are plain tensors. A tensor of a known class
@@ -98,7 +98,7 @@ def dtype_name(part: Tensor) -> str:
 
 
 class Inside(NamedTuple):
-    """What a tensor is made of, in the order of its axes; the codes as they lie in memory.
+    """The parts of a tensor, in the order of its axes; the codes as they lie in memory.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ def _blank(torch: ModuleType, shape: tuple[int, ...], device: torch.device) -> T
 
 
 class _Recipe(NamedTuple):
-    """What a tensor is to be made of.
+    """The class and the arguments of a tensor that is to be made.
 
     Parameters
     ----------

@@ -25,6 +25,8 @@ class Ring:
             raise ValueError("a ring needs one axis of contiguous, writable memory")
         self.numbers = numbers
         self.oldest = oldest
+        self.dtype = numbers.dtype
+        self.shape = numbers.shape
 
     def push(self, number: float) -> None:
         """Overwrite the oldest number."""
@@ -36,3 +38,16 @@ class Ring:
 
     def __repr__(self) -> str:
         return f"Ring({self.numbers}, oldest={self.oldest})"
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        if self.oldest:
+            raise BufferError("the oldest number of the ring does not come first")
+        return self.numbers.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def from_dlpack(x: Any) -> Ring:
+    """Return a ring over the memory of an array of any library."""
+    return Ring(np.from_dlpack(x))

@@ -1,0 +1,186 @@
+"""Fills: writing into an array of the caller's, the value in ``out=``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from interop._execution.engine import Engine
+from interop._execution.fast_path import NO_PATH, SMALL
+from interop._execution.trace import overlap, shares_memory
+from interop._model.caller import warn_caller
+from interop._model.dtype import imaginary_loss
+from interop._model.format import Format
+from interop._model.spec import TRAITS, UNWRITABLE, Spec, spec_class
+from interop._model.typing import Value
+from interop._planning.cache import FastPath, PlanTable
+from interop._planning.keywords import Keywords
+from interop._planning.policy import block
+from interop.errors import BadRequestError
+
+from .requests import Requests
+
+#: The advice about an ``out=`` that cannot be written into, by its trait.
+_OTHER_OUT = {
+    "grad": "pass it detached",
+    "masked": "pass the array of its numbers",
+    "traced": "convert outside of it",
+}
+
+
+class Fills:
+    """Writes values into others, and learns how to write those like them on a fast path.
+
+    Parameters
+    ----------
+    requests : Requests
+    engine : Engine
+    run : callable
+        ``run(x, table, keywords)`` converts a value.
+    """
+
+    def __init__(
+        self,
+        requests: Requests,
+        engine: Engine,
+        run: Callable[[Value, PlanTable, Keywords], Value],
+    ) -> None:
+        self._requests = requests
+        self._registry = requests.registry
+        self._engine = engine
+        self._run = run
+
+    def write(self, x: Value, keywords: Keywords) -> Value:
+        """Write `x` into `keywords.out`, which decides format, dtype and device; return that."""
+        _check_keywords(keywords)
+        registry, out = self._registry, keywords.out
+        out_spec, spec = self._requests.spec_for("out", out), self._requests.spec(x)
+        target = registry.formats[out_spec.format]
+        _check_writable(target, out, out_spec, spec.shape)
+        # Everything in the memory of `out` must be read before any of it is written.
+        apart = shares_memory(registry, x, out, (spec, out_spec)) is False
+        holds = out_spec.dtype in target.dtypes  # otherwise `fill` reports why
+        # On a device, a view of another library's memory might be read after it has changed.
+        copy = None if out_spec.device == "cpu" else True
+        dtype = out_spec.dtype if holds else None
+        request = self._table(out_spec, dtype, copy, keywords).request
+        chosen = request.step_keywords(keywords)
+        if not (apart and holds and self._engine.write(x, spec, out, out_spec, request, chosen)):
+            copy = None if apart else True
+            table = self._table(out_spec, dtype, copy, keywords)
+            # `fill` casts as it writes, unless the cast may be refused or comes in one with a copy.
+            if request.consents and spec.dtype in target.dtypes:
+                uncast = self._table(out_spec, None, copy, keywords)
+                table = table if self._engine.plan(spec, uncast).writes else uncast
+            assert target.fill is not None
+            target.fill(out, self._run(x, table, keywords))
+        loss = imaginary_loss(spec.dtype, out_spec.dtype)
+        if loss is not None:
+            warn_caller(loss)
+        elif keywords == Keywords(out=out) and block.get() is None and spec.nbytes < SMALL:
+            self._learn(x, spec, out, out_spec)
+        return out
+
+    def _table(
+        self, out_spec: Spec, dtype: str | None, copy: bool | None, keywords: Keywords
+    ) -> PlanTable:
+        """Return the plans for values like `out`, with the effects that the call may have."""
+        return self._requests.table(
+            Keywords(
+                out_spec.format,
+                dtype=dtype,
+                device=out_spec.device,
+                copy=copy,
+                allow=keywords.allow,
+                forbid=keywords.forbid,
+            )
+        )
+
+    def _learn(self, x: Value, spec: Spec, out: Value, out_spec: Spec) -> None:
+        """Keep how to write values such as `x` into those such as `out`, by a fast path."""
+        if (spec.dtype, spec.device, spec.shape) != (
+            out_spec.dtype,
+            out_spec.device,
+            out_spec.shape,
+        ):
+            return
+        registry, cache, types = self._registry, self._requests.cache, (type(x), type(out))
+        version = registry.version
+        source, target = registry.formats[spec.format], registry.formats[out_spec.format]
+        # Reading a value without a fast key may change it: it is computed, or handed over.
+        if source.fast_key is None or not registry.is_plain(type(out), target):
+            return
+        table = self._requests.table(Keywords(target.name))
+        plan = table.plans.get(table.key(spec_class(spec)))
+        if plan is None or type(x) not in plan.fast_types:
+            self._run(x, table, Keywords())  # which keeps its fast path if there is one
+        path, _ = table.fast_paths.get(type(x), NO_PATH)
+        # The fast path compares shapes as the values themselves tell them.
+        tells_shape = getattr(out, "shape", None) == spec.shape
+        if path is not NotImplemented and target.memory and target.fast_key and tells_shape:
+            cache.keep(cache.fills, types, _fast_fill(path, target), version)
+
+
+def _fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]:
+    """Return a function that writes a value into an ``out=`` of a format by a fast path.
+
+    It tells whether it has written. It writes only if both values are plain, have the same dtype
+    and shape, and share no memory.
+    """
+    key_of, memory, write = target.fast_key, target.memory, target.fill
+    assert key_of is not None and memory is not None and write is not None  # noqa: PT018
+    unwritable = target.advanced.unwritable
+    describe = None if target.devices == ("cpu",) else target.describe
+
+    def fill(x: Value, out: Value) -> bool:
+        value = x if path is None else path(x)
+        if type(value) is not type(out):
+            return False  # no fast path applies; the planner decides
+        key = key_of(out)
+        if key is None or key != key_of(value) or value.shape != out.shape:
+            return False
+        if describe is not None and describe(out).device != "cpu":
+            return False
+        if unwritable is not None and unwritable(out):
+            return False
+        if overlap(memory(value), memory(out)):
+            return False
+        write(out, value)
+        return True
+
+    return fill
+
+
+def _check_keywords(keywords: Keywords) -> None:
+    """Refuse the keywords that ``out=`` decides itself."""
+    if keywords.copy is False:
+        msg = "to write into out= is to copy; leave out copy=False."
+        raise BadRequestError(msg)
+    if any(
+        value is not None for value in (keywords.to, keywords.like, keywords.dtype, keywords.device)
+    ):
+        msg = "out= fixes the format, dtype and device; leave out to, like, dtype and device."
+        raise BadRequestError(msg)
+
+
+def _check_writable(format_: Format, out: Value, spec: Spec, shape: tuple[int, ...]) -> None:
+    """Refuse an ``out=`` that cannot hold all numbers of a value, before anything is converted."""
+    if format_.fill is None:
+        msg = (
+            f"{format_.name} values cannot be written into; use the result of a call without out=."
+        )
+        raise BadRequestError(msg)
+    if spec.shape != shape:
+        msg = f"out has shape {spec.shape}, but the value has {shape}; pass an out of that shape."
+        raise BadRequestError(msg)
+    if spec.traits & UNWRITABLE:
+        trait = min(spec.traits & UNWRITABLE)
+        move = _OTHER_OUT.get(trait, "pass an array with memory of its own, such as a copy")
+        msg = f"out= of shape {shape} cannot be written into: {TRAITS[trait]}; {move}."
+        raise BadRequestError(msg)
+    if spec.dtype not in format_.dtypes:
+        msg = f"out= has the non-numeric dtype {spec.dtype}; pass an array of numbers."
+        raise BadRequestError(msg)
+    unwritable = format_.advanced.unwritable
+    if unwritable is not None and (reason := unwritable(out)):
+        msg = f"out= is {reason}"
+        raise BadRequestError(msg)

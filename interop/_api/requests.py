@@ -1,0 +1,141 @@
+"""Requests by the keywords of calls, each resolved once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from interop._model.device import device_type
+from interop._model.dtype import same_kind
+from interop._model.spec import DIVISIONS, Spec
+from interop._model.typing import Value
+from interop._planning.cache import PlanCache, PlanTable
+from interop._planning.keywords import Keywords
+from interop._planning.naming import named_dtype
+from interop._planning.policy import block, current_policy
+from interop._planning.request import resolved
+from interop._registry.registry import Registry
+from interop.errors import BadRequestError, UnknownValueError
+
+
+class Requests:
+    """The plans of the requests that calls make, by their keywords and the policy in force.
+
+    Parameters
+    ----------
+    registry : Registry
+    cache : PlanCache
+    spec : callable
+        Describes a value, once the plugins are loaded.
+    adopt : callable
+        Loads the plugins, and lets modules that name no format yet be targets.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        cache: PlanCache,
+        spec: Callable[[Value], Spec],
+        adopt: Callable[[object], None],
+    ) -> None:
+        self.registry = registry
+        self.cache = cache
+        self.spec = spec
+        self._adopt = adopt
+
+    def table(self, keywords: Keywords) -> PlanTable:
+        """Return the plans of the request that keywords make."""
+        division: frozenset[str] = frozenset()
+        if keywords.like is not None:
+            keywords, division = self._resolved_like(keywords)
+        innermost = block.get()
+        # All but the stream, which is for the steps.
+        key = keywords[:-1], innermost and innermost.policy, division
+        try:
+            return self.cache.by_keywords[key]
+        except KeyError:
+            keep = True
+        except TypeError:  # a list or a set of targets does not hash
+            keep = False
+        self._adopt(keywords.to)
+        version = self.registry.version
+        request = resolved(self.registry, keywords, current_policy(), division)
+        table = self.cache.table(request)
+        return self.cache.keep(self.cache.by_keywords, key, table, version) if keep else table
+
+    def table_of(self, keywords: Keywords, *, of_kind: bool = False) -> Callable[[Spec], PlanTable]:
+        """Return a function that gives the plans for a spec.
+
+        A dtype may be for some values only: a mapping has dtypes by the dtypes of values, and with
+        `of_kind` a dtype is for values of its kind.
+        """
+        dtype = keywords.dtype
+        if isinstance(dtype, Mapping):
+            uncast = self.table(keywords._replace(dtype=None))
+            tables = {
+                named_dtype(self.registry, name): self.table(keywords._replace(dtype=target))
+                for name, target in dtype.items()
+            }
+            return lambda spec: tables.get(spec.dtype or "", uncast)
+        cast = self.table(keywords)
+        if not of_kind or dtype is None:
+            return lambda spec: cast
+        uncast, kind = self.table(keywords._replace(dtype=None)), cast.request.dtype
+        return lambda spec: cast if same_kind(spec.dtype, kind) else uncast
+
+    def spec_for(self, name: str, value: Value) -> Spec:
+        """Return the spec of the array that a keyword takes."""
+        try:
+            return self.spec(value)
+        except UnknownValueError as error:
+            msg = (
+                f"{name}= takes an array, and {type(value).__qualname__} is not one interop knows."
+            )
+            raise UnknownValueError(msg) from error
+
+    def labels(self, like: object) -> bool:
+        """Tell whether results take labels from the value in ``like=``."""
+        if like is None:
+            return False
+        return self.registry.formats[self.spec(like).format].labels is not None
+
+    def link(self, key: object, to: Any, named: Mapping[str, Any]) -> None:
+        """Let calls like one that was carried out find the fast paths of their request."""
+        try:
+            if key in self.cache.fast_paths or self.labels(named.get("like")):
+                return
+        except TypeError:  # a list of targets, a set of effects
+            return
+        effects = [named.get(name, ()) for name in ("allow", "forbid")]
+        if not all(isinstance(names, (str, tuple, frozenset)) for names in effects):
+            return  # an iterator, which is used up
+        if isinstance(named.get("dtype"), Mapping):
+            return
+        version = self.registry.version
+        table = self.table(Keywords(to, **named))
+        self.cache.keep(self.cache.fast_paths, key, table.fast_paths, version)
+
+    def _resolved_like(self, keywords: Keywords) -> tuple[Keywords, frozenset[str]]:
+        """Return keywords with the format and the device of ``like=``, and how it is divided."""
+        like = keywords.like
+        if keywords.to is not None:
+            msg = "both to= and like= were given; pass one of them."
+            raise BadRequestError(msg)
+        if isinstance(like, (str, type, ModuleType)):
+            msg = "like= takes an array; what names a format is for to=."
+            raise BadRequestError(msg)
+        spec = self.spec_for("like", like)
+        if self.registry.formats[spec.format].protocol and hasattr(like, "__array_namespace__"):
+            self._adopt(like.__array_namespace__())
+            spec = self.spec(like)
+        version, format_ = self.registry.version, self.registry.formats[spec.format]
+        if format_.fast_key is not None and self.registry.is_plain(type(like), format_):
+            self.cache.keep(self.cache.fast_keys, type(like), format_.fast_key, version)
+        division = spec.traits & DIVISIONS
+        # Each part of a divided value is on a device of its own.
+        device = device_type(spec.device) if division else spec.device
+        return (
+            keywords._replace(to=spec.format, like=None, device=keywords.device or device),
+            division,
+        )

@@ -1,3 +1,0 @@
-"""What steps cost on this machine."""
-
-from __future__ import annotations

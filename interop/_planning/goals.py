@@ -1,0 +1,116 @@
+"""Goals: what the result of a request must be, in each acceptable format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+
+from interop._model.device import matches
+from interop._model.dtype import narrowed, promoted
+from interop._model.format import Format
+from interop._model.spec import DIVISIONS, LABELLED, MEMORY_TRAITS, UNWRITABLE, Spec
+
+from .graph import Graph
+from .keywords import WRITABLE
+from .question import Goal
+from .request import Request
+
+
+def goals(graph: Graph, spec: Spec, request: Request) -> dict[str, Goal]:
+    """Return, for each acceptable format, the result that is asked for."""
+    goals: dict[str, Goal] = {}
+    for name in request.formats:
+        target = graph.formats[name]
+        device = _device(graph, spec, target, request.device)
+        dtype = request.dtype or _default_dtype(spec, target, device)
+        unchanged = name == spec.format and dtype == spec.dtype
+        fits = name == spec.format or target.ndims is None or len(spec.shape) in target.ndims
+        holds = fits and (unchanged or dtype in held(graph, spec, target, device))
+        if request.copy == WRITABLE and name != spec.format and graph.is_locked(name):
+            continue
+        if holds and target.home(device) == device:
+            carries = _carries(graph, spec, target, request)
+            goals[name] = Goal(dtype, device, carries, _division(graph, spec, target, request))
+    return goals
+
+
+def _device(graph: Graph, spec: Spec, target: Format, requested: str | None) -> str:
+    """Return the device that a result must be on.
+
+    If none was requested, it is the device of the value, or else the target's first. ``cpu:0``
+    means ``cpu`` where the host is one device: in a format that does not divide it, and for values
+    that do not say which part of it they are on.
+    """
+    if requested is None:
+        return target.home(spec.device) or target.devices[0]
+    source = graph.formats[spec.wrapped or spec.format]
+    within = source.framework == target.framework and spec.traits.isdisjoint(DIVISIONS)
+    whole = within and spec.device == "cpu"
+    return "cpu" if requested == "cpu:0" and (whole or not target.divides_host) else requested
+
+
+def held(graph: Graph, spec: Spec, target: Format, device: str) -> Set[str]:
+    """Return the dtypes that a result may have.
+
+    A value that stays in its wrapper is limited by the wrapped format, too.
+    """
+    dtypes = target.holds(device)
+    if target.wrapper is None or not spec.wrapped:
+        return dtypes
+    stays = graph.formats[spec.format].framework == target.framework
+    return dtypes & graph.formats[spec.wrapped].holds(device) if stays else dtypes
+
+
+def _division(graph: Graph, spec: Spec, target: Format, request: Request) -> frozenset[str]:
+    """Return how a result must be divided: as ``like=`` is, if any conversion can do that."""
+    divides = spec.format != target.name and graph.divides(target.name, request.like)
+    return request.like if divides else frozenset()
+
+
+def _carries(graph: Graph, spec: Spec, target: Format, request: Request) -> frozenset[str]:
+    """Return the traits that a result may have; a wrapper has those of what it wraps."""
+    carries = graph.carries(target)
+    if target.wrapper is not None and spec.wrapped:
+        carries |= spec.traits
+    if request.copy == WRITABLE:
+        carries -= UNWRITABLE & MEMORY_TRAITS
+    # With dtype= all columns must have that dtype, with a numbered device= all parts be on it.
+    if request.dtype:
+        carries -= {"mixed"}
+    return carries - DIVISIONS if ":" in (request.device or "") else carries
+
+
+def _default_dtype(spec: Spec, target: Format, device: str) -> str | None:
+    """Return the dtype of a result if the caller named none."""
+    dtypes: Set[str] = target.holds(device)
+    if spec.dtype in dtypes or (spec.format == target.name and matches(spec.device, device)):
+        return spec.dtype
+    if spec.dtype is None:
+        return None
+    return promoted(spec.dtype, dtypes) or narrowed(spec.dtype, dtypes)
+
+
+def labels_confine(graph: Graph, spec: Spec, names: Iterable[str]) -> bool:
+    """Tell whether a value would lose its labels by leaving the framework of some formats."""
+    return not LABELLED.isdisjoint(spec.traits) and _shares_labels(graph, spec, names)
+
+
+def _shares_labels(graph: Graph, spec: Spec, names: Iterable[str]) -> bool:
+    """Tell whether a value's format and some others are of one framework, and have labels."""
+    source = graph.formats[spec.format]
+    formats = [source, *(graph.formats[name] for name in names)]
+    return all(f.labels is not None and f.framework == source.framework for f in formats)
+
+
+def frameworks(graph: Graph, spec: Spec, wanted: Mapping[str, Goal]) -> tuple[str, ...]:
+    """Return the framework that each search in turn must stay in; "" if it need not stay.
+
+    If the value's framework is the target's, too, the first search stays within it: its own steps
+    keep whatever sets its values apart. If that fails, a value may leave the framework, unless it
+    would lose labels.
+    """
+    if not wanted:
+        return ()
+    if not _shares_labels(graph, spec, wanted):
+        return ("",)
+    framework = graph.formats[spec.format].framework
+    return (framework,) if labels_confine(graph, spec, wanted) else (framework, "")

@@ -1,0 +1,18 @@
+"""The part of the authors' interface that few plugins need."""
+
+from __future__ import annotations
+
+from interop._model.extension import Namespaces, NoTrace, Problem, Problems
+from interop._model.format import Advanced
+from interop._toolkit.dlpack import ADDRESSES
+from interop._toolkit.threads import limit_threads
+
+__all__ = [
+    "ADDRESSES",
+    "Advanced",
+    "Namespaces",
+    "NoTrace",
+    "Problem",
+    "Problems",
+    "limit_threads",
+]

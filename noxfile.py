@@ -1,0 +1,95 @@
+"""The commands of a developer: ``nox -l`` lists them, ``nox -s test`` runs one.
+
+They run in the environment that nox is installed in. What follows ``--`` goes on to the program.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import nox
+
+nox.options.default_venv_backend = "none"
+nox.options.sessions = ["lint", "types", "test"]
+
+PYTEST = (sys.executable, "-m", "pytest", "-n", "2")
+
+
+@nox.session
+def core(session: nox.Session) -> None:
+    """Test the core: one minute."""
+    session.run(*PYTEST, "-m", "core", *session.posargs)
+
+
+@nox.session
+def test(session: nox.Session) -> None:
+    """Run all tests that are not slow: four minutes."""
+    session.run(*PYTEST, *session.posargs)
+
+
+@nox.session(name="test-rest")
+def test_rest(session: nox.Session) -> None:
+    """Run what the extra `test` alone leaves out: slow tests, and those of the extra `test-all`."""
+    session.run(*PYTEST, "-m", "slow or extra", *session.posargs)
+
+
+@nox.session(name="test-all")
+def test_all(session: nox.Session) -> None:
+    """Run all tests."""
+    session.run(*PYTEST, "-m", "", *session.posargs)
+
+
+@nox.session
+def gpu(session: nox.Session) -> None:
+    """Run the tests that need a CUDA or a SYCL device."""
+    session.run(sys.executable, "-m", "pytest", "tests/gpu", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, format and spelling; `nox -s fix` mends what can be mended."""
+    session.run(sys.executable, "-m", "ruff", "check", ".")
+    session.run(sys.executable, "-m", "ruff", "format", "--check", ".")
+    session.run(sys.executable, "-m", "codespell_lib")
+
+
+@nox.session(default=False)
+def fix(session: nox.Session) -> None:
+    """Format the code, and mend what ruff can mend."""
+    session.run(sys.executable, "-m", "ruff", "check", "--fix", ".")
+    session.run(sys.executable, "-m", "ruff", "format", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types strictly, and what users see of them."""
+    session.run(sys.executable, "-m", "mypy")
+    session.run(sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "tests/typing")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation, warnings as errors, and test the pages that were built."""
+    (folder,) = session.posargs or ("build/docs",)
+    session.run(sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "docs", folder)
+    pytest = (sys.executable, "-m", "pytest", "-q", "tests/docs/test_site.py")
+    session.run(*pytest, env={"INTEROP_SITE": folder})
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Check that no ratio of the benchmarks is worse than it was stored; `-- --store` stores."""
+    session.run(sys.executable, "-m", "benchmarks", *(session.posargs or ("--check",)))
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Build what a release would upload, in dist/; nothing is uploaded."""
+    (folder,) = session.posargs or ("dist",)
+    session.run(sys.executable, "-m", "build", "--quiet", "--outdir", folder, ".")
+
+
+@nox.session
+def ci(session: nox.Session) -> None:
+    """Run all that must hold before a change lands, in fresh environments: twenty minutes."""
+    session.run("bash", ".ci/run")

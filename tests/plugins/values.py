@@ -1,0 +1,45 @@
+"""Values that tests of several frameworks make and compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+__all__ = ["distinct", "labels", "numbers", "numpy_dtype", "same", "start"]
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    """Return a dtype of NumPy's or of ml_dtypes'."""
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def numbers(name: str, shape: tuple[int, ...] = (3, 4)) -> np.ndarray:
+    """Return ones and twos, which every dtype of a byte can hold."""
+    size = int(np.prod(shape))
+    return (2 ** (np.arange(size) % 2)).reshape(shape).astype(numpy_dtype(name))
+
+
+def distinct(name: str) -> np.ndarray:
+    """Return six distinct numbers, the last of 64-bit integers being one that float64 lacks."""
+    array = np.arange(1, 7).astype(name)
+    if name in ("int64", "uint64"):
+        array[-1] = 2**53 + 1
+    return array % 2 == 1 if name == "bool" else array
+
+
+def start(array: np.ndarray) -> int:
+    """Return the address of the first element of an array of NumPy's."""
+    return array.__array_interface__["data"][0]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Tell whether two arrays are of one dtype and shape, and equal bit for bit."""
+    a, b = np.asarray(a), np.asarray(b)
+    return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+
+
+def labels(route: Any) -> list[str]:
+    """Return the names of a route's steps."""
+    return [step.label for step in route.steps]

@@ -1,0 +1,283 @@
+"""Precedence: which distribution owns what two of them declare, and what becomes of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from interop import Conversion, Cost, DtypeNames, Format, Interop
+from interop._registry.declared import OWN, Provenance
+from interop._registry.precedence import entries_of, overrides, settle
+from interop._registry.registry import Registry
+from interop.errors import ConflictError, UnknownTargetError
+from interop.plugin import Autodiff, Container, Declaration, make_spec
+from tests.toys import Box, copy, labels, toy, view
+
+OURS = Provenance("numpy", OWN, "1")
+AAA, ZZZ = Provenance("p", "aaa", "1"), Provenance("q", "zzz", "1")
+
+#: Who declares what.
+Declared = tuple[Provenance, Declaration]
+
+
+def _is_kept(declared: Iterable[Declared], *wanted: Declared) -> bool:
+    """Tell whether some declarations alone are kept, in whatever order plugins are loaded."""
+    for order in permutations(declared):
+        entries = [entry for origin, item in order for entry in entries_of([item], origin)]
+        kept = [(entry.origin, entry.declaration) for entry in settle(entries)[0]]
+        if len(kept) != len(wanted) or not all(pair in kept for pair in wanted):
+            return False
+    return True
+
+
+def _conflicts(*declared: Declared) -> list[str]:
+    entries = [entry for origin, item in declared for entry in entries_of([item], origin)]
+    return [str(conflict) for conflict in settle(entries)[1]]
+
+
+@pytest.mark.parametrize("rival", [AAA, ZZZ])
+@pytest.mark.parametrize(
+    "other",
+    [
+        view("a", "b", name="another"),
+        view("a", "b", dtypes={"float32"}),
+        view("a", "b", devices={"cuda"}),
+        view("a", "b", ndims={3}),
+        copy("a", "b"),
+        view("a", "b", takes={"grad"}),
+    ],
+)
+def test_a_bundled_conversion_keeps_its_place(rival: Provenance, other: Conversion) -> None:
+    """Another of the same formats is left out, whatever it takes, and both are named."""
+    declared = (OURS, own := view("a", "b")), (rival, other)
+    assert _is_kept(declared, (OURS, own))
+    (conflict,) = _conflicts(*declared)
+    assert "the conversion a → b is declared by array-interop 1" in conflict
+    assert f"by {rival}" in conflict
+    assert "larger priority" in conflict
+
+
+def test_between_other_distributions_the_first_name_counts() -> None:
+    """The order in which they are loaded does not."""
+    own, other = view("a", "b"), view("a", "b")
+    assert _is_kept([(ZZZ, own), (AAA, other)], (AAA, other))
+
+
+@pytest.mark.parametrize(
+    ("other", "place"),
+    [
+        (view("b", "a"), "b → a"),
+        (view("a", "c"), "a → c"),
+        (view("a", "b", requires={"entangled"}), "a → b of entangled values"),
+        (copy("a", "b", changes={"dtype"}), "a → b to another dtype"),
+        (copy("a", "b", changes={"dtype", "device"}), "a → b to another device and dtype"),
+    ],
+)
+def test_steps_of_another_kind_have_places_of_their_own(other: Conversion, place: str) -> None:
+    """Other formats, other changes and other required traits are free, and then have an owner."""
+    own = view("a", "b")
+    assert _is_kept([(OURS, own), (AAA, other)], (OURS, own), (AAA, other))
+    assert _conflicts((OURS, own), (AAA, other)) == []
+    again = other._replace(name="again")
+    (conflict,) = _conflicts((OURS, own), (AAA, other), (ZZZ, again))
+    assert conflict.startswith(f"the conversion {place} is declared by aaa 1")
+
+
+def test_one_distribution_may_declare_several_conversions_in_a_place() -> None:
+    """Declarations of one distribution compete by their costs."""
+    conversions = view("a", "b"), copy("a", "b"), view("a", "b", name="third")
+    declared = [(AAA, conversion) for conversion in conversions]
+    assert _is_kept(declared, *declared)
+
+
+def test_a_stated_priority_takes_the_place_whole() -> None:
+    """A narrower declaration leaves nothing of those it overrides, which is no conflict."""
+    one, two = view("a", "b"), copy("a", "b")
+    narrow = view("a", "b", priority=1, dtypes={"float32"}, name="narrow")
+    declared = [(OURS, one), (OURS, two), (AAA, narrow)]
+    assert _is_kept(declared, (AAA, narrow))
+    assert all("whose priority 0 is less than 1" in text for text in _conflicts(*declared))
+    stated = list(overrides(entries_of([one, narrow], AAA)))
+    assert stated == ["the conversion a → b (narrow), with priority 1"]
+
+
+def test_a_priority_below_zero_is_none() -> None:
+    """Nobody gets around a conflict by declaring less than the rest."""
+    own, lesser = view("a", "b"), view("a", "b", priority=-1, name="lesser")
+    assert _is_kept([(OURS, own), (AAA, lesser)], (OURS, own))
+    assert "with the same priority 0" in _conflicts((OURS, own), (AAA, lesser))[0]
+
+
+def test_the_same_again_is_harmless() -> None:
+    """An equal declaration is no conflict, and stays that of the first."""
+    own = view("a", "b")
+    assert _is_kept([(AAA, own), (ZZZ, own)], (AAA, own))
+    assert _conflicts((AAA, own), (ZZZ, own)) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "place"),
+    [
+        (Format("x"), Format("x", devices=("cuda",)), "the name 'x'"),
+        (Format("x.csr"), Format("x.coo"), "the name 'x'"),
+        (Format("x", aliases=("y",)), Format("z", aliases=("y",)), "the name 'y'"),
+        (Format("x", aliases=("y",)), Format("y"), "the name 'y'"),
+        (Format("x"), Format("z", aliases=("x",)), "the name 'x'"),
+        (Format("x", types=("m:T",)), Format("y", types=("m:T",)), "the object m:T"),
+        (Format("x", types=("m:T",)), Format("y", target_types=("m:T",)), "the object m:T"),
+        (Format("x", types=("m:T",)), Format("y", aliases=("m:T",)), "the object m:T"),
+        (Format("x", aliases=("m:t",)), Format("y", aliases=("m:t",)), "the object m:t"),
+        (Format("x", protocol="__x__"), Format("y", protocol="__x__"), "the protocol __x__"),
+        (DtypeNames("m:D", str), DtypeNames("m:D", repr), "the names of m:D objects"),
+        (Autodiff("x", print, print), Autodiff("x", id, id), "the differentiation of x"),
+        (Container("m", print), Container("m", id), "the containers of m"),
+    ],
+)
+def test_everything_that_is_looked_up_has_one_owner(
+    own: Declaration, other: Declaration, place: str
+) -> None:
+    """Names, nicknames, objects and protocols of a bundled plugin stay its own, whoever comes."""
+    declared = (OURS, own), (AAA, other)
+    assert _is_kept(declared, (OURS, own))
+    assert all(place in conflict for conflict in _conflicts(*declared))
+
+
+def test_who_loses_one_place_loses_the_declaration() -> None:
+    """A format that overrides another in one type takes its other types from nobody."""
+    own = Format("x", types=("m:T", "m:U"))
+    typed = Format("y", types=("m:T",), priority=1)
+    third = Format("z", types=("m:U",))
+    assert _is_kept([(OURS, own), (AAA, typed)], (AAA, typed))
+    assert _is_kept([(OURS, own), (AAA, typed), (ZZZ, third)], (AAA, typed), (ZZZ, third))
+
+
+def test_a_name_comes_before_a_nickname(empty: Interop) -> None:
+    """Within one distribution, which may use a word for both, it means the format."""
+    empty.register(toy("a", aliases=("b", "c")), toy("b", types=()), copy("a", "b"))
+    box = Box("a", [1.0])
+    assert empty.plan(box, "b").result.format == "b"
+    assert empty.plan(box, "c").result.format == "a"
+
+
+def test_registering_at_run_time_overrides_nobody_unless_it_says_so(empty: Interop) -> None:
+    """A conversion in a plugin's place is refused, and replaces it with a larger priority."""
+    registry: Registry = empty._registry
+    registry.register([toy("a"), toy("b"), view("a", "b")], ZZZ)
+    other = copy("a", "b", dtypes={"float32"})
+    with pytest.raises(ConflictError, match=r"a → b.*zzz 1.*run time.*that of zzz 1.*priority"):
+        empty.register(other)
+    assert len(empty.conversions()) == 1
+    empty.register(copy("a", "b", priority=1))
+    assert labels(empty.plan(Box("a", [1.0]), "b")) == ["copy_a_to_b"]
+    assert registry.provenance["a"] == ZZZ
+
+
+# ---------------------------------------------------------------------- classes
+
+
+class _Base:
+    """What one distribution has a format for."""
+
+
+class _Derived(_Base):
+    """What another one wants."""
+
+
+class _Further(_Derived):
+    """What nobody has declared."""
+
+
+def _format(name: str, *types: type, priority: int = 0) -> Format:
+    return Format(
+        name,
+        types=tuple(f"{__name__}:{type_.__name__}" for type_ in types),
+        describe=lambda value: make_spec(name, "float32", shape=(1,)),
+        dtypes={"float32"},
+        priority=priority,
+    )
+
+
+@pytest.mark.parametrize("owner", [OURS, AAA, ZZZ])
+@pytest.mark.parametrize("owner_first", [True, False])
+def test_a_subclass_of_a_class_of_others_needs_a_priority(
+    empty: Interop, caplog: pytest.LogCaptureFixture, owner: Provenance, owner_first: bool
+) -> None:
+    """Without one its values are of the base's format, and both distributions are named."""
+    registry, thief = empty._registry, Provenance("t", "mmm", "1")
+    pairs = [(_format("base", _Base), owner), (_format("thief", _Derived), thief)]
+    entries = [entry for format_, origin in pairs for entry in entries_of([format_], origin)]
+    registry.replace(settle(entries if owner_first else entries[::-1])[0])
+    for value in (_Base(), _Derived(), _Further()):
+        assert empty.spec(value).format == "base"
+    assert f"plugin 't' of mmm 1: the type {__name__}:_Derived of format 'thief'" in caplog.text
+    assert f"a type of format 'base', declared by {owner}, so it needs a larger" in caplog.text
+    assert set(registry.type_problems().values()) == {thief}
+
+
+def test_a_subclass_is_had_with_a_priority_and_within_one_distribution(empty: Interop) -> None:
+    """The nearest base counts where there is no conflict."""
+    for declared in (
+        [(OURS, _format("base", _Base)), (AAA, _format("derived", _Derived, priority=1))],
+        [(AAA, _format("base", _Base)), (AAA, _format("derived", _Derived))],
+        [(AAA, _format("base", _Base)), (OURS, _format("derived", _Derived))],
+    ):
+        empty._registry.forget()
+        entries = [entry for origin, item in declared for entry in entries_of([item], origin)]
+        empty._registry.replace(entries)
+        formats = [empty.spec(value).format for value in (_Base(), _Derived(), _Further())]
+        assert formats == ["base", "derived", "derived"]
+        assert empty._registry.type_problems() == {}
+
+
+def test_a_class_that_goes_by_two_paths_has_one_owner(empty: Interop) -> None:
+    """Whoever names it by another module needs a priority, for values and for targets."""
+    own = entries_of([_format("own")._replace(types=("numpy:ndarray",))], OURS)
+    path = f"{np.ndarray.__module__}._core.multiarray:ndarray"
+    other = entries_of([_format("other")._replace(types=(path,))], AAA)
+    for entries in (own + other, other + own):
+        empty._registry.replace(entries)
+        assert empty.spec(np.ones(2)).format == "own"
+        assert empty._registry.named(np.ndarray) == ("own",)
+        assert set(empty._registry.type_problems().values()) == {AAA}
+
+
+def test_a_subclass_is_refused_at_run_time(empty: Interop) -> None:
+    """Where the class is there already, registering says at once what a plugin is told later."""
+    empty._registry.register([_format("base", _Base)], AAA)
+    with pytest.raises(ConflictError, match=r"_Derived .*by run time.*'base', declared by aaa 1"):
+        empty.register(_format("mine", _Derived))
+    with pytest.raises(UnknownTargetError):
+        empty.plan(_Derived(), to="mine")
+    empty.register(_format("mine", _Derived, priority=1))
+    assert empty.spec(_Derived()).format == "mine"
+
+
+# ---------------------------------------------------------------------- routes
+
+
+def test_a_bystander_is_no_way_unless_there_is_no_other(empty: Interop) -> None:
+    """However cheap its steps are, a route of those concerned is taken if there is one."""
+    registry, box = empty._registry, Box("a", [1.0])
+    registry.register([toy("a"), toy("b"), toy("c"), copy("a", "b")], OURS)
+    cheap = {"cost": Cost(0.0)}
+    registry.register(
+        [toy("evil", types=()), view("a", "evil", **cheap), view("evil", "b", **cheap)], AAA
+    )
+    registry.register([view("evil", "c", **cheap)], AAA)
+    assert labels(empty.plan(box, "b")) == ["copy_a_to_b"]
+    assert labels(empty.plan(box, "evil")) == ["a_to_evil"]
+    assert labels(empty.plan(box, "c")) == ["a_to_evil", "evil_to_c"]
+    assert labels(empty.plan(box, "b", copy=False)) == ["a_to_evil", "evil_to_b"]
+
+
+def test_a_new_way_between_others_has_to_be_stated(empty: Interop) -> None:
+    """A conversion of a pair that has a longer route replaces that with a priority alone."""
+    registry, box = empty._registry, Box("a", [1.0])
+    registry.register([toy("a"), toy("b"), toy("c"), view("a", "b"), view("b", "c")], OURS)
+    registry.register([view("a", "c", name="shorter")], AAA)
+    assert labels(empty.plan(box, "c")) == ["a_to_b", "b_to_c"]
+    registry.register([view("a", "c", name="stated", priority=1)], ZZZ)
+    assert labels(empty.plan(box, "c")) == ["stated"]
