@@ -211,8 +211,8 @@ def test_every_field_can_be_overridden() -> None:
     format_, *_ = dense_format("tests.toolkit.library:Array", **DENSE, **changes)
     assert isinstance(format_, Format)
     assert (format_.describe, format_.transit, format_.aliases) == (describe, True, ("lib",))
-    with pytest.raises(ValueError, match="instal"):
-        dense_format("tests.toolkit.library:Array", **DENSE, instal="pip install library")
+    with pytest.raises(ValueError, match="installing"):
+        dense_format("tests.toolkit.library:Array", **DENSE, installing="pip install library")
 
 
 def test_what_is_not_installed_is_not_imported(loaded: Interop) -> None:
