@@ -29,6 +29,7 @@ exclude_patterns = ["_build", "graph", "**/_benchmarks.md", "**/_pairs.md"]
 html_theme = "pydata_sphinx_theme"
 html_title = "interop"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_context = {"default_mode": "auto"}  # the theme complains in the console where none is given
 html_show_sourcelink = False
 html_sidebars = {"glossary": []}  # it has no pages beside it
 html_static_path = ["_static"]
