@@ -30,6 +30,7 @@ from interop.plugin.advanced import limit_threads
 
 from .describe import BIT_DTYPES, DTYPE_NAMES, dtype_name
 from .streams import sharing
+from .team import copied, write_by_team
 
 if TYPE_CHECKING:
     import numpy as np
@@ -206,7 +207,7 @@ def _write(out: Tensor, value: Tensor) -> Tensor:
     """
     pair = out, value
     if not out.is_complex() or not any(t.is_neg() or _is_unaligned(t) for t in pair):
-        return out.copy_(value)
+        return write_by_team(out, value)
     is_complex = value.is_complex()
     # Negating an unsigned integer and casting it do not commute.
     out.real.copy_(value.real if is_complex else value.resolve_neg())
@@ -225,7 +226,7 @@ def clone(value: Tensor) -> Tensor:
 
     if is_large(value):
         return refill(value)
-    return value.clone(memory_format=torch.contiguous_format)
+    return copied(value, value.dtype, torch.contiguous_format)
 
 
 def align(value: Tensor) -> Tensor:
@@ -277,7 +278,7 @@ def _cast(value: Tensor, dtype: str, refilled: Callable[..., Tensor], order: str
     memory_format = getattr(torch, order)
     if value.is_neg() and target.is_complex:
         return _write(torch.empty_like(value, dtype=target, memory_format=memory_format), value)
-    return value.to(target, copy=True, memory_format=memory_format)
+    return copied(value, target, memory_format)
 
 
 def cast_as_numpy(value: Tensor, *, dtype: str) -> Tensor:

@@ -1,0 +1,138 @@
+"""Copies on the host, with torch's team of threads or without.
+
+torch divides a copy of more than 32,768 elements among a team of OpenMP threads and waits for the
+slowest. Where other programs take the cores, that thread waits for its turn: milliseconds, for a
+copy of microseconds. So each copy by the team is timed. After one that took far too long, the
+calling thread makes the copies alone until the team is tried again. NumPy makes them, or torch in
+pieces too small for a team.
+
+How many threads are running (``/proc/loadavg``) does not tell: the team itself spins for some
+milliseconds after a copy.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+__all__ = ["copied", "is_crowded", "watch", "write_by_team"]
+
+#: Elements that torch gives to one thread: ``at::internal::GRAIN_SIZE``.
+_GRAIN = 2**15
+#: Bytes of a result from which on the team gains more than it waits.
+_LARGE = 2**25
+#: Seconds, and bytes a second, that no copy takes on idle cores, not even into fresh memory.
+_LATE, _SLOW = 1e-3, 3e9
+#: For how many times what it took the team is not tried again: a fortieth of the time is lost.
+_PAUSE = 40
+
+_crowded_until = 0.0
+
+
+def is_crowded() -> bool:
+    """Tell whether the team has just been waited for, so that the caller had better work alone."""
+    return perf_counter() < _crowded_until
+
+
+def watch(start: float, nbytes: int) -> None:
+    """Take notice of how long the team took.
+
+    Parameters
+    ----------
+    start : float
+        The `perf_counter` when it began.
+    nbytes : int
+        Bytes that it wrote.
+    """
+    global _crowded_until  # noqa: PLW0603 - a lost update costs one more try
+    stop = perf_counter()
+    if stop - start > _LATE + nbytes / _SLOW:
+        _crowded_until = stop + _PAUSE * (stop - start)
+
+
+def copied(value: Tensor, dtype: torch.dtype, memory_format: torch.memory_format) -> Tensor:
+    """Return a copy in a dtype and an order of elements, part of the same graph."""
+    import torch
+
+    nbytes = value.numel() * dtype.itemsize
+    if not _is_for_team(value, nbytes):
+        return value.to(dtype, copy=True, memory_format=memory_format)
+    if is_crowded():
+        out = torch.empty_like(value, dtype=dtype, memory_format=memory_format)
+        return _write_alone(out, value)
+    start = perf_counter()
+    result = value.to(dtype, copy=True, memory_format=memory_format)
+    watch(start, nbytes)
+    return result
+
+
+def write_by_team(out: Tensor, value: Tensor) -> Tensor:
+    """Write numbers into a tensor, which joins their graph, and return it."""
+    nbytes = out.numel() * out.itemsize
+    if not out.is_cpu or out.requires_grad or not _is_for_team(value, nbytes):
+        return out.copy_(value)
+    if is_crowded() and out.shape == value.shape:
+        return _write_alone(out, value)
+    start = perf_counter()
+    out.copy_(value)
+    watch(start, nbytes)
+    return out
+
+
+def _is_for_team(value: Tensor, nbytes: int) -> bool:
+    """Tell whether torch would give a copy to its team that one thread may make just as well."""
+    import torch
+
+    return (
+        value.numel() > _GRAIN
+        and nbytes < _LARGE
+        and value.is_cpu
+        and type(value) is torch.Tensor
+        and not (
+            value.requires_grad and torch.is_grad_enabled()
+        )  # each piece would be in the graph
+        and torch.get_num_threads() > 1
+    )
+
+
+def _write_alone(out: Tensor, value: Tensor) -> Tensor:
+    """Write numbers by the calling thread."""
+    if out.numel() <= _GRAIN:
+        return out.copy_(value)
+    import numpy as np
+    import torch
+
+    arrays = _as_numpy(out), _as_numpy(value)
+    if arrays[0] is not None and arrays[1] is not None:
+        with np.errstate(all="ignore"):  # torch says nothing of numbers that do not fit
+            np.copyto(*arrays, casting="unsafe")
+        return out
+    outs, values = out, value
+    if out.is_contiguous() and value.is_contiguous():
+        outs, values = out.view(-1), value.view(-1)
+    rows = _GRAIN * len(outs) // outs.numel()
+    divide = (lambda tensor: torch.split(tensor, rows)) if rows else torch.unbind
+    for piece, numbers in zip(divide(outs), divide(values), strict=True):
+        _write_alone(piece, numbers)
+    return out
+
+
+def _as_numpy(value: Tensor) -> Any:
+    """Return a plain tensor's memory as an array, or None if NumPy is slow with its dtype."""
+    if value.dtype not in _quick_dtypes() or value.is_conj() or value.is_neg():
+        return None
+    return value.detach().numpy()
+
+
+@cache
+def _quick_dtypes() -> frozenset[torch.dtype]:
+    """Return the dtypes for which NumPy's loops are as fast as those of one thread of torch's."""
+    import torch
+
+    names = "bool uint8 int8 int16 int32 int64 float32 float64 complex64 complex128"
+    return frozenset(getattr(torch, name) for name in names.split())

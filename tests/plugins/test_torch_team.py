@@ -1,0 +1,158 @@
+"""torch's team of threads: when it is left alone, and that nothing else changes then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import interop
+
+torch = pytest.importorskip("torch")
+
+from interop_plugins.torch import team  # noqa: E402
+
+CASTS = [
+    ("float32", "float64"),
+    ("float64", "float32"),
+    ("int64", "float32"),
+    ("bfloat16", "float32"),
+    ("float16", "float32"),
+    ("bool", "int32"),
+    ("complex64", "complex128"),
+]
+#: Shapes of more elements than one thread takes: whole rows in a piece, rows of several pieces.
+SHAPES = [(2**15 + 1,), (2**17,), (300, 301), (2, 3, 2**14), (2, 2**16), (1, 1, 2**16)]
+
+
+@pytest.fixture
+def crowded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Let the team have been late; yield the elements of each copy that torch then makes."""
+    sizes: list[int] = []
+    copy = torch.Tensor.copy_
+
+    def copy_(out: Any, value: Any, *args: Any) -> Any:
+        sizes.append(out.numel())
+        return copy(out, value, *args)
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    monkeypatch.setattr(team, "_crowded_until", float("inf"))
+    monkeypatch.setattr(torch.Tensor, "copy_", copy_)
+    yield sizes
+    torch.set_num_threads(threads)
+
+
+def numbers(shape: tuple[int, ...], dtype: str) -> Any:
+    """Return small whole numbers, the same in every dtype."""
+    values = torch.arange(int(np.prod(shape))).reshape(shape) % 7
+    return values.to(getattr(torch, dtype))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("source", "target"), CASTS)
+def test_a_crowded_cast_gives_the_same_numbers(
+    crowded: list[int], shape: tuple[int, ...], source: str, target: str
+) -> None:
+    """Casts by one thread give what torch's team gives: NumPy casts, or torch in small pieces."""
+    value = numbers(shape, source)
+    crowded.clear()
+    result = interop.convert(value, to="torch", dtype=target)
+    by_torch = source in {"bfloat16", "float16"}
+    assert max(crowded, default=0) <= 2**15
+    assert sum(crowded) == (value.numel() if by_torch else 0)
+    expected = value.to(getattr(torch, target))
+    assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+    assert torch.equal(result, expected)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda value: value.T,
+        lambda value: value[::2],
+        lambda value: value[:, ::3],
+        lambda value: value[:1].expand(400, 600),
+    ],
+    ids=["transposed", "rows", "columns", "broadcast"],
+)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_crowded_copy_of_a_view(crowded: list[int], view: Any, dtype: str) -> None:
+    """A copy by one thread has the numbers of any view, and memory of its own."""
+    value = view(numbers((400, 600), dtype))
+    result = interop.convert(value, to="torch", copy=True)
+    assert torch.equal(result, value)
+    assert result.untyped_storage().data_ptr() != value.untyped_storage().data_ptr()
+    assert all(size <= 2**15 for size in crowded)
+
+
+def test_a_crowded_write_into_out(crowded: list[int]) -> None:
+    """What is written into `out=` comes in pieces as well."""
+    value, out = numbers((400, 600), "float32"), np.empty((400, 600))
+    interop.convert(value, out=out)
+    assert all(size <= 2**15 for size in crowded)
+    np.testing.assert_array_equal(out, value.numpy())
+
+
+def test_a_crowded_copy_stays_in_its_graph(crowded: list[int]) -> None:
+    """A tensor in a graph is copied at once, and its gradient comes through."""
+    value = numbers((2**17,), "float32").requires_grad_()
+    result = interop.convert(value, to="torch", dtype="float64")
+    result.sum().backward()
+    assert crowded == []
+    assert torch.equal(value.grad, torch.ones(2**17))
+
+
+@pytest.mark.parametrize(("took", "pause"), [(0.0009, 0), (0.006, 0.24), (0.075, 3)])
+def test_a_late_team_is_left_alone_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, took: float, pause: float
+) -> None:
+    """After a copy that took too long the team is not used for forty times as long."""
+    clock = [100 + took]
+    monkeypatch.setattr(team, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(team, "_crowded_until", 0.0)
+    team.watch(100, 2**20)
+    assert team.is_crowded() == bool(pause)
+    if pause:
+        clock[0] += pause - 1e-4
+        assert team.is_crowded()
+        clock[0] += 2e-4
+        assert not team.is_crowded()
+
+
+@pytest.mark.parametrize("lazy", [torch.conj, lambda value: value.conj().imag])
+def test_crowded_lazy_numbers_are_resolved(crowded: list[int], lazy: Any) -> None:
+    """Conjugates and negatives are carried out by one thread as by the team."""
+    value = lazy(numbers((2**16,), "complex64") * (1 + 2j))
+    assert torch.equal(interop.convert(value, to="torch", copy=True), value.resolve_conj())
+    result = interop.convert(value, to="numpy", dtype=np.result_type(0.0, value.numpy(force=True)))
+    np.testing.assert_array_equal(result, value.resolve_conj().resolve_neg().numpy())
+
+
+def test_crowded_numbers_that_do_not_fit_warn_of_nothing(crowded: list[int]) -> None:
+    """NumPy's warnings of floating-point errors are no part of a cast that is allowed to lose."""
+    value = torch.full((2**16,), 1e300, dtype=torch.float64)
+    result = interop.convert(value, to="torch", dtype="float32")
+    assert torch.isinf(result).all()
+
+
+def test_large_copies_are_not_late() -> None:
+    """A team that writes 16 MiB may take as long as fresh memory takes."""
+    assert team._LATE + 2**24 / team._SLOW > 0.006
+
+
+def test_a_copy_by_the_team_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of more elements than one thread takes are timed, smaller ones are not."""
+    watched: list[int] = []
+    monkeypatch.setattr(team, "_crowded_until", 0.0)
+    monkeypatch.setattr(team, "watch", lambda start, nbytes: watched.append(nbytes))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    interop.convert(numbers((2**15,), "float32"), to="torch", dtype="float64")
+    assert watched == []
+    interop.convert(numbers((2**16,), "float32"), to="torch", dtype="float64")
+    assert watched == [2**19]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    interop.convert(numbers((2**16,), "float32"), to="torch", dtype="float64")
+    assert watched == [2**19]
