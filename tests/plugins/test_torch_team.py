@@ -156,3 +156,19 @@ def test_a_copy_by_the_team_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     interop.convert(numbers((2**16,), "float32"), to="torch", dtype="float64")
     assert watched == [2**19]
+
+
+@pytest.mark.parametrize("shape", [(2**15 + 1,), (3, 2**15), (2**23 + 5,)])
+@pytest.mark.parametrize(("codes", "zero_point"), [("int8", -7), ("uint8", 200), ("int32", -3)])
+@pytest.mark.filterwarnings("ignore:.*quantized")
+def test_a_crowded_dequantization_gives_the_same_bits(
+    crowded: list[int], shape: tuple[int, ...], codes: str, zero_point: int
+) -> None:
+    """NumPy makes of a tensor's codes what torch makes of them, to the last bit."""
+    limits, dtype = np.iinfo(codes), getattr(torch, codes)
+    numbers = torch.randint(int(limits.min), int(limits.max), shape, dtype=dtype)
+    value = torch._make_per_tensor_quantized_tensor(numbers, 0.3337, zero_point)
+    for view in (value, value[..., ::3], value[..., 5:]):
+        result, expected = interop.convert(view, to="numpy"), view.dequantize().numpy()
+        assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_array_equal(result.view("uint32"), expected.view("uint32"))

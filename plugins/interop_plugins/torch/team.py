@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["copied", "is_crowded", "watch", "write_by_team"]
+__all__ = ["GRAIN", "copied", "is_crowded", "watch", "write_by_team"]
 
 #: Elements that torch gives to one thread: ``at::internal::GRAIN_SIZE``.
-_GRAIN = 2**15
+GRAIN = 2**15
 #: Bytes of a result from which on the team gains more than it waits.
 _LARGE = 2**25
 #: Seconds, and bytes a second, that no copy takes on idle cores, not even into fresh memory.
@@ -89,7 +89,7 @@ def _is_for_team(value: Tensor, nbytes: int) -> bool:
     import torch
 
     return (
-        value.numel() > _GRAIN
+        value.numel() > GRAIN
         and nbytes < _LARGE
         and value.is_cpu
         and type(value) is torch.Tensor
@@ -102,7 +102,7 @@ def _is_for_team(value: Tensor, nbytes: int) -> bool:
 
 def _write_alone(out: Tensor, value: Tensor) -> Tensor:
     """Write numbers by the calling thread."""
-    if out.numel() <= _GRAIN:
+    if out.numel() <= GRAIN:
         return out.copy_(value)
     import numpy as np
     import torch
@@ -115,7 +115,7 @@ def _write_alone(out: Tensor, value: Tensor) -> Tensor:
     outs, values = out, value
     if out.is_contiguous() and value.is_contiguous():
         outs, values = out.view(-1), value.view(-1)
-    rows = _GRAIN * len(outs) // outs.numel()
+    rows = GRAIN * len(outs) // outs.numel()
     divide = (lambda tensor: torch.split(tensor, rows)) if rows else torch.unbind
     for piece, numbers in zip(divide(outs), divide(values), strict=True):
         _write_alone(piece, numbers)
