@@ -30,7 +30,7 @@ from interop.plugin.advanced import limit_threads
 
 from .describe import BIT_DTYPES, DTYPE_NAMES, dtype_name
 from .streams import sharing
-from .team import copied, write_by_team
+from .team import copied, copy_into
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,6 +61,7 @@ __all__ = [
     "from_numpy",
     "is_large",
     "move",
+    "note_write",
     "numpy_fast_path",
     "numpy_to_torch",
     "quietly",
@@ -207,7 +208,7 @@ def _write(out: Tensor, value: Tensor) -> Tensor:
     """
     pair = out, value
     if not out.is_complex() or not any(t.is_neg() or _is_unaligned(t) for t in pair):
-        return write_by_team(out, value)
+        return copy_into(out, value)
     is_complex = value.is_complex()
     # Negating an unsigned integer and casting it do not commute.
     out.real.copy_(value.real if is_complex else value.resolve_neg())
@@ -614,6 +615,15 @@ def write(out: Tensor, value: Tensor) -> None:
             out.copy_(cast_as_numpy(value, dtype=dtypes[1]))
         else:
             _write_as_numpy(out, value.resolve_neg())
+    note_write(out)
+
+
+def note_write(out: Tensor) -> None:
+    """Tell autograd of a write that it may not have seen, into what it may need for a gradient."""
+    import torch
+
+    if not out.is_inference():
+        torch.autograd.graph.increment_version(out)
 
 
 def unwritable(out: Tensor) -> str | None:

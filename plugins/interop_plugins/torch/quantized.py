@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from time import perf_counter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop.plugin import Declined, Parts, parallel_for
 
-from .dense import fresh, quietly, write
+from .dense import fresh, note_write, quietly, write
 from .describe import dtype_name
-from .team import GRAIN, is_crowded, watch
+from .team import run
 
 if TYPE_CHECKING:
     import numpy as np
@@ -171,20 +170,16 @@ def _empty(
 
 def dequantize(value: Tensor) -> Tensor:
     """Return the real numbers that the codes stand for."""
-    if value.is_cpu and (value.numel() >= _MANY or _is_left_to_numpy(value)):
+    _check_zero_points(value)
+
+    def alone() -> Tensor:
         out = fresh(value.shape, "float32")[1]
         dequantize_into(out, value)
         return out
-    _check_zero_points(value)
-    start = perf_counter()
-    result = value.dequantize()
-    watch(start, 4 * value.numel())
-    return result
 
-
-def _is_left_to_numpy(value: Tensor) -> bool:
-    """Tell whether torch's team would be late, and NumPy knows the numbers."""
-    return value.numel() > GRAIN and is_crowded() and _has_one_scale(value)
+    if value.is_cpu and value.numel() >= _MANY:
+        return alone()
+    return run(value, 4 * value.numel(), value.dequantize, alone)
 
 
 def _has_one_scale(value: Tensor) -> bool:
@@ -198,6 +193,7 @@ def dequantize_into(out: Tensor, value: Tensor) -> None:
     _check_zero_points(value)
     if _has_one_scale(value) and dtype_name(out.dtype) == "float32" and out.is_contiguous():
         _dequantize_by_numpy(out.detach().numpy().reshape(-1), value)
+        note_write(out)
         return
     if value.numel() < _PIECE or value.dtype not in _tools().blanks:
         write(out, value.dequantize())

@@ -12,6 +12,7 @@ milliseconds after a copy.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["GRAIN", "copied", "is_crowded", "watch", "write_by_team"]
+__all__ = ["copied", "copy_into", "run"]
 
 #: Elements that torch gives to one thread: ``at::internal::GRAIN_SIZE``.
-GRAIN = 2**15
+_GRAIN = 2**15
 #: Bytes of a result from which on the team gains more than it waits.
 _LARGE = 2**25
 #: Seconds, and bytes a second, that no copy takes on idle cores, not even into fresh memory.
@@ -34,54 +35,56 @@ _PAUSE = 40
 _crowded_until = 0.0
 
 
-def is_crowded() -> bool:
-    """Tell whether the team has just been waited for, so that the caller had better work alone."""
-    return perf_counter() < _crowded_until
-
-
-def watch(start: float, nbytes: int) -> None:
-    """Take notice of how long the team took.
+def run(
+    value: Tensor, nbytes: int, by_team: Callable[[], Tensor], alone: Callable[[], Tensor]
+) -> Tensor:
+    """Return what `by_team` returns, or `alone` while the team would have to be waited for.
 
     Parameters
     ----------
-    start : float
-        The `perf_counter` when it began.
+    value : torch.Tensor
+        What is read.
     nbytes : int
-        Bytes that it wrote.
+        Bytes that are written.
+    by_team, alone : callable
+        The same work, by torch's threads and by the calling one.
     """
     global _crowded_until  # noqa: PLW0603 - a lost update costs one more try
+    if not _is_for_team(value, nbytes):
+        return by_team()
+    start = perf_counter()
+    if start < _crowded_until:
+        return alone()
+    result = by_team()
     stop = perf_counter()
     if stop - start > _LATE + nbytes / _SLOW:
         _crowded_until = stop + _PAUSE * (stop - start)
+    return result
 
 
 def copied(value: Tensor, dtype: torch.dtype, memory_format: torch.memory_format) -> Tensor:
     """Return a copy in a dtype and an order of elements, part of the same graph."""
     import torch
 
-    nbytes = value.numel() * dtype.itemsize
-    if not _is_for_team(value, nbytes):
-        return value.to(dtype, copy=True, memory_format=memory_format)
-    if is_crowded():
+    def alone() -> Tensor:
         out = torch.empty_like(value, dtype=dtype, memory_format=memory_format)
         return _write_alone(out, value)
-    start = perf_counter()
-    result = value.to(dtype, copy=True, memory_format=memory_format)
-    watch(start, nbytes)
-    return result
+
+    def by_team() -> Tensor:
+        return value.to(dtype, copy=True, memory_format=memory_format)
+
+    return run(value, value.numel() * dtype.itemsize, by_team, alone)
 
 
-def write_by_team(out: Tensor, value: Tensor) -> Tensor:
+def copy_into(out: Tensor, value: Tensor) -> Tensor:
     """Write numbers into a tensor, which joins their graph, and return it."""
-    nbytes = out.numel() * out.itemsize
-    if not out.is_cpu or out.requires_grad or not _is_for_team(value, nbytes):
+    import torch
+
+    if type(out) is not torch.Tensor or not out.is_cpu or out.requires_grad:
         return out.copy_(value)
-    if is_crowded() and out.shape == value.shape:
-        return _write_alone(out, value)
-    start = perf_counter()
-    out.copy_(value)
-    watch(start, nbytes)
-    return out
+    numbers = value if out.shape == value.shape else value.expand_as(out)
+    nbytes = out.numel() * out.itemsize
+    return run(numbers, nbytes, lambda: out.copy_(value), lambda: _write_alone(out, numbers))
 
 
 def _is_for_team(value: Tensor, nbytes: int) -> bool:
@@ -89,20 +92,18 @@ def _is_for_team(value: Tensor, nbytes: int) -> bool:
     import torch
 
     return (
-        value.numel() > GRAIN
+        value.numel() > _GRAIN
         and nbytes < _LARGE
         and value.is_cpu
         and type(value) is torch.Tensor
-        and not (
-            value.requires_grad and torch.is_grad_enabled()
-        )  # each piece would be in the graph
+        and not (value.requires_grad and torch.is_grad_enabled())  # only torch keeps the graph
         and torch.get_num_threads() > 1
     )
 
 
 def _write_alone(out: Tensor, value: Tensor) -> Tensor:
     """Write numbers by the calling thread."""
-    if out.numel() <= GRAIN:
+    if out.numel() <= _GRAIN:
         return out.copy_(value)
     import numpy as np
     import torch
@@ -115,7 +116,7 @@ def _write_alone(out: Tensor, value: Tensor) -> Tensor:
     outs, values = out, value
     if out.is_contiguous() and value.is_contiguous():
         outs, values = out.view(-1), value.view(-1)
-    rows = GRAIN * len(outs) // outs.numel()
+    rows = _GRAIN * len(outs) // outs.numel()
     divide = (lambda tensor: torch.split(tensor, rows)) if rows else torch.unbind
     for piece, numbers in zip(divide(outs), divide(values), strict=True):
         _write_alone(piece, numbers)
