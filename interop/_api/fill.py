@@ -64,7 +64,10 @@ class Fills:
         dtype = out_spec.dtype if holds else None
         request = self._table(out_spec, dtype, copy, keywords).request
         chosen = request.step_keywords(keywords)
-        if not (apart and holds and self._engine.write(x, spec, out, out_spec, request, chosen)):
+        if apart and holds and self._engine.write(x, spec, out, out_spec, request, chosen):
+            if target.advanced.written is not None:
+                target.advanced.written(out)
+        else:
             copy = None if apart else True
             table = self._table(out_spec, dtype, copy, keywords)
             # `fill` casts as it writes, unless the cast may be refused or comes in one with a copy.

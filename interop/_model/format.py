@@ -228,6 +228,9 @@ class Advanced(NamedTuple):
         ``unwritable(out) -> str | None`` says what a value given as ``out=`` is, and what to give
         instead, if its framework does not let it be written into at this moment though its spec
         has no trait that says so.
+    written : callable or None
+        ``written(out)`` is told of numbers that others than `fill` have written into the memory of
+        an ``out=``, for libraries that count writes.
     """
 
     fast_key: ValueFunction | None = None
@@ -235,6 +238,7 @@ class Advanced(NamedTuple):
     not_recoverable: Set[str] = frozenset()
     divides_host: bool = False
     unwritable: Callable[[Value], str | None] | None = None
+    written: Callable[[Value], None] | None = None
 
 
 class Format(NamedTuple):

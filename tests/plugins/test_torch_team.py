@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -167,23 +167,39 @@ def test_only_copies_by_a_team_may_be_late(monkeypatch: pytest.MonkeyPatch) -> N
     assert by_whom(2**23, 2) == "torch"  # 32 MiB: the team gains more than it waits
 
 
+SHAPE = 256, 256
+#: Sources, and the dtype of the tensor into which they are written.
+WRITES: dict[str, tuple[Callable[[], Any], str]] = {
+    "torch": (lambda: torch.ones(SHAPE), "float32"),
+    "torch, by NumPy's cast": (lambda: torch.ones(SHAPE, dtype=torch.float64), "float16"),
+    "bfloat16": (lambda: torch.ones(SHAPE, dtype=torch.bfloat16), "float32"),
+    "quantized": (
+        lambda: torch.quantize_per_tensor(torch.ones(SHAPE), 1, 0, torch.qint8),
+        "float32",
+    ),
+    "COO": (lambda: torch.ones(SHAPE).to_sparse(), "float32"),
+    "NumPy": (lambda: np.ones(SHAPE, "float32"), "float32"),
+    "SciPy": (lambda: pytest.importorskip("scipy.sparse").csr_array(np.ones(SHAPE)), "float64"),
+    "list": (lambda: np.ones(SHAPE).tolist(), "float32"),
+}
+
+
 @pytest.mark.filterwarnings("ignore:.*quantized")
-@pytest.mark.parametrize(
-    "dtypes", [("float32", "float32"), ("float64", "float16"), ("qint8", "float32")]
-)
-def test_autograd_hears_of_a_write_into_out(crowded: list[int], dtypes: tuple[str, str]) -> None:
+@pytest.mark.parametrize("until", [0.0, float("inf")], ids=["idle", "crowded"])
+@pytest.mark.parametrize("source", WRITES)
+def test_autograd_hears_of_a_write_into_out(
+    crowded: list[int], monkeypatch: pytest.MonkeyPatch, source: str, until: float
+) -> None:
     """Numbers that a gradient needs may not be overwritten unseen, whoever writes them."""
-    source, target = dtypes
-    value = torch.rand(2**16)
-    if source == "qint8":
-        value = torch.quantize_per_tensor(value, 0.1, 0, torch.qint8)
-    else:
-        value = value.to(getattr(torch, source))
-    out = torch.ones(2**16, dtype=getattr(torch, target))
-    product = torch.rand(2**16, requires_grad=True) * out
-    interop.convert(value, out=out, allow="narrow")
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        product.sum().backward()
+    monkeypatch.setattr(team, "_crowded_until", until)
+    make, dtype = WRITES[source]
+    for _ in range(3):  # in full, and by fast paths
+        out = torch.zeros(SHAPE, dtype=getattr(torch, dtype))
+        product = torch.ones(SHAPE, requires_grad=True) * out
+        interop.convert(make(), out=out, allow="narrow")
+        np.testing.assert_array_equal(out.numpy(), np.ones(SHAPE))
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            product.sum().backward()
 
 
 @pytest.mark.parametrize("shape", [(2**15 + 1,), (3, 2**15), (2**23 + 5,)])

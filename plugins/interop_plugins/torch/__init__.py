@@ -142,7 +142,7 @@ def _formats() -> Iterable[Format]:
         unary=(*_dense_steps(), *_host_casts(), *_lazy_casts()),
         limits=Limits(unsupported={"mps": _NOT_ON_MPS}, available=available),
         fill=dense.fill,
-        advanced=Advanced(fast_key=fast_key, unwritable=dense.unwritable),
+        advanced=Advanced(fast_key=fast_key, unwritable=dense.unwritable, written=dense.note_write),
         samples=Samples(variants=samples.DENSE),
     )
     yield from map(_sparse_format, _LAYOUTS)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop.plugin import Declined, Parts, parallel_for
 
-from .dense import fresh, note_write, quietly, write
+from .dense import fresh, quietly, write
 from .describe import dtype_name
 from .team import run
 
@@ -193,7 +193,6 @@ def dequantize_into(out: Tensor, value: Tensor) -> None:
     _check_zero_points(value)
     if _has_one_scale(value) and dtype_name(out.dtype) == "float32" and out.is_contiguous():
         _dequantize_by_numpy(out.detach().numpy().reshape(-1), value)
-        note_write(out)
         return
     if value.numel() < _PIECE or value.dtype not in _tools().blanks:
         write(out, value.dequantize())
