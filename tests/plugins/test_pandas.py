@@ -494,6 +494,36 @@ def test_labels_stay_within_pandas():
     assert interop.convert(index, to="pandas.index", copy=True).name == "i"
 
 
+@pytest.mark.parametrize("chunks", [1, 2])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda array: array,
+        lambda array: pd.Series(array, index=list("abcd"), name="s", copy=False),
+        lambda array: pd.Index(array, name="i", copy=False),
+        lambda array: pd.DataFrame({"a": array, "b": [1, 2, 3, 4]}, copy=False),
+        lambda array: pd.DataFrame({"a": array}, index=list("abcd"), copy=False),
+    ],
+    ids=["array", "series", "index", "frame", "column"],
+)
+def test_a_copy_of_what_lies_in_arrows_memory_shares_nothing(wrap, chunks):
+    """Later writes to the memory under a value do not show in its copy, which keeps the rest."""
+    memory = np.arange(4.0)
+    pieces = [pa.array(piece) for piece in np.split(memory, chunks)]
+    value = wrap(pd.arrays.ArrowExtensionArray(pa.chunked_array(pieces)))
+    with interop.trace() as receipts:
+        copied = interop.convert(value, to="pandas", copy=True)
+    assert type(copied) is type(value)
+    assert receipts[0].aliased is False
+    memory[:] = 99
+    column = copied["a"] if isinstance(copied, pd.DataFrame) else copied
+    assert column.dtype == "double[pyarrow]"
+    assert list(column) == [0, 1, 2, 3]
+    assert getattr(copied, "name", None) == getattr(value, "name", None)
+    if isinstance(value, (pd.Series, pd.DataFrame)):
+        assert list(copied.index) == list(value.index)
+
+
 def test_receipts_know_the_memory():
     """A receipt says that memory is shared exactly where the addresses agree."""
     cases = [

@@ -168,17 +168,31 @@ def to_array(array: Array) -> pd.arrays.NumpyExtensionArray:
 
 def copy_series(series: pd.Series) -> pd.Series:
     """Return a copy with the labels."""
-    return series.copy(deep=True)
+    if not is_arrow(series.dtype):
+        return series.copy(deep=True)
+    numbers = copy_array(storage(series))
+    copied = series._constructor(numbers, index=series.index, copy=False)
+    return copied.__finalize__(series)
 
 
 def copy_index(index: pd.Index) -> pd.Index:
     """Return a copy with the names."""
-    return index.copy(deep=True)
+    import pandas as pd
+
+    if not is_arrow(index.dtype):
+        return index.copy(deep=True)
+    return pd.Index(copy_array(storage(index)), name=index.name, copy=False)
 
 
-def copy_array(array: pd.api.extensions.ExtensionArray) -> pd.api.extensions.ExtensionArray:
-    """Return a copy."""
-    return array.copy()
+def copy_array(array: Storage) -> Storage:
+    """Return a copy. pandas' own copies of what lies in Arrow's memory share that memory."""
+    if not is_arrow(array.dtype):
+        return array.copy()
+    import pyarrow as pa
+
+    chunked = array.__arrow_array__()
+    chunks = [pa.concat_arrays(chunked.chunks)] if chunked.num_chunks else []
+    return type(array)(pa.chunked_array(chunks, chunked.type))
 
 
 def cast_series(series: pd.Series, *, dtype: str) -> pd.Series:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.plugin import Declined, extents
 
-from .arrays import storage_memory, to_numpy, write
-from .describe import column_arrays, number_name, single_block
+from .arrays import copy_array, storage_memory, to_numpy, write
+from .describe import column_arrays, is_arrow, number_name, single_block
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,7 +73,11 @@ def to_frame(array: Array) -> pd.DataFrame:
 
 def copy_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a copy with the labels."""
-    return frame.copy(deep=True)
+    copied = frame.copy(deep=True)
+    for place, (dtype, array) in enumerate(zip(frame.dtypes, column_arrays(frame), strict=True)):
+        if is_arrow(dtype):  # of which pandas' copy is none
+            copied.isetitem(place, copy_array(array))
+    return copied
 
 
 def cast_frame(frame: pd.DataFrame, *, dtype: str) -> pd.DataFrame:
