@@ -48,7 +48,7 @@ class QuantizedArray:
     Raises
     ------
     BadRequestError
-        The shapes do not fit each other.
+        The shapes do not fit each other, or one of the arrays is of complex numbers.
 
     Examples
     --------
@@ -185,6 +185,11 @@ def _check_arrays(**parts: Any) -> None:
     """Refuse numbers and lists, which do not say what framework they belong to."""
     for name, part in parts.items():
         is_missing = part is None and name in {"zero_point", "bias"}
-        if not is_missing and not (hasattr(part, "shape") and hasattr(part, "dtype")):
+        if is_missing:
+            continue
+        if not (hasattr(part, "shape") and hasattr(part, "dtype")):
             msg = f"{name}={part!r} is not an array; make it one of the framework of the codes."
+            raise BadRequestError(msg)
+        if "complex" in str(part.dtype):
+            msg = f"{name} is {part.dtype}, but codes stand for real numbers; give its real part."
             raise BadRequestError(msg)
