@@ -15,10 +15,16 @@ if TYPE_CHECKING:
 
 _MISSING = "interop: the command needs {name}, which is not installed: {install}"
 _INSTALL = "pip install 'array-interop[cli]'"
+_TORN = "files of array-interop are missing: pip install --force-reinstall --no-deps array-interop"
 
 
 def main() -> None:
     """Run the command; the entry point of the distribution."""
+    if "_modules" not in vars(sys.modules["interop"]):
+        from interop._registry.installed import rival
+
+        print(f"interop: {rival('interop') or _TORN}", file=sys.stderr)
+        raise SystemExit(2)
     try:
         app = _app()
     except ImportError as error:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from interop._model.extension import Problem
 from interop._registry.declared import DeclaredFormat, Provenance
 from interop._registry.discovery import problem_of_blocking
-from interop._registry.installed import importable
+from interop._registry.installed import importable, rival
 from interop._version import __version__
 
 from .probe import Probed, probe
@@ -167,7 +167,7 @@ def diagnose(
     probed_of = _probed(modules_of, progress, timeout)
     installed = packages_distributions()
     frameworks: list[Framework] = []
-    findings = [*_plugin_findings(interop)]
+    findings = [*_rivalry(), *_plugin_findings(interop)]
     notes = [*_overrides(interop)]
     for origin, modules in modules_of.items():
         probed = probed_of.get(origin, Probed({}, {}, {}))
@@ -274,6 +274,13 @@ def _version(distribution: str) -> str:
 
 
 # ---------------------------------------------------------------------- what is wrong
+
+
+def _rivalry() -> Iterator[Finding]:
+    """Find another distribution that installs a package of the same name."""
+    if text := rival("interop"):
+        problem, _, fix = text.partition("; ")
+        yield Finding("interop", problem, fix.removesuffix("."))
 
 
 def _plugin_findings(interop: Interop) -> Iterator[Finding]:

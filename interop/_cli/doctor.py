@@ -49,6 +49,9 @@ _VERBOSE = typer.Option("--verbose", "-v", help="Name what could not be exercise
 
 _FRAMEWORK_HEADS = ("framework", "state", "installed", "import", "formats", "to install it")
 _STYLES = {"ready": "green", "degraded": "red", "broken": "red", "missing": "dim"}
+#: The outcomes of pairs, as the line of totals names them.
+_TOTALS = {outcome: outcome for outcome in OUTCOMES if outcome != "refused"}
+_TOTALS["refused"] = "have no route that is permitted by default (which is no fault)"
 #: How many pairs or conversions are named; the others are counted.
 _MOST = 12
 
@@ -153,7 +156,7 @@ def _show_trial(trial: Trial) -> None:
         styles = dict.fromkeys(heads[part], _cell_style)
         show_table((heads[0], *heads[part]), [(row[0], *row[part]) for row in rows], styles)
     counts = Counter(pair.outcome for pair in trial.tried)
-    totals = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
+    totals = [f"{counts[outcome]} {text}" for outcome, text in _TOTALS.items() if counts[outcome]]
     line("")
     line(
         "n: n pairs of formats are right; !n: n pairs are not; ~n: n cannot be read back; "

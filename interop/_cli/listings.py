@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -11,8 +12,9 @@ from interop._model.conversion import Conversion, Result
 from interop._model.cost import Cost
 from interop._model.display import duration
 from interop._registry.declared import Declared, DeclaredFormat
+from interop.errors import InteropError
 
-from .notation import unknown_format
+from .notation import read, read_spec, unknown_format
 from .output import FAILURE, JSON, fail, misused, reports_errors, show_json, show_table
 
 _NAME = typer.Argument(metavar="[NAME]", help="Only those of one framework, or one format.")
@@ -107,10 +109,22 @@ def conversions(
         show_json([_conversion_as_dict(entry) for entry in entries])
         return
     if not entries:
-        fail("no conversion is declared between these; leave out --from or --to to see more.")
+        fail(_nothing_declared(source, target))
     origins = [entry.provenance for entry in entries]
     rows = map(_conversion_row, entries)
     show_table(_CONVERSION_HEADS, rows, {"state": _state_style}, origins=origins)
+
+
+def _nothing_declared(source: str | None, target: str | None) -> str:
+    """Say that no conversion is declared, and where to find a route of several steps."""
+    if source is not None and target is not None:
+        with suppress(InteropError):
+            default.plan(read_spec(default, source), to=read(default, target).format)
+            return (
+                f"no conversion is declared from {source} straight to {target}; "
+                f"'interop plan {source} {target}' shows the route there."
+            )
+    return "no conversion is declared between these; leave out --from or --to to see more."
 
 
 def _conversion_row(entry: Declared) -> tuple[str, ...]:

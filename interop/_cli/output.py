@@ -1,12 +1,13 @@
 """Output: what the commands print, for people and for programs.
 
 A terminal gets colors, and lines that are broken between words. A pipe gets plain text, whose lines
-are never cut. With ``--json`` standard output is one document and nothing else, whatever a plugin
-or its framework prints.
+are never cut. Where the encoding of either lacks a character, ASCII stands for it. With ``--json``
+standard output is one document and nothing else, whatever a plugin or its framework prints.
 """
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
@@ -35,7 +36,15 @@ from interop.errors import BadRequestError, InteropError, UnknownTargetError, Un
 #: Exit codes: something is wrong or could not be done; the command line is wrong.
 FAILURE, USAGE_ERROR = 1, 2
 
-JSON = typer.Option("--json", help="Print one JSON document and nothing else.")
+_AS_JSON = "--json"
+JSON = typer.Option(_AS_JSON, help="Print one JSON document and nothing else.")
+
+#: What stands for a character that an encoding lacks. All others are escaped.
+_PLAIN = {"→": "->", "—": "-", "–": "-", "µ": "u", "×": "x", "…": "...", "·": ".", "✗": "x"}
+#: How encoding does that, by its name among the handlers of Python's codecs.
+_PLAINLY = "interop.plainly"
+#: What a cell of a table holds that says nothing.
+_NOTHING = frozenset({"", "—", "-"})
 
 #: Spaces between the columns of a table, and the width up to which a column is not broken, so that
 #: numbers stay beside their units.
@@ -68,7 +77,25 @@ def claim_standard_streams() -> None:
 
 def _copy(stream: TextIO) -> TextIO:
     descriptor = os.dup(stream.fileno())
-    return open(descriptor, "w", encoding=stream.encoding, errors=stream.errors, buffering=1)
+    return open(descriptor, "w", encoding=stream.encoding, errors=_PLAINLY, buffering=1)
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    """Return what stands for characters that an encoding lacks, and where they end."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacked = error.object[error.start : error.end]
+    plain = (_PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in lacked)
+    return "".join(plain), error.end
+
+
+codecs.register_error(_PLAINLY, _plainly)
+
+
+def _written(text: str) -> str:
+    """Return a text as standard output can hold it, so that the columns of a table line up."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, _PLAINLY).decode(encoding)
 
 
 @contextmanager
@@ -110,15 +137,32 @@ class Commands(TyperGroup):
     """The group of commands, which reports a wrong command line as it reports all else."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words before the name of the command, and keep all words."""
+        """Parse the words before the name of the command, and keep all words.
+
+        ``--json`` before the name is the command's own option.
+        """
+        if args[:1] == [_AS_JSON]:
+            args = [*args[1:2], _AS_JSON, *args[2:]]
         ctx.obj = list(args)
-        with _reports_misuse(ctx.obj):
+        with _ends_with_its_reader(), _reports_misuse(ctx.obj):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that is named."""
-        with _reports_misuse(ctx.obj):
+        with _ends_with_its_reader(), _reports_misuse(ctx.obj):
             return super().invoke(ctx)
+
+
+@contextmanager
+def _ends_with_its_reader() -> Iterator[None]:
+    """End in silence, and with 0, once nobody reads the output any more, as behind ``| head``."""
+    try:
+        yield
+    except BrokenPipeError:
+        with open(os.devnull, "wb") as nothing:  # for what is written as the process ends
+            for stream in (sys.stdout, sys.stderr):
+                os.dup2(nothing.fileno(), stream.fileno())
+        raise typer.Exit(0) from None
 
 
 @contextmanager
@@ -129,7 +173,7 @@ def _reports_misuse(words: Sequence[str]) -> Iterator[None]:
     except _UsageError as error:
         if not words:  # typer shows the help
             raise
-        with _documents_only() if "--json" in words else nullcontext():
+        with _documents_only() if _AS_JSON in words else nullcontext():
             if error.ctx is not None:
                 usage = f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} -h' for help.\n"
                 _print(Text(usage), _console(stderr=True))
@@ -193,10 +237,11 @@ def show_table(
     if origins is not None and all(origin.distribution == OWN for origin in origins):
         heads, body = heads[:-1], [row[:-1] for row in body]
     if not console.is_terminal:
-        typer.echo("\n".join(text_table(tuple(heads), body)))
+        written = [tuple(map(_written, row)) for row in body]
+        typer.echo("\n".join(text_table(tuple(heads), written)))
         return
     columns = [
-        _Column(head, [Text(cell, styles.get(head, _no_style)(cell)) for cell in cells])
+        _Column(head, [Text(_written(cell), styles.get(head, _no_style)(cell)) for cell in cells])
         for head, *cells in zip(heads, *body, strict=True)
     ]
     telling = [c for c in columns if not body or any(map(_says_something, c.cells))]
@@ -242,7 +287,7 @@ def _width(columns: Sequence[_Column]) -> int:
 
 
 def _says_something(cell: Text) -> bool:
-    return cell.plain not in ("", "—")
+    return cell.plain not in _NOTHING
 
 
 def _show_paragraph(heads: Sequence[str], cells: Sequence[Text], console: Console) -> None:

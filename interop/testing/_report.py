@@ -99,10 +99,15 @@ class Report(NamedTuple):
         return "\n".join([f"{self.subject}: {counts}{self._untried()}", *self._lines()])
 
     def _untried(self) -> str:
-        """Return the part of the first line that names traits and dtypes which no sample has."""
+        """Return the part of the first line that names traits and dtypes which no sample has.
+
+        A dtype that one conversion was not tried with may have been tried with all others.
+        """
         reasons = (f.reason for f in self.not_exercised if f.reason.startswith(UNTRIED))
-        names = {name for reason in reasons for name in reason[len(UNTRIED) :].split(", ")}
-        return f"; declared and never tried: {', '.join(sorted(names))}" if names else ""
+        counts = Counter(name for reason in reasons for name in reason[len(UNTRIED) :].split(", "))
+        total = sum(finding.check == "extent" for finding in self.findings)
+        names = ", ".join(f"{name} (in {counts[name]} of {total})" for name in sorted(counts))
+        return f"; declared and never tried: {names}" if names else ""
 
     def _lines(self) -> Iterator[str]:
         for finding in self.failed:

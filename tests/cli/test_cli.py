@@ -351,6 +351,24 @@ def test_the_lists_can_be_narrowed(run: Run) -> None:
     assert pairs == {("numpy", "torch")}
 
 
+def test_where_no_conversion_is_declared_a_route_of_several_is_pointed_at(run: Run) -> None:
+    """The list is empty with the code of failures; it says which command shows a route, if any."""
+    result = run("conversions", "--from", "torch", "--to", "scipy")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "; 'interop plan torch scipy' shows the route there." in result.stderr
+    assert run("plan", "torch", "scipy").exit_code == 0
+    result = run("conversions", "--from", "numpy", "--to", "dlpack")
+    assert (result.exit_code, "interop plan" in result.stderr) == (1, False)
+
+
+def test_json_may_be_asked_for_before_the_command(run: Run) -> None:
+    """It means the same there as behind it, in success and in failure."""
+    for args in (["plan", "numpy", "python"], ["plan", "nothing", "numpy"], ["formats", "numpy"]):
+        before, after = run("--json", *args), run(*args, "--json")
+        assert (before.exit_code, before.stdout) == (after.exit_code, after.stdout)
+        assert json.loads(before.stdout)
+
+
 def test_a_plugin_that_failed_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The list is shown all the same, with the reason, and with what plugins override, if any do."""
     from interop._cli import listings
@@ -606,11 +624,14 @@ def test_the_doctors_findings_are_json(run: Run) -> None:
     assert json.loads(run("doctor", "--no-convert", "--json").stdout)["trial"] is None
 
 
-def _program(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def _program(
+    *args: str, encoding: str | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "interop._cli.cli", *args],
         capture_output=True,
         text=True,
+        encoding=encoding,
         check=False,
         timeout=240,
         env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY, **environment},
@@ -625,6 +646,51 @@ def test_the_doctor_finds_nothing_where_nothing_is_wrong() -> None:
     assert re.search(r"^numpy +ready", result.stdout, re.MULTILINE)
     assert re.search(r"pairs: .*\d right", result.stdout)
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_where_an_encoding_lacks_characters_ascii_stands_for_them(encoding: str) -> None:
+    """Success, refusal and list are told whole, in columns that line up, without a traceback."""
+    for args, code in (
+        (("plan", "mlx:float32", "numpy"), 0),
+        (("plan", "torch:cuda", "numpy", "--no-copy"), 1),
+        (("formats",), 0),
+    ):
+        whole, poor = (
+            _program(*args, PYTHONIOENCODING=name, INTEROP_DISABLE_PLUGINS="", encoding=name)
+            for name in ("utf-8", encoding)
+        )
+        assert (whole.returncode, poor.returncode) == (code, code), poor.stderr
+        text = poor.stdout + poor.stderr
+        assert "Traceback" not in text
+        assert "\\" not in text  # nothing is escaped
+        signs = {"→": "->", "—": "-", "µ": "u", "×": "x", "…": "...", "·": ".", "✗": "x"}
+        expected = whole.stdout + whole.stderr
+        for sign, plain in signs.items():
+            lacks = sign.encode(encoding, "replace") == b"?"
+            expected = expected.replace(sign, plain if lacks else sign)
+        assert timeless(text).split() == timeless(expected).split()
+    head, *rows = poor.stdout.splitlines()
+    assert {row[head.index("exports") - 1] for row in rows} == {" "}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it counts on POSIX pipes")
+@pytest.mark.parametrize("args", ["conversions", "conversions --json", "plan -h"])
+def test_whoever_stops_reading_sees_no_error(args: str) -> None:
+    """Once its pipe is closed, as by ``head``, the command ends with 0 and says nothing."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    result = subprocess.run(
+        [sys.executable, "-m", "interop", *args.split()],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY},
+    )
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_in_a_pipe_lines_are_plain_and_whole() -> None:

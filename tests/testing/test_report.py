@@ -47,7 +47,7 @@ def test_a_reason_is_followed_by_one_colon() -> None:
 
 
 def test_the_first_line_says_what_was_declared_and_never_tried() -> None:
-    """The traits and dtypes of all declarations that no sample had are named once each."""
+    """Traits and dtypes that no sample had are named once each, with how many declare them so."""
     reason = "no value was tried that is or has: "
     findings = (
         Finding("p", "a → b: c", "values", "passed"),
@@ -56,7 +56,8 @@ def test_the_first_line_says_what_was_declared_and_never_tried() -> None:
     )
     first = str(Report("p", findings)).partition("\n")[0]
     assert first == (
-        "p: 1 passed, 0 failed, 2 not exercised; declared and never tried: bfloat16, grad, masked"
+        "p: 1 passed, 0 failed, 2 not exercised; declared and never tried: bfloat16 (in 1 of 2), "
+        "grad (in 1 of 2), masked (in 2 of 2)"
     )
 
 

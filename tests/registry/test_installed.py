@@ -1,0 +1,80 @@
+"""What is installed beside this package, under its name."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import interop
+from interop._registry.declared import OWN
+
+ADVICE = (
+    "the distribution 'rival' 1.9 installs a package 'interop', as 'array-interop' does, and the "
+    "one installed later replaces files of the other; keep them in separate environments"
+)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder with the metadata of another distribution that has a package of this name."""
+    metadata = tmp_path / "rival-1.9.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: rival\nVersion: 1.9\n")
+    (metadata / "top_level.txt").write_text("interop\n")
+    return tmp_path
+
+
+def _python(site: Path, program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        cwd=site,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_what_another_package_of_this_name_has_is_said_to_be_its_own(site: Path) -> None:
+    """The first call of the other's fails, and names the other distribution and what to do."""
+    result = _python(site, "import interop; interop.convert; interop.imaging")
+    error = result.stderr.splitlines()[-1]
+    assert error.startswith("AttributeError: module 'interop' has no attribute 'imaging'; the ")
+    assert ADVICE in error
+
+
+def test_names_that_tools_look_for_are_not_looked_up_in_all_metadata(site: Path) -> None:
+    """Only a public name can be meant for the other package."""
+    result = _python(site, "import interop; interop.__wrapped__")
+    assert result.stderr.endswith("module 'interop' has no attribute '__wrapped__'\n")
+
+
+@pytest.mark.parametrize("start", ["from interop.core import *", None], ids=["other", "none"])
+def test_the_command_says_that_the_package_was_replaced(site: Path, start: str | None) -> None:
+    """The other distribution has put its start of the package there, or has taken it along."""
+    package = Path(interop.__file__).parent
+    shutil.copytree(package, site / "interop", ignore=shutil.ignore_patterns("__pycache__"))
+    if start is None:
+        (site / "interop" / "__init__.py").unlink()
+        shutil.rmtree(site / "rival-1.9.dist-info")
+    else:
+        (site / "interop" / "__init__.py").write_text(start)
+        (site / "interop" / "core.py").touch()
+    elsewhere = f"import sys; sys.path.remove({str(package.parent)!r})"
+    result = _python(site, f"{elsewhere}; from interop._cli.cli import main; main()")
+    line, *others = result.stderr.splitlines()
+    assert (result.returncode, result.stdout, others) == (2, "", [])
+    assert line.startswith("interop: ")
+    assert (ADVICE if start else f"files of {OWN} are missing: pip install") in line
+
+
+def test_the_doctor_finds_the_other_distribution(site: Path) -> None:
+    """It is a finding with what fixes it, although everything works at present."""
+    program = "from interop._cli.diagnosis import _rivalry; print(*_rivalry())"
+    assert ADVICE.partition("; ")[0] in _python(site, program).stdout
