@@ -6,12 +6,14 @@ They run in the environment that nox is installed in. What follows ``--`` goes o
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import nox
 
 nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "types", "test"]
 
+BIN = Path(sys.executable).parent
 PYTEST = (sys.executable, "-m", "pytest", "-n", "2")
 
 
@@ -29,7 +31,7 @@ def test(session: nox.Session) -> None:
 
 @nox.session(name="test-rest")
 def test_rest(session: nox.Session) -> None:
-    """Run what the extra `test` alone leaves out: slow tests, and those of the extra `test-all`."""
+    """Run what the group `test` alone leaves out: slow tests, and those of the group `test-all`."""
     session.run(*PYTEST, "-m", "slow or extra", *session.posargs)
 
 
@@ -47,10 +49,11 @@ def gpu(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, format and spelling; `nox -s fix` mends what can be mended."""
+    """Check style, format, spelling and workflows; `nox -s fix` mends what can be mended."""
     session.run(sys.executable, "-m", "ruff", "check", ".")
     session.run(sys.executable, "-m", "ruff", "format", "--check", ".")
     session.run(sys.executable, "-m", "codespell_lib")
+    session.run(str(BIN / "zizmor"), "--offline", "--quiet", ".github", external=True)
 
 
 @nox.session(default=False)
@@ -84,9 +87,17 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def release(session: nox.Session) -> None:
-    """Build what a release would upload, in dist/; nothing is uploaded."""
+    """Build what a release would upload, in dist/, and check it; nothing is uploaded."""
     (folder,) = session.posargs or ("dist",)
+    session.run(str(BIN / "validate-pyproject"), "pyproject.toml", external=True)
+    # The wheel is made from the source archive, as users of the archive make it.
     session.run(sys.executable, "-m", "build", "--quiet", "--outdir", folder, ".")
+    files = sorted(str(path) for path in Path(folder).iterdir())
+    session.run(sys.executable, "-m", "twine", "check", "--strict", *files)
+    wheels = [file for file in files if file.endswith(".whl")]
+    # Two packages: the core, and the bundled plugins.
+    checks = (str(BIN / "check-wheel-contents"), "--toplevel", "interop,interop_plugins")
+    session.run(*checks, *wheels, external=True)
 
 
 @nox.session

@@ -162,4 +162,4 @@ def _write(stored: Stored, page: Path) -> None:
         picture.overview(first, page.with_name("benchmarks-first.png"))
         picture.draw(tables, page.with_name("benchmarks-rows.png"))
     except ImportError as error:
-        print(f"no picture is drawn: {error}; pip install -e '.[bench]'")
+        print(f"no picture is drawn: {error}; pip install -e . --group bench")

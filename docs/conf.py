@@ -137,8 +137,9 @@ def frameworks_table() -> str:
     """Return the versions that the extras allow, and those that the tests run with."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
-    pinned = _versions([*extras["test"], *extras["test-all"], *extras["sycl"]])
-    lowest = _versions(extras["floor"])
+    groups = project["dependency-groups"]
+    pinned = _versions([*groups["test"], *groups["test-all"], *groups["sycl"]])
+    lowest = _versions(groups["floor"])
     required = _versions(project["project"]["dependencies"])["numpy"]
     rows = [("`numpy`", "`numpy`", required, lowest["numpy"], pinned["numpy"])]
     for plugin in interop.plugins():
@@ -150,9 +151,10 @@ def frameworks_table() -> str:
     return table(("plugin", "distribution", "needs", "oldest in CI", "newest in CI"), rows)
 
 
-def _versions(requirements: Iterable[str]) -> dict[str, str]:
+def _versions(requirements: Iterable[str | dict[str, str]]) -> dict[str, str]:
     """Return the version that each requirement names, by its distribution."""
-    matches = (re.match(r"([\w-]+)(?:\[.*\])?[=>]=(\S+)", text) for text in requirements)
+    texts = (text for text in requirements if isinstance(text, str))
+    matches = (re.match(r"([\w-]+)(?:\[.*\])?[=>]=(\S+)", text) for text in texts)
     return {match[1]: match[2] for match in matches if match}
 
 

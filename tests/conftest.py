@@ -45,7 +45,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test of the extra `test-all` where what it needs is missing."""
+    """Skip a test of the group `test-all` where what it needs is missing."""
     for mark in item.iter_markers("extra"):
         for module in mark.args:
             if not _is_installed(module):

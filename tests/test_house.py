@@ -280,10 +280,25 @@ def test_every_public_name_knows_its_home() -> None:
 
 
 def test_the_version_is_the_distributions() -> None:
-    """`__version__` is what the metadata says."""
+    """`__version__` is what the metadata and the citation say."""
     from importlib.metadata import version
 
     assert interop.__version__ == version("array-interop")
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {interop.__version__}\n" in citation
+
+
+def test_an_index_shows_no_link_into_the_repository() -> None:
+    """The description of the distribution keeps the README's text, and only links that lead somewhere."""
+    from importlib.metadata import metadata
+
+    description = str(metadata("array-interop").get_payload())
+    readme = (ROOT / "README.md").read_text("utf-8")
+    link = re.compile(r"\]\((?!https://)[^)]*\)")
+    assert len(link.findall(readme)) > 10
+    assert link.findall(description) == []
+    assert "[Benchmarks](docs/reference/benchmarks.md) says how" in readme
+    assert "Benchmarks says how" in description
 
 
 def test_nothing_speaks_of_this_machine() -> None:

@@ -201,15 +201,17 @@ def test_the_glossary_explains_a_term_once() -> None:
 
 
 def test_readme_sets_up_in_two_commands_that_name_what_exists() -> None:
-    """Under "Two commands" there are two, and their extras and files exist."""
+    """Under "Two commands" there are two, and their extras, groups and files exist."""
     readme = (ROOT / "README.md").read_text()
     section = readme.partition("## Two commands")[2].partition("\n## ")[0]
     commands = "\n".join(re.findall(r"```sh\n(.*?)```", section, re.DOTALL)).strip().splitlines()
     assert len(commands) == 2
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    assert re.findall(r"\.\[(\w+)\]", commands[0])
     assert set(re.findall(r"\.\[(\w+)\]", " ".join(commands))) <= set(extras)
+    assert re.findall(r"--group (\w+)", commands[1])
+    assert set(re.findall(r"--group (\w+)", commands[1])) <= set(project["dependency-groups"])
     files = re.findall(r"\S+\.py\b", " ".join(commands))
     assert [file for file in files if not (ROOT / file).exists()] == []
 

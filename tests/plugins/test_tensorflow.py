@@ -25,7 +25,7 @@ from tests.plugins.promises import (
 )
 from tests.plugins.values import labels, numbers, numpy_dtype, same, start
 
-tf = pytest.importorskip("tensorflow", reason="TensorFlow is in the extra `test-all`")
+tf = pytest.importorskip("tensorflow", reason="TensorFlow is in the group `test-all`")
 keras = pytest.importorskip("keras", reason="TensorFlow brings it")
 pytestmark = pytest.mark.extra
 

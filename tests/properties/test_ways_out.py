@@ -13,7 +13,7 @@ from interop.errors import RefusedError
 from interop.testing._sample import NoSample, Recipe, sample
 from tests.properties.readers import DECLARED, FORMATS
 
-tf = pytest.importorskip("tensorflow", reason="TensorFlow is in the extra `test-all`")
+tf = pytest.importorskip("tensorflow", reason="TensorFlow is in the group `test-all`")
 pytestmark = pytest.mark.slow
 
 #: What says that there is no such value: torchao and TensorFlow have errors of their own for that.
