@@ -20,7 +20,7 @@ from interop._planning.policy import block
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError
 
-from .leaves import Located, array_spec, is_array
+from .leaves import Located, array_spec, is_array, opener
 from .requests import Requests
 from .tree import Tree, check_optree
 
@@ -136,7 +136,8 @@ def _is_container(registry: Registry, value: Value) -> bool:
 
 
 def _array_specs(registry: Registry, tree: Tree) -> dict[int, Spec]:
-    """Return the specs of the arrays among the leaves, by the numbers of the leaves."""
+    """Open the arrays among the leaves; return their specs by the numbers of the leaves."""
+    tree.leaves[:] = map(opener(registry), tree.leaves)
     specs = {n: array_spec(registry, leaf) for n, leaf in enumerate(tree.leaves)}
     return {n: spec for n, spec in specs.items() if spec is not None}
 

@@ -53,6 +53,7 @@ class Fills:
         """Write `x` into `keywords.out`, which decides format, dtype and device; return that."""
         _check_keywords(keywords)
         registry, out = self._registry, keywords.out
+        x = registry.opened(x)
         out_spec, spec = self._requests.spec_for("out", out), self._requests.spec(x)
         target = registry.formats[out_spec.format]
         _check_writable(target, out, out_spec, spec.shape)

@@ -118,8 +118,8 @@ class Interop:
         x : object
             Anything that holds an array: an array or tensor of a known framework, dense, sparse
             or quantized; any object with ``__dlpack__``, ``__cuda_array_interface__``,
-            ``__array_interface__``, the buffer protocol or ``__array__``; a Python scalar or
-            nested list.
+            ``__array_interface__``, the buffer protocol, ``__arrow_c_array__``,
+            ``__arrow_c_stream__`` or ``__array__``; a Python scalar or nested list.
         to : str, type, module or sequence of these
             A format (``"torch"``, ``"scipy.csr"``), a framework's array type (``np.ndarray``) or
             its module (``np``). A sequence means the cheapest of its targets. The name of a
@@ -236,10 +236,13 @@ class Interop:
 
     def _converter(self, keywords: Keywords) -> ValueFunction:
         if isinstance(keywords.dtype, Mapping):
-            table_of = self._requests.table_of(keywords)
-            return self._registry.untraced(
-                lambda x: _converted(self, table_of(self.spec(x)), keywords, x)
-            )
+            table_of, registry = self._requests.table_of(keywords), self._registry
+
+            def convert_by_dtype(x: Value) -> Value:
+                x = registry.opened(x)
+                return _converted(self, table_of(registry.describe(x)), keywords, x)
+
+            return registry.untraced(convert_by_dtype)
         table = self._requests.table(keywords)
         convert: ValueFunction = partial(_converted, self, table, keywords)
         if keywords.stream is None and not self._requests.labels(keywords.like):
@@ -714,6 +717,7 @@ class Interop:
         """Carry out the plan for `x`."""
         registry = self._registry
         version = registry.version
+        x = registry.opened(x)
         spec = registry.describe(x)
         key = spec_class(spec)
         if table.states:

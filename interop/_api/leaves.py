@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from interop._execution.engine import Engine
 from interop._model.format import Format
 from interop._model.spec import Spec
-from interop._model.typing import Value
+from interop._model.typing import Value, ValueFunction
 from interop._planning.cache import PlanTable
 from interop._planning.keywords import Keywords
 from interop._planning.plan import Plan
@@ -67,6 +67,23 @@ def _are_of_arrays(types: tuple[str, ...]) -> bool:
     return not types or any(not name.startswith("builtins:") for name in types)
 
 
+def opener(registry: Registry) -> ValueFunction:
+    """Return a function that opens each leaf that is unwrapped before all else, once."""
+    opened: dict[int, tuple[Value, Value]] = {}
+
+    def open_once(leaf: Value) -> Value:
+        if not is_array(registry, leaf):
+            return leaf
+        if id(leaf) not in opened:
+            inner = registry.opened(leaf)
+            if inner is leaf:
+                return leaf
+            opened[id(leaf)] = leaf, inner  # the leaf lives on, so that no other gets its `id`
+        return opened[id(leaf)][1]
+
+    return open_once
+
+
 def array_spec(registry: Registry, value: Value) -> Spec | None:
     """Return the spec of a value if it counts as an array inside a tree."""
     return registry.describe(value) if is_array(registry, value) else None
@@ -118,8 +135,10 @@ def _planned(
     others: Others,
 ) -> list[_Group]:
     groups: dict[Any, _Group] = {}
-    for position, (path, value) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
+    opened = opener(registry)
+    for position, (path, leaf) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
         with Located(path):
+            value = tree.leaves[position] = opened(leaf)
             spec = array_spec(registry, value)
             identity: Value = id(value)
             if spec is None:

@@ -130,10 +130,16 @@ class Wrapper(NamedTuple):
         value that wraps nothing yet; the format's `describe` is then asked.
     seconds : float, in seconds
         How long that takes.
+    once : bool
+        Whether it may be possible only once for a value, or compute what is wrapped anew each time.
+        A conversion then unwraps the value before it describes it, once, and converts what it
+        wraps. To describe or to plan unwraps it, too, if it has a length; one without a length,
+        such as a reader, is used up by reading, and stays as it is.
     """
 
     unwrap: ValueFunction
     seconds: float = 2e-6
+    once: bool = False
 
 
 class Labels(NamedTuple):

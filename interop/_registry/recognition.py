@@ -7,7 +7,7 @@ it was imported.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set, Sized
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
@@ -154,6 +154,12 @@ class Recognition:
     def _describe_wrapped(self, format_: Format, value: Value) -> Spec:
         """Return the spec of a wrapper: that of the wrapped value, with the wrapper's format."""
         assert format_.wrapper is not None
+        if format_.wrapper.once and not isinstance(value, Sized):
+            msg = (
+                f"{type(value).__qualname__} can be read only once, which a conversion does; "
+                "to plan, pass what it gives when it is read."
+            )
+            raise UnknownValueError(msg)
         wrapped = format_.wrapper.unwrap(value)
         if wrapped is None and format_.describe is not None:
             return format_.describe(value)
@@ -166,6 +172,13 @@ class Recognition:
             )
             raise UnknownValueError(msg)
         return spec._replace(format=format_.name, wrapped=spec.format)
+
+    def opened(self, value: Value) -> Value:
+        """Return a value, or what it wraps if a conversion unwraps it before all else."""
+        format_ = self._recognised.get(type(value)) or self.format_of(value)
+        if format_.wrapper is None or not format_.wrapper.once:
+            return value
+        return self.opened(format_.wrapper.unwrap(value))
 
     def is_plain(self, type_: type, format_: Format) -> bool:
         """Tell whether a type is one of a format's own types, rather than a subclass of one.

@@ -13,7 +13,7 @@ import torch
 
 import interop
 from interop.errors import BadRequestError, RefusedError
-from interop_plugins.pyarrow import describe, dtypes, samples
+from interop_plugins.pyarrow import describe, dtypes
 from tests.cases import together
 
 NUMBERS = sorted(dtypes.NUMBERS)
@@ -776,40 +776,3 @@ def test_an_axis_of_one_element_may_go_backwards_in_a_tensor(shape: tuple[int, .
 
 
 # ------------------------------------------------------------------ other libraries' arrays
-
-
-def test_exporters_are_read_by_arrows_interface(in_subprocess):
-    """What any library exports by ``__arrow_c_array__`` is shared as PyArrow's own array is."""
-    plain = pa.array([1, 2, 3])
-    value = samples.Exporter(plain)
-    spec = interop.spec(value)
-    assert (spec.format, spec.dtype, spec.shape) == ("arrow_c_array", "int64", (3,))
-    result = interop.convert(value, to="numpy", copy=False)
-    assert start(result) == data(plain)
-    assert not result.flags.writeable
-    assert interop.convert_tree([value], to="torch")[0].tolist() == [1, 2, 3]
-    assert interop.convert(value, to="polars", copy=False).to_list() == [1, 2, 3]
-    lists = samples.Exporter(pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2, 3, 4]), 2))
-    assert interop.convert(lists, to="torch").tolist() == [[1, 2], [3, 4]]
-    with_null = samples.Exporter(pa.array([1, None]))
-    with pytest.raises(RefusedError, match="drop_mask"):
-        interop.convert(with_null, to="numpy")
-    assert interop.convert(with_null, to="numpy", allow="drop_mask").tolist() == [1, 0]
-    with pytest.raises(RefusedError, match="string is not a dtype of numbers"):
-        interop.convert(samples.Exporter(pa.array(["a"])), to="numpy")
-    in_subprocess(
-        """
-        import sys
-        sys.modules["pyarrow"] = None  # as if it were not installed
-        import interop
-        class Exporter:
-            def __arrow_c_array__(self, requested_schema=None):
-                raise AssertionError
-        try:
-            interop.convert(Exporter(), to="numpy")
-        except interop.errors.NotInstalledError as error:
-            assert "pip install pyarrow" in str(error) and error.name == "pyarrow"
-        else:
-            raise AssertionError("it was read without pyarrow")
-        """
-    )

@@ -1,7 +1,9 @@
 """Protocols other than DLPack by which foreign values show arrays, and the ways to NumPy.
 
-They are ``__cuda_array_interface__``, ``__array_interface__``, the buffer protocol and
-``__array__``. A type that has several is recognised by the first. An interface is checked before
+They are ``__cuda_array_interface__``, ``__array_interface__``, the buffer protocol, Arrow's
+``__arrow_c_array__`` and ``__arrow_c_stream__``, and ``__array__``. A type that has several is
+recognised by the first: ``__array__`` comes last because it is the only one that may lose something
+on the way, such as nulls, and an integer dtype with them. An interface is checked before
 NumPy acts on it, so that a NULL pointer, a negative length or an extent beyond all memory is
 refused. A wrong address that looks plausible cannot be detected: its publisher vouches for it.
 """
@@ -9,20 +11,26 @@ refused. A wrong address that looks plausible cannot be detected: its publisher 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from interop.plugin import (
     COPY,
     DTYPES,
+    INTEGERS,
     MEMORY_TRAITS,
+    REALS,
     Conversion,
     Cost,
     Declaration,
     Format,
     Samples,
+    Wrapper,
     hookimpl,
 )
+from interop.plugin.advanced import Advanced
 
+from .arrow import array_of, stream_of
 from .buffers import BUFFERS, buffer_memory, describe_buffer, from_buffer
 from .common import NUMBERS, PLAIN
 from .interfaces import (
@@ -33,7 +41,7 @@ from .interfaces import (
     interface_memory,
 )
 from .methods import describe_array, from_array
-from .samples import buffer_with_gaps, masked_interface
+from .samples import ArrowArray, ArrowStream, buffer_with_gaps, masked_interface
 
 if TYPE_CHECKING:
     from typing import Any
@@ -49,7 +57,7 @@ _CARRIES = MEMORY_TRAITS | _MASKED
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return a format for each protocol, in the order of recognition, and the ways to NumPy."""
-    return [*_interfaces(), _buffer(), _array_method(), *_to_numpy()]
+    return [*_interfaces(), _buffer(), *_arrow(), _array_method(), *_to_numpy()]
 
 
 def _interfaces() -> Iterable[Format]:
@@ -87,6 +95,22 @@ def _buffer() -> Format:
         samples=Samples(
             variants={"noncontiguous": buffer_with_gaps, "readonly": memoryview.toreadonly}
         ),
+    )
+
+
+def _arrow() -> Iterable[Format]:
+    exported = partial(Format, dtypes=INTEGERS | REALS | {"bool"}, advanced=Advanced(transit=False))
+    yield exported(
+        "arrow_c_array",
+        protocol="__arrow_c_array__",
+        wrapper=Wrapper(array_of, 2e-5),
+        samples=Samples(make=ArrowArray, source="pyarrow"),
+    )
+    yield exported(
+        "arrow_c_stream",
+        protocol="__arrow_c_stream__",
+        wrapper=Wrapper(stream_of, 3e-5, once=True),
+        samples=Samples(make=ArrowStream, source="pyarrow"),
     )
 
 

@@ -28,13 +28,12 @@ from interop.plugin import (
     Limits,
     Result,
     Samples,
-    Wrapper,
     hookimpl,
     itself,
 )
 from interop.plugin.advanced import Advanced
 
-from . import dense, describe, exported, samples, tables, tensors
+from . import dense, describe, samples, tables, tensors
 from .dtypes import DTYPES, NUMBERS, dtype_name
 
 if TYPE_CHECKING:
@@ -88,19 +87,7 @@ _format = partial(
 
 
 def _formats() -> Iterable[Format]:
-    return [*_array_formats(), *_other_formats(), _exporter()]
-
-
-def _exporter() -> Format:
-    """Return the format of other libraries' values that export an array by Arrow's interface."""
-    return Format(
-        "arrow_c_array",
-        dtypes=DTYPES,
-        protocol="__arrow_c_array__",
-        wrapper=Wrapper(exported.imported, 2e-5),
-        samples=Samples(make=samples.Exporter, source="pyarrow"),
-        advanced=Advanced(transit=False),
-    )
+    return [*_array_formats(), *_other_formats()]
 
 
 def _array_formats() -> Iterable[Format]:

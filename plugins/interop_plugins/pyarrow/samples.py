@@ -15,21 +15,9 @@ if TYPE_CHECKING:
 __all__ = [
     "CHUNKED_VARIANTS",
     "VARIANTS",
-    "Exporter",
     "batch_of_tensors",
     "table_of_tensors",
 ]
-
-
-class Exporter:
-    """A value of a library that exports its array by Arrow's interface, and in no other way."""
-
-    def __init__(self, array: pa.Array) -> None:
-        self._array = array
-
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        exported: tuple[object, object] = self._array.__arrow_c_array__(requested_schema)
-        return exported
 
 
 def with_null(array: pa.Array) -> pa.Array:
