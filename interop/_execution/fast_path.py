@@ -17,8 +17,8 @@ from typing import Any
 from interop._model.format import Format, itself
 from interop._model.spec import Spec
 from interop._model.typing import TargetLike, Value, ValueFunction
-from interop._planning.cache import FastPath, Paths, PlanCache, PlanTable
-from interop._planning.plan import Plan, StepDeclined
+from interop._planning.cache import Beginning, Calls, FastPath, Paths, PlanCache, PlanTable
+from interop._planning.plan import Plan
 from interop._planning.planner import Planner
 from interop._planning.policy import Block, Policy
 from interop._planning.request import Request
@@ -33,7 +33,9 @@ _BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kin
 #: The keyword that has fast paths of its own, if no other is given.
 _OUT = {"out"}
 #: The keywords that take objects, which cannot be looked up.
-_OBJECTS = frozenset({"like", "out", "stream"})
+_UNKEYED = frozenset({"out", "stream"})
+#: The types of the words for ``copy=``.
+_COPIES = frozenset({type(None), bool, str})
 #: The types whose values pass through trees as they are.
 _PASSED = frozenset({int, float, complex, bool, str, bytes, type(None)})
 #: The entry of a type without a fast path.
@@ -67,18 +69,36 @@ def with_fast_paths(
     tables, fills, fast_keys = cache.fast_paths, cache.fills, cache.fast_keys
 
     @wraps(full)
-    def convert(x: Value, /, to: TargetLike | None = None, **keywords: Any) -> Value:
+    def convert(
+        x: Value,
+        /,
+        to: TargetLike | None = None,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        copy: Any = None,
+        **others: Any,
+    ) -> Value:
         innermost = block.get()
         key: Any = to
-        if keywords or innermost is not None:
-            key = _call_key(fast_keys, innermost, to, keywords)
+        if (
+            dtype is not None
+            or device is not None
+            or copy is not None
+            or others
+            or innermost is not None
+        ):
+            key = to, dtype, device, copy
+            # 1 equals True, and is refused.
+            if others or innermost is not None or type(copy) not in _COPIES:
+                key = _longer_key(key, fast_keys, innermost, others)
             if key is None:
-                if innermost is None and to is None and keywords.keys() == _OUT:
-                    out = keywords["out"]
+                if others.keys() == _OUT and innermost is to is dtype is device is copy is None:
+                    out = others["out"]
                     fill = fills.get((type(x), type(out)))
                     if fill is not None and fill(x, out):
                         return out
-                return full(x, to, **keywords)
+                return full(x, to, dtype=dtype, device=device, copy=copy, **others)
         try:
             fast_path, _ = tables[key][type(x)]
         except (KeyError, TypeError):
@@ -89,8 +109,9 @@ def with_fast_paths(
             result = fast_path(x)
             if result is not NotImplemented:
                 return result
-        result = full(x, to, **keywords)
-        link(key, to, keywords)
+        named = {} if key is to else {"dtype": dtype, "device": device, "copy": copy, **others}
+        result = full(x, to, **named)
+        link(key, to, named)
         return result
 
     # The marks of compilers are kept, but not the signature of the method, which has `self`.
@@ -122,31 +143,33 @@ def with_fast_paths_to(
     return converted
 
 
-def _call_key(
+def _longer_key(
+    key: tuple[object, ...],
     fast_keys: Mapping[type, ValueFunction],
     innermost: Block | None,
-    to: Any,
-    keywords: Mapping[str, Any],
-) -> tuple[Any, ...] | None:
-    """Return the key of a call, whatever its value, or None if such calls take no fast paths.
+    others: Mapping[str, Any],
+) -> tuple[object, ...] | None:
+    """Return the key of a call with rarer keywords or in a block, or None if it has no fast paths.
 
-    The key has the type of each keyword, because 1 equals True, and is refused. The value in
-    ``like=`` is replaced by its fast key, which decides the request.
+    The value in ``like=`` is replaced by its fast key, which decides the request.
     """
     policy = None
     if innermost is not None:
         policy, trace = innermost
         if trace is not None:
             return None
-    key: tuple[Any, ...] = policy, to
-    for name, value in keywords.items():
-        type_ = type(value)
-        if name in _OBJECTS and value is not None:
-            key_of = fast_keys.get(type_) if name == "like" else None
-            value = None if key_of is None else key_of(value)  # noqa: PLW2901 - sooner
-            if value is None:
-                return None
-        key += name, value, type_
+    copy = key[-1]
+    if type(copy) not in _COPIES:
+        return None
+    key += (policy,)
+    for name, value in others.items():
+        word = value
+        if name == "like":
+            key_of = fast_keys.get(type(value))
+            word = None if key_of is None else key_of(value)
+        if word is None or name in _UNKEYED:
+            return None
+        key += name, word
     return key
 
 
@@ -262,37 +285,42 @@ class FastPaths:
             path = self._planner.fast_path(steps) if steps else source.fast_path
         shares = path is not None and not plan.writes
         if path is None:
-            path = self._planned_path(x, spec, plan, table, version)
+            path = self._learn_call(x, spec, plan, table, version)
         if path is not None:
             # A compiler must not trace into it.
             function = None if path is itself else registry.untraced(path)
             keep(table.fast_paths, kind, (function, shares), version)
 
-    def _planned_path(
+    def _learn_call(
         self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int
     ) -> ValueFunction | None:
-        """Keep the plan by the fast key of `x` if `x` is plain and small; return the path to it."""
-        formats, steps = self._registry.formats, plan.steps
-        source, keep, kind = formats[spec.format], self._cache.keep, type(x)
-        if source.fast_key is None or plan.allocates or spec.nbytes >= SMALL:
+        """Keep what the plan calls for values like `x`, if `x` is plain and small.
+
+        Return the path to all that is kept for its type.
+        """
+        formats, steps, keep = self._registry.formats, plan.steps, self._cache.keep
+        key_of = formats[spec.format].fast_key
+        if key_of is None or plan.allocates or spec.nbytes >= SMALL:
             return None
-        key = None if table.states or table.request.like else source.fast_key(x)
+        key = None if table.states or table.request.like else key_of(x)
         if key is None:
             return None
-        plans = keep(table.plans_by_key, kind, {}, version)
-        keep(plans, key, plan, version)
-        path = _path_by_key(plans, source.fast_key)
-        share = self._planner.fast_path(steps[:1]) if steps else None
-        key_of = formats[steps[0].after.format].fast_key if share else None
-        if share is None or key_of is None or not _is_default(table.request.policy):
-            return path
-        view = share(x)
-        key = None if view is NotImplemented else key_of(view)
-        if key is None:
-            return path
-        calls = keep(table.calls_on_view, share, {}, version)
-        keep(calls, key, _call(plan.calls[1:]), version)
-        return _path_by_view(calls, share, key_of, path)
+        calls = keep(table.calls, type(x), Calls(key_of), version)
+        # A view loses the graph, which a policy may forbid.
+        is_default = _is_default(table.request.policy)
+        share = self._planner.fast_path(steps[:1]) if steps and is_default else None
+        key_of_view = formats[steps[0].after.format].fast_key if share else None
+        if share is not None and key_of_view is not None:
+            view = share(x)
+            key_on_view = None if view is NotImplemented else key_of_view(view)
+            if key_on_view is not None:
+                new: Beginning = share, key_of_view, {}
+                first, _, calls_on_view = keep(calls.by_view, x.dtype, new, version)
+                if first is share:
+                    keep(calls_on_view, key_on_view, _call(plan.calls[1:]), version)
+                    return calls.path()
+        keep(calls.by_key, key, _call(plan.calls), version)
+        return calls.path()
 
 
 def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, Format]) -> bool:
@@ -324,46 +352,3 @@ def _call(calls: Sequence[ValueFunction]) -> FastPath:
         return value
 
     return call
-
-
-def _path_by_key(plans: Mapping[object, Plan], key_of: ValueFunction) -> ValueFunction:
-    """Return the fast path of a type whose plans are kept by the keys of its plain values."""
-
-    def path(x: Value) -> Value:
-        plan = plans.get(key_of(x))
-        if plan is None:
-            return NotImplemented
-        try:
-            return plan(x)
-        except StepDeclined:
-            return NotImplemented
-
-    return path
-
-
-def _path_by_view(
-    calls: Mapping[object, FastPath],
-    share: ValueFunction,
-    key_of: ValueFunction,
-    otherwise: ValueFunction,
-) -> ValueFunction:
-    """Return the fast path of a type whose plans begin with a view.
-
-    The view has a fast key sooner than the value itself. The calls that remain are kept by that
-    key.
-    """
-
-    def path(x: Value) -> Value:
-        view = share(x)
-        if view is not NotImplemented:
-            call = calls.get(key_of(view), NotImplemented)
-            if call is None:
-                return view
-            if call is not NotImplemented:
-                try:
-                    return call(view)
-                except Exception:  # noqa: BLE001 - the whole plan says which step fails
-                    return otherwise(x)
-        return otherwise(x)
-
-    return path

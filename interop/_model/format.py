@@ -218,7 +218,7 @@ class Advanced(NamedTuple):
     fast_key : callable or None
         ``fast_key(value)`` tells plain values of one type apart without describing them: values
         with equal keys have equal specs, but for their lengths and for `nbytes`, whose
-        `size_class` is the same. None for a value that has any trait.
+        `size_class` is the same. None for a value that has any trait. The values have a `dtype`.
     transit : bool
         Whether a route between two other frameworks may lead through the format. False for a
         framework that always copies what it is given, or compiles for every new shape: it is no

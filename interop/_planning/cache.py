@@ -32,6 +32,54 @@ FastPath: TypeAlias = ValueFunction | None
 Paths: TypeAlias = Mapping[type, tuple[FastPath, bool]]
 
 
+#: What makes a view, the fast key of such views, and by that the call of the steps that are left.
+Beginning: TypeAlias = tuple[ValueFunction, ValueFunction, dict[object, FastPath]]
+
+
+class Calls:
+    """What the plans for plain and small values of one type call, by what tells such values apart.
+
+    Many plans begin with a view, and most views have a fast key sooner than the value itself. Which
+    values these are, their dtype tells.
+
+    Parameters
+    ----------
+    key_of : callable
+        The fast key of the values.
+    """
+
+    def __init__(self, key_of: ValueFunction) -> None:
+        self._key_of = key_of
+        #: By the fast key of a value, the steps of its plan as one call; None if there are none.
+        self.by_key: dict[object, FastPath] = {}
+        #: By dtype, the view with which plans begin.
+        self.by_view: dict[object, Beginning] = {}
+
+    def path(self) -> ValueFunction:
+        """Return the fast path that makes the calls."""
+        key_of, by_key, by_view = self._key_of, self.by_key, self.by_view
+
+        def path(x: Value) -> Value:
+            try:
+                beginning = by_view.get(x.dtype)
+                if beginning is not None:
+                    share, key_of_view, calls = beginning
+                    view = share(x)
+                    call = calls.get(key_of_view(view), NotImplemented)
+                    if call is None:
+                        return view
+                    if call is not NotImplemented:
+                        return call(view)
+                call = by_key.get(key_of(x), NotImplemented)
+                if call is None or call is NotImplemented:
+                    return x if call is None else call
+                return call(x)
+            except Exception:  # noqa: BLE001 - the plan, which is called then, says which step fails
+                return NotImplemented
+
+        return path
+
+
 class PlanTable:
     """The plans of one request.
 
@@ -46,12 +94,8 @@ class PlanTable:
         self.installed = False
         #: By class of spec.
         self.plans: dict[tuple[object, ...], Plan] = {}
-        #: For plain and small values, by type and fast key.
-        self.plans_by_key: dict[type, dict[object, Plan]] = {}
-        #: For plain and small values whose plan begins with a view: the rest of the plan as one
-        #: call, by the fast path that makes the view and the fast key of the view. None if nothing
-        #: is left to call.
-        self.calls_on_view: dict[ValueFunction, dict[object, FastPath]] = {}
+        #: For plain and small values, by type.
+        self.calls: dict[type, Calls] = {}
         #: By type, the fast path, and whether that writes nothing.
         self.fast_paths: dict[type, tuple[FastPath, bool]] = {}
         #: For the classes that have no plan, the nearest routes, which are refused.
@@ -65,8 +109,7 @@ class PlanTable:
         """Forget all plans."""
         self.installed = False
         self.plans.clear()
-        self.plans_by_key.clear()
-        self.calls_on_view.clear()
+        self.calls.clear()
         self.fast_paths.clear()
         self.refusals.clear()
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from .copies import FEW, is_simple, write, written
 from .dtypes import dtype_named
 
 if TYPE_CHECKING:
-    from .dtypes import Array, Scalar
+    from .dtypes import Array, DType, Scalar
 
 __all__ = [
     "as_array",
@@ -62,7 +63,18 @@ def cast(value: Array, *, dtype: str) -> Array:
     Numbers that the dtype cannot hold become what NumPy makes of them, without a warning: the
     caller asked. A real dtype keeps the real part of complex numbers.
     """
-    return written(value, dtype_named(dtype))
+    target = dtype_named(dtype)
+    if value.size < FEW and _holds_all(value.dtype, target):
+        return value.astype(target, "C")
+    return written(value, target)
+
+
+@cache
+def _holds_all(source: DType, target: DType) -> bool:
+    """Tell whether NumPy casts all numbers of a dtype to another of its own without an error."""
+    import numpy as np
+
+    return source.isbuiltin == target.isbuiltin == 1 and np.can_cast(source, target)
 
 
 def cast_in_order(value: Array, *, dtype: str) -> Array:

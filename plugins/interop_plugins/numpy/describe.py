@@ -15,7 +15,6 @@ from interop.plugin import (
     dtype_name,
     extents,
     memory_traits,
-    size_class,
 )
 
 if TYPE_CHECKING:
@@ -28,9 +27,11 @@ _SCALAR, _SWAPPED = frozenset({"scalar"}), frozenset({"byteswapped"})
 #: The bits of `flags.num` of a contiguous, aligned and writable array.
 _ORDINARY = 0x0001 | 0x0100 | 0x0400
 
-#: Filled on first use: numpy.ndarray, and the name and the traits of each dtype of numbers met.
+#: Filled on first use: numpy.ndarray, the name and the traits of each dtype of numbers met, and
+#: those among these dtypes whose arrays are plain if their flags say so.
 _plain_types: set[type] = set()
 _dtypes_met: dict[DType, tuple[str, frozenset[str]]] = {}
+_native_reals: set[DType] = set()
 
 
 def describe(value: Array | Scalar) -> Spec:
@@ -57,18 +58,23 @@ def describe(value: Array | Scalar) -> Spec:
 def fast_key(value: Array) -> tuple[DType, int, int] | None:
     """Return what tells one numpy.ndarray from another, if it is plain."""
     dtype = value.dtype
-    name, swapped = _dtypes_met.get(dtype, ("", EMPTY))
-    if not name or swapped or not value.flags.carray:
+    if not value.flags.carray or (dtype not in _native_reals and not _is_plain_complex(value)):
         return None
-    if name in COMPLEX and memory_traits(value):
-        return None
-    return dtype, value.ndim, size_class(value.nbytes)
+    return dtype, value.ndim, value.nbytes.bit_length() >> 1  # its `size_class`, without a call
+
+
+def _is_plain_complex(value: Array) -> bool:
+    """Tell whether an array is of complex numbers, which may have traits that no flag shows."""
+    name, swapped = _dtypes_met.get(value.dtype, ("", EMPTY))
+    return name in COMPLEX and not swapped and not memory_traits(value)
 
 
 def _meet(dtype: DType) -> tuple[str, frozenset[str]]:
     name, traits = dtype_name(dtype), EMPTY if dtype.isnative else _SWAPPED
     if name in DTYPES:  # of records, dates and texts there may be any number
         _dtypes_met[dtype] = name, traits
+        if not traits and name not in COMPLEX:
+            _native_reals.add(dtype)
     return name, traits
 
 

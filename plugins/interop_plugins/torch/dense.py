@@ -30,7 +30,7 @@ from interop.plugin.advanced import limit_threads
 
 from .describe import BIT_DTYPES, DTYPE_NAMES, dtype_name
 from .streams import sharing
-from .team import copied, copy_into
+from .team import copied, copy_into, is_few
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,6 +154,7 @@ def numpy_dtype(name: str) -> NumpyDtype:
     return dtype
 
 
+@cache
 def torch_dtype(name: str) -> torch.dtype:
     """Return torch's dtype of a name."""
     import torch
@@ -225,6 +226,8 @@ def clone(value: Tensor) -> Tensor:
     """Return a C-ordered copy, part of the same graph."""
     import torch
 
+    if is_few(value):
+        return value.to(value.dtype, copy=True, memory_format=torch.contiguous_format)
     if is_large(value):
         return refill(value)
     return copied(value, value.dtype, torch.contiguous_format)
@@ -269,14 +272,15 @@ def cast_in_order(value: Tensor, *, dtype: str) -> Tensor:
 def _cast(value: Tensor, dtype: str, refilled: Callable[..., Tensor], order: str) -> Tensor:
     import torch
 
-    target = torch_dtype(dtype)
+    target, memory_format = torch_dtype(dtype), getattr(torch, order)
+    if not target.is_complex and is_few(value):
+        return value.to(target, copy=True, memory_format=memory_format)
     if torch.complex32 in (target, value.dtype):
         quietly(
             _HALF, lambda: torch.zeros(1, dtype=torch.complex32, device="cpu").to(torch.complex64)
         )
     elif is_large(value, target.itemsize):
         return refilled(value, dtype=dtype)
-    memory_format = getattr(torch, order)
     if value.is_neg() and target.is_complex:
         return _write(torch.empty_like(value, dtype=target, memory_format=memory_format), value)
     return copied(value, target, memory_format)
@@ -497,7 +501,8 @@ def _forwards(array: Array) -> Array:
 
 def numpy_to_torch(value: Array) -> Tensor:
     """Return a tensor that shares a NumPy array's memory."""
-    return from_numpy(value)
+    tensor = torch_fast_path(value)
+    return from_numpy(value) if tensor is NotImplemented else tensor
 
 
 def bits_to_torch(value: Array) -> Tensor:

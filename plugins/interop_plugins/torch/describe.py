@@ -9,7 +9,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Spec, overlaps, size_class
+from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Spec, overlaps
 
 from .no_trace import mark_waiting
 
@@ -141,7 +141,7 @@ def fast_key(value: Tensor) -> tuple[torch.dtype, torch.device, int, int] | None
         or (is_complex and value.is_conj())
     ):
         return None
-    return dtype, value.device, value.ndim, size_class(value.nbytes)
+    return dtype, value.device, value.ndim, value.nbytes.bit_length() >> 1  # its `size_class`
 
 
 def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["copied", "copy_into", "run"]
+__all__ = ["copied", "copy_into", "is_few", "run"]
 
 #: Elements that torch gives to one thread: ``at::internal::GRAIN_SIZE``.
 _GRAIN = 2**15
@@ -33,6 +33,11 @@ _LATE, _SLOW = 1e-3, 3e9
 _PAUSE = 40
 
 _crowded_until = 0.0
+
+
+def is_few(value: Tensor) -> bool:
+    """Tell whether a tensor has so few elements that torch needs no team."""
+    return value.numel() <= _GRAIN
 
 
 def run(
