@@ -157,7 +157,7 @@ def _fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]
 def _check_keywords(keywords: Keywords) -> None:
     """Refuse the keywords that ``out=`` decides itself."""
     if keywords.copy is False:
-        msg = "to write into out= is to copy; leave out copy=False."
+        msg = "out= is written into, and copy=False writes nothing; leave out copy=False."
         raise BadRequestError(msg)
     if any(
         value is not None for value in (keywords.to, keywords.like, keywords.dtype, keywords.device)

@@ -104,11 +104,12 @@ class Engine:
         The `keywords` are for the steps: the consumer's stream and the value in ``like=``.
         """
         innermost = block.get()
-        if innermost is None or innermost.trace is None:
+        if innermost is None or not innermost.traces:
             return self.carry_out(plan, x, spec, request, keywords)
-        recorder = Recorder(innermost.trace, self._registry)
-        result = self.carry_out(plan, x, spec, request, keywords, recorder.note)
-        innermost.trace.record(recorder.receipt(x, spec, result, plan))
+        recorder = Recorder(innermost.traces, self._registry, first=not plan.verified)
+        with recorder.children():
+            result = self.carry_out(plan, x, spec, request, keywords, recorder.note)
+        recorder.record(x, spec, result, plan)
         return result
 
     def carry_out(  # noqa: PLR0917 - on the way of every conversion

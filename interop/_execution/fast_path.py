@@ -126,7 +126,7 @@ def with_fast_paths_to(
 
     def converted(x: Value, /) -> Value:
         innermost = block.get()
-        if innermost is None or innermost.trace is None:
+        if innermost is None or not innermost.traces:
             try:
                 fast_path, _ = paths[type(x)]
             except KeyError:
@@ -155,9 +155,9 @@ def _longer_key(
     """
     policy = None
     if innermost is not None:
-        policy, trace = innermost
-        if trace is not None:
+        if innermost.traces:
             return None
+        policy = innermost.policy
     copy = key[-1]
     if type(copy) not in _COPIES:
         return None

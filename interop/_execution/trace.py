@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -11,7 +10,7 @@ from interop._model.display import duration, html_table, readable, text_table
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.plan import Plan, facts
-from interop._planning.policy import Block, block
+from interop._planning.policy import Opening
 from interop.errors import BadRequestError, HandOffError
 
 from .memory import PeakMeter
@@ -56,7 +55,13 @@ class Receipt(NamedTuple):
     started : int
         When it began, in nanoseconds since 1970.
     elapsed : int
-        Nanoseconds it took, planning included.
+        Nanoseconds it took, from when its route was known.
+    first : bool
+        Whether it was the first on its route, so that the times include what is done once, such as
+        imports of frameworks.
+    children : tuple of Receipt
+        Those of the conversions that its steps called: of the elements of a list, or of the chunks
+        of a lazy array. Their times and bytes are part of those above.
     """
 
     source: Spec
@@ -71,6 +76,8 @@ class Receipt(NamedTuple):
     peak: int | None = None
     started: int = 0
     elapsed: int = 0
+    first: bool = False
+    children: tuple[Receipt, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the receipt as JSON can hold it.
@@ -79,7 +86,8 @@ class Receipt(NamedTuple):
         -------
         dict
             Its fields by name. ``steps`` is a list of dicts with ``step``, ``seconds``,
-            ``written`` and ``declared_by``; ``seconds`` is the sum.
+            ``written`` and ``declared_by``; ``seconds`` is the sum; ``children`` is a list of such
+            dicts.
         """
         steps = zip(self.steps, self.seconds, self.written, self.declared_by, strict=True)
         return {
@@ -93,6 +101,8 @@ class Receipt(NamedTuple):
             "peak": self.peak,
             "started": self.started,
             "elapsed": self.elapsed,
+            "first": self.first,
+            "children": [child.as_dict() for child in self.children],
         }
 
     def _row(self) -> tuple[str, ...]:
@@ -101,7 +111,7 @@ class Receipt(NamedTuple):
             " → ".join(self.steps) or "returned as it is",
             ", ".join(sorted(self.effects)) or "view",
             readable(self.nbytes),
-            duration(sum(self.seconds)),
+            f"{duration(sum(self.seconds))}{' (first)' if self.first else ''}",
             "—" if self.peak is None else readable(self.peak),
             _SHARES[self.aliased],
         )
@@ -134,26 +144,15 @@ class Trace(list[Receipt]):
         Called with each receipt, which is then not kept here.
     peak : bool
         Whether peaks of memory are measured.
-    outer : Trace, optional
-        The trace around this one, which has the same receipts.
     """
 
     def __init__(
-        self,
-        on_receipt: Callable[[Receipt], object] | None = None,
-        peak: bool = False,
-        outer: Trace | None = None,
+        self, on_receipt: Callable[[Receipt], object] | None = None, peak: bool = False
     ) -> None:
         super().__init__()
-        self.peak: bool = peak or (outer is not None and outer.peak)
-        self._take = on_receipt or self.append
-        self._outer = outer
-
-    def record(self, receipt: Receipt) -> None:
-        """Take up a receipt, here and in the traces around this one."""
-        if self._outer is not None:
-            self._outer.record(receipt)
-        self._take(receipt)
+        self.peak = peak
+        #: Takes up a receipt.
+        self.take: Callable[[Receipt], object] = on_receipt or self.append
 
     def as_json(self, indent: int | None = None) -> str:
         """Return the receipts as a list in JSON.
@@ -172,6 +171,8 @@ class Trace(list[Receipt]):
     def __str__(self) -> str:
         return "\n".join(text_table(*self._columns()))
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         count = f"{len(self)} conversion{'' if len(self) == 1 else 's'}"
         return html_table(count, *self._columns())
@@ -186,10 +187,9 @@ class Trace(list[Receipt]):
         return heads, [(*row[:peak], *row[peak + 1 :]) for row in rows]
 
 
-@contextmanager
 def trace(
     on_receipt: Callable[[Receipt], object] | None = None, *, peak: bool = False
-) -> Iterator[Trace]:
+) -> Opening[Trace]:
     """Collect, inside a ``with`` block, a receipt of every conversion of this thread or task.
 
     Parameters
@@ -226,27 +226,32 @@ def trace(
     if receiver is not None and not callable(receiver):
         msg = f"on_receipt={on_receipt!r} is not a function; it is called with each receipt."
         raise BadRequestError(msg)
-    before = block.get()
-    outer = before or Block()
-    receipts = Trace(on_receipt, peak, outer.trace)
-    try:  # as in a policy's block
-        block.set(outer._replace(trace=receipts))
-        yield receipts
-    finally:
-        block.set(before)
+    receipts = Trace(on_receipt, peak)
+    return Opening(
+        lambda outer: outer._replace(traces=(*outer.traces, receipts)), lambda _: receipts
+    )
 
 
 class Recorder:
-    """Notes what one conversion does, and measures what a trace asks for."""
+    """Notes what one conversion does, and measures what traces ask for."""
 
-    def __init__(self, trace: Trace, registry: Registry) -> None:
+    def __init__(self, traces: Sequence[Trace], registry: Registry, *, first: bool) -> None:
         self._registry = registry
+        self._first = first
+        self._traces = traces
+        self._children = Trace()
         self._steps: list[Step] = []
         self._seconds: list[float] = []
         self._written: list[int] = []
-        self._meter = PeakMeter() if trace.peak else None
+        self._meter = PeakMeter() if any(trace.peak for trace in traces) else None
         self._started, self._clock = time_ns(), perf_counter_ns()
         self._last = self._clock
+
+    def children(self) -> Opening[Trace]:
+        """Take up the receipts of conversions inside this one, inside a ``with`` block."""
+        return Opening(
+            lambda outer: outer._replace(traces=(self._children,)), lambda _: self._children
+        )
 
     def note(self, step: Step, result: Value) -> None:
         """Note a step that was carried out."""
@@ -256,15 +261,15 @@ class Recorder:
         self._written.append(self._registry.describe(result).nbytes if step.writes else 0)
         self._last = perf_counter_ns()
 
-    def receipt(self, x: Value, spec: Spec, result: Value, plan: Plan) -> Receipt:
-        """Return the receipt of the conversion of `x` to `result`, which was planned as `plan`."""
+    def record(self, x: Value, spec: Spec, result: Value, plan: Plan) -> None:
+        """Leave a receipt of the conversion of `x` to `result`, which was planned as `plan`."""
         elapsed = perf_counter_ns() - self._clock
         peak = self._meter.rise() if self._meter else None
         after = spec if result is x else self._registry.describe(result)
         aliased = shares_memory(self._registry, x, result, (spec, after))
         steps = tuple(self._steps)
         labels, effects, declared_by = plan.facts if steps == plan.steps else facts(steps)
-        return Receipt(
+        receipt = Receipt(
             spec,
             after,
             labels,
@@ -277,7 +282,11 @@ class Recorder:
             peak,
             self._started,
             elapsed,
+            self._first,
+            tuple(self._children),
         )
+        for trace in self._traces:
+            trace.take(receipt)
 
 
 def shares_memory(

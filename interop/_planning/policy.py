@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+from weakref import ref
 
 from interop._model.dialect import keyword
 from interop._model.effect import EFFECTS
 from interop._model.suggestion import listed, suggestion
 from interop._model.typing import EffectNames
 from interop.errors import BadRequestError
+
+_Entered_co = TypeVar("_Entered_co", covariant=True)
 
 _ALLOWED = frozenset(name for name, effect in EFFECTS.items() if effect.allowed)
 
@@ -34,20 +37,105 @@ class Policy(NamedTuple):
 
 
 class Block(NamedTuple):
-    """The sum of the ``with`` blocks around a call of this thread or task."""
+    """The sum of the ``with`` statements around a call of this thread or task.
+
+    Parameters
+    ----------
+    policy : Policy
+    traces : tuple of Trace
+        Those that take the receipts of conversions.
+    opening : weakref to Opening, or None
+        The innermost of the statements; it is alive as long as that is carried out.
+    outer : Block or None
+        The sum of the other statements.
+    """
 
     policy: Policy = Policy()
-    trace: Any = None  # the `Trace` that takes the receipts, if a ``trace`` block is open
+    traces: tuple[Any, ...] = ()
+    opening: ref[Opening[Any]] | None = None
+    outer: Block | None = None
 
 
 #: The innermost block of this thread or task; None outside of all.
 block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
 
 
+class Opening(AbstractContextManager[_Entered_co], ContextDecorator):
+    """A ``with`` statement that opens a block, and closes it however the statement ends.
+
+    Generators and asynchronous code may close blocks in another order than that in which they were
+    opened. Each takes its own change away, and no other. Ctrl-C may come before any bytecode, also
+    of `__exit__`: a block that is left open by that ends when the traceback, and with it the
+    opening, is gone.
+
+    Parameters
+    ----------
+    change : callable
+        ``change(outer)`` is the block inside a block.
+    entered : callable
+        ``entered(inner)`` is what the ``with`` statement yields.
+    """
+
+    def __init__(
+        self, change: Callable[[Block], Block], entered: Callable[[Block], _Entered_co]
+    ) -> None:
+        self._change = change
+        self._entered = entered
+
+    def inside(self, outer: Block | None, opening: ref[Opening[Any]]) -> Block:
+        """Return the block that this opens inside another."""
+        return self._change(outer or Block())._replace(opening=opening, outer=outer)
+
+    def __enter__(self) -> _Entered_co:
+        try:
+            inner = self.inside(block.get(), ref(self, _close))
+            block.set(inner)
+            return self._entered(inner)
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._leave()
+        except BaseException:
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        """Close the innermost block that this has opened here, if there is one."""
+        opened = block.get()
+        while opened is not None and opened.opening is not None:
+            if opened.opening() is self:
+                _close(opened.opening)
+                break
+            opened = opened.outer
+
+
+def _close(opening: ref[Opening[Any]]) -> None:
+    """Close the block of an opening, if it is open in this thread or task."""
+    innermost = block.get()
+    if innermost is not None:
+        block.set(_without(opening, innermost))
+
+
+def _without(opening: ref[Opening[Any]], innermost: Block) -> Block | None:
+    """Return a block without the change of one of the openings around it."""
+    own, outer = innermost.opening, innermost.outer
+    if own is opening:
+        return outer
+    if own is None or outer is None:
+        return innermost
+    remaining, inner = _without(opening, outer), own()
+    if remaining is outer:
+        return innermost
+    return remaining if inner is None else inner.inside(remaining, own)
+
+
 def is_traced() -> bool:
     """Tell whether conversions leave receipts, here and now."""
     innermost = block.get()
-    return innermost is not None and innermost.trace is not None
+    return innermost is not None and bool(innermost.traces)
 
 
 def reusable(
@@ -115,8 +203,7 @@ def current_policy() -> Policy:
     return (block.get() or Block()).policy
 
 
-@contextmanager
-def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Iterator[Policy]:
+def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Opening[Policy]:
     """Change, inside a ``with`` block, which effects conversions may have.
 
     The policy belongs to the current thread or asyncio task, and to the tasks that are started
@@ -145,12 +232,9 @@ def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Iterator[Policy
     ...     interop.plan([1.0], to="numpy", allow="copy").effects
     frozenset({'copy'})
     """
-    before = block.get()
-    outer = before or Block()
-    inner = adjusted(outer.policy, allow, forbid)
-    # Ctrl-C may come between any two lines: what has been set is undone wherever that is.
-    try:
-        block.set(outer._replace(policy=inner))
-        yield inner
-    finally:
-        block.set(before)
+    allowed, forbidden = reusable(allow, "allow"), reusable(forbid, "forbid")
+    adjusted(Policy(), allowed, forbidden)  # so that mistakes show here
+    return Opening(
+        lambda outer: outer._replace(policy=adjusted(outer.policy, allowed, forbidden)),
+        lambda inner: inner.policy,
+    )

@@ -161,7 +161,7 @@ def test_an_open_block_goes_past_the_fast_paths() -> None:
     convert = _fast(_full, {"there": {int: (None, True)}}, inside)
     converted = with_fast_paths_to(lambda x: "full", {int: (None, True)}, inside)
     assert (convert(1, "there"), converted(1)) == (1, 1)
-    token = inside.set(Block(trace=[]))
+    token = inside.set(Block(traces=([],)))
     assert (convert(1, "there"), converted(1)) == (("full", 1, "there", None), "full")
     inside.reset(token)
     assert (convert(1, "there"), converted(1)) == (1, 1)

@@ -10,10 +10,11 @@ import time
 
 import numpy as np
 import pytest
+import torch
 
 import interop
 from interop import Conversion
-from interop.errors import BadRequestError, Declined
+from interop.errors import BadRequestError, ConversionError, Declined
 from tests.toys import Box, copy, toy, view
 
 
@@ -33,13 +34,72 @@ def test_receipts_say_what_was_done() -> None:
 
 
 def test_receipts_print_as_a_table() -> None:
-    """A trace prints as a head and one line for each conversion."""
+    """A trace prints, and a console shows it, as a head and one line for each conversion."""
     with interop.trace() as receipts:
         interop.convert(np.arange(3), to="numpy", copy=True)
     head, line = str(receipts).splitlines()
     assert head.split()[0] == "value"
     assert "copy" in line
     assert line.endswith("no")
+    assert repr(receipts) == str(receipts)
+
+
+def test_conversions_inside_a_conversion_are_its_children() -> None:
+    """A list of arrays leaves one receipt, which has those of its elements; its bytes count once."""
+    rows = [torch.arange(3.0) + n for n in range(2)]
+    sums: list[int] = []
+    with interop.trace() as outer, interop.trace(lambda receipt: sums.append(receipt.nbytes)):
+        result = interop.convert(rows, to="numpy")
+    assert result.tolist() == [[0, 1, 2], [1, 2, 3]]
+    (receipt,) = outer
+    assert (receipt.source.format, receipt.result.shape, sums) == ("python.arrays", (2, 3), [24])
+    assert [child.source.format for child in receipt.children] == ["torch", "torch"]
+    assert [child.children for child in receipt.children] == [(), ()]
+    document = receipt.as_dict()["children"]
+    assert [child["source"]["format"] for child in document] == ["torch", "torch"]
+    assert sum(child.elapsed for child in receipt.children) <= receipt.elapsed
+
+
+def test_a_conversion_that_fails_leaves_no_receipt(empty: interop.Interop) -> None:
+    """Neither it nor those inside it do, and the trace goes on."""
+
+    def failing(box: Box) -> Box:
+        interop.convert([1.0], to="numpy")
+        raise ValueError("not today")
+
+    empty.register(toy("a"), toy("b"), Conversion("a", "b", failing))
+    with interop.trace() as receipts:
+        with pytest.raises(ConversionError, match="not today"):
+            empty.convert(Box("a", [1.0]), to="b")
+        interop.convert(torch.zeros(1), to="numpy")
+    assert [receipt.source.format for receipt in receipts] == ["torch"]
+
+
+def test_a_lazy_value_leaves_one_receipt() -> None:
+    """A chunked array that is cast, and labelled sparse values, leave one receipt each."""
+    da, sparse, xarray = map(pytest.importorskip, ("dask.array", "sparse", "xarray"))
+    labelled = xarray.DataArray(sparse.COO.from_numpy(np.eye(2)), dims=("x", "y"))
+    with interop.trace() as receipts:
+        interop.convert(np.arange(4.0), to="dask", dtype="float32")
+        interop.convert(da.arange(4, chunks=2), to="torch", dtype="float32")
+        interop.convert(labelled, to="numpy")
+        interop.convert(labelled, to="xarray", dtype="float32")
+    assert [receipt.source.format for receipt in receipts] == [
+        "numpy",
+        "dask",
+        *["xarray.dataarray"] * 2,
+    ]
+
+
+def test_the_first_conversion_of_a_route_is_marked() -> None:
+    """What a first call does once is told from what every call does."""
+    instance = interop.Interop()
+    with interop.trace() as receipts:
+        for _ in range(2):
+            instance.convert(np.arange(3.0), to="torch", copy=True)
+    assert [receipt.first for receipt in receipts] == [True, False]
+    assert [" (first)" in line for line in str(receipts).splitlines()] == [False, True, False]
+    assert [receipt["first"] for receipt in json.loads(receipts.as_json())] == [True, False]
 
 
 def test_a_trace_belongs_to_its_thread() -> None:
@@ -124,8 +184,11 @@ def test_the_peak_is_what_the_conversion_took() -> None:
     with interop.trace(peak=True) as receipts:
         copied_array = interop.convert(array, to="numpy", copy=True)
         interop.convert(array.view(Subclass), to="numpy")
+        interop.convert([array, torch.zeros(2**22)], to="numpy")
     assert copied_array is not array
-    copied, viewed = (receipt.peak for receipt in receipts)
+    copied, viewed, stacked = (receipt.peak for receipt in receipts)
+    assert stacked is not None
+    assert stacked > 1.8 * array.nbytes  # also that of its children
     assert copied is not None
     assert viewed is not None
     assert 0.9 * array.nbytes < copied < 1.2 * array.nbytes

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import copy_context
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -357,46 +355,6 @@ def test_a_sparse_cast_is_forbidden_by_name_as_a_dense_one_is() -> None:
     )
 
 
-@pytest.mark.parametrize("block_of", [lambda: interop.policy(allow="narrow"), interop.trace])
-def test_an_interrupt_on_the_way_into_a_block_leaves_nothing_open(block_of: Any) -> None:
-    """Ctrl-C between any two lines before the body leaves the policy and the trace as they were."""
-
-    class Interrupt(BaseException):
-        pass
-
-    def interrupting_at(count: int) -> Callable[..., Any]:
-        lines = iter(range(count))
-
-        def tracer(frame: FrameType, event: str, arg: object) -> Any:
-            if frame.f_code.co_name not in {"policy", "trace"}:
-                return None
-            if event == "line" and next(lines, None) is None:
-                raise Interrupt
-            return tracer
-
-        return tracer
-
-    interrupted = 0
-    for count in range(20):
-        before = sys.gettrace()
-        context = block_of()
-        try:
-            sys.settrace(interrupting_at(count))
-            context.__enter__()
-        except Interrupt:
-            interrupted += 1
-        else:
-            sys.settrace(before)
-            context.__exit__(None, None, None)
-            break
-        finally:
-            sys.settrace(before)
-            del context
-        assert block.get() is None, count
-    assert interrupted >= 5
-    assert block.get() is None
-
-
 @pytest.mark.parametrize("source", [np.array([300.0]), torch.tensor([1.5]), [300]])
 @pytest.mark.parametrize("out", [np.zeros(1, "u1"), torch.zeros(1, dtype=torch.int8)])
 def test_an_explicit_prohibition_wins_over_out(source: Any, out: Any) -> None:
@@ -408,6 +366,24 @@ def test_an_explicit_prohibition_wins_over_out(source: Any, out: Any) -> None:
     assert out.tolist() == [0]
     wide = np.zeros(1)
     interop.convert(out, out=wide, forbid="narrow")
+
+
+def test_to_write_into_out_is_no_copy_and_a_copy_on_the_way_there_is() -> None:
+    """Under ``forbid="copy"`` a value is written into ``out=``, unless it must be copied before."""
+    strided = np.arange(4.0)[::-1]
+    for source, out in ((strided, np.zeros(4)), (torch.arange(4), np.zeros(4, "float32"))):
+        interop.convert(source, out=out, forbid="copy")
+        assert out.tolist() == source.tolist()
+    tensor, overlapping = torch.zeros(4, dtype=torch.float64), np.arange(5.0)
+    for source, out in ((strided, tensor), (overlapping[1:], overlapping[:-1])):
+        with interop.policy(forbid="copy"), pytest.raises(RefusedError, match="'copy'"):
+            interop.convert(source, out=out)
+    assert tensor.tolist() == [0] * 4
+    assert overlapping.tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(
+        BadRequestError, match="out= is written into, and copy=False writes nothing"
+    ):
+        interop.convert(strided, out=tensor, copy=False)
 
 
 def test_a_mapping_names_no_effects() -> None:
