@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import get_annotations, iscoroutinefunction, isgeneratorfunction, signature
-from typing import Any, get_origin
+from typing import Any, TypeAlias, get_origin
 
 from interop._execution.fast_path import fast_leaf, fast_tree, leaf_path
 from interop._model.extension import Autodiff, Pullback
@@ -26,6 +26,10 @@ from .tree import Tree, check_optree
 
 #: For how many combinations of argument types a function keeps its fast calls.
 _FLAT_CALLS = 64
+
+#: For arguments of which one at most is converted: its number, its fast path, the fast paths of
+#: results, and the types of those that are given back as they are.
+_Flat: TypeAlias = tuple[int, FastPath, Paths, set[type]]
 
 
 def accepting(
@@ -62,8 +66,14 @@ def accepting(
 
     @wraps(function)
     def accepted(*args: Any, **kwargs: Any) -> Value:
-        if fast is not None:
-            result = fast.call(args, kwargs)
+        # All that stands before the function counts if the arguments are right as they are.
+        if fast is not None and block.get() is None and fast.version == registry.version:
+            types = (type(args[0]),) if len(args) == 1 else tuple(map(type, args))
+            flat = None if kwargs else fast.flat.get(types)
+            if flat is not None and flat[1] is None:
+                result = function(*args)
+                return result if type(result) in flat[3] else fast.back(result, flat, args)
+            result = fast.call(flat, args, kwargs)
             if result is not NotImplemented:
                 return result
         arguments = Tree((args, kwargs), lambda value: not _is_container(registry, value))
@@ -231,27 +241,28 @@ class _FastCalls:
         self._paths: Paths = {}
         #: By type of the caller's first array, the fast paths to its format.
         self._paths_back: dict[type, Paths] = {}
-        #: For calls that convert one argument at most: by the types of the arguments, the number
-        #: of that one, its path, and the fast paths of results.
-        self._flat: dict[tuple[type, ...], tuple[int, FastPath, Paths]] = {}
-        self._version = -1
+        #: For calls that convert one argument at most, by the types of the arguments.
+        self.flat: dict[tuple[type, ...], _Flat] = {}
+        #: That of the registry for which all of this holds.
+        self.version = -1
 
-    def call(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+    def call(self, flat: _Flat | None, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         """Return the function's result, or `NotImplemented` without having called it."""
-        if block.get() is not None or self._version != self._registry.version:
-            return NotImplemented
-        flat = None if kwargs else self._flat.get(tuple(map(type, args)))
         if flat is None:
             return self._call_in_trees(args, kwargs)
-        n, path, paths = flat
-        arguments = args
-        if path is not None:
-            array = fast_leaf(args[n], path)
-            if array is NotImplemented:
-                return NotImplemented
-            arguments = (*args[:n], array, *args[n + 1 :])
-        result = self._function(*arguments)
-        returned = fast_leaf(result, leaf_path(type(result), paths))
+        n, path, *_ = flat
+        array = fast_leaf(args[n], path)
+        if array is NotImplemented:
+            return NotImplemented
+        return self.back(self._function(*args[:n], array, *args[n + 1 :]), flat, args)
+
+    def back(self, result: Value, flat: _Flat, args: tuple[Value, ...]) -> Value:
+        """Return the function's result, converted to the kind of the argument that is an array."""
+        _, _, paths, own = flat
+        path = leaf_path(type(result), paths)
+        if path is None:
+            own.add(type(result))
+        returned = fast_leaf(result, path)
         return self._back(result, paths, args) if returned is NotImplemented else returned
 
     def _call_in_trees(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
@@ -264,7 +275,7 @@ class _FastCalls:
         paths = self._paths_back.get(type(array))
         if paths is None:
             return NotImplemented
-        if not kwargs and len(self._flat) < _FLAT_CALLS:
+        if not kwargs and len(self.flat) < _FLAT_CALLS:
             self._keep_flat(tuple(map(type, args)), paths)
         return self._back(self._function(*arguments, **named), paths, (array,))
 
@@ -274,7 +285,7 @@ class _FastCalls:
         numbers = [n for n, path in enumerate(leaf_paths) if path is not None] or [0]
         path = leaf_paths[numbers[0]]
         if len(numbers) == 1 and path is not NotImplemented:
-            self._flat[types] = numbers[0], path, paths
+            self.flat[types] = numbers[0], path, paths, set()
 
     def _back(self, result: Value, paths: Paths, arrays: Sequence[Value]) -> Value:
         """Return the function's result, converted to the kind of the caller's first array."""
@@ -297,10 +308,10 @@ class _FastCalls:
         registry, table = self._registry, self._requests.table(self._keywords)
         formats = [caller.format, registry.formats[table.request.formats[0]]]
         if caller.format.labels is None and any(f.devices == ("cpu",) for f in formats):
-            if self._version != registry.version:
+            if self.version != registry.version:
                 self._paths_back.clear()
-                self._flat.clear()
-                self._paths, self._version = table.fast_paths, registry.version
+                self.flat.clear()
+                self._paths, self.version = table.fast_paths, registry.version
             back = self._requests.table(Keywords(caller.format.name))
             self._paths_back[type(caller.array)] = back.fast_paths
 
