@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections import UserList, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, wraps
-from inspect import get_annotations, iscoroutinefunction, isgeneratorfunction, signature
+from inspect import (
+    Parameter,
+    get_annotations,
+    iscoroutinefunction,
+    isgeneratorfunction,
+    signature,
+)
 from typing import Any, TypeAlias, get_origin
 
 from interop._execution.fast_path import fast_leaf, fast_tree, leaf_path
@@ -22,8 +29,10 @@ from interop.errors import BadRequestError
 
 from .leaves import Located, array_spec, is_array, opener
 from .requests import Requests
-from .tree import Tree, check_optree
+from .tree import Tree
 
+#: The containers that are opened among arguments; other objects pass as they are.
+_CONTAINERS = (Mapping, list, tuple, deque, UserList)
 #: For how many combinations of argument types a function keeps its fast calls.
 _FLAT_CALLS = 64
 
@@ -52,7 +61,6 @@ def accepting(
     keywords : Keywords
     grad : bool
     """
-    check_optree()
     _check_function(function)
     registry = requests.registry
     has_one_request = not (grad or isinstance(keywords.dtype, Mapping))
@@ -63,6 +71,9 @@ def accepting(
         if value is not Keywords._field_defaults[name]
     }
     convert_argument = partial(convert, **named)
+
+    is_method = next(iter(_parameters(function)), None) in {"self", "cls"}
+    array_test = partial(is_array, registry)
 
     @wraps(function)
     def accepted(*args: Any, **kwargs: Any) -> Value:
@@ -76,7 +87,9 @@ def accepting(
             result = fast.call(flat, args, kwargs)
             if result is not NotImplemented:
                 return result
-        arguments = Tree((args, kwargs), lambda value: not _is_container(registry, value))
+        owner = args[0] if is_method and args else None
+        passes = partial(_is_object, owner)
+        arguments = Tree((args, kwargs), array_test, registry.containers, passes=passes)
         arrays = _array_specs(registry, arguments)
         if not arrays:
             return function(*args, **kwargs)
@@ -124,14 +137,21 @@ def annotated_target(registry: Registry, function: Callable[..., Value]) -> str:
     return targets.pop()
 
 
+def _parameters(function: Callable[..., Value]) -> Mapping[str, Parameter]:
+    """Return the parameters of a function by name; a function of C does not tell them."""
+    try:
+        return signature(function).parameters
+    except ValueError:
+        return {}
+
+
 def _named(function: Callable[..., Value], path: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the path to an argument with the name of its parameter."""
     kind, key, *rest = path
     if kind == 1:
         return (key, *rest)
-    try:
-        parameters = signature(function).parameters.values()
-    except ValueError:  # a function of C
+    parameters = _parameters(function).values()
+    if not parameters:  # a function of C
         return path
     names = [p.name for p in parameters if p.kind <= p.VAR_POSITIONAL]
     fixed = sum(p.kind < p.VAR_POSITIONAL for p in parameters)
@@ -139,10 +159,9 @@ def _named(function: Callable[..., Value], path: tuple[Any, ...]) -> tuple[Any, 
     return ([*names, "arguments"][min(key, fixed)], *inner)
 
 
-def _is_container(registry: Registry, value: Value) -> bool:
-    """Tell whether an argument is a container of Python's own; objects pass as they are."""
-    ours = type(value).__module__ in ("builtins", "collections") or isinstance(value, tuple)
-    return ours and not is_array(registry, value)
+def _is_object(owner: Value, value: Value) -> bool:
+    """Tell whether an argument passes as it is: a method's owner, and all that is no container."""
+    return value is owner or not isinstance(value, _CONTAINERS)
 
 
 def _array_specs(registry: Registry, tree: Tree) -> dict[int, Spec]:

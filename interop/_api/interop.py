@@ -264,10 +264,10 @@ class Interop:
     ) -> Value:
         """Convert every array in nested containers.
 
-        Dicts, lists, tuples, namedtuples, deques and their subclasses, dataclasses, types that a
-        user has registered with ``optree``, and containers that plugins open (the pytrees of JAX)
-        are traversed. `others` says what happens to numbers, strings and everything else that is
-        not an array.
+        Dicts, lists, tuples, namedtuples, deques and their subclasses, dataclasses, all other
+        mappings, and containers that plugins open (the pytrees of JAX, instances of attrs classes,
+        pydantic models, TensorDicts) are traversed. `others` says what happens to numbers, strings
+        and everything else that is not an array of numbers.
 
         Parameters
         ----------
@@ -281,20 +281,21 @@ class Interop:
         cast_all : bool, default False
             Whether `dtype` is for the arrays of other kinds, too.
         others : {"keep", "convert", "refuse"}, default "keep"
-            The fate of leaves that are not arrays. "keep": they pass through. "convert": they pass
-            through, but Python's numbers become 0-d arrays. "refuse": the first of them is refused,
-            unless it is None.
+            The fate of leaves that are not arrays of numbers. "keep": they pass through. "convert":
+            they pass through, but Python's numbers become 0-d arrays. "refuse": the first of them
+            is refused, unless it is None.
         progress : bool, default False
             Whether to show a bar on standard error; needs ``rich``.
         consume : bool, default False
             Whether to empty the dicts, lists and deques of the tree before converting, so that
-            each array can be freed as soon as it is converted. If a conversion then fails, the
-            tree stays empty. A refusal leaves it as it is.
+            each array can be freed as soon as it is converted. If a conversion then fails, they
+            are filled again: with the results so far, and with the arrays that are left.
 
         Returns
         -------
         object
-            New containers of the same kinds around the converted arrays. An array that occurs
+            New containers of the same kinds around the converted arrays; a dict or a tuple stands
+            for a mapping or a tuple whose type cannot be made anew. An array that occurs
             twice is one array in the result. Two contiguous arrays of one dtype and shape over the
             same memory (tied weights) stay tied: they become one copy, or views over that memory.
             At most the tree and the result are in memory at once.
@@ -304,10 +305,12 @@ class Interop:
         InteropError
             As for `convert`. The message begins with the path of the leaf
             (``model/layers/3/weight``), which is also the error's `where`.
+        UnknownValueError
+            A model, an iterator, a set or a view holds arrays that would come back unconverted.
         BadRequestError
-            A container holds itself.
+            A container holds itself, or the tree is too deep.
         NotInstalledError
-            ``optree`` is missing, or ``rich`` for `progress`.
+            A target's framework is missing, or ``rich`` for `progress`.
 
         Examples
         --------
@@ -327,15 +330,15 @@ class Interop:
             result = fast_tree(tree, paths, {}, share=True)
             if result is not NotImplemented:
                 return result
-        from .leaves import check_others, convert_leaves, is_array
+        from .leaves import check_others, converted, leaf_test
         from .tree import Tree
 
         check_others(others)
         table_of = self._requests.table_of(keywords, of_kind=not cast_all)
         registry = self._registry
-        opened = Tree(tree, lambda x: is_array(registry, x), registry.containers)
+        opened = Tree(tree, leaf_test(registry, others), registry.containers)
         del tree
-        leaves = convert_leaves(
+        return converted(
             opened,
             registry,
             self._engine,
@@ -346,7 +349,6 @@ class Interop:
             progress=progress,
             consume=consume,
         )
-        return opened.rebuilt(leaves)
 
     @with_signature(ArrayKeywords)
     def accepts(
@@ -373,7 +375,7 @@ class Interop:
         -------
         callable
             A decorator. The function that it returns converts the arrays among its arguments, also
-            those inside dicts, lists and tuples. It gives the arrays in the result back on the
+            those inside lists, tuples and mappings. It gives the arrays in the result back on the
             device and in the framework of the first array argument: a sparse result in the format
             of the same layout, if there is one, every other result as a dense array. If the shapes
             agree, the result gets the labels of that argument. A result for whose number of axes
@@ -387,8 +389,6 @@ class Interop:
         BadRequestError
             The function is a coroutine or a generator; or, when it is called with `grad`, no
             plugin differentiates functions of its framework.
-        NotInstalledError
-            ``optree`` is missing.
 
         Notes
         -----

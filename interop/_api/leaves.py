@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Set
+from contextlib import contextmanager, nullcontext
+from functools import cache, partial
+from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from interop._execution.engine import Engine
+from interop._model.dtype import DTYPES
 from interop._model.format import Format
-from interop._model.spec import Spec
+from interop._model.spec import TRAITS, Spec
 from interop._model.typing import Value, ValueFunction
 from interop._planning.cache import PlanTable
 from interop._planning.keywords import Keywords
 from interop._planning.plan import Plan
 from interop._registry.registry import Registry
-from interop.errors import BadRequestError, InteropError, NotInstalledError, UnknownValueError
+from interop.errors import (
+    BadRequestError,
+    InteropError,
+    NotInstalledError,
+    RefusedError,
+    UnknownValueError,
+)
 
 from .tree import Tree, joined
 
@@ -52,9 +60,10 @@ def is_array(registry: Registry, value: Value) -> bool:
     """Tell whether a value counts as an array inside a tree.
 
     Python's own numbers, strings, bytes and lists are values or containers there, although one of
-    them alone can be converted. The same goes for types derived from these.
+    them alone can be converted. The same goes for types derived from these. A mapping is several
+    arrays.
     """
-    if type(value).__module__ == "builtins":
+    if type(value).__module__ == "builtins" or isinstance(value, Mapping):
         return False
     try:
         return _are_of_arrays(registry.format_of(value).types)
@@ -84,12 +93,19 @@ def opener(registry: Registry) -> ValueFunction:
     return open_once
 
 
+def leaf_test(registry: Registry, others: Others) -> Callable[[Value], bool]:
+    """Return the function that tells which leaves of a tree are converted."""
+    if others == "convert":
+        return lambda value: type(value) in _NUMBERS or is_array(registry, value)
+    return partial(is_array, registry)
+
+
 def array_spec(registry: Registry, value: Value) -> Spec | None:
     """Return the spec of a value if it counts as an array inside a tree."""
     return registry.describe(value) if is_array(registry, value) else None
 
 
-def convert_leaves(
+def converted(
     tree: Tree,
     registry: Registry,
     engine: Engine,
@@ -100,8 +116,8 @@ def convert_leaves(
     others: Others = "keep",
     progress: bool = False,
     consume: bool = False,
-) -> list[Value]:
-    """Return the converted leaves of a tree, in order.
+) -> Value:
+    """Return a tree with its arrays converted.
 
     `table_of` gives the plans for an array, and `keep` is told the plan of each that was converted.
     Every leaf is planned before the first is converted, so that a refusal costs nothing.
@@ -109,10 +125,10 @@ def convert_leaves(
     groups = _planned(tree, registry, engine, table_of, others)
     bar = _bar if progress else _no_bar
     leaves = tree.leaves
-    if consume:
-        for container in tree.emptiable:
-            container.clear()
-    with bar(sum(group.spec.nbytes for group in groups)) as advance:
+    with (
+        tree.emptied() if consume else nullcontext(),
+        bar(sum(group.spec.nbytes for group in groups)) as advance,
+    ):
         for path, spec, table, plan, positions in groups:
             with Located(path):
                 value = leaves[positions[0]]
@@ -124,7 +140,7 @@ def convert_leaves(
                 leaves[position] = result
             del result
             advance(spec.nbytes)
-    return leaves
+        return tree.rebuilt(leaves)
 
 
 def _planned(
@@ -138,12 +154,14 @@ def _planned(
     opened = opener(registry)
     for position, (path, leaf) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
         with Located(path):
-            value = tree.leaves[position] = opened(leaf)
+            value = opened(leaf)
             spec = array_spec(registry, value)
             identity: Value = id(value)
             if spec is None:
                 if others == "refuse" and value is not None:
                     _refuse(value)
+                if _hides_arrays(registry, value, is_root=not path):
+                    registry.recognise(type(value))  # says what to pass instead
                 if others != "convert" or type(value) not in _NUMBERS:
                     continue
                 # One object may be a number at many positions; each gets an array of its own.
@@ -151,11 +169,17 @@ def _planned(
             group = groups.get(identity)
             if group is None:
                 table = table_of(spec)
-                plan = engine.plan(spec, table)
+                try:
+                    plan = engine.plan(spec, table)
+                except RefusedError:
+                    if others == "refuse" or _is_of_numbers(registry, spec):
+                        raise
+                    continue
                 key = _tie(registry, value, spec, plan) or identity
                 group = groups.setdefault(key, _Group(path, spec, table, plan, []))
                 groups[identity] = group
             group.positions.append(position)
+            tree.leaves[position] = value
     return list({id(group): group for group in groups.values()}.values())
 
 
@@ -167,6 +191,41 @@ def _refuse(value: Value) -> None:
         "through."
     )
     raise UnknownValueError(msg)
+
+
+def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
+    """Tell whether a leaf holds arrays where no tree looks for them.
+
+    Iterators would be used up. A tree that is one object must hold none at all, because nothing
+    would be converted.
+    """
+    kind = type(value)
+    if isinstance(value, (type, ModuleType)):
+        return False
+    if callable(getattr(kind, "state_dict", None)):
+        return True
+    is_builtin = kind.__module__ in {"builtins", "itertools"}
+    if isinstance(value, Iterator) and (is_builtin or is_root):
+        return True
+    if isinstance(value, (Set, MappingView)):
+        contents: Value = value
+    elif is_root and not is_builtin:
+        contents = getattr(value, "__dict__", {}).values()
+        if isinstance(value, Iterable):
+            return True
+    else:
+        return False
+    return any(is_array(registry, item) for item in contents)
+
+
+def _is_of_numbers(registry: Registry, spec: Spec) -> bool:
+    """Tell whether a value that no route takes is refused for another reason than its elements."""
+    if "not_numbers" in spec.traits:
+        return False
+    hints = registry.formats[spec.format].limits.refusal_hints.keys()
+    if spec.dtype in DTYPES or spec.traits & (hints - TRAITS.keys()):
+        return True
+    return any(spec.dtype in format_.dtypes for format_ in registry.formats.values())
 
 
 def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value | None:

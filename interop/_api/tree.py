@@ -1,107 +1,175 @@
 """Trees: nested containers, opened down to their leaves and put together again.
 
-``optree`` opens the containers of Python's standard library, and the types that a user has
-registered with it. This module opens mappings, because ``optree`` does not keep their order, and
-the containers that it takes for leaves or cannot rebuild: subclasses of ``list`` and of named
-tuples, and dataclasses. Plugins open the containers of frameworks (`Container`).
+This module opens the containers of Python's standard library and types derived from them,
+dataclasses, and the mappings of others. Plugins open the containers of frameworks (`Container`).
 """
 
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict, UserDict, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections import OrderedDict, UserDict, UserList, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import fields, is_dataclass
-from itertools import chain, repeat
-from typing import Any
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, NamedTuple
 
 from interop._model.extension import Branch, Container
 from interop._model.typing import Value, ValueFunction
-from interop._registry.installed import importable
-from interop.errors import BadRequestError, NotInstalledError
+from interop.errors import BadRequestError, HandOffError, InteropError
 
 _EMPTIABLE = (dict, defaultdict, OrderedDict, list, deque)
 
 
+class _Child(NamedTuple):
+    """What stands at one place of a container that can be emptied."""
+
+    #: The number of its first leaf.
+    number: int
+    build: ValueFunction
+    #: Itself, if it can be emptied, too; other containers keep their arrays alive.
+    container: Value
+
+    def made(self, leaves: Sequence[Value]) -> Value:
+        """Return what stands here around the leaves of the tree as they are now."""
+        if self.container is not None:
+            return self.container
+        if self.build is next:
+            return leaves[self.number]
+        return self.build(iter(leaves[self.number :]))
+
+
+class _Contents(NamedTuple):
+    """What stands in a container that can be emptied."""
+
+    container: Value
+    names: Sequence[Value]
+    children: list[_Child]
+
+    def put_back(self, leaves: Sequence[Value]) -> None:
+        """Fill the container with what it held, but for the leaves, which may be others now."""
+        children = [child.made(leaves) for child in self.children]
+        self.container.clear()
+        if isinstance(self.container, dict):
+            self.container.update(zip(self.names, children, strict=True))
+        else:
+            self.container.extend(children)
+
+
 class Tree:
-    """A tree of containers, opened down to its leaves, which `is_leaf` tells."""
+    """A tree of containers, opened down to its leaves.
+
+    Parameters
+    ----------
+    root : object
+    is_array : callable
+        Tells whether a value is an array, which is never opened.
+    containers : iterable of Container
+        Those that plugins open.
+    passes : callable, optional
+        Tells whether a value is to be left unopened.
+
+    Raises
+    ------
+    BadRequestError
+        A container holds itself, or the tree is too deep.
+    HandOffError
+        A mapping does not give what it holds.
+    """
 
     def __init__(
-        self, root: Value, is_leaf: Callable[[Value], bool], containers: Iterable[Container] = ()
+        self,
+        root: Value,
+        is_array: Callable[[Value], bool],
+        containers: Iterable[Container] = (),
+        *,
+        passes: Callable[[Value], bool] = lambda _: False,
     ) -> None:
-        self._flatten = _flattener()
-        self._is_leaf = is_leaf
-        self._containers = [c.open for c in containers if c.requires in sys.modules]
+        self._is_array = is_array
+        self._passes = passes
+        self._openers = [c.open for c in containers if sys.modules.get(c.requires)]
+        self._openers += _OPENERS
         self._above: dict[int, tuple[Any, ...]] = {}
+        self._arrays = 0
         #: From left to right.
         self.leaves: list[Value] = []
         #: The names that lead to each leaf.
         self.paths: list[tuple[Any, ...]] = []
-        #: The containers, from the root down, that can be emptied.
-        self.emptiable: list[Value] = []
-        self._build = self._grow(root, ())
+        self._emptiable: list[_Contents] = []
+        try:
+            self._build = self._grow(root, ())
+        except RecursionError:
+            msg = (
+                f"the tree is deeper than {sys.getrecursionlimit()} calls of Python can reach; "
+                "flatten it first."
+            )
+            raise BadRequestError(msg) from None
 
     def rebuilt(self, leaves: Iterable[Any]) -> Value:
         """Return a tree of new containers of the same kinds, with other leaves."""
         return self._build(iter(leaves))
 
+    @contextmanager
+    def emptied(self) -> Iterator[None]:
+        """Empty the containers that can be emptied; fill them with the leaves after an error."""
+        try:
+            for contents in self._emptiable:
+                contents.container.clear()
+            yield
+        except BaseException:
+            for contents in self._emptiable:
+                contents.put_back(self.leaves)
+            raise
+
     def _grow(self, value: Value, path: tuple[Any, ...]) -> ValueFunction:
         """Collect the leaves below `value`; return a function that rebuilds it from an iterator."""
-        branch = None if self._is_leaf(value) else self._opened(value)
+        if self._is_array(value):
+            self._arrays += 1
+            return self._leaf(value, path)
+        branch = None if self._passes(value) else self._opened(value)
+        is_foreign = branch is None
+        if is_foreign and not self._passes(value):
+            branch = _open_foreign(value, path)
         if branch is None:
-            self.leaves.append(value)
-            self.paths.append(path)
-            return next
+            return self._leaf(value, path)
         if id(value) in self._above:
             above = joined(self._above[id(value)])
             msg = f"the tree holds itself: the {type(value).__name__} at {joined(path)} is {above}."
             raise BadRequestError(msg)
-        if type(value) in _EMPTIABLE:
-            self.emptiable.append(value)
         self._above[id(value)] = path
-        grown = [
-            self._grow(child, (*path, name))
-            for name, child in zip(branch.names, branch.children, strict=True)
-        ]
+        arrays, leaves, emptiable = self._arrays, len(self.leaves), len(self._emptiable)
+        grown: list[ValueFunction] = []
+        children: list[_Child] = []
+        for name, child in zip(branch.names, branch.children, strict=True):
+            number = len(self.leaves)
+            grown.append(self._grow(child, (*path, name)))
+            container = child if type(child) in _EMPTIABLE else None
+            children.append(_Child(number, grown[-1], container))
         del self._above[id(value)]
+        if is_foreign and self._arrays == arrays:
+            del self.leaves[leaves:], self.paths[leaves:], self._emptiable[emptiable:]
+            return self._leaf(value, path)
+        if type(value) in _EMPTIABLE:
+            self._emptiable.append(_Contents(value, branch.names, children))
         rebuild = branch.rebuild  # a closure over the branch would keep the children alive
         return lambda leaves: rebuild([build(leaves) for build in grown])
 
+    def _leaf(self, value: Value, path: tuple[Any, ...]) -> ValueFunction:
+        self.leaves.append(value)
+        self.paths.append(path)
+        return next
+
     def _opened(self, value: Value) -> Branch | None:
-        for opened in (*self._containers, *_OPENERS):
-            branch = opened(value)
-            if branch is not None:
-                return branch
-        return self._flatten(value)
+        opener = _EXACT_OPENERS.get(type(value))
+        if opener is not None:
+            return opener(value)
+        return next(filter(None, (opened(value) for opened in self._openers)), None)
 
 
 def joined(path: tuple[Any, ...]) -> str:
     """Return a path as it is written in messages: ``model/layers/3/weight``."""
     return "/".join(map(str, path)) or "the root"
-
-
-def check_optree() -> None:
-    """Refuse to open trees if optree is missing."""
-    if not importable("optree"):
-        msg = "trees need optree, which is not installed: pip install 'array-interop[tree]'"
-        raise NotInstalledError(msg, name="optree")
-
-
-def _flattener() -> Callable[[Value], Branch | None]:
-    check_optree()
-    import optree
-
-    def flatten(value: Value) -> Branch | None:
-        is_below = chain((False,), repeat(True))  # everything but the value itself is a leaf
-        paths, children, structure = optree.tree_flatten_with_path(
-            value, is_leaf=lambda _: next(is_below), none_is_leaf=True
-        )
-        if paths == [()]:
-            return None
-        return Branch([path[0] for path in paths], children, structure.unflatten)
-
-    return flatten
 
 
 def _open_mapping(value: Value) -> Branch | None:
@@ -120,7 +188,7 @@ def _open_mapping(value: Value) -> Branch | None:
 
 
 def _open_list(value: Value) -> Branch | None:
-    if not isinstance(value, list) or type(value) is list:
+    if not isinstance(value, (list, UserList)):
         return None
 
     def rebuild(children: list[Value]) -> Value:
@@ -131,19 +199,43 @@ def _open_list(value: Value) -> Branch | None:
     return Branch(range(len(value)), list(value), rebuild)
 
 
-def _open_named_tuple(value: Value) -> Branch | None:
-    """Open a named tuple; rebuilding skips the initialiser, because torch's packed ones refuse."""
-    if not isinstance(value, tuple) or not hasattr(type(value), "_make"):
+def _open_deque(value: Value) -> Branch | None:
+    if not isinstance(value, deque):
         return None
+
+    def rebuild(children: list[Value]) -> Value:
+        new = copy(value)
+        new.clear()
+        new.extend(children)
+        return new
+
+    return Branch(range(len(value)), list(value), rebuild)
+
+
+def _open_tuple(value: Value) -> Branch | None:
+    """Open a tuple; rebuilding a named one skips its initialiser, because torch's packed refuse."""
     kind: Any = type(value)
-    return Branch(kind._fields, list(value), kind._make)
-
-
-def _open_dataclass(value: Value) -> Branch | None:
-    """Open an instance of a dataclass by its fields; a new one is not initialised again."""
-    if isinstance(value, type) or not is_dataclass(value):
+    if kind is tuple:
+        return Branch(range(len(value)), value, tuple)
+    if not isinstance(value, tuple):
         return None
-    names = [field.name for field in fields(value) if hasattr(value, field.name)]
+    if hasattr(kind, "_make"):
+        return Branch(kind._fields, list(value), kind._make)
+    if hasattr(kind, "n_sequence_fields"):  # made by C
+        return Branch(range(len(value)), list(value), kind)
+    return None
+
+
+def _open_record(value: Value) -> Branch | None:
+    """Open an instance of a dataclass by its fields; a new one is not initialised again."""
+    if isinstance(value, type):
+        return None
+    if is_dataclass(value):
+        names = [field.name for field in fields(value) if hasattr(value, field.name)]
+    elif isinstance(value, SimpleNamespace):
+        names = list(vars(value))
+    else:
+        return None
 
     def rebuild(children: list[Value]) -> Value:
         new = copy(value)
@@ -154,5 +246,47 @@ def _open_dataclass(value: Value) -> Branch | None:
     return Branch(names, [getattr(value, name) for name in names], rebuild)
 
 
+#: The functions that open values of these very types.
+_EXACT_OPENERS: dict[type, Callable[[Value], Branch | None]] = {
+    **dict.fromkeys((dict, OrderedDict, defaultdict), _open_mapping),
+    list: _open_list,
+    tuple: _open_tuple,
+    deque: _open_deque,
+}
 #: Functions that open a container, or return None.
-_OPENERS = (_open_mapping, _open_list, _open_named_tuple, _open_dataclass)
+_OPENERS = (_open_mapping, _open_list, _open_tuple, _open_deque, _open_record)
+
+
+def _open_foreign(value: Value, path: tuple[Any, ...]) -> Branch | None:
+    """Open a mapping or a tuple of a type that nobody knows how to make anew.
+
+    A dict or a tuple stands for it, if there is an array in it.
+    """
+    kind = type(value)
+    if isinstance(value, tuple):
+        return Branch(range(len(value)), list(value), tuple)
+    if not isinstance(value, Mapping) and not is_like_mapping(kind):
+        return None
+    try:
+        names = list(value.keys())
+        children = [value[name] for name in names]
+    except InteropError:
+        raise
+    # A mapping of others may raise anything: its file is closed, say.
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        msg = f"the {kind.__qualname__} does not give what it holds ({reason}); make a dict of it."
+        problem = HandOffError(msg)
+        problem.locate(joined(path))
+        raise problem from error
+    made = MappingProxyType if kind is MappingProxyType else dict
+
+    def rebuild(children: list[Value]) -> Value:
+        return made(dict(zip(names, children, strict=True)))
+
+    return Branch(names, children, rebuild)
+
+
+def is_like_mapping(kind: type) -> bool:
+    """Tell whether values of a type are asked by keys, although it is not registered as mapping."""
+    return hasattr(kind, "__getitem__") and callable(getattr(kind, "keys", None))

@@ -44,6 +44,7 @@ TRAITS: dict[str, str] = {
     "neg": "it is a lazy negation",
     "labelled": "it has an index, names of axes or columns, coordinates or attributes",
     "masked": "some of its elements are masked or null",
+    "not_numbers": "some of its elements are no numbers: text, dates, objects",
     "mixed": "its columns have several dtypes, and its combined dtype cannot hold all their values",
     "weak": "its numbers have no dtype of their own, and fit in 32 bits",
     "uncoalesced": "it may hold one coordinate twice, or out of order",

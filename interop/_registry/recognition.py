@@ -7,7 +7,8 @@ it was imported.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Set, Sized
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, MappingView, Set, Sized
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
@@ -42,7 +43,8 @@ _MOVES: dict[type | UnionType, str] = {
     ModuleType: "; pass an array, and the module as to=.",
     str: "; make numbers of the text first, or describe a value with interop.make_spec.",
     Mapping: "; interop.convert_tree converts the arrays in it.",
-    Iterator: "; make a list of it first.",
+    Iterator | MappingView: "; make a list of it first.",
+    deque: "; make a list of it first, or let interop.convert_tree convert the arrays in it.",
     Set: "; it has no order, so make a list of it first.",
     FunctionType | BuiltinFunctionType | MethodType: "; call it, and pass what it returns.",
     Spec: "; interop.plan takes it.",
@@ -225,6 +227,8 @@ class Recognition:
                 return format_
         module = "" if type_.__module__ == "builtins" else f"{type_.__module__}."
         move = next(move for base, move in _MOVES.items() if issubclass(type_, base))
+        if callable(getattr(type_, "state_dict", None)):
+            move = "; interop.convert_tree converts the arrays in its state_dict()."
         msg = f"{module}{type_.__qualname__} is not an array type interop recognises{move}"
         raise UnknownValueError(msg)
 

@@ -28,6 +28,7 @@ from interop._execution import engine as _engine
 from interop.errors import (
     BadRequestError,
     ConversionError,
+    InteropError,
     NotInstalledError,
     RefusedError,
     UnknownValueError,
@@ -188,6 +189,33 @@ def test_named_tuples_that_check_their_fields_are_rebuilt() -> None:
     assert result.sorted_indices is None
 
 
+def test_plain_containers_need_no_library(in_subprocess: Any) -> None:
+    """Trees of Python's own containers, and functions under accepts, need no optree and no rich."""
+    printed = in_subprocess("""
+        import sys
+        sys.modules["optree"] = sys.modules["rich"] = None
+        from collections import OrderedDict, deque, namedtuple
+        from dataclasses import dataclass
+        import interop, numpy as np
+
+        @dataclass
+        class State:
+            x: object
+
+        pair = namedtuple("pair", "x y")
+        a = np.arange(3.0)
+        tree = {"d": OrderedDict(a=[a, (a,)]), "p": pair(a, deque([a])), "s": State(a)}
+        result = interop.convert_tree(tree, to="python")
+        print(result)
+        add = interop.accepts("numpy")(lambda x, y: x + y["b"])
+        print(add(a, {"b": a}))
+        """)
+    three = [0.0, 1.0, 2.0]
+    assert str(OrderedDict(a=[three, (three,)])) in printed
+    assert f"pair(x={three}, y=deque([{three}]))" in printed
+    assert "[0. 2. 4.]" in printed
+
+
 def test_one_object_at_two_places_is_one_result() -> None:
     """An array that occurs twice is converted once, whatever its layout."""
     tensor = torch.arange(6.0).reshape(2, 3).t()
@@ -330,6 +358,48 @@ def test_whether_the_target_is_installed_is_asked_once(monkeypatch: pytest.Monke
         tree = instance.convert_tree([torch.ones(n) for n in range(9)], "numpy", dtype="float64")
         assert [leaf.dtype for leaf in tree] == [np.float64] * 9
     assert asked == ["numpy"]
+
+
+class Broken:
+    """Says that it is an array, and raises an error when it is asked for it."""
+
+    dtype, shape = np.dtype("f8"), (1,)
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def __array__(self, *args: Any, **keywords: Any) -> Any:
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [KeyError("broken"), KeyboardInterrupt()])
+def test_a_failure_with_consume_loses_nothing(error: BaseException) -> None:
+    """Containers are filled again: with the results so far, and with the arrays that are left."""
+    inner = deque([np.full(1, 2.0)], maxlen=4)
+    last, broken = np.full(1, 5.0), Broken(error)
+    listed = [inner, "text"]
+    tree = {"a": np.ones(1), "b": listed, "c": (np.full(1, 3.0), {"e": broken}), "d": last}
+    with pytest.raises((InteropError, KeyboardInterrupt)):
+        interop.convert_tree(tree, to="torch", dtype="float32", consume=True)
+    assert list(tree) == ["a", "b", "c", "d"]
+    results = [tree["a"], inner[0], tree["c"][0]]
+    assert [result.dtype for result in results] == [torch.float32] * 3
+    assert [float(result) for result in results] == [1, 2, 3]
+    assert tree["b"] is listed
+    assert (listed, inner.maxlen) == ([inner, "text"], 4)
+    assert tree["c"][1] == {"e": broken}
+    assert tree["d"] is last
+
+
+def test_a_tree_that_is_too_deep_is_refused() -> None:
+    """A list of 5,000 levels is refused by an error of interop's, as a list of numbers is."""
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(BadRequestError, match="flatten it first"):
+        interop.convert_tree(deep, to="numpy")
+    with pytest.raises(BadRequestError, match="flatten it first"):
+        interop.accepts("numpy")(len)(deep)
 
 
 def test_a_missing_framework_is_named_although_plans_are_known() -> None:
@@ -516,18 +586,17 @@ def test_progress_is_shown_on_standard_error(capsys: pytest.CaptureFixture[str])
     assert shown.out == ""
 
 
-@pytest.mark.parametrize("missing", ["optree", "rich"])
-def test_without_its_libraries_it_says_how_to_get_them(missing: str) -> None:
-    """If optree or rich is missing, the error is one sentence with the command that installs it."""
+def test_without_the_library_of_its_bar_it_says_how_to_get_it() -> None:
+    """If rich is missing, the error is one sentence with the command that installs it."""
     code = (
-        f"import sys; sys.modules[{missing!r}] = None\n"
+        "import sys; sys.modules['rich'] = None\n"
         "import interop, numpy as np\n"
         "try: interop.convert_tree([np.ones(1)], to='numpy', progress=True)\n"
         "except interop.errors.NotInstalledError as error: print(error.name, error)"
     )
     program = [sys.executable, "-c", code]
     printed = subprocess.run(program, capture_output=True, text=True, check=True).stdout
-    assert printed.startswith(f"{missing} ")
+    assert printed.startswith("rich ")
     assert "pip install 'array-interop[tree]'" in printed
 
 

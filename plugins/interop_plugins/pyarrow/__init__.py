@@ -161,7 +161,7 @@ def _other_formats() -> Iterable[Format]:
             types=(f"pyarrow:{type_}",),
             describe=describe_columns,
             dtypes=DTYPES,
-            carries=_IMMUTABLE | _MASKED | {"mixed_columns", "no_columns"},
+            carries=_IMMUTABLE | _MASKED | {"mixed_columns", "no_columns", "not_numbers"},
             memory=tables.memory_of_columns,
             ndims={2},
             limits=Limits(refusal_hints=_REFUSAL_HINTS),

@@ -51,6 +51,8 @@ def _describe_columns(name: str, table: Columns) -> Spec:
         dtype = "of no dtype"
     elif any(type_ != types[0] for type_ in types[1:]):
         traits.add("mixed_columns")
+        if any(dtype_name(type_) not in DTYPES for type_ in types):
+            traits.add("not_numbers")
         dtype = _columns_by_type(table.schema)
     else:
         dtype = dtype_name(types[0])

@@ -1,4 +1,7 @@
-"""Python itself: numbers, and lists, tuples and ranges of numbers or of arrays."""
+"""Python itself: numbers, and lists, tuples and ranges of numbers or of arrays.
+
+The records of libraries that have no arrays stand here, too.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from interop.plugin import (
     DTYPE,
     DTYPES,
     MEMORY_TRAITS,
+    Container,
     Conversion,
     Cost,
     Declaration,
@@ -21,7 +25,7 @@ from interop.plugin import (
 )
 from interop.plugin.advanced import Advanced
 
-from . import arrays, numbers
+from . import arrays, numbers, records
 from .describe import describe
 
 __all__ = ["interop_declarations"]
@@ -36,8 +40,15 @@ _LABELLED = frozenset({"labelled"})
 
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
-    """Return the formats of numbers and of sequences, and the ways to and from NumPy."""
-    return [*_formats(), *_conversions()]
+    """Return the formats of numbers and sequences, the ways to and from NumPy, and records."""
+    return [
+        *_formats(),
+        *_conversions(),
+        Container("attr", records.open_attrs),
+        Container("pydantic", records.open_pydantic),
+        Container("msgspec", records.open_msgspec),
+        Container("optree", records.open_optree),
+    ]
 
 
 def _formats() -> Iterable[Format]:

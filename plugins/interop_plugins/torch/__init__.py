@@ -20,6 +20,7 @@ from interop.plugin import (
     Autodiff,
     Cast,
     Components,
+    Container,
     Conversion,
     Copy,
     Cost,
@@ -37,7 +38,18 @@ from interop.plugin import (
 )
 from interop.plugin.advanced import Advanced, NoTrace, Problems
 
-from . import autodiff, cuda, dense, no_trace, problems, quantized, samples, shards, sparse
+from . import (
+    autodiff,
+    containers,
+    cuda,
+    dense,
+    no_trace,
+    problems,
+    quantized,
+    samples,
+    shards,
+    sparse,
+)
 from .dense import CAST_REALS, CLIPPED, WHOLE
 from .describe import (
     BIT_DTYPES,
@@ -120,6 +132,7 @@ def interop_declarations() -> Iterable[Declaration]:
         *_opaque(),
         *_shards(),
         DtypeNames("torch:dtype", dtype_name),
+        Container("tensordict", containers.open_tensordict),
         Autodiff("torch", autodiff.vjp, autodiff.attach),
         NoTrace(no_trace.mark),
         Problems(problems.find),

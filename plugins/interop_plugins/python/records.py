@@ -1,0 +1,79 @@
+"""Records of libraries that have no arrays, opened by their fields as parts of trees.
+
+They are made anew without being checked or initialised again.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from itertools import chain, repeat
+from typing import TYPE_CHECKING
+
+from interop.plugin import Branch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeAlias
+
+    Value: TypeAlias = Any
+
+__all__ = ["open_attrs", "open_msgspec", "open_optree", "open_pydantic"]
+
+
+def open_attrs(value: Value) -> Branch | None:
+    """Open an instance of an attrs class by its attributes."""
+    attributes = getattr(type(value), "__attrs_attrs__", None)
+    if attributes is None:
+        return None
+    names = [attribute.name for attribute in attributes if hasattr(value, attribute.name)]
+    return _record(value, names, object.__setattr__)  # also if the class is frozen
+
+
+def open_pydantic(value: Value) -> Branch | None:
+    """Open a pydantic model by its fields, and by those that it takes beyond them."""
+    import pydantic
+
+    if not isinstance(value, pydantic.BaseModel):
+        return None
+    names = [name for name, _ in value]
+
+    def rebuild(children: list[Value]) -> Value:
+        return value.model_copy(update=dict(zip(names, children, strict=True)))
+
+    return Branch(names, [getattr(value, name) for name in names], rebuild)
+
+
+def open_msgspec(value: Value) -> Branch | None:
+    """Open a struct of msgspec by its fields."""
+    import msgspec
+
+    if not isinstance(value, msgspec.Struct):
+        return None
+    return _record(value, value.__struct_fields__, msgspec.structs.force_setattr)
+
+
+def _record(value: Value, names: Sequence[str], put: Callable[[Value, str, Value], None]) -> Branch:
+    """Return the branch of an object that is copied, and whose fields are put into the copy."""
+
+    def rebuild(children: list[Value]) -> Value:
+        new = copy(value)
+        for name, child in zip(names, children, strict=True):
+            put(new, name, child)
+        return new
+
+    return Branch(names, [getattr(value, name) for name in names], rebuild)
+
+
+def open_optree(value: Value) -> Branch | None:
+    """Open a container of a type that a user has registered with optree."""
+    if isinstance(value, (tuple, list, dict)) or type(value).__module__ == "collections":
+        return None  # these open without it, in their own order and with their attributes
+    import optree
+
+    is_below = chain((False,), repeat(True))  # everything but the value itself is a leaf
+    paths, children, structure = optree.tree_flatten_with_path(
+        value, is_leaf=lambda _: next(is_below), none_is_leaf=True
+    )
+    if paths == [()]:
+        return None
+    return Branch([path[0] for path in paths], children, structure.unflatten)

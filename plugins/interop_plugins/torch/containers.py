@@ -1,0 +1,55 @@
+"""TensorDicts and tensorclasses, which hold tensors alone, opened as parts of trees."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from interop.plugin import Branch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    Value: TypeAlias = Any
+
+__all__ = ["open_tensordict"]
+
+
+def open_tensordict(value: Value) -> Branch | None:
+    """Open a TensorDict or a tensorclass; what is no tensor in it is given as it was put in."""
+    import tensordict
+
+    if not tensordict.is_tensor_collection(value) or tensordict.is_non_tensor(value):
+        return None
+    names = list(value.keys())
+    if tensordict.is_tensorclass(value):
+        make: Callable[..., Value] = type(value)
+        children = [getattr(value, name) for name in names]
+        make_from: Callable[[dict[str, Value]], Value] = partial(
+            _from_fields, make, value.batch_size
+        )
+    else:
+        children = [value[name] for name in names]
+        axes = value.names if value._has_names() else None
+        make_from = partial(tensordict.TensorDict, batch_size=value.batch_size, names=axes)
+    held = [_is_held(child) for child in children]
+
+    def rebuild(new: list[Value]) -> Value:
+        made = dict(zip(names, new, strict=True))
+        stays = all(_is_held(child) for child, was in zip(new, held, strict=True) if was)
+        return make_from(made) if stays else made
+
+    return Branch(names, children, rebuild)
+
+
+def _from_fields(make: Callable[..., Value], batch_size: object, named: dict[str, Value]) -> Value:
+    return make(**named, batch_size=batch_size)
+
+
+def _is_held(value: Value) -> bool:
+    """Tell whether a value is stored as tensors."""
+    import tensordict
+    import torch
+
+    return isinstance(value, torch.Tensor) or tensordict.is_tensor_collection(value)

@@ -1,0 +1,343 @@
+"""What trees open beside Python's own containers, what passes through them, and what is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import ChainMap, UserList
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+import xarray as xr
+
+import interop
+from interop.errors import HandOffError, InteropError, RefusedError, UnknownValueError
+from tests.cases import together
+
+
+class Frozen(Mapping):
+    """A mapping of a type that nobody can make anew."""
+
+    def __init__(self, contents: dict[str, Any]) -> None:
+        self._contents = contents
+
+    def __getitem__(self, name: str) -> Any:
+        return self._contents[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._contents)
+
+    def __len__(self) -> int:
+        return len(self._contents)
+
+
+class Graph:
+    """An object that is asked by keys, and is not registered as a mapping."""
+
+    def __init__(self, **contents: Any) -> None:
+        self._contents = contents
+
+    def keys(self) -> list[str]:
+        return list(self._contents)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._contents[name]
+
+
+def _check(result: Any, source: torch.Tensor) -> None:
+    assert isinstance(result, np.ndarray)
+    assert result.ctypes.data == source.data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (Frozen, dict),
+        (lambda contents: Graph(**contents), dict),
+        (ChainMap, dict),
+        (torch.nn.ParameterDict, dict),
+        (MappingProxyType, MappingProxyType),
+        (lambda contents: SimpleNamespace(**contents), SimpleNamespace),
+    ],
+    ids=["Mapping", "keys", "ChainMap", "ParameterDict", "MappingProxyType", "SimpleNamespace"],
+)
+def test_mappings_of_others_are_opened(make: Any, kind: type) -> None:
+    """What is asked by keys becomes a dict around the arrays, or one of its type if that is known."""
+    tensor = torch.nn.Parameter(torch.arange(3.0))
+    tree = make({"x": tensor})
+    result = interop.convert_tree({"tree": tree}, to="numpy")["tree"]
+    assert type(result) is kind
+    _check(result.x if kind is SimpleNamespace else result["x"], tensor)
+    assert (tree.x if kind is SimpleNamespace else tree["x"]) is tensor
+    with pytest.raises(RefusedError, match=r"^tree/x: .*copy=False"):
+        interop.convert_tree({"tree": tree}, to="numpy", dtype="float64", copy=False)
+
+
+def test_containers_of_others_without_arrays_stay_as_they_are() -> None:
+    """A mapping or a tuple that would not come back as its own type is kept if it holds no array."""
+    tree = {
+        "a": Frozen({"x": 1}),
+        "b": Graph(x=[Frozen({})]),
+        "c": torch.Size([2]),
+        "d": ChainMap(),
+    }
+    result = interop.convert_tree({**tree, "e": torch.ones(1)}, to="numpy", others="keep")
+    assert all(result[name] is value for name, value in tree.items())
+    numbers = interop.convert_tree(tree, to="numpy", others="convert")
+    assert numbers["a"]["x"].tolist() == 1
+
+
+def test_sequences_derived_from_pythons_are_opened() -> None:
+    """A UserList, a tuple made by C and a subclass of tuple are opened and made anew."""
+
+    class Pair(tuple):
+        """A tuple of a type of its own."""
+
+    tensor = torch.arange(3.0)
+    ordered, users, pair = interop.convert_tree(
+        [tensor.sort(), UserList([tensor]), Pair([tensor])], to="numpy"
+    )
+    assert type(ordered) is torch.return_types.sort
+    assert ordered.indices.tolist() == [0, 1, 2]
+    assert type(users) is UserList
+    _check(users[0], tensor)
+    assert type(pair) is tuple
+    _check(pair[0], tensor)
+
+
+def test_a_dataset_of_xarray_is_opened() -> None:
+    """The variables of a Dataset are converted; one of text passes through."""
+    data = xr.Dataset({"x": ("i", np.ones(2)), "y": ("j", np.ones(3)), "n": ("i", ["a", "b"])})
+    result = interop.convert_tree({"d": data}, to="torch")["d"]
+    assert type(result) is dict
+    assert [result[name].tolist() for name in "xy"] == [[1, 1], [1, 1, 1]]
+    assert result["n"].identical(data["n"])
+    with pytest.raises(RefusedError, match=r"^d/x: "):
+        interop.convert_tree({"d": data}, to="torch", forbid="drop_labels")
+
+
+@pytest.mark.extra("attrs")
+def test_instances_of_attrs_classes_are_opened() -> None:
+    """They are made anew without running validators, also if they are frozen or have slots."""
+    import attrs
+
+    for define in (attrs.define, attrs.frozen, attrs.define(slots=False)):
+
+        @define
+        class Batch:
+            x: Any = attrs.field(validator=attrs.validators.instance_of(torch.Tensor))
+            name: str = "train"
+
+        tensor = torch.ones(2)
+        batch = Batch(tensor)
+        result = interop.convert_tree([batch], to="numpy")[0]
+        assert (type(result), result.name) == (Batch, "train")
+        _check(result.x, tensor)
+        assert batch.x is tensor
+
+
+@pytest.mark.extra("pydantic")
+def test_pydantic_models_are_opened() -> None:
+    """They are made anew without validation, with what they take beyond their fields."""
+    import pydantic
+
+    class Batch(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(arbitrary_types_allowed=True, frozen=True, extra="allow")
+        x: torch.Tensor
+        name: str = "train"
+
+    tensor = torch.ones(2)
+    batch = Batch(x=tensor, more=tensor)
+    result = interop.convert_tree(batch, to="numpy")
+    assert (type(result), result.name) == (Batch, "train")
+    _check(result.x, tensor)
+    _check(result.more, tensor)
+    assert batch.x is tensor
+    with pytest.raises(RefusedError, match=r"^x: "):
+        interop.convert_tree(batch, to="numpy", dtype="float64", copy=False)
+
+
+@pytest.mark.extra("msgspec")
+def test_structs_of_msgspec_are_opened() -> None:
+    """A struct comes back as one of its type, also if it is frozen."""
+    import msgspec
+
+    class Batch(msgspec.Struct, frozen=True):
+        x: Any
+        name: str = "train"
+
+    tensor = torch.ones(2)
+    result = interop.convert_tree((Batch(tensor),), to="numpy")[0]
+    assert (type(result), result.name) == (Batch, "train")
+    _check(result.x, tensor)
+
+
+@pytest.mark.extra("tensordict")
+def test_tensordicts_are_opened() -> None:
+    """A dict stands for a TensorDict of other arrays; of tensors it stays one, of its batch size."""
+    from tensordict import TensorDict, tensorclass
+
+    @tensorclass
+    class Frame:
+        x: torch.Tensor
+        name: str
+
+    tensor = torch.arange(6.0).reshape(2, 3)
+    frame = Frame(x=tensor, name="train", batch_size=[2])
+    tree = TensorDict(
+        {"x": tensor, "n": {"y": tensor}, "t": "text"}, batch_size=[2], names=["time"]
+    )
+    result, record = interop.convert_tree([tree, frame], to="numpy")
+    assert (type(result), type(result["n"]), type(record)) == (dict, dict, dict)
+    assert (result["t"], record["name"]) == ("text", "train")
+    for array in (result["x"], result["n"]["y"], record["x"]):
+        _check(array, tensor)
+    result, record = interop.convert_tree([tree, frame], to="torch", dtype="float64")
+    assert (type(result), type(record)) == (TensorDict, Frame)
+    assert (result.batch_size, result.names, record.batch_size) == ((2,), ["time"], (2,))
+    assert (result["t"], record.name) == ("text", "train")
+    for array in (result["x"], result["n", "y"], record.x):
+        assert torch.equal(array, tensor.double())
+        assert array.dtype == torch.float64
+    assert tree["x"].dtype == torch.float32
+
+
+@pytest.mark.extra("tensordict")
+def test_a_function_under_accepts_takes_tensordicts() -> None:
+    """The function is given a dict of its own arrays, and the results become the caller's."""
+    from tensordict import TensorDict
+
+    tree = TensorDict({"x": torch.arange(3.0)}, batch_size=[3])
+
+    @interop.accepts("numpy")
+    def double(batch: Any) -> Any:
+        assert isinstance(batch["x"], np.ndarray)
+        return {"y": batch["x"] * 2}
+
+    for _ in range(3):  # cold and warm
+        result = double(tree)
+        assert type(result["y"]) is torch.Tensor
+        assert result["y"].tolist() == [0, 2, 4]
+
+
+def test_the_owner_of_a_method_is_not_opened() -> None:
+    """A method under accepts gets its own object, although that is a mapping of arrays."""
+
+    class Batch(dict):
+        """A mapping with a method."""
+
+        @interop.accepts("numpy")
+        def shifted(self, x: Any) -> Any:
+            assert type(self) is Batch
+            assert isinstance(self["shift"], torch.Tensor)
+            return x + self["shift"].numpy()
+
+    assert Batch(shift=torch.ones(2)).shifted(torch.ones(2)).tolist() == [2, 2]
+
+
+@pytest.mark.extra("h5py")
+def test_a_file_of_hdf5_is_opened(tmp_path: Path) -> None:
+    """The datasets of a file and of its groups are read into arrays; a closed file says so."""
+    import h5py
+
+    with h5py.File(tmp_path / "numbers.h5", "w") as file:
+        file["a/b"] = np.arange(3.0)
+        with pytest.raises(UnknownValueError, match="convert_tree converts the arrays in it"):
+            interop.convert(file, to="torch")
+        result = interop.convert_tree(file, to="torch")
+    assert type(result) is dict
+    assert result["a"]["b"].tolist() == [0, 1, 2]
+    with pytest.raises(HandOffError, match=r"^files/0: the File does not give what it holds") as e:
+        interop.convert_tree({"files": [file]}, to="torch")
+    assert isinstance(e.value.__cause__, ValueError)
+
+
+_OTHERS: dict[str, Any] = {
+    "text": np.array(["a", "b"]),
+    "bytes": np.array([b"a"]),
+    "objects": np.array([object()]),
+    "dates": np.array(["2026-01-01"], dtype="datetime64[D]"),
+    "one text": np.str_("a"),
+    "one bytes": np.bytes_(b"a"),
+    "one date": np.datetime64("2026-01-01"),
+    "span": np.timedelta64(1, "s"),
+    "column": pd.Series(["a"]),
+    "categories": pd.Series(["a"], dtype="category"),
+    "frame": pd.DataFrame({"n": [1], "t": ["a"]}),
+    "polars": pl.Series(["a"]),
+    "arrow": pa.array(["a", None]),
+    "table": pa.table({"n": [1], "t": ["a"]}),
+    "labelled": xr.DataArray(["a"]),
+    "date": dt.date(2026, 1, 1),
+    "path": Path("a"),
+    "words": {"a", "b"},
+}
+
+
+@together("name", list(_OTHERS))
+def test_what_is_no_number_passes_through_a_tree(name: str) -> None:
+    """Arrays of text, objects and dates come back as they are, unless others are refused by path."""
+    value, tensor = _OTHERS[name], torch.ones(2)
+    for to in ("torch", "jax"):
+        for _ in range(2):  # cold and warm
+            result = interop.convert_tree({"a": [value], "x": tensor}, to=to)
+            assert result["a"][0] is value
+            assert result["x"].tolist() == [1, 1]
+        with pytest.raises(InteropError, match=r"^a/0: "):
+            interop.convert_tree({"a": [value]}, to=to, others="refuse")
+    assert interop.convert_tree(value, to="torch") is value
+
+
+def test_numbers_that_are_refused_do_not_pass() -> None:
+    """What is refused for another reason than its elements is refused in a tree, too."""
+    for value in (
+        np.ma.masked_array([1, 2], [True, False]),
+        pa.table({"a": [1], "b": [1.5]}),
+        torch.ones(1, device="meta"),
+    ):
+        with pytest.raises(RefusedError, match=r"^a: "):
+            interop.convert_tree({"a": value}, to="numpy")
+
+
+@together(
+    "make, move",
+    [
+        (lambda: torch.nn.Linear(1, 1), r"converts the arrays in its state_dict\(\)"),
+        (lambda: torch.nn.ModuleDict({"a": torch.nn.Linear(1, 1)}), r"its state_dict\(\)"),
+        (lambda: torch.nn.Linear(1, 1).named_parameters(), "make a list of it first"),
+        (lambda: map(torch.ones, [1]), "make a list of it first"),
+        (lambda: iter([torch.ones(1)]), "make a list of it first"),
+        ({"a": torch.ones(1)}.values, "make a list of it first"),
+        (lambda: {torch.ones(1)}, "make a list of it first"),
+    ],
+)
+def test_what_holds_arrays_and_is_not_opened_is_refused(make: Any, move: str) -> None:
+    """Models, iterators, sets and views of arrays never come back as they are."""
+    for others in ("keep", "convert"):
+        with pytest.raises(UnknownValueError, match=move):
+            interop.convert_tree(make(), to="numpy", others=others)
+        with pytest.raises(UnknownValueError, match=f"^a/0: .*{move}"):
+            interop.convert_tree({"a": [make()]}, to="numpy", others=others)
+
+
+def test_a_tree_that_is_one_object_with_arrays_is_refused() -> None:
+    """An object with arrays among its attributes passes inside a tree, and is refused as one."""
+
+    class Holder:
+        def __init__(self) -> None:
+            self.x = torch.ones(1)
+
+    holder, loader = Holder(), torch.utils.data.DataLoader([torch.ones(1)])
+    for value in (holder, loader):
+        with pytest.raises(UnknownValueError, match="pass the arrays in it"):
+            interop.convert_tree(value, to="numpy")
+        assert interop.convert_tree([value], to="numpy")[0] is value
+    plain = object()
+    assert interop.convert_tree(plain, to="numpy") is plain
