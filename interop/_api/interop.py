@@ -600,7 +600,7 @@ class Interop:
         """
         from interop._registry.discovery import with_problems
 
-        problems = self._loaded().type_problems()
+        problems = self._loaded().problems()
         return Listing(with_problems(self._plugins, problems))
 
     def register(self, *declarations: Declaration) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
+from interop._model.foreign import error_text, is_interruption
 from interop._model.typing import Value
 from interop.errors import (
     ConversionError,
@@ -98,7 +99,9 @@ class Plan:
         except (InteropError, MemoryError) as error:
             error.add_note(f"raised in {_declared(self.steps[position])}")
             raise
-        except Exception as error:
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             # The new exception is not kept in a variable of this frame: the frame is in its
             # traceback, and the circle would keep the value alive.
             raise _attributed(error, self.steps[position]) from error
@@ -123,9 +126,9 @@ def _declared(step: Step) -> str:
     return f"{step.label}, declared by {step.provenance}"
 
 
-def _attributed(error: Exception, step: Step) -> Exception:
+def _attributed(error: BaseException, step: Step) -> Exception:
     """Return the exception to raise when a step has raised `error`."""
-    declared, reason = _declared(step), f"{type(error).__name__}: {error}"
+    declared, reason = _declared(step), error_text(error)
     if isinstance(error, ImportError):
         module = error.name or "a module that it needs"
         return NotInstalledError(f"{declared}, could not import {module}; install it.")
@@ -133,7 +136,7 @@ def _attributed(error: Exception, step: Step) -> Exception:
         return HandOffError(
             f"{declared}, was refused the memory ({reason}); pass copy=True to copy it."
         )
-    if type(error).__name__ in _OUT_OF_MEMORY or _SAYS_OUT_OF_MEMORY.search(str(error)):
+    if type(error).__name__ in _OUT_OF_MEMORY or _SAYS_OUT_OF_MEMORY.search(reason):
         return DoesNotFitError(
             f"{declared}, ran out of memory ({reason}); ask for a narrower dtype, or convert it in "
             "parts."

@@ -14,6 +14,7 @@ from abc import ABCMeta
 from collections.abc import Mapping
 from functools import partial, reduce
 
+from interop._model.foreign import error_text, is_interruption
 from interop._model.format import Format, package
 
 from .declared import Provenance
@@ -48,8 +49,10 @@ class Classes:
         try:
             class_ = looked_up(name)
         # A module may raise anything for an attribute, for example if an extra is missing.
-        except Exception as error:  # noqa: BLE001
-            self._pass_over(name, format_, f"looking it up raised {type(error).__name__}: {error}")
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            self._pass_over(name, format_, f"looking it up raised {error_text(error)}")
             return
         if not isinstance(class_, type):
             if class_ is None and self._is_misspelt(name, format_):
@@ -83,9 +86,11 @@ class Classes:
                 if issubclass(class_, base):  # an abstract base, which does not stand in the MRO
                     return format_
             # The base may answer by code of its own.
-            except Exception as error:  # noqa: BLE001
+            except BaseException as error:
+                if is_interruption(error):
+                    raise
                 name = f"{base.__module__}:{base.__qualname__}"
-                reason = f"asking it for subclasses raised {type(error).__name__}: {error}"
+                reason = f"asking it for subclasses raised {error_text(error)}"
                 self._pass_over(name, format_, reason)
         return None
 
@@ -144,5 +149,7 @@ def imported(name: str) -> object:
     try:
         return looked_up(name)
     # `Classes` reports it, with the format that names the type.
-    except Exception:  # noqa: BLE001
+    except BaseException as error:
+        if is_interruption(error):
+            raise
         return None

@@ -24,6 +24,7 @@ import pluggy
 
 from interop._model.conversion import Conversion
 from interop._model.extension import Declaration, NoTrace, Problem, Problems
+from interop._model.foreign import error_text, is_interruption
 from interop._model.format import Format
 from interop._model.suggestion import suggestion
 from interop.errors import PluginError
@@ -145,12 +146,12 @@ def _declared(point: EntryPoint, origin: Provenance) -> list[Entry] | Plugin:
         return _disabled(origin, "outdated", reason)
     try:
         entries = entries_of(declarations_of(point.load()), origin)
-    except KeyboardInterrupt:
-        raise
-    # Any other exception disables this plugin alone. A module may also raise SystemExit, or an
-    # exception that test runners derive from BaseException to skip a module.
-    except BaseException as error:  # noqa: BLE001
-        return _disabled(origin, "failed", f"{type(error).__name__}: {error}")
+    # An exception disables this plugin alone. A module may also raise SystemExit, or an exception
+    # that test runners derive from BaseException to skip a module.
+    except BaseException as error:
+        if is_interruption(error):
+            raise
+        return _disabled(origin, "failed", error_text(error))
     _kept[origin, point.value] = _Kept(sys.modules[point.module], list(sys.path), entries)
     return entries
 

@@ -13,6 +13,7 @@ from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
 from interop._model.extension import DtypeNames
+from interop._model.foreign import error_text, is_interruption
 from interop._model.format import Format, Labels, package
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value
@@ -25,8 +26,10 @@ from interop.errors import (
 )
 
 from .classes import Classes, imported
+from .containment import blame
 from .declared import Provenance
 from .precedence import rank
+from .validation import misfit
 
 _log = logging.getLogger("interop")
 
@@ -62,7 +65,8 @@ class Recognition:
         #: Where each format comes from. Formats that were replaced stay in it.
         self.provenance: dict[str, Provenance] = {}
         self._describers: dict[type, _Describer] = {}
-        self._type_problems: dict[str, Provenance] = {}
+        #: What is wrong with plugins, found since they were loaded, and which they are.
+        self._problems: dict[str, Provenance] = {}
 
     def forget_types(self) -> None:
         """Forget which types were recognised, because a format was registered."""
@@ -76,10 +80,7 @@ class Recognition:
         if describer is None:
             format_ = self.format_of(value)
             describer = self._describer(format_, type(value)), self._siblings(format_)
-            if self._recognised.get(type(value)) is format_:
-                if len(describers) >= _MOST_TYPES:
-                    describers.clear()
-                describers[type(value)] = describer
+            describer = partial(self._first, format_, describer), describer[1]
         describe, siblings = describer
         try:
             spec = describe(value)
@@ -88,21 +89,30 @@ class Recognition:
         except InteropError:
             raise
         # Descriptions are foreign code, and may raise anything.
-        except Exception as error:
-            format_ = self.format_of(value)
-            if format_.protocol:  # the value's own code has raised it, and not the plugin's
+        except BaseException as error:
+            # The value's own code has raised it, and not the plugin's, if it has a protocol.
+            if is_interruption(error) or self.format_of(value).protocol:
                 raise
-            raise self._misdescribed(value, f"raised {type(error).__name__}: {error}") from error
+            raise self._misdescribed(value, f"raised {error_text(error)}") from error
         raise self._misdescribed(value, f"answered with the format {spec.format!r}, not its own")
+
+    def _first(self, format_: Format, describer: _Describer, value: Value) -> Spec:
+        """Return the spec of the first value of a type, and check what it holds."""
+        describers, (describe, _) = self._describers, describer
+        spec = describe(value)
+        if problem := misfit(spec):
+            raise self._misdescribed(value, problem)
+        if self._recognised.get(type(value)) is format_:
+            if len(describers) >= _MOST_TYPES:
+                describers.clear()
+            describers[type(value)] = describer
+        return spec
 
     def _misdescribed(self, value: object, problem: str) -> PluginError:
         """Return the error that names the plugin whose description of a value is wrong."""
         name = self.format_of(value).name
-        origin = self.provenance[name]
-        return PluginError(
-            f"describe of format {name!r}, declared by {origin}, {problem}, for a "
-            f"{type(value).__qualname__}; {origin.remedy}"
-        )
+        remark = f", for a {type(value).__qualname__}"
+        return blame(f"describe of format {name!r}", self.provenance[name], problem, remark)
 
     def _siblings(self, format_: Format) -> frozenset[str]:
         """Return the formats that the spec of a value may name.
@@ -232,16 +242,25 @@ class Recognition:
         msg = f"{module}{type_.__qualname__} is not an array type interop recognises{move}"
         raise UnknownValueError(msg)
 
-    def type_problems(self) -> Mapping[str, Provenance]:
-        """Return the problems with the types of formats, and where these formats come from."""
+    def problems(self) -> Mapping[str, Provenance]:
+        """Return what was found to be wrong with plugins since they were loaded."""
         self._report(Classes(self.formats, self.provenance).check())
-        return self._type_problems
+        return self._problems
 
     def _report(self, problems: Mapping[str, str]) -> None:
         for problem, name in problems.items():
-            if problem not in self._type_problems:
-                self._type_problems[problem] = origin = self.provenance[name]
-                _log.warning("plugin %r of %s: %s", origin.plugin, origin, problem)
+            self._note(problem, self.provenance[name])
+
+    def tell(self, function: str, problem: str, origin: Provenance) -> None:
+        """Take note of what a plugin's function has raised; once for each function."""
+        start = f"{function} "
+        if not any(noted.startswith(start) for noted in self._problems):
+            self._note(f"{start}{problem}.", origin)
+
+    def _note(self, problem: str, origin: Provenance) -> None:
+        if problem not in self._problems:
+            self._problems[problem] = origin
+            _log.warning("plugin %r of %s: %s", origin.plugin, origin, problem)
 
     def carries(self, format_: Format) -> frozenset[str]:
         """Return the traits a finished value of a format may have.

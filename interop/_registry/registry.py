@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from interop._model.conversion import Conversion
@@ -20,6 +20,7 @@ from interop._model.format import Format
 from interop.errors import ConflictError, PluginError
 
 from .classes import Classes
+from .containment import contained
 from .declared import HERE, Declared, Provenance
 from .precedence import Entry, entries_of, settle
 from .recognition import Recognition
@@ -45,7 +46,7 @@ class Registry(Recognition):
         #: The reasons why plugins are not loaded, by their names.
         self.unavailable: dict[str, str] = {}
         self.provenance = {}
-        self._type_problems = {}
+        self._problems = {}
         self.replace([])
 
     def replace(self, entries: Sequence[Entry]) -> None:
@@ -56,19 +57,19 @@ class Registry(Recognition):
         self._fill_tables()
 
     def _fill_tables(self) -> None:
-        formats = {f.name: self._timed(f) for f, _ in self._all(Format)}
+        formats = {f.name: self._timed(f) for f, _ in self._contained(Format)}
         # Other threads plan meanwhile. Whoever finds a format must find its conversions too, so the
         # formats come last, and no graph of what came before them is taken for the whole.
         self.version += 1
         #: All conversions in force, in the order of registration.
         self.conversions = tuple(
             self._priced(Declared(conversion, origin))
-            for conversion, origin in self._all(Conversion)
+            for conversion, origin in self._contained(Conversion)
         )
-        self.containers = [container for container, _ in self._all(Container)]
-        self.dtype_names = [names for names, _ in self._all(DtypeNames)]
+        self.containers = [container for container, _ in self._contained(Container)]
+        self.dtype_names = [names for names, _ in self._contained(DtypeNames)]
         self.autodiffs = [autodiff for autodiff, _ in self._all(Autodiff)]
-        self.no_trace = [no_trace for no_trace, _ in self._all(NoTrace)]
+        self.no_trace = [no_trace for no_trace, _ in self._contained(NoTrace)]
         self.formats = formats
         self.version += 1
         self.forget_types()
@@ -81,6 +82,11 @@ class Registry(Recognition):
             if isinstance(entry.declaration, kind):
                 yield entry.declaration, entry.origin
 
+    def _contained(self, kind: type[_Kind]) -> Iterator[tuple[_Kind, Provenance]]:
+        """Yield the declarations of a kind with guards, and where they come from."""
+        for declaration, origin in self._all(kind):
+            yield contained(declaration, origin, self.tell), origin
+
     @property
     def sources(self) -> set[str]:
         """The names that a conversion may start from: of formats, and of protocols they export."""
@@ -90,9 +96,11 @@ class Registry(Recognition):
     def untraced(self, function: _Function) -> _Function:
         """Keep the frameworks' compilers from tracing into a function, which is returned."""
         inner = getattr(function, "func", function)  # a `functools.partial` has it as `func`
-        if hasattr(inner, "__code__"):  # else it is built-in, and cannot be traced into
-            for no_trace in self.no_trace:
-                no_trace.mark(inner)
+        # A guard calls another function. What is built-in cannot be traced into.
+        for called in (inner, getattr(inner, "__wrapped__", None)):
+            if isinstance(called, FunctionType):
+                for no_trace in self.no_trace:
+                    no_trace.mark(called)
         return function
 
     def set_costs(self, costs: Mapping[str, Cost]) -> None:
@@ -143,15 +151,16 @@ class Registry(Recognition):
         """Register the declarations that a plugin makes for a module, if it names no format yet."""
         if self.named(module):
             return
-        for namespaces, origin in list(self._all(Namespaces)):
+        failure = None
+        for namespaces, origin in list(self._contained(Namespaces)):
             try:
                 declarations = list(namespaces.declare(module))
-            except Exception as error:
-                msg = (
-                    f"{origin} cannot tell what makes a framework of the module "
-                    f"{module.__name__!r}: {type(error).__name__}: {error}"
-                )
-                raise PluginError(msg) from error
+            except PluginError as error:  # another may know the module
+                failure = PluginError(f"to={module.__name__}: {error}")
+                failure.__cause__ = error.__cause__
+                continue
             if declarations:
                 self.register(declarations, origin)
                 return
+        if failure is not None:
+            raise failure

@@ -63,6 +63,19 @@ def validated(declaration: _Declaration, origin: object) -> _Declaration:
     raise PluginError(msg)
 
 
+def misfit(spec: object) -> str:
+    """Say what keeps a spec that a plugin gives from being one; "" if nothing does."""
+    if not isinstance(spec, Spec):
+        return f"answered {spec!r}, which is no Spec"
+    for name, value in zip(Spec._fields, spec, strict=True):
+        try:
+            _SPEC_CHECKS[name](value)
+        except _MisfitError:
+            wanted = _SPEC_WANTS.get(name, "text, or None")
+            return f"answered with {name}={value!r}, which has to be {wanted}"
+    return ""
+
+
 def _checked(declaration: Any) -> Any:
     """Return a named tuple or a dataclass after checking the fields that are not the default."""
     changes = {}
@@ -142,6 +155,36 @@ _SCALARS: dict[Any, _Check] = {
 _sound: set[frozenset[Any]] = set()
 _real: set[frozenset[str]] = {frozenset()}
 _SPEC_FIELDS = frozenset(Spec._fields)
+
+
+def _index(value: Any) -> Any:
+    """Check a number of elements or bytes; it may be one of NumPy's."""
+    return _require(value, hasattr(value, "__index__") and value >= 0)
+
+
+def _optional(check: _Check) -> _Check:
+    return lambda value: None if value is None else check(value)
+
+
+_TEXT = _SCALARS[str]
+_SPEC_CHECKS: dict[str, _Check] = {
+    **dict.fromkeys(Spec._fields, _optional(_TEXT)),
+    "format": _TEXT,
+    "device": _TEXT,
+    "shape": lambda value: tuple(map(_index, _require(value, type(value) is tuple))),
+    "traits": lambda value: _names(_require(value, isinstance(value, frozenset))),
+    "nbytes": _index,
+    "nnz": _optional(_index),
+}
+_SPEC_WANTS = {
+    "format": "text",
+    "device": "text",
+    "shape": "a tuple of lengths",
+    "traits": "a frozenset of text",
+    "nbytes": "a number of bytes",
+    "nnz": "a number of elements, or None",
+    "dtype": "the name of a dtype",
+}
 
 
 def _names(value: Any) -> frozenset[str]:

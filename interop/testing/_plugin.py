@@ -59,7 +59,7 @@ def _problem_of_types(bench: Bench) -> str:
         for name in format_.types:
             with suppress(ImportError):  # what is not installed has no values either
                 import_module(name.partition(":")[0])
-    problems = bench.registry.type_problems().items()
+    problems = bench.registry.problems().items()
     return next((problem for problem, origin in problems if bench.declares(origin)), "")
 
 

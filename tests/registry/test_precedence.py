@@ -214,7 +214,7 @@ def test_a_subclass_of_a_class_of_others_needs_a_priority(
         assert empty.spec(value).format == "base"
     assert f"plugin 't' of mmm 1: the type {__name__}:_Derived of format 'thief'" in caplog.text
     assert f"a type of format 'base', declared by {owner}, so it needs a larger" in caplog.text
-    assert set(registry.type_problems().values()) == {thief}
+    assert set(registry.problems().values()) == {thief}
 
 
 def test_a_subclass_is_had_with_a_priority_and_within_one_distribution(empty: Interop) -> None:
@@ -229,7 +229,7 @@ def test_a_subclass_is_had_with_a_priority_and_within_one_distribution(empty: In
         empty._registry.replace(entries)
         formats = [empty.spec(value).format for value in (_Base(), _Derived(), _Further())]
         assert formats == ["base", "derived", "derived"]
-        assert empty._registry.type_problems() == {}
+        assert empty._registry.problems() == {}
 
 
 def test_a_class_that_goes_by_two_paths_has_one_owner(empty: Interop) -> None:
@@ -241,7 +241,7 @@ def test_a_class_that_goes_by_two_paths_has_one_owner(empty: Interop) -> None:
         empty._registry.replace(entries)
         assert empty.spec(np.ones(2)).format == "own"
         assert empty._registry.named(np.ndarray) == ("own",)
-        assert set(empty._registry.type_problems().values()) == {AAA}
+        assert set(empty._registry.problems().values()) == {AAA}
 
 
 def test_a_subclass_is_refused_at_run_time(empty: Interop) -> None:

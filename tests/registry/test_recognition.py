@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import interop
@@ -16,7 +17,7 @@ from interop import DtypeNames, Format, Interop, Spec
 from interop._registry import recognition
 from interop._registry.declared import Provenance
 from interop.errors import PluginError, UnknownValueError
-from tests.toys import Box, copy, toy
+from tests.toys import Box, copy, describe, toy
 
 
 def test_a_subclass_is_recognised_by_its_nearest_base(empty: Interop) -> None:
@@ -165,11 +166,27 @@ def _failing(error: BaseException) -> Callable[[object], Spec]:
     return describe
 
 
+def _answering(**fields: object) -> Callable[[Box], Spec]:
+    """Return what describes a box, but for some fields."""
+    return lambda box: describe(box)._replace(**fields)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("describe", "problem"),
     [
         (_failing(KeyError("float32")), "raised KeyError: 'float32'"),
-        (lambda box: None, "raised AttributeError: 'NoneType' object"),
+        (_failing(SystemExit(3)), "raised SystemExit: 3"),
+        (_failing(GeneratorExit()), "raised GeneratorExit"),
+        (lambda box: None, "answered None, which is no Spec"),
+        (_answering(dtype=np.dtype("float64")), "dtype=dtype('float64'), which has to be the name"),
+        (_answering(traits={"grad"}), "traits={'grad'}, which has to be a frozenset of text"),
+        (_answering(traits=frozenset({1})), "traits=frozenset({1}), which has to be a frozenset"),
+        (_answering(shape=[2]), "shape=[2], which has to be a tuple of lengths"),
+        (_answering(shape=(-1,)), "shape=(-1,), which has to be a tuple of lengths"),
+        (_answering(device=None), "device=None, which has to be text"),
+        (_answering(nbytes=2.5), "nbytes=2.5, which has to be a number of bytes"),
+        (_answering(nnz="2"), "nnz='2', which has to be a number of elements, or None"),
+        (_answering(index_dtype=np.int32), "index_dtype=<class 'numpy.int32'>, which has to be"),
         (
             lambda box: interop.plugin.make_spec("theirs", "int64"),
             "the format 'theirs', not its own",
@@ -193,6 +210,14 @@ def test_a_wrong_description_names_whose_it_is(
         assert "describe of format 'odd', declared by interop-odd 1" in str(caught.value)
         assert problem in str(caught.value)
         assert "for a Box; report it to interop-odd, or leave that plugin out" in str(caught.value)
+
+
+def test_lengths_and_sizes_may_be_numpys(empty: Interop) -> None:
+    """What counts as a number in a spec is whatever Python takes for an index."""
+    size = np.int64(8)
+    numpys = _answering(shape=(np.int32(2),), nbytes=size)
+    empty.register(toy("odd")._replace(describe=numpys))
+    assert empty.spec(Box("odd", [1.0, 2.0]))[3:6] == ((2,), frozenset(), size)
 
 
 def test_what_a_description_says_on_purpose_passes(empty: Interop) -> None:

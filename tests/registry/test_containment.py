@@ -1,0 +1,292 @@
+"""Containment: whatever the functions of a plugin raise stays with that plugin."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from interop import Conversion, DtypeNames, Format, Interop
+from interop._model.foreign import error_text, is_interruption
+from interop._registry.declared import Provenance
+from interop.errors import ConversionError, PluginError, UnknownValueError
+from interop.plugin import Branch, Container, Labels, Limits, make_spec
+from interop.plugin.advanced import Advanced, Namespaces, NoTrace
+from tests.cases import together
+from tests.toys import Box, copy, describe, toy, view
+
+ODD = Provenance("odd", "interop-odd", "1")
+REMEDY = "report it to interop-odd, or leave that plugin out with INTEROP_DISABLE_PLUGINS=odd."
+
+#: What a plugin's function may end with.
+ERRORS = (OSError("driver went away"), SystemExit(3), GeneratorExit(), RecursionError("deep"))
+
+
+class OddBox:
+    """An array of the odd plugin: none of the other frameworks', but as they are."""
+
+    __init__ = Box.__init__
+
+
+def _raising(error: BaseException) -> Callable[..., Any]:
+    def fail(*args: object, **keywords: object) -> object:
+        raise error
+
+    return fail
+
+
+def _odd(**fields: Any) -> Format:
+    return toy("odd", types=(f"{__name__}:OddBox",), **fields)
+
+
+#: To the odd framework, and back.
+TO_ODD = Conversion(
+    "a", "odd", lambda box: OddBox("odd", list(box.numbers)), effects={"copy"}, name="to_odd"
+)
+FROM_ODD = Conversion("odd", "a", lambda box: Box("a", box.numbers), name="from_odd")
+
+
+def _instance(*declarations: Any) -> Interop:
+    """Return an instance with two frameworks of the program's own, and an odd plugin's beside them."""
+    instance = Interop(plugins=False)
+    instance.register(toy("a"), toy("b"), view("a", "b"), copy("b", "b", changes={"dtype"}))
+    instance._registry.register(declarations, ODD)
+    return instance
+
+
+def _of_others(instance: Interop) -> list[float]:
+    """Convert what has nothing to do with the odd plugin: by name, by dtype and in a tree."""
+    result = instance.convert_tree({"x": [Box("a", [1.0, 2.0])]}, to="b")
+    instance.convert(Box("a", [1.0]), to="b", dtype="float64")
+    instance.plan(Box("a", [1.0]), to=["b", "a"])
+    numbers: list[float] = result["x"][0].numbers
+    return numbers
+
+
+#: Functions that are called on behalf of others, each in a declaration.
+SILENT = {
+    "limits.unsupported_now of the format 'odd'": lambda fail: _odd(
+        limits=Limits(unsupported_now=_later(fail))
+    ),
+    "open of the Container for 'json'": lambda fail: Container("json", fail),
+    "mark of the NoTrace": NoTrace,
+}
+
+
+def _later(fail: Callable[..., Any]) -> Callable[[str], frozenset[str]]:
+    """Return a function that fails from the second call on: the first is made at registration."""
+    answers = [frozenset[str]()]
+    return lambda device: answers.pop() if answers else fail()
+
+
+@together("error", ERRORS)
+@together("what", SILENT)
+def test_what_is_called_on_behalf_of_others_disturbs_nobody(
+    what: str, error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Calls that have nothing to do with it go on; the log and its state say once what it raised."""
+    caplog.clear()
+    declaration = SILENT[what](_raising(error))
+    instance = _instance(declaration, TO_ODD, FROM_ODD)
+    instance._registry.untraced(lambda value: value)
+    for _ in range(2):
+        assert _of_others(instance) == [1.0, 2.0]
+    if isinstance(declaration, Format):  # only what may lead there asks it
+        instance.plan(make_spec("a", "float32", shape=(2,)), to=["odd", "b"])
+    text = f"{what} raised {error_text(error)}."
+    assert instance._registry.problems() == {text: ODD}
+    records = [record.getMessage() for record in caplog.records]
+    assert records == [f"plugin 'odd' of interop-odd 1: {text}"]
+
+
+@together("error", ERRORS)
+def test_a_fast_path_that_fails_is_left(error: BaseException) -> None:
+    """A format's, a conversion's and a fast key: the full way gives the same, and the state tells."""
+    fail = _raising(error)
+    by_path = _odd(fast_path=fail), FROM_ODD._replace(fast_path=fail)
+    by_key = _odd(advanced=Advanced(fast_key=fail)), FROM_ODD
+    box = OddBox("odd", [1.0, 2.0])
+    for declarations, functions in (
+        (by_path, {"fast_path of the format 'odd'", "fast_path of the conversion odd → a"}),
+        (by_key, {"advanced.fast_key of the format 'odd'"}),
+    ):
+        instance = _instance(*declarations)
+        for _ in range(3):
+            assert instance.convert(box, to="odd") is box
+            assert instance.convert(box, to="a").numbers is box.numbers
+        assert set(instance._registry.problems()) == {
+            f"{function} raised {error_text(error)}." for function in functions
+        }
+
+
+def test_a_fast_key_that_cannot_be_looked_up_is_none() -> None:
+    """A list in the place of a key costs time, and no call fails by it."""
+    instance = _instance(_odd(advanced=Advanced(fast_key=lambda box: [1])), FROM_ODD)
+    for _ in range(3):
+        assert instance.convert(OddBox("odd", [1.0]), to="a").numbers == [1.0]
+    (text,) = instance._registry.problems()
+    assert text.startswith("advanced.fast_key of the format 'odd' raised TypeError: unhashable")
+
+
+class _Dtype:
+    """A dtype object of the odd framework."""
+
+
+#: Functions that nobody but the plugin's own values needs, and a call that needs each.
+LOUD: dict[str, tuple[Callable[[Any], Any], Callable[[Interop], object]]] = {
+    "labels.present of the format 'odd'": (
+        lambda fail: _odd(labels=Labels(fail, fail)),
+        lambda instance: instance.spec(OddBox("odd", [1.0])),
+    ),
+    "labels.give of the format 'odd'": (
+        lambda fail: _odd(labels=Labels(lambda box: box.numbers == [5.0], fail)),
+        lambda instance: instance.convert(Box("a", [1.0]), like=OddBox("odd", [5.0])),
+    ),
+    "fill of the format 'odd'": (
+        lambda fail: _odd(fill=fail),
+        lambda instance: instance.convert(Box("a", [1.0]), out=OddBox("odd", [5.0])),
+    ),
+    "advanced.unwritable of the format 'odd'": (
+        lambda fail: _odd(fill=print, advanced=Advanced(unwritable=fail)),
+        lambda instance: instance.convert(Box("a", [1.0]), out=OddBox("odd", [5.0])),
+    ),
+    "memory of the format 'odd'": (
+        lambda fail: _odd(fill=print, memory=fail),
+        lambda instance: instance.convert(OddBox("odd", [1.0]), out=OddBox("odd", [5.0])),
+    ),
+    f"name of the DtypeNames for '{__name__}:_Dtype'": (
+        lambda fail: DtypeNames(f"{__name__}:_Dtype", fail),
+        lambda instance: instance.convert(Box("a", [1.0]), to="b", dtype=_Dtype()),
+    ),
+    "declare of the Namespaces": (
+        Namespaces,
+        lambda instance: instance.convert(Box("a", [1.0]), to=json),
+    ),
+}
+
+
+@together("error", ERRORS)
+@together("what", LOUD)
+def test_what_only_its_own_values_need_names_the_plugin(what: str, error: BaseException) -> None:
+    """The error has the function, the declaration, the distribution, what was raised, and a move."""
+    make, call = LOUD[what]
+    declaration = make(_raising(error))
+    instance = _instance(declaration, TO_ODD, FROM_ODD)
+    with pytest.raises(PluginError) as caught:
+        call(instance)
+    text = f"{what}, declared by interop-odd 1, raised {error_text(error)}; {REMEDY}"
+    assert str(caught.value).removeprefix("to=json: ") == text
+    assert _of_others(instance) == [1.0, 2.0]
+
+
+@together("error", [*ERRORS, KeyError("x"), Exception()])
+def test_a_step_that_ends_the_process_is_an_error_with_its_name(error: BaseException) -> None:
+    """SystemExit and its like do not end the program of somebody who only converts."""
+    instance = _instance(_odd(), Conversion("odd", "a", _raising(error), name="step"))
+    for _ in range(2):
+        with pytest.raises(ConversionError) as caught:
+            instance.convert(OddBox("odd", [1.0]), to="a")
+        text = f"step, declared by interop-odd 1, failed on a odd value with {error_text(error)};"
+        assert str(caught.value) == f"{text} {REMEDY}"
+        assert caught.value.__cause__ is error
+
+
+def test_another_plugin_may_know_the_module_that_one_fails_on() -> None:
+    """The first that knows a module declares it, though one before it fails."""
+    module = ModuleType("odd")
+    instance = _instance(Namespaces(_raising(OSError("disk"))), Namespaces(lambda m: [_odd()]))
+    instance._registry.register_module(module)  # as for a module in `to=` that names no format
+    assert instance._registry.named("odd") == ("odd",)
+
+
+def test_errors_on_purpose_pass() -> None:
+    """What a plugin raises of interop's own, and a TypeError for an unknown dtype, stay as they are."""
+    error = UnknownValueError("a box of boxes")
+    instance = _instance(_odd(fill=_raising(error)), TO_ODD)
+    with pytest.raises(UnknownValueError) as caught:
+        instance.convert(Box("a", [1.0]), out=OddBox("odd", [5.0]))
+    assert caught.value is error
+    names = DtypeNames(f"{__name__}:_Dtype", _raising(TypeError("no dtype of mine")))
+    with pytest.raises(ValueError, match="name it as a string"):
+        _instance(names).convert(Box("a", [1.0]), to="b", dtype=_Dtype())
+
+
+def test_a_container_that_opens_into_something_else_is_not_opened() -> None:
+    """An answer that is no Branch counts as none, and the state says so."""
+    instance = _instance(Container("json", lambda value: [value]))
+    assert _of_others(instance) == [1.0, 2.0]
+    (text,) = instance._registry.problems()
+    assert "open of the Container for 'json' raised TypeError: it answered [" in text
+    assert Branch(["x"], [1], list).children == [1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="it sends a signal")
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, TimeoutError])
+def test_what_a_handler_of_signals_raises_passes(raised: type[BaseException]) -> None:
+    """A signal that arrives in a plugin's function ends the program as its handler says."""
+
+    class Handlers:
+        def handle(self, number: int, frame: object) -> None:
+            raise raised
+
+    def interrupted(*args: object) -> Any:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return describe(*args)  # type: ignore[arg-type]
+
+    before = signal.signal(signal.SIGUSR1, Handlers().handle)
+    try:
+        instance = _instance(
+            _odd(labels=Labels(interrupted, interrupted)),
+            Conversion("b", "odd", interrupted),
+            Container("json", interrupted),
+        )
+        for call in (
+            lambda: instance.convert(Box("b", [1.0]), to="odd"),
+            lambda: instance.spec(OddBox("odd", [1.0])),
+            lambda: instance.convert_tree({"x": Box("a", [1.0])}, to="b"),
+        ):
+            with pytest.raises(raised):
+                call()
+        assert instance._registry.problems() == {}
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_an_interruption_is_told_from_a_fault() -> None:
+    """Ctrl-C is one wherever it comes from; SystemExit is one only from a handler of signals."""
+    assert is_interruption(KeyboardInterrupt())
+    with pytest.raises(SystemExit) as caught:
+        sys.exit(1)
+    assert not is_interruption(caught.value)
+
+
+def test_an_exception_whose_text_fails_has_a_name() -> None:
+    """Not even the text of a plugin's exception gets out of hand."""
+
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    assert error_text(MuteError()) == "MuteError"
+    assert error_text(ValueError("x")) == "ValueError: x"
+    assert error_text(SystemExit()) == "SystemExit"
+
+
+def test_bundled_plugins_have_no_guard(loaded: Interop, caplog: pytest.LogCaptureFixture) -> None:
+    """Their functions are called as they are, and none has failed here."""
+    with caplog.at_level(logging.WARNING):
+        for entry in loaded.conversions():
+            assert not hasattr(entry.conversion.fast_path, "__wrapped__") or (
+                entry.provenance.distribution == "array-interop"
+            )
+    fast = [f.format.fast_path for f in loaded.formats() if f.format.fast_path is not None]
+    assert fast
+    assert all("guarded" not in path.__qualname__ for path in fast if hasattr(path, "__qualname__"))
+    assert caplog.text == ""
