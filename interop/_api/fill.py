@@ -10,7 +10,7 @@ from interop._execution.trace import overlap, shares_memory
 from interop._model.caller import warn_caller
 from interop._model.dtype import imaginary_loss
 from interop._model.format import Format
-from interop._model.spec import TRAITS, UNWRITABLE, Spec, spec_class
+from interop._model.spec import TRAITS, UNWRITABLE, Spec
 from interop._model.typing import Value
 from interop._planning.cache import FastPath, PlanTable
 from interop._planning.keywords import Keywords
@@ -114,7 +114,7 @@ class Fills:
         if source.fast_key is None or not registry.is_plain(type(out), target):
             return
         table = self._requests.table(Keywords(target.name))
-        plan = table.plans.get(table.key(spec_class(spec)))
+        plan = table.plans.get(table.key(spec))
         if plan is None or type(x) not in plan.fast_types:
             self._run(x, table, Keywords())  # which keeps its fast path if there is one
         path, _ = table.fast_paths.get(type(x), NO_PATH)

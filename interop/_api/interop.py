@@ -16,7 +16,7 @@ from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.display import Listing
 from interop._model.extension import Declaration
-from interop._model.spec import Spec, make_spec, spec_class
+from interop._model.spec import Spec, make_spec
 from interop._model.typing import (
     ArrayKeywords,
     ConvertKeywords,
@@ -719,10 +719,7 @@ class Interop:
         version = registry.version
         x = registry.opened(x)
         spec = registry.describe(x)
-        key = spec_class(spec)
-        if table.states:
-            key = table.key(key)
-        plan = table.plans.get(key) or self._engine.plan(spec, table)
+        plan = table.plans.get(table.key(spec)) or self._engine.plan(spec, table)
         request = table.request
         result = self._engine.run(plan, x, spec, request, request.step_keywords(keywords))
         self._fast_paths.learn(x, spec, plan, table, version)

@@ -12,7 +12,7 @@ from interop._model.device import device_type, matches
 from interop._model.dialect import keyword
 from interop._model.display import readable
 from interop._model.dtype import imaginary_loss, itemsize
-from interop._model.spec import Spec, representative, spec_class
+from interop._model.spec import Spec, representative
 from interop._model.suggestion import listed
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable
@@ -67,7 +67,7 @@ class Engine:
         if installed and not table.installed:
             self._check_installed(table.request)
             table.installed = True
-        key = table.key(spec_class(spec))
+        key = table.key(spec)
         plan = table.plans.get(key)
         if plan is None:
             nearest = table.refusals.get(key)

@@ -77,6 +77,9 @@ class Conversion(NamedTuple):
         Traits the result has although the value may not. A step within a format that changes the
         dtype alone and adds what it requires is a cast that keeps something, such as the order of
         elements. It is no copy: the dtype of its result is always another.
+    checked : bool
+        Whether it raises `Declined` if the dtype of the result does not hold a number of the value,
+        which it finds out while it reads the numbers. Its casts are then no `narrow`.
     changes : set of str
         ``"dtype"`` or ``"device"``, if it can change them to those asked for.
     result : Result
@@ -100,7 +103,8 @@ class Conversion(NamedTuple):
     fast_path : callable or None
         ``fast_path(value)`` does, for the plainest values and the default request, what the
         planned route would do, and answers `NotImplemented` for all others. It has to be right
-        only about values whose exact type is one of the source's `types`.
+        only about values whose exact type is one of the source's `types`. If the source carries
+        ``weak`` and the target has a `default_dtype`, it gets that as a keyword.
     into : callable or None
         ``into(out, value)`` writes the result into a finished value of the target's format, of the
         result's shape and of any dtype, instead of into fresh memory. It raises `Declined` before
@@ -121,6 +125,7 @@ class Conversion(NamedTuple):
     requires: Set[str] = frozenset()
     drops: Set[str] = frozenset()
     adds: Set[str] = frozenset()
+    checked: bool = False
     changes: Set[str] = frozenset()
     result: Result = Result()
     ndims: Set[int] | None = None

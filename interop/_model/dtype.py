@@ -102,6 +102,9 @@ SPELLINGS = {
     **{f"c{n}": f"complex{8 * n}" for n in (8, 16)},
 }
 
+#: The dtypes that describe Python's numbers without a dtype of their own.
+NUMBERS = ("int64", "float64", "complex128")
+
 _CARRIERS = {8: "uint8", 16: "uint16"}
 
 _WIDENING = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}

@@ -227,6 +227,10 @@ class Advanced(NamedTuple):
         The fields of the spec (``"dtype"``, ``"shape"``, ``"nnz"``) that cannot be read back from a
         value: a list of Python's numbers does not remember that they were float32. Routes start or
         end at such a format, and do not lead through it.
+    default_dtype : callable or None
+        ``default_dtype(dtype) -> str``: the dtype that Python's numbers get, as the framework is
+        set up at this moment, by the dtype of 64 bits that holds them: ``"int64"``, ``"float64"``
+        or ``"complex128"``. None: that dtype itself, or the widest of its kind.
     divides_host : bool
         Whether the framework can split the host into several devices, ``"cpu:0"``, ``"cpu:1"`` ….
         In all other formats, memory of each of them is ``"cpu"``.
@@ -242,6 +246,7 @@ class Advanced(NamedTuple):
     fast_key: ValueFunction | None = None
     transit: bool = True
     not_recoverable: Set[str] = frozenset()
+    default_dtype: Callable[[str], str] | None = None
     divides_host: bool = False
     unwritable: Callable[[Value], str | None] | None = None
     written: Callable[[Value], None] | None = None
@@ -394,6 +399,11 @@ class Format(NamedTuple):
     def not_recoverable(self) -> Set[str]:
         """The fields of the spec that a value does not tell; see `Advanced`."""
         return self.advanced.not_recoverable
+
+    @property
+    def default_dtype(self) -> Callable[[str], str] | None:
+        """The function that says which dtype Python's numbers get; see `Advanced`."""
+        return self.advanced.default_dtype
 
     @property
     def divides_host(self) -> bool:

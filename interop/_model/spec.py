@@ -25,6 +25,9 @@ MEMORY_TRAITS = frozenset(
 #: The trait of values with labels.
 LABELLED = frozenset({"labelled"})
 
+#: The trait of Python's numbers, which take the default dtype of the target.
+WEAK = frozenset({"weak"})
+
 #: The traits of values that lie on several devices. Their specs name only the type of the devices.
 DIVISIONS = frozenset({"replicated", "sharded", "distributed"})
 
@@ -46,7 +49,7 @@ TRAITS: dict[str, str] = {
     "masked": "some of its elements are masked or null",
     "not_numbers": "some of its elements are no numbers: text, dates, objects",
     "mixed": "its columns have several dtypes, and its combined dtype cannot hold all their values",
-    "weak": "its numbers have no dtype of their own, and fit in 32 bits",
+    "weak": "its numbers have no dtype of their own",
     "uncoalesced": "it may hold one coordinate twice, or out of order",
     "replicated": "each of several devices has the whole of it",
     "sharded": "it lies in parts on several devices of this process",

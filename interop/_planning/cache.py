@@ -13,6 +13,8 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
+from interop._model.dtype import NUMBERS
+from interop._model.spec import WEAK, Spec, spec_class
 from interop._model.typing import Value, ValueFunction
 from interop._registry.registry import Registry
 
@@ -80,16 +82,27 @@ class Calls:
         return path
 
 
+def _defaults(default_dtype: Callable[[str], str]) -> tuple[str, ...]:
+    return tuple(map(default_dtype, NUMBERS))
+
+
 class PlanTable:
     """The plans of one request.
 
-    Settings of a framework may change which dtypes its formats hold. Each of `states` returns the
-    dtypes that a format cannot hold now, and plans are kept apart by these answers.
+    Settings of a framework may change which dtypes its formats hold, and which ones it gives to
+    numbers. Each of `states` returns the dtypes that a format cannot hold now, each of `defaults`
+    those of numbers without a dtype, and plans are kept apart by these answers.
     """
 
-    def __init__(self, request: Request, states: tuple[Callable[[], Set[str]], ...] = ()) -> None:
+    def __init__(
+        self,
+        request: Request,
+        states: tuple[Callable[[], Set[str]], ...] = (),
+        defaults: tuple[Callable[[], tuple[str, ...]], ...] = (),
+    ) -> None:
         self.request = request
         self.states = states
+        self.defaults = defaults
         #: Whether a framework of the request is known to be installed.
         self.installed = False
         #: By class of spec.
@@ -101,9 +114,11 @@ class PlanTable:
         #: For the classes that have no plan, the nearest routes, which are refused.
         self.refusals: dict[tuple[object, ...], list[Value]] = {}
 
-    def key(self, group: tuple[object, ...]) -> tuple[object, ...]:
-        """Return the key of a kind or a class of specs under the settings of this moment."""
-        return (*group, *(state() for state in self.states)) if self.states else group
+    def key(self, spec: Spec) -> tuple[object, ...]:
+        """Return the key of the class of a spec under the settings of this moment."""
+        states = self.states if WEAK.isdisjoint(spec.traits) else (*self.states, *self.defaults)
+        key = spec_class(spec)
+        return (*key, *(state() for state in states)) if states else key
 
     def clear(self) -> None:
         """Forget all plans."""
@@ -182,7 +197,12 @@ class PlanCache:
                 for name, format_ in formats.items()
                 if (wraps or name in request.formats) and format_.limits.unsupported_now is not None
             )
+            defaults = tuple(
+                partial(_defaults, default_dtype)
+                for name in request.formats
+                if name in formats and (default_dtype := formats[name].default_dtype) is not None
+            )
             with self.lock:
-                table = self.keep(self._tables, request, PlanTable(request, states))
+                table = self.keep(self._tables, request, PlanTable(request, states, defaults))
                 self._used.add(table)
         return table

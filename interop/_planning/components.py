@@ -261,7 +261,7 @@ class Transfer(NamedTuple):
             self.spec,
             after,
             self.target,
-            consented=self.change.consented,
+            safe=self.change.consented,
             aliases=False,  # the effects of sharing were derived array by array
         )
         if writes and not effects & {"copy", "transfer"}:

@@ -185,7 +185,11 @@ class ResolvedConversion:
         if division:
             after = after._replace(traits=after.traits | division)
         derived = derived_effects(
-            spec, after, self.target, consented=question.request.consents, aliases=self.aliases
+            spec,
+            after,
+            self.target,
+            safe=conversion.checked or question.request.consents,
+            aliases=self.aliases,
         )
         keywords: dict[str, object] = {}
         if "dtype" in conversion.changes or self.bits:

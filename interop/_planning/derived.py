@@ -12,10 +12,6 @@ from interop._model.spec import LABELLED, Spec
 #: The traits of memory that must not be written to.
 WRITE_LOCKS = frozenset({"readonly", "immutable"})
 
-#: Weak numbers have no dtype of their own and fit in 32 bits. By the dtype that describes them: the
-#: narrower one that holds them as well.
-_WEAKER = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
-
 #: The flags of memory that only some targets can carry.
 _FLAGS = WRITE_LOCKS | {"pinned"}
 
@@ -38,15 +34,15 @@ def complete(conversion: Conversion, source: Format, target: Format) -> Conversi
 
 
 def derived_effects(
-    before: Spec, after: Spec, target: Format, *, consented: bool, aliases: bool
+    before: Spec, after: Spec, target: Format, *, safe: bool, aliases: bool
 ) -> frozenset[str]:
     """Return the effects of a step that follow from the specs before and after it.
 
-    `consented` says that the caller named the dtype, so that a cast to it is no loss. `aliases`
-    says that the result shares the value's memory.
+    `safe` says that no cast loses anything that the caller has not consented to. `aliases` says
+    that the result shares the value's memory.
     """
     effects: frozenset[str] = frozenset()
-    if not consented and _narrows(before, after):
+    if not safe and _narrows(before, after):
         effects |= {"narrow"}
     if not LABELLED.isdisjoint(before.traits - after.traits):
         effects |= {"drop_labels"}
@@ -62,8 +58,6 @@ def _narrows(before: Spec, after: Spec) -> bool:
     """Tell whether a step may lose numbers."""
     if "mixed" in before.traits - after.traits:
         return True
-    if "weak" in before.traits and after.dtype == _WEAKER.get(before.dtype or ""):
-        return False
     return after.dtype != before.dtype and not preserves(before.dtype, after.dtype)
 
 

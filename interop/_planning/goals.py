@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Set
 from interop._model.device import matches
 from interop._model.dtype import narrowed, promoted
 from interop._model.format import Format
-from interop._model.spec import DIVISIONS, LABELLED, MEMORY_TRAITS, UNWRITABLE, Spec
+from interop._model.spec import DIVISIONS, LABELLED, MEMORY_TRAITS, UNWRITABLE, WEAK, Spec
 
 from .graph import Graph
 from .keywords import WRITABLE
@@ -82,11 +82,12 @@ def _carries(graph: Graph, spec: Spec, target: Format, request: Request) -> froz
 def _default_dtype(spec: Spec, target: Format, device: str) -> str | None:
     """Return the dtype of a result if the caller named none."""
     dtypes: Set[str] = target.holds(device)
-    if spec.dtype in dtypes or (spec.format == target.name and matches(spec.device, device)):
-        return spec.dtype
-    if spec.dtype is None:
-        return None
-    return promoted(spec.dtype, dtypes) or narrowed(spec.dtype, dtypes)
+    dtype = spec.dtype
+    if dtype is None or (spec.format == target.name and matches(spec.device, device)):
+        return dtype
+    if target.default_dtype is not None and not WEAK.isdisjoint(spec.traits):
+        dtype = target.default_dtype(dtype)
+    return dtype if dtype in dtypes else promoted(dtype, dtypes) or narrowed(dtype, dtypes)
 
 
 def labels_confine(graph: Graph, spec: Spec, names: Iterable[str]) -> bool:

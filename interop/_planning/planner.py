@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 
-from interop._model.spec import Spec, representative, spec_class, spec_kind
+from interop._model.spec import WEAK, Spec, representative, spec_class, spec_kind
 from interop._model.typing import ValueFunction
 from interop._registry.registry import Registry
 
@@ -89,7 +89,10 @@ class Planner:
 
     def fast_path(self, steps: tuple[Step, ...]) -> ValueFunction | None:
         """Return the fast path that stands for a route, if no other distribution has a say."""
-        return fast_path(steps, self.graph.contested)
+        formats = self.graph.formats
+        source, target = formats[steps[0].before.format], formats[steps[-1].after.format]
+        weak = not WEAK.isdisjoint(source.carries)
+        return fast_path(steps, self.graph.contested, target.default_dtype if weak else None)
 
 
 class _Inquiry:

@@ -58,18 +58,21 @@ class Step(NamedTuple):
     call: Callable[..., Value]
     wants: tuple[str, ...] = ()
     origin: object = None
-    fast_path: ValueFunction | None = None
+    fast_path: Callable[..., Value] | None = None
     into: Callable[[Any, Any], None] | None = None
     priority: int = 0
 
 
 def fast_path(
-    steps: tuple[Step, ...], contested: frozenset[tuple[str, str]]
+    steps: tuple[Step, ...],
+    contested: frozenset[tuple[str, str]],
+    default_dtype: Callable[[str], str] | None = None,
 ) -> ValueFunction | None:
     """Return the fast path that stands for a route, if no other distribution has a say.
 
     Every hand-off among the steps must declare one. No pair of formats on the way may be
-    `contested`: conversions of another distribution might be preferred for some values.
+    `contested`: conversions of another distribution might be preferred for some values. Numbers
+    without a dtype get the `default_dtype` if there is one.
     """
     between = [step for step in steps if step.before.format != step.after.format]
     paths = tuple(step.fast_path for step in between if step.fast_path is not None)
@@ -77,6 +80,8 @@ def fast_path(
     pairs = {whole, *((step.before.format, step.after.format) for step in between)}
     if not paths or len(paths) < len(between) or not contested.isdisjoint(pairs):
         return None
+    if default_dtype is not None:
+        paths = (partial(paths[0], default_dtype=default_dtype), *paths[1:])
     return paths[0] if len(paths) == 1 else partial(_one_after_another, paths)
 
 

@@ -57,6 +57,9 @@ _DTYPES = frozenset(DTYPES) - {"clongdouble"}
 #: The dtypes of the array API standard.
 _STANDARD = INTEGERS | COMPLEX | {"bool", "float32", "float64"}
 
+#: What the standard calls the kinds of Python's numbers.
+_KINDS = {"int64": "integral", "float64": "real floating", "complex128": "complex floating"}
+
 _DEVICES = (
     "cpu",
     "cuda",
@@ -153,7 +156,7 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
             memory=memory,
             requires=module.partition(".")[0],
             install=install,
-            advanced=Advanced(transit=False),
+            advanced=Advanced(transit=False, default_dtype=partial(_default_dtype, module)),
         ),
         Conversion(
             "dlpack",
@@ -167,6 +170,15 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
         ),
         *dtype_names,
     ]
+
+
+def _default_dtype(module: str, dtype: str) -> str:
+    """Return the dtype that a namespace gives to Python's numbers of a kind."""
+    xp: Any = sys.modules.get(module)
+    try:
+        return _last_word(xp.__array_namespace_info__().default_dtypes()[_KINDS[dtype]])
+    except (AttributeError, KeyError):  # it is not imported yet, or of an older standard
+        return dtype
 
 
 def _declare(module: ModuleType) -> list[Declaration]:

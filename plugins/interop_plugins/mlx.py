@@ -94,6 +94,9 @@ _HINTS = {
 #: The exceptions that NumPy and MLX raise when an array cannot be handed over.
 _HAND_OFF_ERRORS = (BufferError, ValueError, RuntimeError, TypeError, AttributeError)
 
+#: The dtypes of Python's numbers.
+_DEFAULT_DTYPES = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
+
 #: Filled on first use: the type of arrays, and the names of dtypes that were seen.
 _plain_types: set[type] = set()
 _names: dict[mx.Dtype, str] = {}
@@ -125,7 +128,8 @@ def _format() -> Format:
         ),
         memory=memory,
         fast_path=itself,
-        advanced=Advanced(transit=False),  # it copies what comes in
+        # It copies what comes in.
+        advanced=Advanced(transit=False, default_dtype=_DEFAULT_DTYPES.__getitem__),
         samples=Samples(
             variants={
                 "noncontiguous": _transposed,

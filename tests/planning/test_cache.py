@@ -13,13 +13,15 @@ import pytest
 
 import interop
 from interop import Cost, Format, Interop, Spec
+from interop._model.spec import spec_class
 from interop._model.typing import RequestKeywords
 from interop._planning import cache
 from interop._planning.cache import PlanCache
 from interop._planning.keywords import Keywords, read
 from interop._planning.request import Request
 from interop._registry.registry import Registry
-from interop.plugin import Limits
+from interop.plugin import Limits, make_spec
+from interop.plugin.advanced import Advanced
 from tests.toys import Box, copy, toy, view
 
 
@@ -289,9 +291,25 @@ def test_formats_without_such_a_state_are_planned_by_their_spec_alone() -> None:
         [Format("a"), Format("b", limits=Limits(unsupported_now=lambda device: frozenset()))]
     )
     plan_cache = PlanCache(registry)
-    group = ("kind",)
-    assert plan_cache.table(Request(("a",))).key(group) == group
-    assert plan_cache.table(Request(("a", "b"))).key(group) == (*group, frozenset())
+    spec = make_spec("a", "float64")
+    group = spec_class(spec)
+    assert plan_cache.table(Request(("a",))).key(spec) == group
+    assert plan_cache.table(Request(("a", "b"))).key(spec) == (*group, frozenset())
+
+
+def test_plans_for_numbers_without_a_dtype_are_kept_by_the_default_dtypes() -> None:
+    """The default dtypes of a target count for weak numbers, and for no other value."""
+    registry, default = Registry(), ["float32"]
+    target = Format("a", advanced=Advanced(default_dtype=lambda dtype: default[0]))
+    registry.register([target])
+    table = PlanCache(registry).table(Request(("a",)))
+    plain = make_spec("a", "float64")
+    weak = plain._replace(traits=frozenset({"weak"}))
+    keys = []
+    for default[0] in ("float32", "float64"):
+        assert table.key(plain) == spec_class(plain)
+        keys.append(table.key(weak))
+    assert keys[0] != keys[1]
 
 
 def test_entries_are_counted_and_not_calls(loaded: Interop) -> None:

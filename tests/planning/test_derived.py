@@ -10,7 +10,7 @@ import interop
 from interop import Format, Interop
 from interop._planning.derived import derived_effects, shared_traits
 from interop.errors import RefusedError
-from interop.plugin import Limits, Wrapper, make_spec
+from interop.plugin import Cost, Limits, Wrapper, make_spec
 from tests.toys import copy, labels, toy, view
 
 
@@ -128,13 +128,13 @@ def test_the_rule_by_itself() -> None:
 
     def effects(trait: str, target: interop.Format, *, aliases: bool = True) -> frozenset[str]:
         before = spec._replace(traits=frozenset({trait}))
-        return derived_effects(before, spec, target, consented=False, aliases=aliases)
+        return derived_effects(before, spec, target, safe=False, aliases=aliases)
 
     assert effects("readonly", plain) == {"share_readonly"}
     assert effects("immutable", plain) == {"alias_immutable"}
     assert effects("readonly", plain, aliases=False) == frozenset()
     assert effects("readonly", flagged) == effects("immutable", flagged) == frozenset()
-    for dtype, consented, expected in (
+    for dtype, safe, expected in (
         ("float32", False, {"narrow"}),
         ("float32", True, set()),
         ("complex128", False, set()),
@@ -142,25 +142,38 @@ def test_the_rule_by_itself() -> None:
         ("float64", False, set()),
     ):
         cast = spec._replace(dtype=dtype)
-        assert derived_effects(spec, cast, plain, consented=consented, aliases=False) == expected
+        assert derived_effects(spec, cast, plain, safe=safe, aliases=False) == expected
     assert effects("labelled", plain, aliases=False) == {"drop_labels"}
 
 
 def test_numbers_that_a_dtype_does_not_tell() -> None:
-    """To leave several dtypes for one narrows; numbers without a dtype may arrive in 32 bits."""
+    """To leave several dtypes for one narrows, unless the caller or the step looks after that."""
     plain = toy("a")
 
-    def effects(trait: str, after: interop.Spec, *, consented: bool = False) -> frozenset[str]:
+    def effects(trait: str, after: interop.Spec, *, safe: bool = False) -> frozenset[str]:
         before = spec._replace(traits=frozenset({trait}))
-        return derived_effects(before, after, plain, consented=consented, aliases=False)
+        return derived_effects(before, after, plain, safe=safe, aliases=False)
 
     spec = make_spec("a", "float64", shape=(3,))
     assert effects("mixed", spec) == {"narrow"}
-    assert effects("mixed", spec, consented=True) == frozenset()
+    assert effects("mixed", spec, safe=True) == frozenset()
     assert effects("mixed", spec._replace(traits=frozenset({"mixed"}))) == frozenset()
-    assert effects("weak", spec._replace(dtype="float32")) == frozenset()
-    for dtype in ("float16", "int32", "int64"):
-        assert effects("weak", spec._replace(dtype=dtype)) == {"narrow"}
+
+
+def test_a_checked_cast_does_not_narrow(empty: Interop) -> None:
+    """A cast that refuses numbers that do not fit needs no permission, and is taken before others."""
+    empty.register(toy("a"), toy("b", dtypes=frozenset({"float32"})))
+    cast = copy("a", "b", name="cast", changes=frozenset({"dtype"}), cost=Cost(1e-9))
+    empty.register(cast)
+    spec = make_spec("a", "float64", shape=(3,))
+    with pytest.raises(RefusedError, match="narrow"):
+        empty.plan(spec, to="b")
+    checked = {"name": "checked", "checked": True, "dtypes": frozenset({"float64"})}
+    empty.register(copy("a", "b", changes=frozenset({"dtype"}), priority=1, **checked))
+    for allow in ((), "narrow"):
+        route = empty.plan(spec, to="b", allow=allow)
+        assert [step.label for step in route.steps] == ["checked"]
+        assert "narrow" not in route.effects
 
 
 def test_traits_of_shared_memory() -> None:

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import scipy.sparse
+import torch
 
 import interop
 from interop._planning.keywords import Keywords
@@ -105,6 +106,101 @@ def test_an_integer_that_does_not_fit_is_refused(number: int, dtype: str, most: 
     with pytest.raises(RefusedError, match=message):
         interop.convert(number, out=out)
     assert out == 0
+
+
+NUMBERS = [0.1, [1.0, 2], [[1.5], [2.5]], [], 3, [1, 2], range(3), 2j, [1, 0.5, 1j], [True], True]
+
+
+@pytest.mark.parametrize("default", ["float32", "float64"])
+@together("numbers", NUMBERS)
+def test_numbers_take_the_dtype_that_torch_gives_them(numbers: Any, default: str) -> None:
+    """Python's numbers become what `torch.tensor` makes of them, cold and warm."""
+    previous = torch.get_default_dtype()
+    torch.set_default_dtype(getattr(torch, default))
+    try:
+        expected = torch.tensor(numbers)
+        for _ in range(3):
+            result = interop.convert(numbers, to="torch")
+            assert result.dtype == expected.dtype
+            assert torch.equal(result, expected)
+    finally:
+        torch.set_default_dtype(previous)
+
+
+def test_a_new_default_dtype_counts_at_once() -> None:
+    """A program that changes torch's default dtype gets it, whatever it has converted before."""
+    numbers = [[0.1, 2.0], [3.0, 4.0]]
+    previous = torch.get_default_dtype()
+    try:
+        for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16) * 2:
+            torch.set_default_dtype(dtype)
+            for value in (numbers, numbers[0], 0.1):
+                result = interop.convert(value, to="torch")
+                assert result.dtype == dtype
+                assert torch.equal(result, torch.tensor(value))
+    finally:
+        torch.set_default_dtype(previous)
+
+
+@pytest.mark.parametrize(
+    ("to", "dtypes"),
+    [
+        ("numpy", "bool int64 float64 complex128"),
+        ("array_api_strict", "bool int64 float64 complex128"),
+        ("jax", "bool int32 float32 complex64"),
+        pytest.param(
+            "tensorflow", "bool int32 float32 complex128", marks=pytest.mark.extra("tensorflow")
+        ),
+        ("mlx", "bool int32 float32 complex64"),
+    ],
+)
+def test_numbers_take_the_default_dtypes_of_a_framework(to: str, dtypes: str) -> None:
+    """Each kind of number gets the dtype that the framework gives it, alone and in lists."""
+    for number, dtype in zip((True, 1, 0.5, 1j), dtypes.split(), strict=True):
+        for value in (number, [number, number], [[number]]):
+            for _ in range(2):
+                result = interop.convert(value, to=to)
+                assert interop.spec(result).dtype == dtype
+                assert interop.convert(result, to="python") == value
+
+
+def test_the_numbers_of_others_keep_their_dtype() -> None:
+    """A scalar of NumPy's has a dtype, and a number beside an array takes the array's."""
+    assert interop.convert([np.float64(1)], to="torch").dtype == torch.float64
+    assert interop.convert(np.float64(1), to="torch").dtype == torch.float64
+    assert interop.convert([torch.ones(()), 2.0], to="torch").dtype == torch.float32
+    assert interop.convert([torch.ones((), dtype=torch.float16), 2], to="torch").dtype == (
+        torch.float16
+    )
+    assert interop.convert([torch.ones((), dtype=torch.int8), 0.5], to="numpy").dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (1e300, r"1e\+300 is out of the range of float32"),
+        (-1e300, r"-1e\+300 is out of the range of float32"),
+        (1e-320, "1e-320 is out of the range of float32"),
+        (complex(0, 1e300), r"1e\+300j is out of the range of complex64"),
+    ],
+)
+def test_a_real_out_of_range_is_refused(number: complex, reason: str) -> None:
+    """A number that would become infinite or lose its digits is refused, cold and warm."""
+    for value in (number, [number], [[0.5, number]]):
+        for _ in range(2):
+            with pytest.raises(RefusedError, match=reason):
+                interop.convert(value, to="torch")
+    kind = torch.complex128 if isinstance(number, complex) else torch.float64
+    dtype = str(kind).removeprefix("torch.")
+    assert interop.convert([number], to="torch", dtype=dtype).tolist() == [number]
+
+
+def test_an_integer_among_reals_is_not_rounded() -> None:
+    """An integer that the dtype of the reals beside it would round is refused with its name."""
+    assert interop.convert([2**24, 0.5], to="torch").tolist() == [2.0**24, 0.5]
+    with pytest.raises(RefusedError, match="16_777_217 would be rounded in float32"):
+        interop.convert([2**24 + 1, 0.5], to="torch")
+    assert interop.convert([2**24 + 1, 0.5], to="numpy").tolist() == [2.0**24 + 1, 0.5]
 
 
 def test_an_integer_that_jax_has_no_room_for_is_refused() -> None:
@@ -448,7 +544,7 @@ def test_the_numbers_of_a_range(numbers):
     assert (str(array.dtype), array.shape) == (spec.dtype, spec.shape)
     assert array.tolist() == list(numbers)
     assert spec.dtype == ("uint64" if max(numbers, default=0) >= 2**63 else "int64")
-    assert ("weak" in spec.traits) is all(-(2**31) <= number < 2**31 for number in numbers)
+    assert ("weak" in spec.traits) is (spec.dtype == "int64")
 
 
 def test_a_long_range_is_not_read():

@@ -25,6 +25,7 @@ __all__ = [
     "NARROW",
     "PACKED",
     "WIDE",
+    "default_dtype",
     "describe",
     "is_compact",
     "memory",
@@ -36,6 +37,8 @@ __all__ = [
 
 #: JAX holds these only while its option ``jax_enable_x64`` is on, and else narrows in silence.
 WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
+#: What Python's numbers become while it is off.
+_HALVES = {"int64": "int32", "float64": "float32", "complex128": "complex64"}
 #: JAX packs several of these to a byte; NumPy gets each in a byte of its own.
 PACKED = frozenset({"int2", "int4", "uint2", "uint4", "float4_e2m1fn"})
 #: Reals of 8 and 16 bits that NumPy knows only through ml_dtypes.
@@ -72,6 +75,11 @@ def unsupported_now(device: str = "") -> frozenset[str]:
     else:
         wide = bool(config.jax_enable_x64)
     return EMPTY if wide else WIDE
+
+
+def default_dtype(dtype: str) -> str:
+    """Return the dtype that JAX gives to Python's numbers of a kind."""
+    return _HALVES[dtype] if unsupported_now() else dtype
 
 
 def describe(value: Array) -> Spec:

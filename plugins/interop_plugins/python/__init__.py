@@ -19,7 +19,6 @@ from interop.plugin import (
     Cost,
     Declaration,
     Format,
-    Result,
     Samples,
     hookimpl,
 )
@@ -33,8 +32,6 @@ __all__ = ["interop_declarations"]
 #: The dtypes whose numbers become an equal bool, int, float or complex. Python's floats are less
 #: precise than longdouble, so another dtype has to be requested for those.
 _DTYPES = frozenset(DTYPES) - {"complex32", "longdouble", "clongdouble"}
-#: The dtypes that numbers get in a framework without 64 bits.
-_HALVES = frozenset({"int32", "float32", "complex64"})
 _LABELLED = frozenset({"labelled"})
 
 
@@ -102,6 +99,14 @@ def _conversions() -> Iterable[Conversion]:
             cost=Cost(1e-6, 2e8),
             fast_path=numbers.numpy_fast_path,
         ),
+        from_numbers(
+            numbers.to_default,
+            requires=numbers.WEAK,
+            changes=DTYPE,
+            checked=True,
+            cost=Cost(1.2e-6, 2e8),
+            fast_path=numbers.numpy_fast_path,
+        ),
         # A cast of an array would let integers wrap around; this conversion does not.
         from_numbers(
             numbers.to_dtype,
@@ -109,14 +114,6 @@ def _conversions() -> Iterable[Conversion]:
             takes=numbers.WEAK,
             changes=DTYPE,
             cost=Cost(1.1e-6, 2e8),
-        ),
-        from_numbers(
-            numbers.to_dtype,
-            name="to_32_bits",
-            requires=numbers.WEAK,
-            changes=DTYPE,
-            result=Result(dtypes=_HALVES),
-            cost=Cost(1e-6, 2e8),
         ),
         Conversion(
             "numpy",

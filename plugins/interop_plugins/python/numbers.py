@@ -6,11 +6,12 @@ import math
 import numbers
 import sys
 from collections.abc import Callable, Iterable
+from contextvars import Context
 from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from interop.errors import BadRequestError, RefusedError, UnknownValueError
+from interop.errors import BadRequestError, Declined, RefusedError, UnknownValueError
 from interop.plugin import DTYPES, EMPTY, Spec, checked_cast
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ __all__ = [
     "numpy_dtype",
     "numpy_fast_path",
     "python_fast_path",
+    "to_default",
     "to_dtype",
     "to_numpy",
 ]
@@ -50,13 +52,13 @@ _NUMBERS: dict[type, tuple[str, int]] = {
 
 #: The types of sequences that are opened.
 SEQUENCES = (list, tuple, range)
-#: The trait of numbers that may arrive in 32 bits where a framework has no more.
+#: The trait of numbers that have no dtype of their own.
 WEAK = frozenset({"weak"})
-#: The least and the largest number that float32 holds with all its digits.
-_LEAST, _MOST = 2.0**-126, (2 - 2.0**-23) * 2.0**127
 
 #: The types of numbers that NumPy takes as they are, and its characters for the dtypes they get.
 _PLAIN = {int: "lq", float: "d", bool: "?", complex: "D"}
+#: The names of those dtypes.
+_WIDE = {"lq": "int64", "d": "float64", "D": "complex128"}
 #: Types of the rows of a nested list, and how deep such lists are nested in practice.
 _LISTS, _DEEPEST = {list}, 4
 #: NumPy's dtypes from bool to float64 have smaller numbers.
@@ -77,8 +79,8 @@ def describe_number(value: Number) -> Spec | None:
     name_and_size = _NUMBERS.get(type(value))
     if name_and_size is None or (type(value) is int and not -(2**63) <= value < 2**63):
         return None
-    traits = WEAK if _is_weak(value) else EMPTY
-    return Spec("python", name_and_size[0], "cpu", (), traits, name_and_size[1])
+    name, size = name_and_size
+    return Spec("python", name, "cpu", (), EMPTY if name == "bool" else WEAK, size)
 
 
 def describe_numbers(value: Nested) -> Spec:
@@ -103,6 +105,7 @@ def _name(dtype: np.dtype[Any]) -> str:
     return str(dtype.name)
 
 
+@lru_cache(maxsize=64)
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """Return the NumPy or ml_dtypes dtype of a name."""
     import ml_dtypes
@@ -111,26 +114,9 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
-def _is_weak(number: Number) -> bool:
-    """Tell whether int32, float32 or complex64 holds a number, but for its last digits."""
-    if isinstance(number, complex):
-        return _is_weak(number.real) and _is_weak(number.imag)
-    if isinstance(number, int):
-        return -(2**31) <= number < 2**31 and type(number) is int
-    return not number or not math.isfinite(number) or _LEAST <= abs(number) <= _MOST
-
-
 def _are_weak(value: Nested, array: Array) -> bool:
-    """Tell whether nested lists hold Python's own numbers only, which fit in 32 bits."""
-    import numpy as np
-
-    if array.dtype.kind not in "ifc" or not _types(value, array.ndim) <= _NUMBERS.keys():
-        return False
-    if array.dtype.kind == "i":
-        return _is_weak(int(array.min())) and _is_weak(int(array.max()))
-    sizes = abs(array.ravel().view("f8"))
-    ordinary = sizes[(sizes > 0) & np.isfinite(sizes)]
-    return bool(((ordinary >= _LEAST) & (ordinary <= _MOST)).all())
+    """Tell whether nested lists hold Python's own numbers only, which have no dtype."""
+    return array.dtype.kind in "ifc" and _types(value, array.ndim) <= _NUMBERS.keys()
 
 
 def _range_dtype(value: range) -> str | None:
@@ -152,9 +138,9 @@ def _count(value: range) -> int:
 
 
 def _describe_range(value: range, dtype: str) -> Spec:
-    is_weak = dtype == "int64" and (not value or (_is_weak(value[0]) and _is_weak(value[-1])))
     count = _count(value)
-    return Spec("python", dtype, "cpu", (count,), WEAK if is_weak else EMPTY, 8 * count)
+    traits = WEAK if dtype == "int64" else EMPTY
+    return Spec("python", dtype, "cpu", (count,), traits, 8 * count)
 
 
 def _counted(value: range, dtype: str) -> Array:
@@ -321,7 +307,7 @@ def to_numpy(value: Nested) -> Array:
     return _array(value)
 
 
-def numpy_fast_path(value: Nested) -> Any:
+def numpy_fast_path(value: Nested, *, default_dtype: Callable[[str], str] | None = None) -> Any:
     """Return Python's numbers of one type, one alone or in lists, as an array; else pass.
 
     NumPy makes reals of integers that int64 does not hold.
@@ -333,7 +319,34 @@ def numpy_fast_path(value: Nested) -> Any:
         array = _new_array()(value)
     except ValueError:  # rows of several lengths
         return NotImplemented
-    return array if array.dtype.char in kind else NotImplemented
+    if array.dtype.char not in kind:
+        return NotImplemented
+    if default_dtype is None or kind == "?":
+        return array
+    return _narrowed(array, default_dtype(_WIDE[kind]))
+
+
+def _narrowed(array: Array, dtype: str) -> Any:
+    """Return numbers in the dtype that a framework gives them; pass if one of them does not fit."""
+    if array.dtype.name == dtype:
+        return array
+    target = numpy_dtype(dtype)
+    if array.dtype.kind == "i":
+        return NotImplemented if _misfits(array, dtype) else array.astype(target)
+    try:
+        return _raising().copy().run(array.astype, target)
+    except FloatingPointError:
+        return NotImplemented
+
+
+@cache
+def _raising() -> Context:
+    """Return a context in which numbers out of a dtype's range raise errors; to be copied."""
+    import numpy as np
+
+    context = Context()
+    context.run(np.seterr, over="raise", under="raise")
+    return context
 
 
 def _type_in(value: list[Any]) -> type:
@@ -368,16 +381,54 @@ def to_dtype(value: Nested, *, dtype: str) -> Array:
     return result
 
 
+def to_default(value: Nested, *, dtype: str) -> Array:
+    """Return a number or nested lists as an array of the dtype that a framework gives to numbers.
+
+    Raises
+    ------
+    Declined
+        A number is out of the dtype's range, or an integer among reals would be rounded.
+    """
+    array = _array(value)
+    result = _narrowed(array, dtype)
+    if result is NotImplemented:
+        raise Declined(_misfits(array, dtype) or _out_of_range(array, dtype))
+    if array.dtype.kind in "fc" and int in _types(value, array.ndim):
+        leaves = _leaves(value, array.ndim)
+        for leaf, number in zip(leaves, result.reshape(-1).tolist(), strict=True):
+            if type(leaf) is int and leaf != number:
+                msg = f"{_shortened(leaf)} would be rounded in {dtype}"
+                raise Declined(msg)
+    narrowed: Array = result
+    return narrowed
+
+
+def _out_of_range(array: Array, dtype: str) -> str:
+    """Name the first number that a dtype of reals or of complex numbers has no room for."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        errors = abs(array.astype(numpy_dtype(dtype)).astype(array.dtype) - array)
+        bad = errors > abs(array) * 2.0 ** -DTYPES[dtype].digits
+    return f"{array[bad][0]!s} is out of the range of {dtype}"
+
+
 def _check_range(array: Array, dtype: str) -> None:
     """Refuse integers that would wrap around."""
+    if DTYPES[dtype].kind in "iu" and (reason := _misfits(array, dtype)):
+        raise RefusedError(reason + ".")
+
+
+def _misfits(array: Array, dtype: str) -> str:
+    """Name an integer that is out of the range of a dtype of integers; "" if there is none."""
     facts = DTYPES[dtype]
-    if array.dtype.kind not in "iu" or facts.kind not in "iu" or not array.size:
-        return
+    if array.dtype.kind not in "iu" or not array.size:
+        return ""
     least, most = -(2**facts.digits) if facts.kind == "i" else 0, 2**facts.digits - 1
     for number in (int(array.min()), int(array.max())):
         if not least <= number <= most:
-            msg = f"{number:_} does not fit in {dtype}, which holds {least:_} to {most:_}."
-            raise RefusedError(msg)
+            return f"{number:_} does not fit in {dtype}, which holds {least:_} to {most:_}"
+    return ""
 
 
 def from_numpy(value: Array) -> Nested:

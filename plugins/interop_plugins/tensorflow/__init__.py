@@ -67,6 +67,9 @@ _COPIED_ON_DEVICE = frozenset({"float16", "float32", "float64", "int64"})
 _AXES = frozenset(range(65))
 _SOME_AXES = _AXES - {0}
 
+#: The dtypes of Python's numbers.
+_DEFAULT_DTYPES = {"int64": "int32", "float64": "float32", "complex128": "complex128"}
+
 _HINTS = {
     "strings": "its elements are strings, not numbers; turn them into numbers first "
     "(tf.strings.to_number, tf.io.decode_raw), or take them as Python's (x.numpy().tolist()).",
@@ -104,7 +107,8 @@ def _formats() -> Iterator[Format]:
         requires="tensorflow",
         install="pip install tensorflow",
         limits=Limits(unsupported_now=describe.unsupported_now, refusal_hints=_HINTS),
-        advanced=Advanced(transit=False),  # it copies what comes in
+        # It copies what comes in.
+        advanced=Advanced(transit=False, default_dtype=_DEFAULT_DTYPES.__getitem__),
     )
     yield make(
         "tensorflow",

@@ -55,6 +55,7 @@ from .describe import (
     BIT_DTYPES,
     DTYPE_NAMES,
     available,
+    default_dtype,
     describe,
     dtype_name,
     fast_key,
@@ -155,7 +156,12 @@ def _formats() -> Iterable[Format]:
         unary=(*_dense_steps(), *_host_casts(), *_lazy_casts()),
         limits=Limits(unsupported={"mps": _NOT_ON_MPS}, available=available),
         fill=dense.fill,
-        advanced=Advanced(fast_key=fast_key, unwritable=dense.unwritable, written=dense.note_write),
+        advanced=Advanced(
+            fast_key=fast_key,
+            default_dtype=default_dtype,
+            unwritable=dense.unwritable,
+            written=dense.note_write,
+        ),
         samples=Samples(variants=samples.DENSE),
     )
     yield from map(_sparse_format, _LAYOUTS)

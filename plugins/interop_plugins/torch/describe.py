@@ -22,6 +22,7 @@ __all__ = [
     "DTYPE_NAMES",
     "available",
     "components",
+    "default_dtype",
     "describe",
     "dtype_name",
     "fast_key",
@@ -142,6 +143,17 @@ def fast_key(value: Tensor) -> tuple[torch.dtype, torch.device, int, int] | None
     ):
         return None
     return dtype, value.device, value.ndim, value.nbytes.bit_length() >> 1  # its `size_class`
+
+
+def default_dtype(dtype: str) -> str:
+    """Return the dtype that torch gives to Python's numbers of a kind."""
+    setting = getattr(sys.modules.get("torch"), "get_default_dtype", None)
+    if dtype == "int64":
+        return dtype
+    real = "float32" if setting is None else dtype_name(setting())
+    if dtype == "float64":
+        return real
+    return "complex128" if real == "float64" else "complex64"
 
 
 def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:
