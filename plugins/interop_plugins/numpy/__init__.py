@@ -35,6 +35,7 @@ from .dense import (
     cast,
     cast_in_order,
     copy,
+    copy_in_order,
     drop_mask,
     fill,
     from_bits,
@@ -110,6 +111,14 @@ def _steps() -> Iterable[Unary]:
     yield Copy(copy, takes=_FLAGS, cost=Cost(5e-7, 1.9e10, 1.2e11))
     contiguous, native = Cost(5e-7, 7.5e9, 1.5e10), Cost(1e-6, 1.4e10, 6e10)
     yield Copy(copy, takes=_VIEWABLE, requires=_GAPS, cost=contiguous, name="copy_to_contiguous")
+    # If what follows takes any order, the value's is kept. Broadcast elements have none.
+    yield Copy(
+        copy_in_order,
+        takes=_VIEWABLE - {"broadcast"},
+        requires=_GAPS,
+        adds=_GAPS,
+        cost=Cost(5e-7, 1.9e10, 1.2e11),
+    )
     yield Copy(copy, requires=_SWAPPED, cost=native, name="copy_to_native")
     # NumPy computes narrow reals one by one.
     half, narrow = frozenset({"float16"}), ONLY_ML_DTYPES - {"bfloat16", "int4", "uint4"}
@@ -124,7 +133,6 @@ def _steps() -> Iterable[Unary]:
     ):
         # The speed is the same for all strides, so that a route gains nothing by copying first.
         yield Cast(cast, target, dtypes=source, cost=cost, name=name)
-        # If a later step takes any order, the value's order is kept. Broadcast elements have none.
         yield Cast(
             cast_in_order,
             target,

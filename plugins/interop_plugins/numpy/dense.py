@@ -17,6 +17,7 @@ __all__ = [
     "cast",
     "cast_in_order",
     "copy",
+    "copy_in_order",
     "drop_mask",
     "fill",
     "from_bits",
@@ -55,6 +56,11 @@ def copy(value: Array) -> Array:
     if value.size < FEW and dtype.isnative:
         return value.copy()
     return written(value, dtype if dtype.isnative else dtype.newbyteorder("="))
+
+
+def copy_in_order(value: Array) -> Array:
+    """Return a writable copy with the elements in the order in which they lie."""
+    return written(value, value.dtype, "K")
 
 
 def cast(value: Array, *, dtype: str) -> Array:

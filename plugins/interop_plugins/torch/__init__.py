@@ -265,6 +265,14 @@ def _dense_steps() -> Iterable[Unary]:
     yield copy(
         dense.clone, takes=_LAYOUT | _GRAD, requires=_GAPS, cost=scattered, name="contiguous"
     )
+    # If what follows takes any order, the tensor's is kept. Broadcast elements have none.
+    yield copy(
+        dense.clone_in_order,
+        takes=_GAPS | _GRAD,
+        requires=_GAPS,
+        adds=_GAPS,
+        cost=Cost(1.5e-6, 1.9e10, 1e11),
+    )
     yield copy(dense.align, requires=_UNALIGNED, drops=_LAZY, cost=scattered)
     for trait in sorted(_LAZY):
         resolve = partial(
@@ -323,7 +331,6 @@ def _host_casts() -> Iterable[Unary]:
             cost=Cost(2e-6, min(speed, 3e9), min(cached, 2.5e10)),
             name=f"{name}_strided",
         )
-        # If a later step takes any order, the tensor's is kept. Broadcast elements have none.
         yield cast(
             dense.cast_in_order,
             takes=_GAPS | _GRAD,

@@ -51,6 +51,7 @@ __all__ = [
     "cast_as_numpy",
     "cast_in_order",
     "clone",
+    "clone_in_order",
     "copy_into_torch",
     "detach",
     "dlpack_fast_path",
@@ -231,6 +232,15 @@ def clone(value: Tensor) -> Tensor:
     if is_large(value):
         return refill(value)
     return copied(value, value.dtype, torch.contiguous_format)
+
+
+def clone_in_order(value: Tensor) -> Tensor:
+    """Return a copy, part of the same graph, its elements in their order in memory."""
+    import torch
+
+    if is_large(value):
+        return refill_in_order(value)
+    return copied(value, value.dtype, torch.preserve_format)
 
 
 def align(value: Tensor) -> Tensor:
