@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from interop._model.caller import warn_caller
-from interop._model.device import device_type, matches
+from interop._model.device import device_type
 from interop._model.dialect import keyword
 from interop._model.display import readable
 from interop._model.dtype import imaginary_loss, itemsize
@@ -26,18 +26,17 @@ from interop._planning.step import Step
 from interop._registry.installed import not_installed
 from interop._registry.registry import Registry
 from interop.errors import (
-    ConversionError,
     DensifyMemoryError,
     DoesNotFitError,
     NeedlessCopyWarning,
     NotInstalledError,
     RefusedError,
-    UnknownValueError,
 )
 
 from .fast_path import SMALL
 from .memory import available_memory
 from .trace import Recorder
+from .verification import FirstRun
 
 #: The bytes of an element of the widest dtype.
 _WIDEST = 32
@@ -127,7 +126,7 @@ class Engine:
         try:
             if plan.verified:
                 return plan(x, keywords, note)
-            result = plan(x, keywords, partial(self._verify, spec, note))
+            result = plan(x, keywords, FirstRun(self._registry, request, x, spec, note))
         except StepDeclined as declined:
             return self._replan(declined, spec, request, keywords, note)
         except NotInstalledError:
@@ -204,48 +203,12 @@ class Engine:
         )
         self._check(plan, spec)
         try:
-            return plan(declined.value, keywords, partial(self._verify, spec, note))
+            first_run = FirstRun(self._registry, request, declined.value, spec, note)
+            return plan(declined.value, keywords, first_run)
         except StepDeclined as again:
             return self._replan(
                 again, start, request, keywords, note, without=without, reasons=reasons
             )
-
-    def _verify(self, spec: Spec, note: Note | None, step: Step, result: Value) -> None:
-        """Compare the result of a step with what was planned, and note it."""
-        if note is not None:
-            note(step, result)
-        planned, actual = step.after, self._described(step, result)
-        unknown = self._registry.formats[planned.format].not_recoverable
-        as_planned = (
-            actual.format == planned.format
-            and (
-                actual.dtype == planned.element
-                or "dtype" in unknown
-                or "unknown_dtype" in actual.traits
-            )
-            and (actual.shape == spec.shape or "shape" in unknown or "unknown_shape" in spec.traits)
-            and (
-                matches(actual.device, planned.device)
-                # A framework that does not divide the host has it as one device.
-                or (actual.device, planned.device) == ("cpu", "cpu:0")
-            )
-        )
-        if not as_planned:
-            msg = (
-                f"{step.label} promised {planned.format} {planned.element} {spec.shape} on "
-                f"{planned.device} and gave {actual}; {step.provenance.remedy}"
-            )
-            raise ConversionError(msg, step.label, step.provenance.distribution)
-
-    def _described(self, step: Step, result: Value) -> Spec:
-        """Return the spec of what a step gave, and blame the step if that is no array at all."""
-        try:
-            return self._registry.describe(result)
-        except UnknownValueError as error:
-            gave = "None" if result is None else f"a {type(result).__qualname__}"
-            msg = f"{step.label} promised {step.after.format} and gave {gave}; "
-            msg += step.provenance.remedy
-            raise ConversionError(msg, step.label, step.provenance.distribution) from error
 
     def _check_installed(self, request: Request) -> None:
         formats = [self._registry.formats[name] for name in request.formats]

@@ -299,7 +299,7 @@ def shares_memory(
     if source is result:
         return True
     spec, other = specs or (None, None)
-    first, second = _extents(registry, source, spec), _extents(registry, result, other)
+    first, second = extents(registry, source, spec), extents(registry, result, other)
     if first is None or second is None:
         return None
     return overlap(first, second)
@@ -314,7 +314,7 @@ def overlap(first: Extents, second: Extents) -> bool:
     return False
 
 
-def _extents(registry: Registry, value: Value, spec: Spec | None) -> Extents | None:
+def extents(registry: Registry, value: Value, spec: Spec | None) -> Extents | None:
     """Return where a value lies, or None if its format does not tell."""
     if spec is None or spec.wrapped is not None:
         wrapper = registry.format_of(value).wrapper  # it has the memory of the wrapped value

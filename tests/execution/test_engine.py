@@ -12,6 +12,7 @@ import pytest
 
 import interop
 from interop import Conversion, Cost, Interop, Spec
+from interop._execution.verification import FirstRun
 from interop.plugin import Components, Limits, make_spec
 from tests.toys import Box, copy, describe, toy, view
 
@@ -253,13 +254,13 @@ def test_results_are_compared_once_for_each_plan(
     """A plan whose first results were as promised is not compared again, with or without a trace."""
     empty.register(toy("a"), toy("b"), toy("c"), view("a", "b"), view("b", "c"))
     compared: list[str] = []
-    verify = empty._engine._verify
+    compare = FirstRun.__call__
 
-    def counted(spec: Spec, note: Any, step: Any, result: Any) -> None:
+    def counted(run: FirstRun, step: Any, result: Any) -> None:
         compared.append(step.label)
-        verify(spec, note, step, result)
+        compare(run, step, result)
 
-    monkeypatch.setattr(empty._engine, "_verify", counted)
+    monkeypatch.setattr(FirstRun, "__call__", counted)
     box = Box("a", [1.0])
     for _ in range(2):
         empty.convert(box, to="b", dtype="float32")
@@ -267,6 +268,58 @@ def test_results_are_compared_once_for_each_plan(
         empty.convert(box, to="c", dtype="float32")
     empty.convert(box, to="c", dtype="float32")
     assert compared == ["a_to_b", "a_to_b", "b_to_c"]
+
+
+def test_a_trait_that_is_still_there_is_found_at_once(empty: Interop) -> None:
+    """A step that drops a trait by its declaration and keeps it in fact is named at its first run."""
+
+    def keeping(box: Box) -> Box:
+        return Box("b", box.numbers, traits=box.traits)
+
+    empty.register(toy("a", carries={"pending"}), toy("b"))
+    empty.register(Conversion("a", "b", keeping, requires={"pending"}, drops={"pending"}))
+    with pytest.raises(interop.errors.ConversionError, match=r"^keeping promised to drop 'pending'"):
+        empty.convert(Box("a", [1.0], traits={"pending"}), to="b")
+
+
+def _memory(box: Box) -> tuple[tuple[int, int], ...]:
+    return ((id(box.numbers), 1),) if box.numbers else ()
+
+
+@pytest.mark.parametrize("numbers", [[1.0], []])
+@pytest.mark.parametrize("keyword", [None, False, True])
+@pytest.mark.parametrize("shares", [True, False])
+def test_memory_that_is_not_as_declared_is_found_at_once(
+    empty: Interop,
+    caplog: pytest.LogCaptureFixture,
+    shares: bool,
+    keyword: bool | None,
+    numbers: list[float],
+) -> None:
+    """A copy for a view breaks copy=False, a view for a copy copy=True; else the log is told once.
+
+    Where nothing is stored, nothing can be shared, and nothing is wrong.
+    """
+
+    def lying(box: Box) -> Box:
+        return Box("b", box.numbers if shares else list(box.numbers))
+
+    effects, cost = ({"copy"}, Cost(1e-6, 1e9)) if shares else (frozenset(), Cost(1e-6))
+    empty.register(toy("a", memory=_memory), toy("b", memory=_memory))
+    empty.register(Conversion("a", "b", lying, effects=effects, cost=cost))
+    if keyword is not None and keyword is not shares:
+        with pytest.raises(interop.errors.RefusedError):  # no such route is declared
+            empty.convert(Box("a", numbers), to="b", copy=keyword)
+        return
+    if keyword is shares and numbers:
+        with pytest.raises(interop.errors.ConversionError, match=r"^lying promised a"):
+            empty.convert(Box("a", numbers), to="b", copy=keyword)
+        return
+    for _ in range(2):
+        assert empty.convert(Box("a", numbers), to="b", copy=keyword).kind == "b"
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    promise = "a copy and shares its argument" if shares else "a view and gave a copy"
+    assert [promise in message for message in told] == ([True] if numbers else [])
 
 
 class Thin:

@@ -413,6 +413,9 @@ def test_several_devices(in_subprocess):
                     raise AssertionError(target)
             copied = interop.convert(value, to="jax", copy=True)
             assert copied.sharding == value.sharding and np.array_equal(copied, a)
+            places = [{shard.data.unsafe_buffer_pointer() for shard in array.addressable_shards}
+                      for array in (value, copied)]
+            assert places[0].isdisjoint(places[1]), trait  # a cast to its own dtype would share
         one = jax.device_put(a, devices[2])
         for target in ("numpy", "torch"):
             interop.convert(one, to=target), interop.convert(one, to=target)

@@ -413,6 +413,8 @@ def cast(value: Array, *, dtype: str) -> Array:
     """Return a copy of another dtype; a cast from complex to real numbers keeps the real part."""
     target = _numpy_dtype(dtype)
     _check_width(target)
+    if value.dtype == target:  # `astype` would return an array over the same memory
+        return value.copy()
     value = real_part(value, target)
     return value.astype(target)
 
