@@ -15,7 +15,14 @@ from interop._model.conversion import Conversion
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.effect import COPYING, EFFECTS
 from interop._model.format import Components, Format, Parts, itself
-from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, shape_text, spec_class
+from interop._model.spec import (
+    LABELLED,
+    MEMORY_TRAITS,
+    UNWRITABLE,
+    Spec,
+    shape_text,
+    spec_class,
+)
 from interop._model.typing import Value
 from interop._planning.plan import StepDeclined
 from interop._registry.installed import not_installed
@@ -26,7 +33,7 @@ from ._notes import Notes
 from ._sample import REFUSALS, NoSample, Recipe, WrongSample, first_line, preferred
 from ._subject import Bench, Promise
 from ._traits import problem_of_traits
-from ._trial import handed_over, possible, sampled
+from ._trial import handed_over, possible, sampled, variants_of
 from ._truth import Truth, numbers, same
 
 if TYPE_CHECKING:
@@ -542,25 +549,47 @@ class _Format:
     # ------------------------------------------------------------------ fill
 
     def _fill(self) -> None:
-        assert self._format.fill is not None
+        """Write into values in every order of memory, and from values in every order."""
         recipe, value = self._plain()
-        out = self._writable(sampled(self._interop, recipe._replace(seed=1)))
+        variants = variants_of(self._registry, self._format)
+        orders = [_single(trait) for trait in variants if trait in MEMORY_TRAITS]
+        recipes = [recipe._replace(traits=traits) for traits in orders]
+        outs = [out for other in (recipe, *recipes) for out in self._writable(other)]
+        if not outs:
+            msg = f"no value of {self._name} that can be made may be written into"
+            raise NoSample(msg)
+        for out in outs:
+            self._notes.judge("fill", self._problem_of_fill(out, value))
+        for other in recipes:
+            with suppress(NoSample):
+                value = sampled(self._interop, other)
+                self._notes.judge("fill", self._problem_of_fill(self._writable(recipe)[0], value))
+
+    def _writable(self, recipe: Recipe) -> list[Value]:
+        """Return the first value that may be ``out=``: a sample as it is, or a variant of it."""
+        try:
+            value = sampled(self._interop, recipe._replace(seed=1))
+        except NoSample:
+            return []
+        for variant in (itself, *self._format.samples.variants.values()):
+            with suppress(*REFUSALS):
+                out = variant(value)
+                if not self._interop.spec(out).traits & UNWRITABLE:
+                    return [out]
+        return []
+
+    def _problem_of_fill(self, out: Value, value: Value) -> str:
+        assert self._format.fill is not None
+        place, spec = self._memory.place(out), self._interop.spec(out)
         self._format.fill(out, value)
         before, after = self._truth.read(value), self._truth.read(out)
         if before is None or after is None:
             self._notes.skipped(f"the numbers of {self._name} cannot be read", "fill")
-            return
-        problem = f"fill of format {self._name} writes other numbers than it was given"
-        self._notes.judge("fill", "" if same(before.array, after.array) else problem)
-
-    def _writable(self, value: Value) -> Value:
-        """Return a value that may be ``out=``, as it is or as a variant."""
-        for variant in (itself, *self._format.samples.variants.values()):
-            out = variant(value)
-            if not self._interop.spec(out).traits & {"readonly", "immutable"}:
-                return out
-        msg = f"no value of {self._name} that can be made may be written into"
-        raise NoSample(msg)
+            return ""
+        problem = self._memory.problem_of_writing(out, place, before.array)
+        if not problem and not same(before.array, after.array):
+            problem = "writes other numbers than it was given"
+        return problem and f"fill of format {self._name} {problem} (out is {spec})"
 
 
 def _single(trait: str) -> frozenset[str]:

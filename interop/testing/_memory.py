@@ -6,22 +6,32 @@ import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from interop._api.inspection import Inspection
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop.errors import Declined
 
+from ._sample import REFUSALS
 from ._truth import Truth, same
 
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
-__all__ = ["Memory", "overwrite_freed"]
+    from ._truth import Array
+
+__all__ = ["Memory", "Place", "overwrite_freed"]
 
 #: Addresses of blocks of memory, and their lengths in bytes.
 _Extents = tuple[tuple[int, int], ...]
+
+
+class Place(NamedTuple):
+    """Where a value lies: its extents and a view of NumPy's, each None if it is not known."""
+
+    extents: _Extents | None
+    view: Value | None
 
 
 class Memory:
@@ -93,9 +103,14 @@ class Memory:
         return None
 
     @contextmanager
-    def overwritten(self, value: Value) -> Iterator[bool]:
-        """Change all numbers of a value inside the block; yield whether that is possible."""
+    def overwritten(self, value: Value, *, inner: bool = False) -> Iterator[bool]:
+        """Change the numbers of a value inside the block; yield whether that is possible.
+
+        With `inner` the first and the last quarter of its bytes stay as they are.
+        """
         extents = self.extents(value, self._interop.spec(value)) or ()
+        if inner:
+            extents = tuple((address + n // 4, n // 2) for address, n in extents)
         is_possible = any(length for _, length in extents)
         is_possible = is_possible and all(address > 0 for address, length in extents if length)
         _flip(extents if is_possible else ())
@@ -103,6 +118,26 @@ class Memory:
             yield is_possible
         finally:
             _flip(extents if is_possible else ())
+
+    def place(self, out: Value) -> Place:
+        """Return where a value lies before it is written into."""
+        spec = self._interop.spec(out)
+        try:
+            route = self._interop.plan(out, self._truth.hub, copy=False)
+            view = route(out) if route.zero_copy else None
+        except REFUSALS:  # it shows its memory to nobody
+            view = None
+        return Place(self.extents(out, spec), view)
+
+    def problem_of_writing(
+        self, out: Value, place: Place, truth: Array, certain: Array | None = None
+    ) -> str:
+        """Return a problem if a value lies elsewhere since it was written into."""
+        if self.extents(out, self._interop.spec(out)) != place.extents:
+            return "gives out other memory than it had, and writes there"
+        if place.view is not None and not same(place.view, truth, certain):
+            return "does not write into the memory of out"
+        return ""
 
     def problem_of_addresses(self, value: Value) -> str:
         """Return a problem if a format reports addresses where the numbers do not lie."""

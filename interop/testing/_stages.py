@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from time import process_time
 from typing import TYPE_CHECKING
 
 from interop._model.effect import COPYING, EFFECTS, LOSSES
+from interop._model.spec import UNWRITABLE
 from interop._model.typing import Value
 from interop._planning.route import Route
 from interop._planning.step import Step
@@ -19,20 +21,30 @@ from ._leaks import problem_of_leaks
 from ._memory import overwrite_freed
 from ._notes import Notes
 from ._pace import problem_of_cost
-from ._sample import REFUSALS, NoSample, Recipe, fitted
+from ._sample import REFUSALS, NoSample, Recipe, fitted, varied
 from ._state import problem_of_state
 from ._subject import Bench, Promise
 from ._threads import Task, problem_of_threads
 from ._traits import problem_of_traits
-from ._trial import Trial, foreign_traits, main_trial, obstacle, sampled, trials
+from ._trial import (
+    Trial,
+    foreign_traits,
+    main_trial,
+    obstacle,
+    sampled,
+    trials,
+    variants_of,
+)
 from ._truth import expected, same
 
 if TYPE_CHECKING:
-    from ._truth import Array, Reading
+    from ._truth import Array
 
 __all__ = ["try_conversion"]
 
 _ALL = frozenset(EFFECTS)
+#: The orders of memory in which numbers can be written.
+_ORDERS = frozenset({"noncontiguous", "negative_strides", "byteswapped", "unaligned"})
 
 #: After so many trials no other begins once they have taken so many seconds.
 _ENOUGH, _BUDGET = 10, 1.0
@@ -315,11 +327,12 @@ class _Stages:
         result = self._caller.call(step, value)
         reading = self._caller.truth.read(result)
         before = None if reading is None else reading.array
-        with self._caller.memory.overwritten(value) as is_overwritten:
-            after = self._caller.truth.read(self._caller.call(step, value))
-        if is_overwritten and before is not None and after is not None and before.size:
-            problem = f"{self._label} returns what the numbers were before a write ({trial})"
-            self._notes.judge("values", problem if same(before, after.array) else "")
+        for inner in (False, True):  # what is kept may be looked up by the first and last number
+            with self._caller.memory.overwritten(value, inner=inner) as is_overwritten:
+                after = self._caller.truth.read(self._caller.call(step, value))
+            if is_overwritten and before is not None and after is not None and before.size:
+                problem = f"{self._label} returns what the numbers were before a write ({trial})"
+                self._notes.judge("values", problem if same(before, after.array) else "")
 
     def _pass(self, seed: int) -> int:
         """Convert a value that is freed afterwards, and return its `id`."""
@@ -403,42 +416,52 @@ class _Stages:
         )
 
     def _into(self) -> None:
-        """Write a result into existing memory."""
-        write, trial = self._conversion.conversion.into, self._main
-        assert write is not None
+        """Write results into existing memory, in every order, and values in every order into it."""
+        target, trial = self._conversion.target, self._main
+        orders = [trait for trait in variants_of(self._bench.registry, target) if trait in _ORDERS]
+        self._judge_into(trial, self._out(trial))
+        for trait in orders:
+            with suppress(NoSample, *REFUSALS):
+                out = varied(target, self._out(trial), frozenset({trait}))
+                if not self._interop.spec(out).traits & UNWRITABLE:
+                    self._judge_into(trial, out)
+        for other in self._laid_out(trial):
+            with suppress(NoSample, Refused):
+                self._judge_into(other, self._out(trial))
+
+    def _out(self, trial: Trial) -> Value:
+        """Return a result of other numbers, to write into."""
         other, step = self._caller.value(self._at(trial.recipe.shape, 1))
-        out = self._caller.call(step, other)
+        return self._caller.call(step, other)
+
+    def _judge_into(self, trial: Trial, out: Value) -> None:
+        write, read = self._conversion.conversion.into, self._caller.truth.read
+        assert write is not None
         value, step = self._caller.value(trial)
         truth = self._caller.numbers(trial, value, self._interop.spec(value))
-        read = self._caller.truth.read
-        before = read(out)
+        place, before = self._caller.memory.place(out), read(out)
+        subject, facts = f"into of {self._label}", f"({trial}; out is {self._interop.spec(out)})"
         try:
             write(out, value)
         except Declined as reason:
             after = read(out)
             if before and after and not same(before.array, after.array):
-                problem = f"into of {self._label} declined after it had written ({trial})"
-                self._notes.failed("into", problem)
+                self._notes.failed("into", f"{subject} declined after it had written {facts}")
             else:
                 self._notes.skipped(reason, "into")
             return
         except REFUSALS as error:
-            self._notes.failed("into", f"into of {self._label} fails: {error} ({trial})")
+            self._notes.failed("into", f"{subject} fails: {error} {facts}")
             return
-        if truth is None:
+        after = read(out)
+        if truth is None or after is None:
             self._notes.skipped(f"nothing tells the numbers of {trial}", "into")
             return
-        self._judge_written(read(out), truth, step)
-
-    def _judge_written(self, after: Reading | None, truth: Array, step: Step) -> None:
         truth, certain = expected(truth, step)
-        if after is None:
-            self._notes.skipped(f"the numbers of {step.after} cannot be read", "into")
-        elif same(after.array, truth, certain):
-            self._notes.passed("into")
-        else:
-            problem = f"into of {self._label} writes other numbers than it was given"
-            self._notes.failed("into", f"{problem} ({self._main})")
+        problem = self._caller.memory.problem_of_writing(out, place, truth, certain)
+        if not problem and not same(after.array, truth, certain):
+            problem = "writes other numbers than it was given"
+        self._notes.judge("into", problem and f"{subject} {problem} {facts}")
 
     # ------------------------------------------------------------------ the process
 

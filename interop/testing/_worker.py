@@ -6,7 +6,7 @@ A question is ``{"subject": …, "promise": number, "skip": [checks]}``. The ans
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any
 
@@ -19,15 +19,14 @@ from ._sample import first_line
 from ._stages import try_conversion
 from ._subject import Bench, Promise, Subject
 
-__all__ = ["answer"]
+__all__ = ["answer", "findings_of"]
 
 
 def answer(question: dict[str, Any], say: Say) -> None:
     """Try one promise; called for each question that a `Session` sends."""
     bench, promises = _bench(Subject(*question["subject"]))
     promise, skip = promises[question["promise"]], question["skip"]
-    checks = [check for check in promise.checks if check not in skip]
-    say({"findings": _findings(bench, promise, checks, say)})
+    say({"findings": findings_of(bench, promise, say, skip)})
 
 
 @cache
@@ -36,7 +35,14 @@ def _bench(subject: Subject) -> tuple[Bench, list[Promise]]:
     return bench, bench.promises()
 
 
-def _findings(bench: Bench, promise: Promise, checks: list[str], say: Say) -> list[Finding]:
+def findings_of(
+    bench: Bench,
+    promise: Promise,
+    say: Say = lambda answer: None,
+    skip: Collection[str] = (),
+) -> list[Finding]:
+    """Try one promise in this process, leaving out some checks."""
+    checks = [check for check in promise.checks if check not in skip]
     current = promise.checks[0]
 
     def tell(check: str, activity: str) -> None:

@@ -278,7 +278,9 @@ def test_a_trait_that_is_still_there_is_found_at_once(empty: Interop) -> None:
 
     empty.register(toy("a", carries={"pending"}), toy("b"))
     empty.register(Conversion("a", "b", keeping, requires={"pending"}, drops={"pending"}))
-    with pytest.raises(interop.errors.ConversionError, match=r"^keeping promised to drop 'pending'"):
+    with pytest.raises(
+        interop.errors.ConversionError, match=r"^keeping promised to drop 'pending'"
+    ):
         empty.convert(Box("a", [1.0], traits={"pending"}), to="b")
 
 

@@ -1,0 +1,90 @@
+"""Liars by classes: each is caught by the right check, or contained, or listed as unseen."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from interop import Interop
+from interop.errors import InteropError
+from interop.testing._report import FAILED, Finding
+from interop.testing._subject import Bench, Subject
+from interop.testing._worker import findings_of
+from tests.lying_plugins import classes
+from tests.lying_plugins.classes import Caught, Contained, Liar, Unseen
+
+_TABLES = [name for _, name, _ in pkgutil.iter_modules(classes.__path__)]
+LIARS: dict[str, Liar] = {
+    module: liar
+    for table in _TABLES
+    for module, liar in import_module(f"{classes.__name__}.{table}").LIARS.items()
+}
+_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "testing.md"
+
+
+def _with(fate: type) -> list[str]:
+    return [module for module, liar in LIARS.items() if isinstance(liar.fate, fate)]
+
+
+def _findings(module: str, promise_name: str = "") -> list[Finding]:
+    """Try the formats and conversions of a liar, or one of them, in this process."""
+    bench = Bench(Subject(module, module))
+    assert not bench.problem
+    return [
+        finding
+        for promise in bench.promises()
+        if not promise.name.startswith("plugin ") and promise_name in ("", promise.name)
+        for finding in findings_of(bench, promise)
+    ]
+
+
+@pytest.mark.parametrize("module", _with(Caught))
+def test_a_liar_is_caught(module: str) -> None:
+    """The check that the lie belongs to finds it, and blames the declaration that lies."""
+    fate = LIARS[module].fate
+    assert isinstance(fate, Caught)
+    findings = _findings(module, fate.promise)
+    failed = {finding.check: finding.reason for finding in findings if finding.outcome == FAILED}
+    assert fate.text in failed.get(fate.check, ""), failed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", _with(Caught))
+def test_nobody_else_is_blamed(module: str) -> None:
+    """Everything but the declaration that lies is found to be true, or names the one that lies."""
+    fate = LIARS[module].fate
+    assert isinstance(fate, Caught)
+    label = fate.promise.partition(": ")[2].partition(" if ")[0] or fate.promise
+    failed = [finding for finding in _findings(module) if finding.outcome == FAILED]
+    blamed = [f for f in failed if f.conversion != fate.promise and label not in f.reason]
+    assert [str(finding) for finding in blamed] == []
+
+
+@pytest.mark.parametrize("module", _with(Contained))
+def test_a_liar_is_contained(module: str) -> None:
+    """Whoever uses it gets an error of interop's that names it, and others get what they got."""
+    fate = LIARS[module].fate
+    assert isinstance(fate, Contained)
+    mine = Interop()
+    mine.register(*LIARS[module].declarations())
+    with pytest.raises(InteropError) as caught:
+        fate.use(mine)
+    assert fate.text in str(caught.value)
+    assert mine.convert([1.0], "numpy").tolist() == [1.0]
+
+
+@pytest.mark.parametrize("module", _with(Unseen))
+def test_a_liar_is_listed(module: str) -> None:
+    """What passes is said to pass: the page names the limit, and the suite does not see the lie."""
+    fate = LIARS[module].fate
+    assert isinstance(fate, Unseen)
+    assert f"- **{fate.limit}.**" in _PAGE.read_text().partition("cannot see")[2]
+    assert [str(finding) for finding in _findings(module) if finding.outcome == FAILED] == []
+
+
+def test_every_lie_is_another() -> None:
+    """No two liars have one name or one lie."""
+    assert len({liar.name for liar in LIARS.values()}) == len(LIARS)
