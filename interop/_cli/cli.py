@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typer import Typer
 
-_MISSING = "interop: the command needs {name}, which is not installed: {install}"
-_INSTALL = "pip install 'array-interop[cli]'"
+#: What the extra `cli` installs.
+_NEEDED = ("typer", "rich", "platformdirs", "packaging")
+_MISSING = (
+    "interop {version}: all but --version needs {names}, not installed here: "
+    "pip install 'array-interop[cli]'"
+)
 _TORN = "files of array-interop are missing: pip install --force-reinstall --no-deps array-interop"
 
 
@@ -25,13 +29,20 @@ def main() -> None:
 
         print(f"interop: {rival('interop') or _TORN}", file=sys.stderr)
         raise SystemExit(2)
-    try:
-        app = _app()
-    except ImportError as error:
-        print(_MISSING.format(name=error.name, install=_INSTALL), file=sys.stderr)
-        raise SystemExit(2) from None
+    from interop._model.suggestion import listed
+    from interop._registry.installed import importable
+    from interop._version import __version__
+
+    if sys.argv[1:] == ["--version"]:
+        print(f"interop {__version__}")
+        return
+    missing = [name for name in _NEEDED if not importable(name)]
+    if missing:
+        print(_MISSING.format(version=__version__, names=listed(missing)), file=sys.stderr)
+        raise SystemExit(2)
     from .output import claim_standard_streams
 
+    app = _app()
     claim_standard_streams()
     try:
         app(prog_name="interop")
@@ -40,9 +51,6 @@ def main() -> None:
 
 
 def _app() -> Typer:
-    import packaging  # noqa: F401 - what is missing is found before anything is measured
-    import platformdirs  # noqa: F401
-    import rich  # noqa: F401
     import typer
 
     from .about import about

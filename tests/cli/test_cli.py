@@ -156,6 +156,20 @@ def test_without_the_extra_one_line_says_how_to_get_it(missing: str) -> None:
     assert "pip install 'array-interop[cli]'" in result.stderr
 
 
+def test_the_version_needs_no_extra() -> None:
+    """``interop --version`` prints it, whatever else is missing."""
+    missing = "dict.fromkeys(['typer', 'rich', 'platformdirs', 'packaging'])"
+    program = (
+        f"import sys; sys.modules.update({missing}); sys.argv[1:] = ['--version']\n"
+        "from interop._cli.cli import main; main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (result.returncode, result.stdout) == (0, f"interop {interop.__version__}\n")
+    assert not result.stderr
+
+
 @pytest.mark.slow
 def test_the_command_works_in_a_pipe(tmp_path: Path) -> None:
     """Run as a program, for a short time, it prints plain lines and leaves a valid file."""
