@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 import torch
 
@@ -169,6 +170,22 @@ def test_torchs_transforms_are_refused_elsewhere(transform: str) -> None:
     """A value inside a transform of torch.func has no memory to hand over, and the text says so."""
     with pytest.raises(RefusedError, match="trace or a transform"):
         TRANSFORMS[transform](lambda x: torch.as_tensor(interop.convert(x * 2, to="numpy")))
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_torchs_transforms_are_refused_with_an_out_and_under_accepts(transform: str) -> None:
+    """So is a value that is to be written into an array, or given to another framework's function."""
+
+    def written(x: Any) -> Any:
+        return torch.as_tensor(interop.convert(x * 2, out=np.zeros(x.shape, "float32")))
+
+    @interop.accepts("jax", grad=True)
+    def called(x: Any) -> Any:
+        return x * 2
+
+    for function in (written, called):
+        with pytest.raises(RefusedError, match=r"transform|forward mode"):
+            TRANSFORMS[transform](function)
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from interop.errors import RefusedError
 
-from .describe import has_tangent
+from .describe import has_tangent, is_transformed
 
 if TYPE_CHECKING:
     import torch
@@ -67,10 +67,17 @@ def attach(
     Raises
     ------
     RefusedError
-        A tensor carries a tangent, which the other framework would drop.
+        A tensor carries a tangent, which the other framework would drop, or stands for others
+        inside a transform.
     """
     import torch
 
+    if any(map(is_transformed, arrays)):
+        msg = (
+            "a function of another framework is not traced by torch.func; differentiate by "
+            "backward or torch.autograd.grad, or call it outside of the transform."
+        )
+        raise RefusedError(msg)
     if any(map(has_tangent, arrays)):
         msg = (
             "a function of another framework is not differentiated in forward mode; use reverse "

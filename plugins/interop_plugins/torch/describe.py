@@ -27,6 +27,7 @@ __all__ = [
     "dtype_name",
     "fast_key",
     "has_tangent",
+    "is_transformed",
     "memory",
 ]
 
@@ -242,7 +243,7 @@ def _unreadable(torch: ModuleType, value: Tensor) -> frozenset[str]:
         return frozenset({"meta"})
     if value.is_nested:
         return frozenset({"nested"})
-    if _is_transformed(torch, value):
+    if is_transformed(value):
         return frozenset({"traced"})
     if type(value) in _plain_types:  # the rest is for subclasses
         return EMPTY if _has_address(torch, value) else frozenset({"traced"})
@@ -339,12 +340,12 @@ def _describe_mkldnn(value: Tensor, traits: frozenset[str]) -> Spec:
 
 def _is_plain_sparse(value: Tensor) -> bool:
     """Tell whether a sparse tensor of a plain type has components that can be read."""
-    torch = sys.modules["torch"]
-    return value.device in _devices and not value.is_meta and not _is_transformed(torch, value)
+    return value.device in _devices and not value.is_meta and not is_transformed(value)
 
 
-def _is_transformed(torch: ModuleType, value: Tensor) -> bool:
+def is_transformed(value: Tensor) -> bool:
     """Tell whether a tensor stands for others, inside a transform of functorch or a trace."""
+    torch = sys.modules["torch"]
     is_wrapper: bool = torch._C._functorch.is_functorch_wrapped_tensor(value)
     return is_wrapper or torch._is_functional_tensor(value)
 
@@ -428,7 +429,7 @@ def memory(value: Tensor) -> tuple[tuple[int, int], ...]:
                 return ((address, value.nbytes),)
     import torch
 
-    if value.is_mkldnn:
+    if value.is_mkldnn or is_transformed(value):
         return ()
     with torch._C.DisableTorchFunctionSubclass():
         if type(value) not in _plain_types and _unreadable(torch, value):
