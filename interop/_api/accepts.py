@@ -41,67 +41,24 @@ _FLAT_CALLS = 64
 _Flat: TypeAlias = tuple[int, FastPath, Paths, set[type]]
 
 
-def accepting(
-    requests: Requests,
-    convert: Callable[..., Value],
-    function: Value,
-    keywords: Keywords,
-    *,
-    grad: bool = False,
-) -> Callable[..., Value]:
-    """Return `function` with its arguments converted by `keywords`, and its results back.
+def accepting(calls: Calls) -> Callable[..., Value]:
+    """Return a function with its arguments converted, and its results back."""
+    function = calls.function
 
-    Parameters
-    ----------
-    requests : Requests
-        Those of an instance whose plugins are loaded.
-    convert : callable
-        `Interop.convert` of that instance.
-    function : callable
-    keywords : Keywords
-    grad : bool
-    """
-    _check_function(function)
-    registry = requests.registry
-    has_one_request = not (grad or isinstance(keywords.dtype, Mapping))
-    fast = _FastCalls(requests, convert, function, keywords) if has_one_request else None
-    named = {
-        name: value
-        for name, value in keywords._asdict().items()
-        if value is not Keywords._field_defaults[name]
-    }
-    convert_argument = partial(convert, **named)
-
-    is_method = next(iter(_parameters(function)), None) in {"self", "cls"}
-    array_test = partial(is_array, registry)
-
+    # Whatever this refers to can be pickled, because `cloudpickle` sends a script's functions so.
     @wraps(function)
     def accepted(*args: Any, **kwargs: Any) -> Value:
         # All that stands before the function counts if the arguments are right as they are.
-        if fast is not None and block.get() is None and fast.version == registry.version:
+        if calls.block.get() is None and calls.version == calls.registry.version:
             types = (type(args[0]),) if len(args) == 1 else tuple(map(type, args))
-            flat = None if kwargs else fast.flat.get(types)
+            flat = None if kwargs else calls.flat.get(types)
             if flat is not None and flat[1] is None:
                 result = function(*args)
-                return result if type(result) in flat[3] else fast.back(result, flat, args)
-            result = fast.call(flat, args, kwargs)
+                return result if type(result) in flat[3] else calls.back(result, flat, args)
+            result = calls.fast(flat, args, kwargs)
             if result is not NotImplemented:
                 return result
-        owner = args[0] if is_method and args else None
-        passes = partial(_is_object, owner)
-        arguments = Tree((args, kwargs), array_test, registry.containers, passes=passes)
-        arrays = _array_specs(registry, arguments)
-        if not arrays:
-            return function(*args, **kwargs)
-        first, spec = next(iter(arrays.items()))
-        caller = _Caller(registry, convert, arguments.leaves[first], spec)
-        call = _Call(registry, function, convert_argument, arguments, arrays, caller)
-        if grad:
-            return call.differentiated(convert, registry.named(keywords.to)[0].partition(".")[0])
-        result = call.plain()
-        if fast is not None:
-            fast.keep(caller)
-        return result
+        return calls.planned(args, kwargs)
 
     return accepted
 
@@ -242,21 +199,50 @@ def _has_axes(format_: Format, spec: Spec) -> bool:
     return format_.ndims is None or len(spec.shape) in format_.ndims
 
 
-class _FastCalls:
-    """Calls in which all arrays take fast paths, to the function and back."""
+class Calls:
+    """The calls of a function, with its arguments converted and its results back.
 
-    def __init__(
+    It is pickled by its request. What it has learnt of the arguments stays behind.
+
+    Parameters
+    ----------
+    requests : Requests
+        Those of an instance whose plugins are loaded.
+    convert : callable
+        `Interop.convert` of that instance.
+    function : callable
+    keywords : Keywords
+    grad : bool
+    pickled : callable
+        Returns what `__reduce__` has to.
+    """
+
+    def __init__(  # noqa: PLR0917 - made in one place
         self,
         requests: Requests,
         convert: Callable[..., Value],
         function: Callable[..., Value],
         keywords: Keywords,
+        grad: bool,
+        pickled: Callable[[], tuple[Any, ...]],
     ) -> None:
-        self._registry = requests.registry
+        _check_function(function)
+        self.function = function
+        self.registry = requests.registry
+        self.block = block
         self._requests = requests
         self._convert = convert
-        self._function = function
         self._keywords = keywords
+        self._grad = grad
+        self._pickled = pickled
+        named = {
+            name: value
+            for name, value in keywords._asdict().items()
+            if value is not Keywords._field_defaults[name]
+        }
+        self._convert_argument = partial(convert, **named)
+        self._is_method = next(iter(_parameters(function)), None) in {"self", "cls"}
+        self._has_one_request = not (grad or isinstance(keywords.dtype, Mapping))
         self._paths: Paths = {}
         #: By type of the caller's first array, the fast paths to its format.
         self._paths_back: dict[type, Paths] = {}
@@ -265,7 +251,31 @@ class _FastCalls:
         #: That of the registry for which all of this holds.
         self.version = -1
 
-    def call(self, flat: _Flat | None, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._pickled()
+
+    def planned(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+        """Return the function's result, with every array described and its conversion planned."""
+        registry = self.registry
+        passes = partial(_is_object, args[0] if self._is_method and args else None)
+        arguments = Tree(
+            (args, kwargs), partial(is_array, registry), registry.containers, passes=passes
+        )
+        arrays = _array_specs(registry, arguments)
+        if not arrays:
+            return self.function(*args, **kwargs)
+        first, spec = next(iter(arrays.items()))
+        caller = _Caller(registry, self._convert, arguments.leaves[first], spec)
+        call = _Call(registry, self.function, self._convert_argument, arguments, arrays, caller)
+        if self._grad:
+            framework = registry.named(self._keywords.to)[0].partition(".")[0]
+            return call.differentiated(self._convert, framework)
+        result = call.plain()
+        if self._has_one_request:
+            self._keep(caller)
+        return result
+
+    def fast(self, flat: _Flat | None, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         """Return the function's result, or `NotImplemented` without having called it."""
         if flat is None:
             return self._call_in_trees(args, kwargs)
@@ -273,7 +283,7 @@ class _FastCalls:
         array = fast_leaf(args[n], path)
         if array is NotImplemented:
             return NotImplemented
-        return self.back(self._function(*args[:n], array, *args[n + 1 :]), flat, args)
+        return self.back(self.function(*args[:n], array, *args[n + 1 :]), flat, args)
 
     def back(self, result: Value, flat: _Flat, args: tuple[Value, ...]) -> Value:
         """Return the function's result, converted to the kind of the argument that is an array."""
@@ -296,7 +306,7 @@ class _FastCalls:
             return NotImplemented
         if not kwargs and len(self.flat) < _FLAT_CALLS:
             self._keep_flat(tuple(map(type, args)), paths)
-        return self._back(self._function(*arguments, **named), paths, (array,))
+        return self._back(self.function(*arguments, **named), paths, (array,))
 
     def _keep_flat(self, types: tuple[type, ...], paths: Paths) -> None:
         """Keep how to make calls with arguments of these types, if it follows from the types."""
@@ -311,11 +321,11 @@ class _FastCalls:
         returned = fast_tree(result, paths, {})
         if returned is not NotImplemented:
             return returned
-        array = next(array for array in arrays if is_array(self._registry, array))
-        spec = self._registry.describe(array)
-        return _Caller(self._registry, self._convert, array, spec).returned(result)
+        array = next(array for array in arrays if is_array(self.registry, array))
+        spec = self.registry.describe(array)
+        return _Caller(self.registry, self._convert, array, spec).returned(result)
 
-    def keep(self, caller: _Caller) -> None:
+    def _keep(self, caller: _Caller) -> None:
         """Keep the fast paths of the arrays of a call, if it can take them.
 
         Fast paths never change the device, and know no labels. A result has to be on the device of
@@ -324,7 +334,7 @@ class _FastCalls:
         """
         if block.get() is not None:
             return
-        registry, table = self._registry, self._requests.table(self._keywords)
+        registry, table = self.registry, self._requests.table(self._keywords)
         formats = [caller.format, registry.formats[table.request.formats[0]]]
         if caller.format.labels is None and any(f.devices == ("cpu",) for f in formats):
             if self.version != registry.version:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from weakref import WeakValueDictionary
 
 from interop._execution.engine import Engine
-from interop._execution.fast_path import FastPaths, fast_tree, with_fast_paths, with_fast_paths_to
+from interop._execution.fast_path import Converter, FastPaths, fast_tree, with_fast_paths
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.display import Listing
@@ -37,7 +37,7 @@ from interop._planning.naming import (
     named_traits,
 )
 from interop._planning.planner import Planner
-from interop._planning.policy import block, is_traced
+from interop._planning.policy import block, current_policy, is_traced
 from interop._planning.route import Route
 from interop._planning.step import Step
 from interop._registry.declared import Declared, DeclaredFormat
@@ -45,11 +45,13 @@ from interop._registry.installed import framework_state, importable, not_install
 from interop._registry.registry import Registry
 
 from .fill import Fills
+from .pickling import reduced
 from .requests import Requests
 
 if TYPE_CHECKING:
     from interop._registry.discovery import Plugin
 
+    from .accepts import Calls
     from .leaves import Others
 
 _Function = TypeVar("_Function", bound=Callable[..., Value])
@@ -100,6 +102,14 @@ class Interop:
         _instances[id(self)] = self
         if not TYPE_CHECKING:  # a method that called this function would add a frame to each call
             self.convert = with_fast_paths(self.convert, self._cache, block, self._requests.link)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        msg = (
+            "an instance of Interop, and what it makes, belongs to its process, because its "
+            "registrations do; make another one there, or use the functions of the package, such "
+            "as interop.converter."
+        )
+        raise TypeError(msg)
 
     def __repr__(self) -> str:
         formats = len(self._registry.formats)
@@ -196,7 +206,7 @@ class Interop:
         if keywords.out is not None:
             return self._fills.write(x, keywords)
         if keywords.dtype is not None and isinstance(keywords.dtype, Mapping):  # takes a while
-            return self._converter(keywords)(x)
+            return self._converter(keywords).convert(x)
         result = self._run(x, self._requests.table(keywords), keywords)
         like = keywords.like
         return result if like is None else self._registry.relabelled(result, like)
@@ -218,8 +228,8 @@ class Interop:
         -------
         callable
             ``converter(x)`` does what ``convert(x, ...)`` would do. It shares the plans of this
-            instance, and holds the value in `like`. It is not made to be pickled: make one in each
-            process.
+            instance, and holds the value in `like`. It is pickled by its request, policy included,
+            if it was not made for a `stream`.
 
         Raises
         ------
@@ -232,9 +242,10 @@ class Interop:
         >>> to_floats([1, 2])
         array([1., 2.], dtype=float32)
         """
-        return self._converter(read("converter", RequestKeywords, to, named))
+        return self._converter(read("converter", RequestKeywords, to, named)).convert
 
-    def _converter(self, keywords: Keywords) -> ValueFunction:
+    def _converter(self, keywords: Keywords) -> Converter:
+        pickled = self._pickled(self._converter, (), keywords)
         if isinstance(keywords.dtype, Mapping):
             table_of, registry = self._requests.table_of(keywords), self._registry
 
@@ -242,12 +253,17 @@ class Interop:
                 x = registry.opened(x)
                 return _converted(self, table_of(registry.describe(x)), keywords, x)
 
-            return registry.untraced(convert_by_dtype)
+            return Converter(convert_by_dtype, {}, block, pickled)
         table = self._requests.table(keywords)
-        convert: ValueFunction = partial(_converted, self, table, keywords)
-        if keywords.stream is None and not self._requests.labels(keywords.like):
-            convert = with_fast_paths_to(convert, table.fast_paths, block)
-        return self._registry.untraced(convert)
+        full: ValueFunction = partial(_converted, self, table, keywords)
+        has_paths = keywords.stream is None and not self._requests.labels(keywords.like)
+        return Converter(full, table.fast_paths if has_paths else {}, block, pickled)
+
+    def _pickled(
+        self, make: Callable[..., object], arguments: tuple[object, ...], keywords: Keywords
+    ) -> Callable[[], tuple[Any, ...]]:
+        """Return a `__reduce__` for what a method makes of some arguments and keywords."""
+        return partial(reduced, make, arguments, self._registry, keywords, current_policy())
 
     @with_signature(RequestKeywords)
     def convert_tree(
@@ -408,12 +424,20 @@ class Interop:
         """
         from .accepts import accepting, annotated_target
 
-        accepted = partial(accepting, self._requests, self.convert)
         if callable(to) and not isinstance(to, type):  # the decorator stands without parentheses
-            return accepted(to, Keywords(annotated_target(self._loaded(), to)))
+            keywords = Keywords(annotated_target(self._loaded(), to))
+            return accepting(self._calls(to, False, keywords))
         keywords = read("accepts", ArrayKeywords, to, named)
         self._converter(keywords)  # so that mistakes show here
-        return lambda function: accepted(function, keywords, grad=grad)
+        return lambda function: accepting(self._calls(function, grad, keywords))
+
+    def _calls(self, function: Callable[..., Value], grad: bool, keywords: Keywords) -> Calls:
+        """Return the calls of a function under `accepts`."""
+        from .accepts import Calls
+
+        self._loaded()
+        pickled = self._pickled(self._calls, (function, grad), keywords)
+        return Calls(self._requests, self.convert, function, keywords, grad, pickled)
 
     @with_signature(RequestKeywords)
     def plan(
@@ -451,9 +475,12 @@ class Interop:
         frozenset({'transfer'})
         """
         keywords = read("plan", RequestKeywords, to, named)
-        table_of = self._requests.table_of(keywords)
+        self._requests.table_of(keywords)  # so that mistakes show before those of the value
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
-        table = table_of(spec)
+        return self._route(spec, keywords)
+
+    def _route(self, spec: Spec, keywords: Keywords) -> Route:
+        table = self._requests.table_of(keywords)(spec)
         check_format(self._registry, spec.format)
         request, steps = table.request, self._planned_steps(spec, table)
         specs = (spec, *(step.after for step in steps))
@@ -464,6 +491,7 @@ class Interop:
             steps,
             lambda value: _converted(self, self._cache.table(request), keywords, value),
             lambda: refused_routes(self._planner, spec, request),
+            pickled=self._pickled(self._route, (spec,), keywords),
             problem=self._engine.shortage(steps, spec)[1],
             missing=tuple(dict.fromkeys(filter(None, map(not_installed, formats)))),
         )
@@ -696,7 +724,7 @@ class Interop:
         self._registry.forget()  # declarations of an earlier call that was interrupted below
         self._plugins = load(self._registry)
         methods: list[Value] = [getattr(Interop, name) for name in _VALUE_METHODS]
-        for function in (self.convert, _converted, *methods):
+        for function in (self.convert, Converter.convert, _converted, *methods):
             self._registry.untraced(function)
         if self._reads_costs:
             from interop._registry.costs import stored

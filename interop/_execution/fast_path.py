@@ -119,16 +119,42 @@ def with_fast_paths(
     return convert
 
 
-def with_fast_paths_to(
-    full: ValueFunction, paths: Paths, block: ContextVar[Block | None]
-) -> ValueFunction:
-    """Return `full`, which takes a value alone, behind the fast paths of its request."""
+class Converter:
+    """Converts values under one request, by its fast paths where there are any.
 
-    def converted(x: Value, /) -> Value:
-        innermost = block.get()
+    Callers get its method `convert`: to call that takes as long as to call a function, and it can
+    be pickled, as this is.
+
+    Parameters
+    ----------
+    full : callable
+        Converts a value without a fast path.
+    paths : mapping of type to fast path
+    block : ContextVar
+    pickled : callable
+        Returns what `__reduce__` has to.
+    """
+
+    __slots__ = ("_block", "_full", "_paths", "_pickled")
+
+    def __init__(
+        self,
+        full: ValueFunction,
+        paths: Paths,
+        block: ContextVar[Block | None],
+        pickled: Callable[[], tuple[Any, ...]],
+    ) -> None:
+        self._full = full
+        self._paths = paths
+        self._block = block
+        self._pickled = pickled
+
+    def convert(self, x: Value, /) -> Value:
+        """Convert a value."""
+        innermost = self._block.get()
         if innermost is None or not innermost.traces:
             try:
-                fast_path, _ = paths[type(x)]
+                fast_path, _ = self._paths[type(x)]
             except KeyError:
                 pass
             else:
@@ -137,10 +163,10 @@ def with_fast_paths_to(
                 result = fast_path(x)
                 if result is not NotImplemented:
                     return result
-        return full(x)
+        return self._full(x)
 
-    converted.__qualname__ = "converter"  # as errors of Python's name it
-    return converted
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._pickled()
 
 
 def _longer_key(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from interop._model.display import duration, html_table, readable, text_table
 from interop._model.spec import Spec
@@ -20,7 +20,8 @@ class Route:
     """The steps for one value and one request, with their effects and estimated cost.
 
     Calling it with a value of the spec it was planned for converts the value. Printing it shows a
-    table; notebooks show the same as HTML.
+    table; notebooks show the same as HTML. It is pickled by its spec and its request, and planned
+    again where it is loaded.
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ class Route:
         The modules that it needs and that are not installed, with the commands that install them.
     """
 
-    __slots__ = ("_explain", "_run", "missing", "problem", "request", "spec", "steps")
+    __slots__ = ("_explain", "_pickled", "_run", "missing", "problem", "request", "spec", "steps")
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class Route:
         run: ValueFunction,
         explain: Callable[[], str],
         *,
+        pickled: Callable[[], tuple[Any, ...]],
         problem: str = "",
         missing: tuple[str, ...] = (),
     ) -> None:
@@ -63,6 +65,7 @@ class Route:
         self.steps = steps
         self._run = run
         self._explain = explain
+        self._pickled = pickled
         self.problem = problem
         self.missing = missing
 
@@ -109,6 +112,9 @@ class Route:
             As for `convert`.
         """
         return self._run(value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._pickled()
 
     def explain(self) -> str:
         """Return the table, and below it the nearest routes that are refused and why.

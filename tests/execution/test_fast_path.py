@@ -20,7 +20,7 @@ import pytest
 import interop
 import interop.plugin
 from interop import Format, Interop
-from interop._execution.fast_path import fast_tree, with_fast_paths, with_fast_paths_to
+from interop._execution.fast_path import Converter, fast_tree, with_fast_paths
 from interop._planning.cache import PlanCache
 from interop._planning.policy import Block, block
 from interop._registry.declared import Provenance
@@ -127,6 +127,10 @@ def test_it_looks_like_the_function_behind_it() -> None:
     assert convert.__wrapped__ is _full  # type: ignore[attr-defined]
 
 
+def _converter(*arguments: Any) -> Any:
+    return Converter(*arguments, pickled=tuple).convert
+
+
 def test_a_converter_takes_the_fast_paths_of_its_target() -> None:
     """A converter calls the fast path of a type, and the full function for everything else."""
     table: dict[type, Any] = {
@@ -134,7 +138,7 @@ def test_a_converter_takes_the_fast_paths_of_its_target() -> None:
         list: (None, True),
         str: (lambda x: NotImplemented, True),
     }
-    converted = with_fast_paths_to(lambda x: ("full", x), table, OUTSIDE)
+    converted = _converter(lambda x: ("full", x), table, OUTSIDE)
     value = [1]
     assert converted(1) == 2
     assert converted(value) is value
@@ -151,7 +155,7 @@ def test_an_error_of_a_converter_comes_alone() -> None:
         raise KeyError(x)
 
     with pytest.raises(KeyError) as caught:
-        with_fast_paths_to(fails, {}, OUTSIDE)(1)
+        _converter(fails, {}, OUTSIDE)(1)
     assert caught.value.__context__ is None
 
 
@@ -159,7 +163,7 @@ def test_an_open_block_goes_past_the_fast_paths() -> None:
     """While the context variable holds a block, every value is converted in full."""
     inside: ContextVar[Any] = ContextVar("inside", default=None)
     convert = _fast(_full, {"there": {int: (None, True)}}, inside)
-    converted = with_fast_paths_to(lambda x: "full", {int: (None, True)}, inside)
+    converted = _converter(lambda x: "full", {int: (None, True)}, inside)
     assert (convert(1, "there"), converted(1)) == (1, 1)
     token = inside.set(Block(traces=([],)))
     assert (convert(1, "there"), converted(1)) == (("full", 1, "there", None), "full")
