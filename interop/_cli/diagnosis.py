@@ -293,7 +293,7 @@ def _plugin_findings(interop: Interop) -> Iterator[Finding]:
                 f"pip install --upgrade {plugin.distribution}, or set "
                 f"INTEROP_DISABLE_PLUGINS={plugin.name}"
             )
-            part = "is not loaded" if plugin.state == "failed" else "is left out in part"
+            part = "is not loaded" if plugin.state == "failed" else "is at fault"
             problem = f"the plugin {plugin.name!r} {part}: {plugin.reason}"
             yield Finding(plugin.distribution, problem, fix)
     if problem := problem_of_blocking(interop.plugins()):

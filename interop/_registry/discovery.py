@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, PackageMetadata, entry_points
 from types import ModuleType
 from typing import NamedTuple
@@ -23,7 +25,7 @@ from typing import NamedTuple
 import pluggy
 
 from interop._model.conversion import Conversion
-from interop._model.extension import Declaration, NoTrace, Problem, Problems
+from interop._model.extension import Declaration, NoTrace, Problem, Problems, Settings
 from interop._model.foreign import error_text, is_interruption
 from interop._model.format import Format
 from interop._model.suggestion import suggestion
@@ -34,6 +36,7 @@ from .declared import OWN, Provenance
 from .minimum_versions import too_old
 from .precedence import Conflict, Entry, entries_of, overrides, settle
 from .registry import Registry
+from .surroundings import unchanged
 
 GROUP = "interop"
 _BLOCKING = "INTEROP_DISABLE_PLUGINS"
@@ -55,11 +58,15 @@ _loading: ContextVar[_Progress | None] = ContextVar("loading", default=None)
 
 
 class _Kept(NamedTuple):
-    """The entries of a plugin, the module that made them, and the `sys.path` of that time."""
+    """The entries of a plugin, the module that made them, and the `sys.path` of that time.
+
+    `changes` says what loading the plugin has changed in the process.
+    """
 
     module: ModuleType
     path: list[str]
     entries: list[Entry]
+    changes: list[str]
 
 
 #: The plugins that were loaded in this process, by provenance and by what the entry point names.
@@ -130,41 +137,84 @@ def _all_declared(points: Iterable[tuple[EntryPoint, Provenance]]) -> list[list[
     """Return what each plugin declares, or the plugin itself if it is disabled."""
     with _impatience() as progress:
         _loading.set(progress)
-        answers = []
+        answers: list[list[Entry] | Plugin] = []
+        settings: list[Settings] = []
         for point, progress.origin in points:
-            answers.append(_declared(point, progress.origin))
+            answer = _declared(point, progress.origin, settings)
+            answers.append(answer)
+            if not isinstance(answer, Plugin):
+                settings += [e.declaration for e in answer if isinstance(e.declaration, Settings)]
         return answers
 
 
-def _declared(point: EntryPoint, origin: Provenance) -> list[Entry] | Plugin:
-    if _blocked() & {point.name, origin.distribution}:
+def _declared(
+    point: EntryPoint, origin: Provenance, settings: Iterable[Settings]
+) -> list[Entry] | Plugin:
+    if _blocked() & {_normal(point.name), _normal(origin.distribution)}:
         return Plugin(*origin, "blocked", f"disabled by {_BLOCKING}")
     kept = _kept.get((origin, point.value))
     if kept and kept.path == sys.path and kept.module is sys.modules.get(point.module):
         return kept.entries
     if reason := too_old(_requirements(point), point.name):
         return _disabled(origin, "outdated", reason)
+    changes: list[str] = []
+    # Bundled plugins are known to change nothing.
+    comparing: AbstractContextManager[list[str]] = nullcontext(changes)
+    if origin.distribution != OWN:
+        comparing = unchanged(settings)
     try:
-        entries = entries_of(declarations_of(point.load()), origin)
+        with comparing as changes:
+            entries = entries_of(declarations_of(_module(point)), origin)
     # An exception disables this plugin alone. A module may also raise SystemExit, or an exception
     # that test runners derive from BaseException to skip a module.
     except BaseException as error:
         if is_interruption(error):
             raise
-        return _disabled(origin, "failed", error_text(error))
-    _kept[origin, point.value] = _Kept(sys.modules[point.module], list(sys.path), entries)
+        return _disabled(origin, "failed", "; ".join([error_text(error), *changes]))
+    for change in changes:
+        _log.warning("plugin %r of %s: %s", origin.plugin, origin, change)
+    _kept[origin, point.value] = _Kept(sys.modules[point.module], list(sys.path), entries, changes)
     return entries
+
+
+def _module(point: EntryPoint) -> ModuleType:
+    """Return the module that an entry point names, and refuse one that names anything else."""
+    name = point.value
+    if not re.fullmatch(r"\w+(\.\w+)*", name):
+        msg = f"its entry point is {name!r}; name the module with the hook: 'package.module'."
+        raise PluginError(msg)
+    module = import_module(name)
+    file, own = getattr(module, "__file__", None), _own_file(point)
+    if file and own and not os.path.samefile(file, own):
+        msg = f"its module {name!r} is hidden by another module of that name, {file}."
+        raise PluginError(msg)
+    return module
+
+
+def _own_file(point: EntryPoint) -> str | None:
+    """Return the file that a plugin's distribution has for its module, if that can be found."""
+    if point.dist is None:
+        return None
+    stem = point.value.replace(".", "/")
+    files = (str(point.dist.locate_file(f"{stem}{end}")) for end in (".py", "/__init__.py"))
+    return next(filter(os.path.exists, files), None)
 
 
 def _blocked() -> set[str]:
     names = os.environ.get(_BLOCKING, "").split(",")
-    return {name.strip() for name in names} - {""}
+    return {_normal(name.strip()) for name in names} - {""}
+
+
+def _normal(name: str) -> str:
+    """Return the name of a distribution or a plugin as package indices compare names."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def problem_of_blocking(plugins: Iterable[Plugin]) -> str:
     """Say which names in INTEROP_DISABLE_PLUGINS belong to no plugin; "" if all belong to one."""
-    installed = {name for plugin in plugins for name in (plugin.name, plugin.distribution)}
-    unknown = sorted(_blocked() - installed)
+    names = [name for plugin in plugins for name in (plugin.name, plugin.distribution)]
+    installed = {_normal(name): name for name in names}
+    unknown = sorted(_blocked() - installed.keys())
     if not unknown:
         return ""
     hint = suggestion(unknown[0], installed, "'interop plugins' lists them.")
@@ -188,6 +238,7 @@ def _loaded(origin: Provenance, entries: list[Entry], conflicts: list[Conflict])
         _log.warning("plugin %r of %s is left out in part: %s", origin.plugin, origin, reason)
     kinds = [type(entry.declaration) for entry in own]
     counts = kinds.count(Format), kinds.count(Conversion)
+    reasons += [c for key, kept in _kept.items() if key[0] == origin for c in kept.changes]
     stated = () if origin.distribution == OWN else tuple(overrides(own))
     return Plugin(*origin, "loaded", " ".join(reasons), *counts, stated)
 
@@ -346,7 +397,7 @@ def problems(distribution: str, name: str) -> list[Problem]:
     """Load one plugin, and return what it says is wrong with its framework."""
     for point, origin in _found():
         if (origin.distribution, origin.plugin) == (distribution, name):
-            declared = declarations_of(point.load())
+            declared = declarations_of(_module(point))
             finders = [finder for finder in declared if isinstance(finder, Problems)]
             return [problem for finder in finders for problem in finder.find()]
     return []

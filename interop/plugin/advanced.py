@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interop._model.extension import Namespaces, NoTrace, Problem, Problems
+from interop._model.extension import Namespaces, NoTrace, Problem, Problems, Settings
 from interop._model.format import Advanced
 from interop._toolkit.dlpack import ADDRESSES
 from interop._toolkit.threads import limit_threads
@@ -14,5 +14,6 @@ __all__ = [
     "NoTrace",
     "Problem",
     "Problems",
+    "Settings",
     "limit_threads",
 ]

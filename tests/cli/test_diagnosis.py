@@ -219,7 +219,7 @@ def interop_declarations():
     assert result.notes == (f"loud: loud overrides {place}",)
     (finding,) = result.findings
     assert finding.about == "sly"
-    assert "the plugin 'sly' is left out in part: the conversion numpy → odd is" in finding.problem
+    assert "the plugin 'sly' is at fault: the conversion numpy → odd is" in finding.problem
     assert "by interop-odd 2.0 (from_python) and, differently, by sly 1.0" in finding.problem
     assert "INTEROP_DISABLE_PLUGINS=sly" in finding.fix
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import threading
@@ -312,3 +313,53 @@ def test_blocking_a_bundled_plugin_takes_its_conversions_away(
         "[1, 2]",
         "refused",
     ]
+
+
+@pytest.mark.parametrize("value", ["fake_one:P", "a b c", ""])
+def test_an_entry_point_names_a_module(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    """One that names a class, or is no name at all, is told what to name."""
+    monkeypatch.setattr(
+        discovery, "entry_points", lambda group: [EntryPoint("p", value, "interop")]
+    )
+    (plugin,) = discovery.load(Registry())
+    assert plugin.state == "failed"
+    assert f"its entry point is {value!r}; name the module with the hook" in plugin.reason
+
+
+def test_a_module_that_another_hides_is_not_taken_for_it(
+    tmp_path: Path, in_subprocess: Callable[..., str]
+) -> None:
+    """Of two distributions with one module in two folders, the second is not loaded as the first."""
+    for name in ("first", "second"):
+        metadata = tmp_path / name / f"{name}-1.0.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[interop]\n{name} = our_plugin\n")
+        (tmp_path / name / "our_plugin.py").write_text(
+            "from interop.plugin import *\n"
+            f"@hookimpl\ndef interop_declarations(): return [Format({name!r})]\n"
+        )
+    program = """
+        import interop
+        for plugin in interop.plugins():
+            if plugin.name in ("first", "second"):
+                print(plugin.state, plugin.formats, plugin.reason)
+    """
+    path = os.pathsep.join(str(tmp_path / name) for name in ("first", "second"))
+    first, second = in_subprocess(program, PYTHONPATH=path).splitlines()
+    assert first == "loaded 1 "
+    assert second.startswith("failed 0 PluginError: its module 'our_plugin' is hidden by another")
+
+
+def test_plugins_are_blocked_as_indices_compare_names(
+    installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    """Case counts as little as whether a hyphen, an underscore or a dot stands between words."""
+    installed(one_two=_formats("x"), three=_formats("y"))
+    monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", "One-Two")
+    plugins = discovery.load(Registry())
+    assert {plugin.name: plugin.state for plugin in plugins} == {
+        "one_two": "blocked",
+        "three": "loaded",
+    }
+    assert caplog.text == ""

@@ -39,9 +39,9 @@ from interop.plugin import (
     hookimpl,
     transfer,
 )
-from interop.plugin.advanced import Advanced
+from interop.plugin.advanced import Advanced, Settings
 
-from . import autodiff, containers, dense, describe, shards, sparse
+from . import autodiff, containers, dense, describe, settings, shards, sparse
 from .describe import DLPACK_DTYPES
 
 __all__ = ["interop_declarations"]
@@ -105,6 +105,7 @@ def interop_declarations() -> Iterable[Declaration]:
         DtypeNames("jax._src.numpy.scalar_types:_ScalarMeta", describe.scalar_type_name),
         Container("jax", containers.open_pytree),
         Autodiff("jax", autodiff.vjp, autodiff.attach),
+        Settings("jax", settings.read, settings.put_back),
     ]
 
 

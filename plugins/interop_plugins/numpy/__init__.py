@@ -27,8 +27,9 @@ from interop.plugin import (
     hookimpl,
     itself,
 )
-from interop.plugin.advanced import Advanced
+from interop.plugin.advanced import Advanced, Settings
 
+from . import settings
 from .dense import (
     as_array,
     as_bits,
@@ -76,6 +77,7 @@ def interop_declarations() -> Iterable[Declaration]:
         *_hand_offs(),
         DtypeNames("numpy:dtype", requested_name),
         DtypeNames("builtins:type", class_name),
+        Settings("numpy", settings.read, settings.put_back),
     ]
 
 

@@ -36,7 +36,7 @@ from interop.plugin import (
     hookimpl,
     transfer,
 )
-from interop.plugin.advanced import Advanced, NoTrace, Problems
+from interop.plugin.advanced import Advanced, NoTrace, Problems, Settings
 
 from . import (
     autodiff,
@@ -47,6 +47,7 @@ from . import (
     problems,
     quantized,
     samples,
+    settings,
     shards,
     sparse,
 )
@@ -136,6 +137,7 @@ def interop_declarations() -> Iterable[Declaration]:
         Container("tensordict", containers.open_tensordict),
         Autodiff("torch", autodiff.vjp, autodiff.attach),
         NoTrace(no_trace.mark),
+        Settings("torch", settings.read, settings.put_back),
         Problems(problems.find),
     ]
 
