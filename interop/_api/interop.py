@@ -143,7 +143,9 @@ class Interop:
             dtype of the result, by NumPy's or ml_dtypes' name or as a framework's dtype object.
             Asking for it is consent to the cast. By default the dtype of `x`, or the narrowest
             that holds all its values if the target does not know the dtype of `x`. A mapping names
-            dtypes of results by the dtypes of values; the default is for values of other dtypes.
+            dtypes of results by the dtypes of values, or by their kinds in the array API standard
+            (``{"real floating": "float32", "integral": "int64"}``); the narrower of two keys
+            counts. The default is for values of other dtypes.
         device : str, optional
             ``"cpu"``, ``"cuda"``, ``"cuda:1"`` …; ``"cpu:2"`` for a target that divides the host.
             By default the data stay where they are if the target can be there.
@@ -205,11 +207,7 @@ class Interop:
         keywords = read("convert", ConvertKeywords, to, named)
         if keywords.out is not None:
             return self._fills.write(x, keywords)
-        if keywords.dtype is not None and isinstance(keywords.dtype, Mapping):  # takes a while
-            return self._converter(keywords).convert(x)
-        result = self._run(x, self._requests.table(keywords), keywords)
-        like = keywords.like
-        return result if like is None else self._registry.relabelled(result, like)
+        return _converted(self, self._requests.any_table(keywords), keywords, x)
 
     @with_signature(RequestKeywords)
     def converter(
@@ -246,16 +244,10 @@ class Interop:
 
     def _converter(self, keywords: Keywords) -> Converter:
         pickled = self._pickled(self._converter, (), keywords)
-        if isinstance(keywords.dtype, Mapping):
-            table_of, registry = self._requests.table_of(keywords), self._registry
-
-            def convert_by_dtype(x: Value) -> Value:
-                x = registry.opened(x)
-                return _converted(self, table_of(registry.describe(x)), keywords, x)
-
-            return Converter(convert_by_dtype, {}, block, pickled)
-        table = self._requests.table(keywords)
+        table = self._requests.any_table(keywords)
         full: ValueFunction = partial(_converted, self, table, keywords)
+        if not isinstance(table, PlanTable):
+            return Converter(full, {}, block, pickled)
         has_paths = keywords.stream is None and not self._requests.labels(keywords.like)
         return Converter(full, table.fast_paths if has_paths else {}, block, pickled)
 
@@ -741,12 +733,15 @@ class Interop:
                 with self._lock:
                     registry.register_module(target)
 
-    def _run(self, x: Value, table: PlanTable, keywords: Keywords) -> Value:
-        """Carry out the plan for `x`."""
+    def _run(
+        self, x: Value, table_of: Callable[[Spec], PlanTable] | PlanTable, keywords: Keywords
+    ) -> Value:
+        """Carry out the plan for `x` in a table, which its spec may decide."""
         registry = self._registry
         version = registry.version
         x = registry.opened(x)
         spec = registry.describe(x)
+        table = table_of if isinstance(table_of, PlanTable) else table_of(spec)
         plan = table.plans.get(table.key(spec)) or self._engine.plan(spec, table)
         request = table.request
         result = self._engine.run(plan, x, spec, request, request.step_keywords(keywords))
@@ -764,9 +759,15 @@ class Interop:
             table = self._cache.table(table.request)
 
 
-def _converted(owner: Interop, table: PlanTable, keywords: Keywords, x: Value, /) -> Value:
+def _converted(
+    owner: Interop,
+    table_of: Callable[[Spec], PlanTable] | PlanTable,
+    keywords: Keywords,
+    x: Value,
+    /,
+) -> Value:
     """Convert under a request that was resolved before."""
-    result, like = owner._run(x, table, keywords), keywords.like
+    result, like = owner._run(x, table_of, keywords), keywords.like
     return result if like is None else owner._registry.relabelled(result, like)
 
 

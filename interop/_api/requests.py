@@ -12,7 +12,7 @@ from interop._model.spec import DIVISIONS, Spec
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable
 from interop._planning.keywords import Keywords
-from interop._planning.naming import named_dtype
+from interop._planning.naming import dtypes_by_dtype
 from interop._planning.policy import block, current_policy
 from interop._planning.request import resolved
 from interop._registry.registry import Registry
@@ -64,25 +64,50 @@ class Requests:
         table = self.cache.table(request)
         return self.cache.keep(self.cache.by_keywords, key, table, version) if keep else table
 
+    def any_table(self, keywords: Keywords) -> PlanTable | Callable[[Spec], PlanTable]:
+        """Return the plans of a request, or a function that gives them if specs decide."""
+        dtype = keywords.dtype
+        by_dtype = dtype is not None and isinstance(dtype, Mapping)  # the latter takes a while
+        return self.table_of(keywords) if by_dtype else self.table(keywords)
+
     def table_of(self, keywords: Keywords, *, of_kind: bool = False) -> Callable[[Spec], PlanTable]:
         """Return a function that gives the plans for a spec.
 
-        A dtype may be for some values only: a mapping has dtypes by the dtypes of values, and with
-        `of_kind` a dtype is for values of its kind.
+        A dtype may be for some values only: a mapping has dtypes by the dtypes of values or their
+        kinds, and with `of_kind` a dtype is for values of its kind.
         """
         dtype = keywords.dtype
         if isinstance(dtype, Mapping):
-            uncast = self.table(keywords._replace(dtype=None))
-            tables = {
-                named_dtype(self.registry, name): self.table(keywords._replace(dtype=target))
-                for name, target in dtype.items()
-            }
+            tables, uncast = self._tables_by_dtype(keywords, dtype)
             return lambda spec: tables.get(spec.dtype or "", uncast)
         cast = self.table(keywords)
         if not of_kind or dtype is None:
             return lambda spec: cast
         uncast, kind = self.table(keywords._replace(dtype=None)), cast.request.dtype
         return lambda spec: cast if same_kind(spec.dtype, kind) else uncast
+
+    def _tables_by_dtype(
+        self, keywords: Keywords, dtypes: Mapping[Any, object]
+    ) -> tuple[dict[str, PlanTable], PlanTable]:
+        """Return the plans by the dtypes of values, and those for values of all other dtypes."""
+        innermost, kept = block.get(), self.cache.by_dtypes
+        key = (
+            tuple(dtypes.items()),
+            *keywords._replace(dtype=None)[:-1],
+            innermost and innermost.policy,
+        )
+        keep = keywords.like is None  # the value in like= may be on another device the next time
+        try:
+            if keep and key in kept:
+                return kept[key]
+        except TypeError:  # a list or a set of targets does not hash
+            keep = False
+        version = self.registry.version
+        uncast = self.table(keywords._replace(dtype=None))
+        named = dtypes_by_dtype(self.registry, dtypes)
+        tables = {name: self.table(keywords._replace(dtype=dtype)) for name, dtype in named.items()}
+        plans = tables, uncast
+        return self.cache.keep(kept, key, plans, version) if keep else plans
 
     def spec_for(self, name: str, value: Value) -> Spec:
         """Return the spec of the array that a keyword takes."""

@@ -105,6 +105,36 @@ SPELLINGS = {
 #: The dtypes that describe Python's numbers without a dtype of their own.
 NUMBERS = ("int64", "float64", "complex128")
 
+#: The kinds of dtypes by the names of the array API standard, with the kinds of `Dtype` in each.
+KINDS = {
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+
+#: What else people call a kind.
+_KIND_WORDS = {
+    "integer": "integral",
+    "integers": "integral",
+    "signed": "signed integer",
+    "unsigned": "unsigned integer",
+    "floating": "real floating",
+    "floating point": "real floating",
+    "floating-point": "real floating",
+    "floats": "real floating",
+    "real": "real floating",
+    "reals": "real floating",
+    "inexact": "real floating",
+    "complexfloating": "complex floating",
+    "number": "numeric",
+    "numbers": "numeric",
+    **{kind: kind for kind in KINDS},
+}
+
 _CARRIERS = {8: "uint8", 16: "uint16"}
 
 _WIDENING = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
@@ -128,6 +158,18 @@ def unknown_dtype(dtype: object) -> str:
     word = re.sub("^fp(?=[0-9])", "float", str(dtype))
     names = {**SPELLINGS, **{name: name for name in DTYPES}}
     return suggestion(word, names, f"the dtypes are {listed(common_first(DTYPES))}.")
+
+
+def unknown_kind(word: object) -> str:
+    """Return the advice about a key of a mapping that is neither a dtype nor a kind of dtypes."""
+    names = {**SPELLINGS, **{name: name for name in DTYPES}, **_KIND_WORDS}
+    kinds = ", ".join(map(repr, KINDS))
+    return suggestion(str(word).replace("_", " "), names, f"the kinds of dtypes are {kinds}.")
+
+
+def dtypes_of_kind(kind: str) -> tuple[str, ...]:
+    """Return the dtypes of one of `KINDS`."""
+    return tuple(name for name, dtype in DTYPES.items() if dtype.kind in KINDS[kind])
 
 
 def common_first(dtypes: Iterable[str]) -> list[str]:

@@ -141,6 +141,9 @@ class PlanCache:
         self._used: WeakSet[PlanTable] = WeakSet()
         #: For the keywords and the policy of a call, the table of the request that they make.
         self.by_keywords: dict[tuple[Any, ...], PlanTable] = {}
+        #: The same where ``dtype=`` is a mapping: the tables by the dtypes of values, and the table
+        #: for all others.
+        self.by_dtypes: dict[tuple[Any, ...], tuple[dict[str, PlanTable], PlanTable]] = {}
         #: For what a call says beside its value, the fast paths of the request that it makes.
         self.fast_paths: dict[object, Paths] = {}
         #: By the types of a value and of an ``out=``, what writes one into the other if it can.
@@ -159,6 +162,7 @@ class PlanCache:
             self._count = 0
             self._tables.clear()
             self.by_keywords.clear()
+            self.by_dtypes.clear()
             self.fast_paths.clear()
             self.fills.clear()
             self.array_routes.clear()

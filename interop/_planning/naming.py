@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from operator import index
 from types import ModuleType
 from typing import Any
 
 from interop._model.device import NICKNAMES, device_name, device_type
 from interop._model.dialect import keyword, keywords
-from interop._model.dtype import DTYPES, spelled, unknown_dtype
+from interop._model.dtype import (
+    DTYPES,
+    KINDS,
+    dtypes_of_kind,
+    spelled,
+    unknown_dtype,
+    unknown_kind,
+)
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
 from interop._model.suggestion import listed, suggestion
@@ -54,6 +61,27 @@ def named_dtype(registry: Registry, dtype: object) -> str:
         msg = f"{_label('dtype', dtype)} is not a dtype that interop recognises; {move}"
         raise BadRequestError(msg)
     return name
+
+
+def dtypes_by_dtype(registry: Registry, mapping: Mapping[Any, object]) -> dict[str, object]:
+    """Return the dtypes that a mapping names by the dtypes of values, one by one.
+
+    Its keys are dtypes, or kinds of dtypes by the names of the array API standard. Of two keys that
+    a dtype belongs to the narrower counts.
+    """
+    groups = [(_dtypes_of_key(registry, key), dtype) for key, dtype in mapping.items()]
+    groups.sort(key=lambda group: -len(group[0]))
+    return {name: dtype for names, dtype in groups for name in names}
+
+
+def _dtypes_of_key(registry: Registry, key: object) -> tuple[str, ...]:
+    if isinstance(key, str):
+        if key in KINDS:
+            return dtypes_of_kind(key)
+        if _dtype(registry, key) is None:
+            msg = f"{key!r} is neither a dtype nor a kind of dtypes; {unknown_kind(key)}"
+            raise BadRequestError(msg)
+    return (named_dtype(registry, key),)
 
 
 def check_format(registry: Registry, name: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import interop
+from interop._model.dtype import DTYPES, KINDS, dtypes_of_kind
 from interop.errors import BadRequestError, RefusedError
 
 #: A habit of libraries that were written before torch had unsigned integers.
@@ -66,10 +67,106 @@ def test_a_converter_keeps_the_policy_in_which_its_mapping_was_given() -> None:
         convert(np.ones(1, "uint16"))
 
 
+#: What most models want.
+BY_KIND = {"real floating": "float32", "integral": "int64"}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        ("float16", torch.float32),
+        ("float64", torch.float32),
+        ("uint8", torch.int64),
+        ("int32", torch.int64),
+        ("bool", torch.bool),
+        ("complex64", torch.complex64),
+    ],
+)
+def test_every_entrance_follows_kinds_of_dtypes(dtype: str, expected: torch.dtype) -> None:
+    """Every real gets one dtype and every integer another; values of no kind that is named keep theirs."""
+    array = np.array([0, 1], dtype)
+    for _ in range(2):  # cold and warm
+        results = [
+            interop.convert(array, to="torch", dtype=BY_KIND),
+            interop.converter("torch", dtype=BY_KIND)(array),
+            interop.convert_tree({"a": [array]}, to="torch", dtype=BY_KIND)["a"][0],
+            interop.plan(array, to="torch", dtype=BY_KIND)(array),
+            interop.convert(array, like=torch.zeros(1), dtype=BY_KIND),
+        ]
+        for result in results:
+            assert result.dtype == expected
+            assert result.tolist() == [0, 1]
+
+    @interop.accepts("torch", dtype=BY_KIND)
+    def dtype_of(x: torch.Tensor) -> torch.dtype:
+        return x.dtype
+
+    assert dtype_of(array) == expected
+
+
+def test_kinds_are_those_of_the_array_api_standard() -> None:
+    """Each word stands for the dtypes that isdtype says are of that kind."""
+    import array_api_strict as xp
+
+    names = [name for name in DTYPES if hasattr(xp, name)]
+    assert len(names) > 10
+    for kind in KINDS:
+        own = {name for name in names if xp.isdtype(getattr(xp, name), kind)}
+        assert own == set(dtypes_of_kind(kind)) & set(names)
+    assert {"bfloat16", "float8_e4m3fn"} <= set(dtypes_of_kind("real floating"))
+
+
+def test_the_narrower_of_two_keys_counts() -> None:
+    """A dtype comes before its kind, and a kind before one that holds it, in whatever order they stand."""
+    entries = [
+        ("float16", None),
+        ("unsigned integer", "int16"),
+        ("integral", "int64"),
+        ("numeric", "float32"),
+        ("real floating", "float64"),
+    ]
+    for mapping in (dict(entries), dict(reversed(entries))):
+        tree = {
+            name: np.ones(1, name) for name in ("float16", "uint8", "int8", "float32", "complex64")
+        }
+        result = interop.convert_tree(tree, to="numpy", dtype=mapping, allow="narrow")
+        dtypes = {name: array.dtype.name for name, array in result.items()}
+        assert dtypes == {
+            "float16": "float16",
+            "uint8": "int16",
+            "int8": "int64",
+            "float32": "float64",
+            "complex64": "float32",
+        }
+
+
+@pytest.mark.parametrize(
+    ("word", "guess"),
+    [
+        ("floating", "real floating"),
+        ("real_floating", "real floating"),
+        ("integer", "integral"),
+        ("signed integers", "signed integer"),
+        ("compex floating", "complex floating"),
+        ("flot32", "float32"),
+    ],
+)
+def test_a_kind_that_does_not_exist_is_guessed(word: str, guess: str) -> None:
+    """The refusal of a word names the kind or the dtype that is meant."""
+    for call in ("convert", "plan", "convert_tree"):
+        with pytest.raises(BadRequestError, match=f"kind of dtypes; did you mean '{guess}'"):
+            getattr(interop, call)(np.ones(1), to="torch", dtype={word: "float32"})
+    for call in ("converter", "accepts"):
+        with pytest.raises(BadRequestError, match=f"did you mean '{guess}'"):
+            getattr(interop, call)("torch", dtype={word: "float32"})
+    with pytest.raises(BadRequestError, match="the kinds of dtypes are 'bool', "):
+        interop.convert(np.ones(1), to="torch", dtype={"qqq": "float32"})
+
+
 @pytest.mark.parametrize("mapping", [{"uint61": "int8"}, {"uint16": "intt8"}])
 @pytest.mark.parametrize("call", ["convert", "converter", "plan", "convert_tree", "accepts"])
 def test_a_dtype_that_does_not_exist_is_refused(call: str, mapping: Any) -> None:
     """A mistake on either side shows in the call that has it, whatever the value is."""
     arguments = ("torch",) if call in {"converter", "accepts"} else (np.ones(1), "torch")
-    with pytest.raises(BadRequestError, match="is not a dtype"):
+    with pytest.raises(BadRequestError, match="a dtype"):
         getattr(interop, call)(*arguments, dtype=mapping)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import types
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -177,7 +178,10 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         (iter([1]), "make a list"),
         (math, "pass an array"),
         (np.ndarray, "not the class itself"),
-        (torch.nn.Linear(1, 1), "pass the arrays in it, or register a Format"),
+        (object(), "pass the arrays in it, or register a Format"),
+        (torch.nn.Linear(1, 1), r"convert_tree converts the arrays in its state_dict\(\)"),
+        (deque([1]), "make a list of it first, or let interop.convert_tree"),
+        ({"a": ARRAY}.values(), "make a list of it first"),
         (len, "call it, and pass what it returns"),
         (ARRAY.sum, "call it, and pass what it returns"),
         (lambda: ARRAY, "call it, and pass what it returns"),
