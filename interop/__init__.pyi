@@ -6,6 +6,7 @@ from interop_plugins.signatures import Accepts, Convert, ConvertTree, MakeConver
 from . import errors as errors
 from ._api.default import default as default
 from ._api.interop import Interop as Interop
+from ._api.interop import set_default_policy as set_default_policy
 from ._execution.trace import Receipt as Receipt
 from ._execution.trace import trace as trace
 from ._model.conversion import Conversion as Conversion

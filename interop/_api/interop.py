@@ -20,6 +20,7 @@ from interop._model.spec import Spec, make_spec
 from interop._model.typing import (
     ArrayKeywords,
     ConvertKeywords,
+    EffectNames,
     RequestKeywords,
     TargetLike,
     Value,
@@ -37,7 +38,7 @@ from interop._planning.naming import (
     named_traits,
 )
 from interop._planning.planner import Planner
-from interop._planning.policy import block, current_policy, is_traced
+from interop._planning.policy import Policy, adjusted, block, current_policy, is_traced, set_default
 from interop._planning.route import Route
 from interop._planning.step import Step
 from interop._registry.declared import Declared, DeclaredFormat
@@ -775,6 +776,43 @@ def _living() -> list[Interop]:
     """Return the instances of this process."""
     instances = (reference() for reference in _instances.valuerefs())
     return [instance for instance in instances if instance is not None]
+
+
+def set_default_policy(allow: EffectNames = (), forbid: EffectNames = ()) -> None:
+    """Change, for a whole program, which effects conversions may have.
+
+    An application calls this once, when it starts. A library never does: its users decide what may
+    happen to their numbers, and it has `policy` and the keywords for its own calls.
+
+    Parameters
+    ----------
+    allow, forbid : str or iterable of str
+        Names of effects (see :data:`EFFECTS`). Effects that are not named have the defaults of
+        `interop`, whatever an earlier call has said.
+
+    Raises
+    ------
+    BadRequestError
+        A name is not an effect, or stands in both lists.
+
+    Notes
+    -----
+    It holds in all threads and tasks, for all later calls outside of `policy` blocks that are open
+    already. Blocks and keywords overrule it. Other processes have a default of their own.
+
+    Examples
+    --------
+    >>> import interop
+    >>> import numpy as np
+    >>> interop.set_default_policy(allow="narrow")
+    >>> interop.convert(np.array([0.5, 0.1]), to="jax")
+    Array([0.5, 0.1], dtype=float32)
+    >>> interop.set_default_policy()
+    """
+    set_default(adjusted(Policy(), allow, forbid))
+    for instance in _living():  # their plans are those of the policy before
+        with instance._lock:
+            instance._registry.changed()
 
 
 def locks() -> list[threading.RLock]:

@@ -23,6 +23,7 @@ from .goals import goals, held, labels_confine
 from .graph import Graph
 from .keywords import WRITABLE
 from .planner import Planner
+from .policy import current_policy
 from .request import Request
 from .search import Search, first
 from .step import Step
@@ -125,9 +126,9 @@ def _advice(effects: frozenset[str], request: Request, steps: list[Step]) -> str
     if forbidden := effects & request.forbid:
         word = forbidden if len(forbidden) > 1 else min(forbidden)
         moves.append(f"leave out {keyword('forbid', word)}")
-    # Without forbid= they need no allow= if they are allowed by default, or consented to by dtype=.
+    # Without forbid= they need no allow= if permitted around the call, or consented to by dtype=.
     consented = {"narrow"} if request.dtype else set()
-    effects -= {e for e in request.forbid if EFFECTS[e].allowed or e in consented}
+    effects -= request.forbid & (current_policy().permitted | consented)
     if effects:
         moves.append(f"pass {keyword('allow', effects)}")
     if effects == {"narrow"} and steps and not request.dtype:

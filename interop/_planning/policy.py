@@ -56,6 +56,9 @@ class Block(NamedTuple):
     outer: Block | None = None
 
 
+#: The policy outside of all blocks.
+_default = Policy()
+
 #: The innermost block of this thread or task; None outside of all.
 block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
 
@@ -84,7 +87,8 @@ class Opening(AbstractContextManager[_Entered_co], ContextDecorator):
 
     def inside(self, outer: Block | None, opening: ref[Opening[Any]]) -> Block:
         """Return the block that this opens inside another."""
-        return self._change(outer or Block())._replace(opening=opening, outer=outer)
+        around = Block(_default) if outer is None else outer
+        return self._change(around)._replace(opening=opening, outer=outer)
 
     def __enter__(self) -> _Entered_co:
         try:
@@ -200,15 +204,23 @@ def _unique(policy: Policy) -> Policy:
 
 def current_policy() -> Policy:
     """Return the policy in force in this thread or task."""
-    return (block.get() or Block()).policy
+    innermost = block.get()
+    return _default if innermost is None else innermost.policy
+
+
+def set_default(policy: Policy) -> None:
+    """Set the policy outside of all blocks, in all threads."""
+    global _default  # noqa: PLW0603 - the one setting of the process
+    _default = policy
 
 
 def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Opening[Policy]:
     """Change, inside a ``with`` block, which effects conversions may have.
 
     The policy belongs to the current thread or asyncio task, and to the tasks that are started
-    inside the block. Blocks nest: the innermost block that names an effect decides. The keywords of
-    a call overrule the blocks around it.
+    inside the block. It changes the one around it, or the default (see `set_default_policy`).
+    Blocks nest: the innermost block that names an effect decides. The keywords of a call overrule
+    the blocks around it.
 
     Parameters
     ----------

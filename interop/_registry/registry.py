@@ -71,6 +71,10 @@ class Registry(Recognition):
         self.autodiffs = [autodiff for autodiff, _ in self._all(Autodiff)]
         self.no_trace = [no_trace for no_trace, _ in self._contained(NoTrace)]
         self.formats = formats
+        self.changed()
+
+    def changed(self) -> None:
+        """Have everything forgotten that was worked out before a change."""
         self.version += 1
         self.forget_types()
         for notify in self.on_change:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
@@ -64,6 +65,84 @@ def test_policy_and_trace_are_one_block() -> None:
         assert current_policy() == outer
     assert len(receipts) == 1
     assert block.get() is None
+
+
+@pytest.fixture
+def default_of() -> Iterator[Callable[..., None]]:
+    """Let a test set the default policy, and set it back."""
+    yield interop.set_default_policy
+    interop.set_default_policy()
+
+
+def test_a_default_policy_holds_for_every_later_call(default_of: Callable[..., None]) -> None:
+    """Calls, plans, trees, functions and threads ask for it each time, those made before included."""
+    numbers = np.array([0.5, 0.1])
+
+    @interop.accepts("jax")
+    def dtype_in_jax(x: Any) -> str:
+        return str(x.dtype)
+
+    calls: list[Callable[[], Any]] = [
+        lambda: interop.convert(numbers, to="jax").dtype,
+        lambda: interop.convert([numbers], to="jax").dtype,
+        lambda: interop.plan(numbers, to="jax").result.dtype,
+        lambda: interop.convert_tree([numbers], to="jax")[0].dtype,
+        lambda: interop.converter("jax")(numbers).dtype,
+        lambda: interop.Interop().convert(numbers, to="jax").dtype,
+        lambda: dtype_in_jax(numbers),
+    ]
+    for _ in range(2):
+        default_of(allow="narrow")
+        for call in calls:
+            assert [str(call()), str(call())] == ["float32"] * 2
+        with ThreadPoolExecutor(1) as other:
+            assert list(other.map(lambda call: str(call()), calls)) == ["float32"] * len(calls)
+        default_of()
+        for call in calls:
+            for _ in range(2):
+                with pytest.raises(RefusedError, match="narrow"):
+                    call()
+
+
+def test_blocks_and_keywords_overrule_the_default_policy(default_of: Callable[..., None]) -> None:
+    """A block adds to the default, and what it or a call forbids is refused all the same."""
+    numbers = np.array([0.5, 0.1])
+    default_of(allow="narrow", forbid="densify")
+    with interop.policy(forbid="copy") as inside:
+        assert inside.permitted == (Policy().permitted | {"narrow"}) - {"densify", "copy"}
+    with interop.trace() as receipts:
+        interop.convert(numbers, to="jax")
+    assert receipts[0].effects == {"copy", "narrow"}
+    with pytest.raises(RefusedError, match=r"the nearest, leave out forbid='narrow'\."):
+        interop.convert(numbers, to="jax", forbid="narrow")
+    with (
+        interop.policy(forbid="narrow"),
+        pytest.raises(RefusedError, match=r"pass allow=.'narrow'"),
+    ):
+        interop.convert(numbers, to="jax")
+    interop.plan(make_spec("torch", "float32", shape=(2,)), to="numpy")
+    assert current_policy().permitted == (Policy().permitted | {"narrow"}) - {"densify"}
+    default_of(allow="drop_mask")  # which says nothing of the others
+    assert current_policy().permitted == Policy().permitted | {"drop_mask"}
+
+
+def test_a_converter_keeps_the_default_of_when_it_was_made(default_of: Callable[..., None]) -> None:
+    """A converter has the policy that was in force then, also where another was set afterwards."""
+    strict = interop.converter("jax")
+    default_of(allow="narrow")
+    lenient = interop.converter("jax")
+    default_of()
+    assert str(lenient(np.array([0.5])).dtype) == "float32"
+    with pytest.raises(RefusedError, match="narrow"):
+        strict(np.array([0.5]))
+
+
+def test_a_default_policy_of_unknown_words_changes_nothing(default_of: Callable[..., None]) -> None:
+    """A misspelt effect is refused, and the default stays as it was."""
+    default_of(allow="narrow")
+    with pytest.raises(BadRequestError, match="did you mean 'drop_mask'"):
+        default_of(allow="dropmask")
+    assert current_policy().permitted == Policy().permitted | {"narrow"}
 
 
 def test_a_block_belongs_to_its_thread() -> None:
