@@ -11,6 +11,12 @@ from interop.errors import BadRequestError
 
 from .dialect import keyword
 
+#: The device types that DLPack and the bundled plugins name. Others may have names of their own.
+DEVICE_TYPES = frozenset(
+    {"cpu", "cuda", "rocm", "opencl", "vulkan", "metal", "vpi", "ext_dev", "oneapi", "webgpu"}
+    | {"hexagon", "maia", "trn", "mps", "xpu", "tpu", "sycl", "hpu", "npu", "meta"}
+)
+
 #: Words that people say for a device type.
 NICKNAMES = {"gpu": "cuda"}
 
@@ -19,6 +25,18 @@ NICKNAMES = {"gpu": "cuda"}
 def device_type(device: str) -> str:
     """Return the part of `device` before its index."""
     return device.partition(":")[0]
+
+
+def misspelt_type(word: str) -> str:
+    """Return the device type that a word seems to be meant for; "" if it may be one itself."""
+    from difflib import get_close_matches
+
+    if word in DEVICE_TYPES:
+        return ""
+    kind = device_type(word).casefold()
+    alike = [name for name in DEVICE_TYPES if sorted(name) == sorted(kind)]
+    close = get_close_matches(kind, sorted(DEVICE_TYPES), 1, 0.75) if len(kind) > 3 else []
+    return next(iter((*alike, *close)), NICKNAMES.get(kind, ""))
 
 
 def matches(device: str, requested: str) -> bool:

@@ -7,6 +7,7 @@ part in. The annotations of the fields say which values are valid.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
@@ -15,11 +16,12 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
+from interop._model.device import misspelt_type
 from interop._model.dialect import reworded
 from interop._model.dtype import DTYPES, ZEROLESS, unknown_dtype
 from interop._model.effect import DERIVED, EFFECTS, WRITING
-from interop._model.extension import Declaration
-from interop._model.format import Format
+from interop._model.extension import Container, Declaration, DtypeNames
+from interop._model.format import Format, package
 from interop._model.spec import DIVISIONS, Spec
 from interop._model.suggestion import listed
 from interop.errors import PluginError
@@ -150,6 +152,8 @@ _SCALARS: dict[Any, _Check] = {
     float: _number,
 }
 
+_STANDARD = sys.stdlib_module_names
+
 #: The sets that were found to hold only strings, and those that hold only dtypes. Each is checked
 #: once, since most sets are declared many times.
 _sound: set[frozenset[Any]] = set()
@@ -229,13 +233,42 @@ def _sequence(kinds: tuple[type, ...]) -> _Check:
 def _contradiction(declaration: Any) -> str:
     """Say what makes a declaration impossible; "" if it is sound."""
     if isinstance(declaration, Format):
-        return _unknown_dtype(_dtypes_of_format(declaration)) or _impossible_format(declaration)
+        return (
+            _unknown_dtype(_dtypes_of_format(declaration))
+            or _misspelt_device(declaration.devices, "devices")
+            or _misspelt_device(declaration.limits.unsupported, "limits.unsupported")
+            or _impossible_format(declaration)
+        )
     if isinstance(declaration, Conversion):
         return (
             _unknown_dtype(_dtypes_of_conversion(declaration))
+            or _misspelt_device(declaration.devices or (), "devices")
+            or _misspelt_device(declaration.result.devices or (), "result.devices")
             or _impossible_conversion(declaration)
             or _impossible_cost(declaration.cost)
         )
+    if isinstance(declaration, DtypeNames):
+        return _too_wide(declaration.type)
+    if isinstance(declaration, Container) and package(declaration.requires) in _STANDARD:
+        return f"requires={declaration.requires!r}, which every program may have imported"
+    return ""
+
+
+def _too_wide(name: str) -> str:
+    """Say that a type is one that everything is, or may count as, an instance of."""
+    if ":" not in name:
+        return f"the type {name!r}; write it as 'module:Class'"
+    wide = name == "builtins:object" or package(name) in ("abc", "collections", "typing")
+    return f"the type {name}, which everything may be an instance of" if wide else ""
+
+
+def _misspelt_device(devices: Iterable[str], field: str) -> str:
+    """Name a device type in a field that seems to be misspelt, and what is meant."""
+    for device in devices:
+        if meant := misspelt_type(device):
+            return f"the device type {device!r} in {field}; did you mean {meant!r}?"
+        if not device.isidentifier():
+            return f"the device type {device!r} in {field}, which is no name"
     return ""
 
 
@@ -315,6 +348,9 @@ def _impossible_conversion(conversion: Conversion) -> str:
             f"the effect {derived[0]!r}, which follows from the specs of the values on the way: "
             "interop adds it to every step that has it, so leave it out"
         )
+    for field in ("dtypes", "devices", "ndims", "index_dtypes"):
+        if getattr(conversion, field) == frozenset():
+            return f"no {field}, so that it takes no value; leave the field out to take all"
     if conversion.changes - {"dtype", "device"}:
         return f"changes={sorted(conversion.changes)}"
     if conversion.like - DIVISIONS:

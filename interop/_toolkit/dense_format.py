@@ -14,7 +14,7 @@ from interop._model.extension import Declaration, DtypeNames
 from interop._model.format import Advanced, Format, Samples, package
 from interop._model.spec import MEMORY_TRAITS, Spec, make_spec
 from interop._model.typing import Value, ValueFunction
-from interop.errors import HandOffError
+from interop.errors import HandOffError, PluginError
 
 from .array_api import recast
 from .arrays import COPY, DTYPE, EMPTY, extent, overlaps, stride_traits
@@ -112,6 +112,7 @@ def dense_format(
     >>> dense_format("mylib:Array", from_dlpack="mylib:from_dlpack", dtypes={"float32"})
     [Format('mylib', 1 dtypes on cpu), Conversion('dlpack', 'mylib', mylib_from_dlpack)]
     """
+    check_names(dtypes=dtypes, devices=devices, carries=carries)
     types = (types,) if isinstance(types, str) else types
     name = name or package(types[0])
     marks = {"grad": grad, **(traits or {})} if grad else traits or {}
@@ -157,6 +158,20 @@ def dense_format(
         *_unary(name, memory, cost, leaving, detach, copy, cast or _cast_by(namespace)),
         *([DtypeNames(dtype_type, _last_word)] if dtype_type else []),
     ]
+
+
+def check_names(**fields: Any) -> None:
+    """Refuse a field that takes names and has text in their place, or none where some are needed.
+
+    A field that is None is as good as left out.
+    """
+    for field, names in fields.items():
+        if isinstance(names, str):
+            msg = f"{field}={names!r} is text; write {field}={{{names!r}}}."
+            raise PluginError(msg)
+        if field in ("dtypes", "wraps", "devices") and names is not None and not names:
+            msg = f"{field} is empty, so that no value could be converted."
+            raise PluginError(msg)
 
 
 def _cast_by(namespace: str) -> Reference:

@@ -15,6 +15,7 @@ from interop._model.typing import Value, ValueFunction
 
 from .array_api import recast
 from .arrays import COMPLEX, COPY, DTYPE, INTEGERS, REALS
+from .dense_format import check_names
 from .reference import Reference, referred
 
 _STANDARD = INTEGERS | REALS | COMPLEX | {"bool"}
@@ -92,6 +93,7 @@ def wrapper_format(
     ... )
     [Format('units', 14 dtypes on cpu), Conversion('mylib', 'units', wrap_mylib), ...]
     """
+    check_names(wraps=wraps, dtypes=dtypes, devices=devices)
     types = (types,) if isinstance(types, str) else types
     name = name or package(types[0])
     opened = referred(unwrap)

@@ -120,10 +120,10 @@ def test_a_sparse_array_stores_the_share_that_is_said() -> None:
 def test_what_is_left_out_is_what_the_format_can_be(empty: Interop) -> None:
     """Device, dtype and number of axes are the format's own where nothing is said."""
     empty.register(
-        toy("a", devices=("gpu",), dtypes=frozenset({"int64"}), ndims=frozenset({1})),
+        toy("a", devices=("npu",), dtypes=frozenset({"int64"}), ndims=frozenset({1})),
         toy("b", ndims=frozenset({3})),
     )
-    assert read_spec(empty, "a") == make_spec("a", "int64", device="gpu", shape=(2**20,))
+    assert read_spec(empty, "a") == make_spec("a", "int64", device="npu", shape=(2**20,))
     assert read_spec(empty, "b").shape == (102, 102, 102)
     with pytest.raises(BadRequestError, match="a does not have 2 axes"):
         read_spec(empty, "a:3x3")

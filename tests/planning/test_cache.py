@@ -267,21 +267,21 @@ def test_plans_are_kept_apart_by_the_state_of_the_process(empty: Interop) -> Non
 
 def test_a_device_may_lack_what_another_has(empty: Interop) -> None:
     """`unsupported_now` is told the device, and a plan for one device is none for another."""
-    lacking: dict[str, frozenset[str]] = {"gpu:1": frozenset({"float64"})}
+    lacking: dict[str, frozenset[str]] = {"npu:1": frozenset({"float64"})}
     limits = Limits(unsupported_now=lambda device: lacking.get(device, frozenset()))
     empty.register(
         toy("a"),
-        toy("b", devices=("gpu",), limits=limits),
+        toy("b", devices=("npu",), limits=limits),
         copy("a", "a", name="cast", changes=frozenset({"dtype"})),
         copy("a", "b", effects=frozenset({"transfer"}), changes=frozenset({"device"})),
     )
     box = Box("a", [1.0], dtype="float64")
-    for device, expected in (("gpu:0", "float64"), ("gpu:1", "float32"), ("gpu", "float64")):
+    for device, expected in (("npu:0", "float64"), ("npu:1", "float32"), ("npu", "float64")):
         assert empty.plan(box, to="b", device=device, allow="narrow").result.dtype == expected
     with pytest.raises(interop.errors.RefusedError, match="narrow"):
-        empty.plan(box, to="b", device="gpu:1")
-    lacking["gpu"] = frozenset({"float64"})
-    assert empty.plan(box, to="b", device="gpu", allow="narrow").result.dtype == "float32"
+        empty.plan(box, to="b", device="npu:1")
+    lacking["npu"] = frozenset({"float64"})
+    assert empty.plan(box, to="b", device="npu", allow="narrow").result.dtype == "float32"
 
 
 def test_formats_without_such_a_state_are_planned_by_their_spec_alone() -> None:

@@ -14,14 +14,14 @@ from interop.errors import NeedlessCopyWarning, RefusedError
 from interop.plugin import Result, make_spec
 from tests.toys import Box, copy, labels, toy, view
 
-BOTH = frozenset({"gpu", "cpu"})
-THERE = frozenset({"gpu"})
+BOTH = frozenset({"npu", "cpu"})
+THERE = frozenset({"npu"})
 
 
 @pytest.fixture
 def instance(empty: Interop) -> Interop:
     """Two formats on a device that hand over there, and a cast that is made on the host alone."""
-    empty.register(toy("a", devices=("gpu", "cpu")), toy("b", devices=("gpu",)))
+    empty.register(toy("a", devices=("npu", "cpu")), toy("b", devices=("npu",)))
     empty.register(
         view("a", "b", devices=THERE),
         copy("a", "a", name="cast", changes=frozenset({"dtype"})),
@@ -38,7 +38,7 @@ def instance(empty: Interop) -> Interop:
 
 
 def box(**facts: Any) -> Box:
-    return Box("a", [1.0, 2.0], device="gpu:0", **facts)
+    return Box("a", [1.0, 2.0], device="npu:0", **facts)
 
 
 ROUND: dict[str, Any] = {"to": "b", "dtype": "float64", "allow": "host_round_trip"}
@@ -50,8 +50,8 @@ def test_the_keyword_that_is_to_blame_is_named(instance: Interop) -> None:
         result = instance.convert(box(), **ROUND)
     assert (result.kind, result.dtype) == ("b", "float64")
     text = str(warned[0].message)
-    assert "a float32 on gpu:0 goes to b, dtype=float64 through the host's memory" in text
-    assert "without dtype='float64' it would not, and come out as b float32 on gpu:0" in text
+    assert "a float32 on npu:0 goes to b, dtype=float64 through the host's memory" in text
+    assert "without dtype='float64' it would not, and come out as b float32 on npu:0" in text
     assert warned[0].filename == __file__
 
 
@@ -74,7 +74,7 @@ def test_each_line_is_warned_once(instance: Interop) -> None:
     [
         (box(), {"to": "b"}),  # no round trip
         (box(dtype="float64"), {**ROUND, "dtype": "float64"}),  # nothing to cast
-        (Box("a", [1.0]), {"to": "b", "device": "gpu"}),  # it was on the host to begin with
+        (Box("a", [1.0]), {"to": "b", "device": "npu"}),  # it was on the host to begin with
         (box(), {"to": "a", "device": "cpu"}),  # and there it is to go
         (box(), {"to": "a", "dtype": "float64", "device": "cpu"}),
     ],
@@ -86,7 +86,7 @@ def test_no_alarm_is_false(instance: Interop, value: Box, request_: dict[str, An
 
 def test_without_a_keyword_to_blame_there_is_no_warning(empty: Interop) -> None:
     """A round trip that every request would make is not called needless."""
-    empty.register(toy("a", devices=("gpu", "cpu")), toy("b", devices=("gpu", "cpu")))
+    empty.register(toy("a", devices=("npu", "cpu")), toy("b", devices=("npu", "cpu")))
     move: dict[str, Any] = {
         "devices": BOTH,
         "changes": frozenset({"device"}),
@@ -95,20 +95,20 @@ def test_without_a_keyword_to_blame_there_is_no_warning(empty: Interop) -> None:
     empty.register(view("a", "b"), copy("a", "a", name="down", **move))
     empty.register(copy("b", "b", name="up", **move))
     result = empty.convert(box(), to="b", dtype="float32", allow="host_round_trip")
-    assert (result.kind, result.device) == ("b", "gpu:0")
+    assert (result.kind, result.device) == ("b", "npu:0")
 
 
 def test_fresh_memory_may_be_to_blame(instance: Interop) -> None:
     """If only the host can copy, the warning says to leave copy=True out and copy on the device."""
     with pytest.warns(NeedlessCopyWarning, match="Leave copy=True out and copy there"):
         result = instance.convert(box(), to="b", copy=True, allow="host_round_trip")
-    assert (result.kind, result.device) == ("b", "gpu:0")
+    assert (result.kind, result.device) == ("b", "npu:0")
 
 
 def test_another_device_is_never_needless(instance: Interop) -> None:
     """A request for another device is never called needless."""
-    result = instance.convert(box(), to="a", device="gpu:1", allow="host_round_trip")
-    assert result.device == "gpu:1"
+    result = instance.convert(box(), to="a", device="npu:1", allow="host_round_trip")
+    assert result.device == "npu:1"
 
 
 def test_a_route_with_a_warning_has_no_fast_path(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def _plugin(folder: Path, *lines: str) -> None:
     metadata = _distribution(folder, "interop-lathe", "1.0", *lines)
     (metadata / "entry_points.txt").write_text("[interop]\nlathe = lathe_plugin\n")
     (folder / "lathe_plugin.py").write_text(MODULE)
+    sys.modules.pop("lathe_plugin", None)  # that of another test, in another folder
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_declarations_of_every_kind_may_be_mixed() -> None:
     kinds = [
         NoTrace(print),
         view("a", "b"),
-        Container("sys", print),
+        Container("toys", print),
         toy("a"),
         DtypeNames("builtins:int", str),
         Problems(list),

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import interop
-from interop import Conversion, Cost, Format, Interop
+from interop import Conversion, Cost, DtypeNames, Format, Interop
 from interop._model.effect import DERIVED
-from interop.plugin import Components, Limits, Result, Wrapper
+from interop.plugin import Components, Container, Limits, Result, Wrapper
 from interop.plugin.advanced import NoTrace
 
 
@@ -52,12 +52,39 @@ from interop.plugin.advanced import NoTrace
         (Conversion("a", "b", print, cost=Cost(float("inf"))), "cost="),
         (Conversion("a", "b", print, cost=Cost(1e-6, 0.0)), "cost="),
         (NoTrace("x"), "mark='x'"),  # type: ignore[arg-type]
+        (Format("a", devices=("cpu", "gpu")), "type 'gpu' in devices; did you mean 'cuda'"),
+        (Format("a", devices=("cdua",)), "type 'cdua' in devices; did you mean 'cuda'"),
+        (Format("a", devices=("CPU",)), "type 'CPU' in devices; did you mean 'cpu'"),
+        (Format("a", devices=("cuda:0",)), "type 'cuda:0' in devices; did you mean 'cuda'"),
+        (Format("a", devices=("my device",)), "type 'my device' in devices, which is no name"),
+        (
+            Format("a", limits=Limits(unsupported={"gpu": {"float64"}})),
+            "type 'gpu' in limits.unsupported; did you mean 'cuda'",
+        ),
+        (Conversion("a", "b", print, devices={"vulcan"}), "in devices; did you mean 'vulkan'"),
+        (
+            Conversion("a", "b", print, result=Result(devices={"cup"})),
+            "type 'cup' in result.devices; did you mean 'cpu'",
+        ),
+        (Conversion("a", "b", print, dtypes=set()), "no dtypes, so that it takes no value"),
+        (Conversion("a", "b", print, devices=()), "no devices, so that it takes no value"),  # type: ignore[arg-type]
+        (Conversion("a", "b", print, ndims=set()), "no ndims, so that it takes no value"),
+        (DtypeNames("builtins:object", str), "which everything may be an instance of"),
+        (DtypeNames("collections.abc:Hashable", str), "which everything may be an instance of"),
+        (DtypeNames("float32", str), "'float32'; write it as 'module:Class'"),
+        (Container("sys", print), "requires='sys', which every program may have imported"),
     ],
 )
 def test_malformed_declarations_are_refused(empty: Interop, declaration: Any, message: str) -> None:
     """Each kind of malformed declaration is refused with what is wrong about it."""
     with pytest.raises(interop.errors.PluginError, match=message):
         empty.register(declaration)
+
+
+def test_a_device_type_may_be_new(empty: Interop) -> None:
+    """A name that resembles none of those that are known is a device of the plugin's own."""
+    empty.register(Format("a", devices=("cpu", "opencl", "cerebras", "qpu")))
+    assert empty.formats()[0].format.devices == ("cpu", "opencl", "cerebras", "qpu")
 
 
 _LIMITS = Limits(unsupported={"cuda": {"flaot32"}})

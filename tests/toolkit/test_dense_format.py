@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from interop import Interop
-from interop.errors import NotInstalledError, RefusedError
+from interop.errors import NotInstalledError, PluginError, RefusedError
 from interop.plugin import Format, dense_format, make_spec
 from interop.plugin.advanced import Advanced
 from interop.testing import check
+from tests.cases import together
 from tests.toolkit.library import Array, ElementArray, Shown, Vectors, from_dlpack, show
 from tests.toolkit.library_plugin import DENSE, interop_declarations
 
@@ -283,3 +284,17 @@ def test_warp_in_ten_lines(in_subprocess: Callable[[str], str]) -> None:
         """
     )
     assert said.strip().endswith("shared")
+
+
+@together("fields", [{"dtypes": "float32"}, {"devices": "cpu"}, {"carries": "readonly"}])
+def test_text_is_not_taken_for_names(fields: dict[str, Any]) -> None:
+    """Its letters would be, one by one."""
+    ((field, text),) = fields.items()
+    with pytest.raises(PluginError, match=f"^{field}='{text}' is text; write {field}={{'{text}'}}"):
+        dense_format("mylib:Array", from_dlpack=id, **{"dtypes": {"float32"}, **fields})
+
+
+def test_a_format_without_dtypes_is_refused() -> None:
+    """No value of it could be converted."""
+    with pytest.raises(PluginError, match="dtypes is empty"):
+        dense_format("mylib:Array", from_dlpack=id, dtypes=set())
