@@ -172,12 +172,14 @@ class Engine:
         keywords: Mapping[str, object],
         note: Note | None,
         *,
+        before: tuple[Step, ...] = (),
         without: frozenset[object] = frozenset(),
         reasons: tuple[tuple[str, str], ...] = (),
     ) -> Value:
-        """Plan again from where a step has declined, without that step.
+        """Plan the rest of the way from where a step has declined, without that step.
 
-        If all routes end like this, the error gives each reason, the preferred route's first.
+        The steps count that were taken `before`, by other plans. If all routes end like this, the
+        error gives each reason, the preferred route's first.
         """
         without |= {declined.step.origin}
         reasons = (*reasons, (declined.step.label, str(declined)))
@@ -185,8 +187,10 @@ class Engine:
         spec = self._registry.describe(declined.value)
         if expected.carrier:  # the value itself does not know whose bits it carries
             spec = spec._replace(dtype=expected.dtype, carrier=expected.carrier)
+        taken = before + declined.taken
+        state = self._planner.state_after(start, taken)._replace(spec=spec)
         with self.lock:
-            searches = self._planner.searches(spec, request)
+            searches = self._planner.searches(start, request, state)
             route = first(searches, without)
             if route is None:
                 nearest = list(nearest_refused(searches, request, without))
@@ -207,7 +211,14 @@ class Engine:
             return plan(declined.value, keywords, first_run)
         except StepDeclined as again:
             return self._replan(
-                again, start, request, keywords, note, without=without, reasons=reasons
+                again,
+                start,
+                request,
+                keywords,
+                note,
+                before=taken,
+                without=without,
+                reasons=reasons,
             )
 
     def _check_installed(self, request: Request) -> None:

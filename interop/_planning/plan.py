@@ -42,10 +42,14 @@ _SAYS_OUT_OF_MEMORY = re.compile(
 class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the planner
     """A step has declined; the steps before it need not be repeated."""
 
-    def __init__(self, step: Step, value: Value, reason: Exception) -> None:
+    def __init__(
+        self, step: Step, value: Value, reason: Exception, taken: tuple[Step, ...] = ()
+    ) -> None:
         super().__init__(str(reason))
         self.step = step
-        #: The result of the steps before.
+        #: The steps before.
+        self.taken = taken
+        #: Their result.
         self.value = value
         self.reason = reason
 
@@ -93,7 +97,8 @@ class Plan:
                     note(self.steps[position], value)
                 position += 1
         except (Declined, StepDeclined) as reason:
-            raise StepDeclined(self.steps[position], value, reason) from reason
+            taken = self.steps[:position]
+            raise StepDeclined(self.steps[position], value, reason, taken) from reason
         except (RuntimeWarning, FloatingPointError):
             raise  # the caller has turned warnings about numbers that do not fit into errors
         except (InteropError, MemoryError) as error:

@@ -7,7 +7,7 @@ longer than the shortest one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from interop._model.spec import WEAK, Spec, representative, spec_class, spec_kind
 from interop._model.typing import ValueFunction
@@ -57,9 +57,19 @@ class Planner:
         searches = self.searches(spec, request)
         return first(searches, without)
 
-    def searches(self, spec: Spec, request: Request) -> list[Search]:
-        """Return the searches for a route, in order; the first route that one finds is taken."""
-        return _Inquiry(self.graph, self._cache).searches(spec, request)
+    def searches(self, spec: Spec, request: Request, state: State | None = None) -> list[Search]:
+        """Return the searches for a route, in order; the first route that one finds is taken.
+
+        If steps have been taken already, the search is for the rest of the way from `state`.
+        """
+        return _Inquiry(self.graph, self._cache).searches(spec, request, state)
+
+    def state_after(self, spec: Spec, steps: Iterable[Step]) -> State:
+        """Return the state after some steps from a spec."""
+        state, formats = State(spec), self.graph.formats
+        for step in steps:
+            _, state = along(state, step, formats, from_lazy=formats[spec.format].lazy)
+        return state
 
     def replayed(
         self, spec: Spec, request: Request, steps: tuple[Step, ...]
@@ -69,7 +79,7 @@ class Planner:
         None if a step can no longer be made, because something was registered since.
         """
         searches = self.searches(spec, request)
-        state, replayed = State(spec), []
+        state, replayed, formats = State(spec), [], self.graph.formats
         for chosen in steps:
             # The step for this spec has the same origin, and differs only in sizes. Any of the
             # searches can make it, and there is none if no format can hold the result.
@@ -82,8 +92,7 @@ class Planner:
             step = next(following, None)
             if step is None:
                 return None
-            step, was_on_device, readonly = along(state, step)
-            state = State(step.after, was_on_device=was_on_device, readonly_source=readonly)
+            step, state = along(state, step, formats, from_lazy=formats[spec.format].lazy)
             replayed.append(step)
         return tuple(replayed)
 
@@ -106,14 +115,19 @@ class _Inquiry:
         self._cache = cache
         self._made: dict[Hashable, Made] = {}
 
-    def searches(self, spec: Spec, request: Request, *, dense: bool = False) -> list[Search]:
-        """Return the searches for a route; with `dense` it stays among dense formats."""
-        graph = self._graph
-        wanted = goals(graph, spec, request)
+    def searches(
+        self, spec: Spec, request: Request, state: State | None = None, *, dense: bool = False
+    ) -> list[Search]:
+        """Return the searches for a route, or for the rest of one that has led to `state`.
+
+        With `dense` it stays among dense formats.
+        """
+        graph, start = self._graph, state or State(spec)
+        wanted, spec = goals(graph, spec, request), start.spec
         dtypes = tuple(dict.fromkeys(goal.dtype for goal in wanted.values() if goal.dtype))
         question = Question(spec, request, wanted, dtypes, (), graph.formats, dense=dense)
         return [
-            Search(graph, question._replace(within=within), self._array_steps, self._made)
+            Search(graph, question._replace(within=within), self._array_steps, self._made, start)
             for within in frameworks(graph, spec, wanted)
         ]
 

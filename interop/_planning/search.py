@@ -6,13 +6,14 @@ the steps to further states, so the states need not be known beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import chain, count
 from typing import NamedTuple, TypeAlias
 
 from interop._model.device import device_type, matches
 from interop._model.effect import EFFECTS
+from interop._model.format import Format
 from interop._model.spec import Spec
 
 from .derived import WRITE_LOCKS
@@ -64,9 +65,15 @@ class Search:
     """
 
     def __init__(
-        self, graph: Graph, question: Question, route_of: RouteOf, made: dict[Hashable, Made]
+        self,
+        graph: Graph,
+        question: Question,
+        route_of: RouteOf,
+        made: dict[Hashable, Made],
+        start: State,
     ) -> None:
         self._graph = graph
+        self._start = start
         self._bare = question
         self._route_of = route_of
         #: The steps made so far, by `Question.changes`. They are used again, since several states
@@ -94,7 +101,7 @@ class Search:
         self._queue: list[tuple[Rank, int, Rank, State, Iterator[Onward]]] = []
         self._ranks: dict[State, Rank] = {}
         self._came: dict[State, tuple[State, Step]] = {}
-        self._enter(State(question.spec), Rank())
+        self._enter(self._start, Rank())
         while self._queue:
             _, order, rank, state, onward = heappop(self._queue)
             if rank is self._ranks[state]:  # no better route to the state was found meanwhile
@@ -147,23 +154,18 @@ class Search:
         """Enter the state that a permitted step leads to, unless a better route leads there."""
         if bare.after == state.spec and self._question.request.copy is not True:
             return
-        step, was_on_device, readonly_source = along(state, bare)
+        step, after = along(state, bare, self._graph.formats, from_lazy=self._from_lazy)
         refused = step.effects - self._permitted
         if refused and not refused <= self._waived:
             return
         scope, name = self._scope, step.after.format
-        is_fresh = not step.aliases and (self._from_lazy or self._is_snapshot(step))
-        after = State(
-            step.after,
-            fresh=state.fresh or is_fresh,
-            copied=state.copied or step.writes,
-            was_on_device=was_on_device,
-            refused=state.refused or bool(refused),
-            # A lazy value is computed into whatever format its library makes: that is no detour.
-            via_unrequested=state.via_unrequested
-            or (name in scope.unrequested and "materialize" not in step.effects),
-            readonly_source=readonly_source,
-        )
+        # A lazy value is computed into whatever format its library makes: that is no detour.
+        is_detour = name in scope.unrequested and "materialize" not in step.effects
+        if refused or is_detour:
+            via_unrequested = after.via_unrequested or is_detour
+            after = after._replace(
+                refused=after.refused or bool(refused), via_unrequested=via_unrequested
+            )
         imports = name in scope.not_imported
         bystander = step.priority <= 0 and step.provenance.distribution not in scope.familiar
         extended = rank.extended(step, len(refused), imports, bystander=bystander)
@@ -213,16 +215,22 @@ class Search:
             steps.append(step)
         return steps[::-1]
 
-    def _is_snapshot(self, step: Step) -> bool:
-        """Tell whether a step reads its value now, not later when a lazy result is computed."""
-        formats = self._graph.formats
-        return not (formats[step.before.format].lazy and formats[step.after.format].lazy)
 
+def along(
+    state: State, step: Step, formats: Mapping[str, Format], *, from_lazy: bool
+) -> tuple[Step, State]:
+    """Return a step with the effects that depend on the way to it, and the state after it.
 
-def along(state: State, step: Step) -> tuple[Step, bool, bool]:
-    """Return a step with the effects that depend on the way to it, and two facts about the way.
+    What a question alone can tell of the step, the state after it does not say: whether it is
+    refused, and whether it leads through a framework that nobody requested.
 
-    The facts are `was_on_device` and `readonly_source` of the `State` after the step.
+    Parameters
+    ----------
+    state : State
+    step : Step
+    formats : mapping of str to Format
+    from_lazy : bool
+        Whether the value that is converted is lazy.
     """
     before, after = device_type(step.before.device), device_type(step.after.device)
     if state.was_on_device and before == "cpu" and after != "cpu":
@@ -233,7 +241,18 @@ def along(state: State, step: Step) -> tuple[Step, bool, bool]:
     if readonly and "alias_immutable" in step.effects:
         # The owner's flag still counts after an immutable framework has shared the memory.
         step = step._replace(effects=step.effects - {"alias_immutable"} | {"share_readonly"})
-    return step, state.was_on_device or (before != "cpu" and after == "cpu"), readonly
+    # A lazy result of a lazy value reads that later, when it is computed.
+    reads_later = formats[step.before.format].lazy and formats[step.after.format].lazy
+    is_fresh = not step.aliases and (from_lazy or not reads_later)
+    return step, State(
+        step.after,
+        fresh=state.fresh or is_fresh,
+        copied=state.copied or step.writes,
+        was_on_device=state.was_on_device or (before != "cpu" and after == "cpu"),
+        refused=state.refused,
+        via_unrequested=state.via_unrequested,
+        readonly_source=readonly,
+    )
 
 
 def _least(onward: Onward) -> Least:

@@ -522,3 +522,70 @@ def test_memory_is_checked_again_after_a_step_has_declined(empty: Interop) -> No
     with pytest.raises(interop.errors.DensifyMemoryError, match="the dense form of thin"):
         empty.convert(Thin(), to="a")
     assert calls == []
+
+
+def _declining(box: Box) -> Box:
+    raise interop.errors.Declined("it is Tuesday")
+
+
+#: The facts of a step between devices.
+_MOVE: dict[str, Any] = {
+    "name": "move",
+    "changes": {"device"},
+    "devices": {"cpu", "cuda"},
+    "effects": {"transfer"},
+}
+
+
+def test_a_step_that_declines_leaves_the_result_where_it_was_to_be(empty: interop.Interop) -> None:
+    """After the value has come to the host, the default device is still that of the value."""
+    empty.register(*(toy(name, devices=("cpu", "cuda")) for name in ("a", "b")))
+    empty.register(copy("a", "a", **_MOVE), copy("b", "b", **_MOVE))
+    empty.register(Conversion("a", "b", _declining, name="quick"))
+    empty.register(copy("a", "b", name="slow"))
+    value = Box("a", [1.0, 2.0], device="cuda:0")
+    with interop.trace() as receipts:
+        result = empty.convert(value, to="b", allow="host_round_trip")
+    assert (result.kind, result.device, result.numbers) == ("b", "cuda:0", [1.0, 2.0])
+    assert receipts[0].steps == ("move", "slow", "move")
+    assert "host_round_trip" in receipts[0].effects
+
+
+def test_a_step_that_declines_hides_no_round_trip(empty: interop.Interop) -> None:
+    """Bytes that a declined route has brought to the host are not sent back where that is refused."""
+    empty.register(toy("a", devices=("cpu", "cuda")), toy("b"), toy("c", devices=("cuda",)))
+    empty.register(copy("a", "a", **_MOVE))
+    empty.register(Conversion("a", "b", _declining, name="quick"))
+    empty.register(copy("a", "c", **_MOVE))
+    with pytest.raises(interop.errors.RefusedError, match="host_round_trip"):
+        empty.convert(Box("a", [1.0], device="cuda:0"), to=("b", "c"))
+
+
+def test_a_step_that_declines_unlocks_no_memory(empty: interop.Interop) -> None:
+    """Memory that its owner flagged is not shared with a writer after the flag's last holder."""
+    flags = {"readonly", "immutable"}
+
+    def shared(box: Box) -> Box:
+        return Box("m", box.numbers, traits=flags)
+
+    empty.register(toy("a", carries=flags), toy("m", carries=flags), toy("b"))
+    empty.register(
+        Conversion("a", "m", shared, takes=flags, adds={"immutable"}),
+        Conversion("m", "b", _declining, name="quick", takes=flags, effects={"copy"}),
+        view("m", "b", name="shared", takes=flags, cost=Cost(1e-3)),
+    )
+    box = Box("a", [1.0], traits={"readonly"})
+    assert [step.label for step in empty.plan(box, to="b").steps] == ["shared", "quick"]
+    with pytest.raises(interop.errors.RefusedError, match="share_readonly"):
+        empty.convert(box, to="b")
+    assert empty.convert(box, to="b", allow="share_readonly").numbers is box.numbers
+
+
+def test_a_step_that_declines_makes_no_second_copy(empty: interop.Interop) -> None:
+    """Under ``copy=True``, a value that was copied before a step declined is not copied again."""
+    empty.register(toy("a"), toy("b"), toy("c"))
+    empty.register(copy("a", "b"), Conversion("b", "c", _declining, name="quick"))
+    empty.register(view("b", "c", name="shared", cost=Cost(1e-3)), copy("c", "c"))
+    with interop.trace() as receipts:
+        result = empty.convert(Box("a", [1.0]), to="c", copy=True)
+    assert (result.kind, receipts[0].steps) == ("c", ("copy_a_to_b", "shared"))

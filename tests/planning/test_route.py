@@ -8,7 +8,7 @@ import pytest
 
 from interop import Interop, Route
 from interop.plugin import make_spec
-from tests.toys import copy, toy, view
+from tests.toys import copy, labels, toy, view
 
 
 def _route(empty: Interop) -> object:
@@ -91,3 +91,12 @@ def test_a_route_is_what_json_can_hold(empty: Interop) -> None:
     assert [step["step"] for step in document["steps"]] == ["cast", "a_to_b", "b_to_<c>"]
     assert [step["written"] for step in document["steps"]] == [2**23, 0, 0]
     assert document["seconds"] == pytest.approx(route.cost)
+
+
+def test_a_route_that_cannot_be_replayed_is_shown_as_planned(
+    empty: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its steps cannot be made for the very spec, and nothing was registered, nobody waits."""
+    empty.register(toy("a"), toy("b"), view("a", "b"))
+    monkeypatch.setattr(empty._planner, "replayed", lambda *_: None)
+    assert labels(empty.plan(make_spec("a", "float32", shape=(3,)), to="b")) == ["a_to_b"]
