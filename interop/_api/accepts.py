@@ -16,7 +16,7 @@ from inspect import (
 )
 from typing import Any, TypeAlias, get_origin
 
-from interop._execution.fast_path import fast_leaf, fast_tree, leaf_path
+from interop._execution.fast_tree import fast_leaf, fast_tree, leaf_path
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
 from interop._model.spec import Spec

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from interop._execution.engine import Engine
-from interop._execution.fast_path import NO_PATH, SMALL
+from interop._execution.fast_path import SMALL
 from interop._execution.trace import overlap, shares_memory
 from interop._model.caller import warn_caller
 from interop._model.dtype import imaginary_loss
 from interop._model.format import Format
 from interop._model.spec import TRAITS, UNWRITABLE, Spec
 from interop._model.typing import Value
-from interop._planning.cache import FastPath, PlanTable
+from interop._planning.cache import NO_PATH, FastPath, PlanTable
 from interop._planning.keywords import Keywords
 from interop._planning.policy import block
 from interop.errors import BadRequestError

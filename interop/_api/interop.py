@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from weakref import WeakValueDictionary
 
 from interop._execution.engine import Engine
-from interop._execution.fast_path import Converter, FastPaths, fast_tree, with_fast_paths
+from interop._execution.fast_path import Converter, FastPaths, with_fast_paths
+from interop._execution.fast_tree import fast_tree
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.display import Listing
@@ -26,7 +27,7 @@ from interop._model.typing import (
     Value,
     ValueFunction,
 )
-from interop._planning.cache import PlanCache, PlanTable
+from interop._planning.cache import PlanCache, PlanTable, TreePaths
 from interop._planning.derived import complete
 from interop._planning.explain import refused_routes
 from interop._planning.keywords import Keywords, read, with_signature
@@ -333,12 +334,17 @@ class Interop:
         """
         keywords = read("convert_tree", RequestKeywords, to, named)
         asks_no_more = others == "keep" and not (progress or consume)
-        casts = keywords.dtype is not None
-        if asks_no_more and not casts and keywords.stream is None and not is_traced():
-            paths = self._requests.table(keywords).fast_paths
-            result = fast_tree(tree, paths, {}, share=True)
-            if result is not NotImplemented:
-                return result
+        learn: Callable[..., None] = self._fast_paths.learn
+        if not isinstance(keywords.dtype, Mapping):
+            table = self._requests.table(keywords)
+            paths: TreePaths = table.fast_paths
+            if keywords.dtype is not None and not cast_all:
+                paths = table.paths_by_dtype
+                learn = partial(self._fast_paths.learn_in_tree, cast=table)
+            if asks_no_more and keywords.stream is None and not is_traced():
+                result = fast_tree(tree, paths, {}, tied=True)
+                if result is not NotImplemented:
+                    return result
         from .leaves import check_others, converted, leaf_test
         from .tree import Tree
 
@@ -352,7 +358,7 @@ class Interop:
             registry,
             self._engine,
             table_of,
-            partial(self._fast_paths.learn, version=registry.version),
+            partial(learn, version=registry.version),
             keywords=keywords,
             others=others,
             progress=progress,

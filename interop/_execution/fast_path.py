@@ -6,44 +6,31 @@ are noticeable.
 
 from __future__ import annotations
 
-import builtins
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from copy import copy
 from functools import wraps
 from typing import Any
 
 from interop._model.format import Format, itself
 from interop._model.spec import Spec
 from interop._model.typing import TargetLike, Value, ValueFunction
-from interop._planning.cache import Beginning, Calls, FastPath, Paths, PlanCache, PlanTable
+from interop._planning.cache import NO_PATH, Calls, FastPath, Paths, PlanCache, PlanTable
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
 from interop._planning.policy import Block, Policy
 from interop._planning.request import Request
 from interop._registry.registry import Registry
-from interop.errors import InteropError
 
 #: Bytes; values with fewer are small. A few microseconds count for them, so that the engine copies
 #: them without asking how much memory is left.
 SMALL = 2**21
 
-_BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kind, type))
 #: The keyword that has fast paths of its own, if no other is given.
 _OUT = {"out"}
 #: The keywords that take objects, which cannot be looked up.
 _UNKEYED = frozenset({"out", "stream"})
 #: The types of the words for ``copy=``.
 _COPIES = frozenset({type(None), bool, str})
-#: The types whose values pass through trees as they are.
-_PASSED = frozenset({int, float, complex, bool, str, bytes, type(None)})
-#: The entry of a type without a fast path.
-NO_PATH: tuple[FastPath, bool] = (NotImplemented, False)
-
-
-class _NotPlain(Exception):  # noqa: N818 - nothing is wrong
-    """A value in a tree has no fast path."""
 
 
 def with_fast_paths(
@@ -199,95 +186,6 @@ def _longer_key(
     return key
 
 
-def leaf_path(kind: type, paths: Paths) -> FastPath:
-    """Return the fast path of a type inside a tree.
-
-    It is None if values pass as they are, and `NotImplemented` for containers and for types without
-    a fast path. Numbers and memory of Python's own count as arrays only outside of trees.
-    """
-    if kind in _BUILTINS:
-        return None if kind in _PASSED else NotImplemented
-    return paths.get(kind, NO_PATH)[0]
-
-
-def fast_leaf(value: Value, path: FastPath) -> Value:
-    """Return the result of a fast path for a value, or `NotImplemented`."""
-    if path is None:
-        return value
-    if path is NotImplemented:
-        return NotImplemented
-    try:
-        return path(value)
-    except InteropError:  # raised again by code that can say where in the tree it came up
-        return NotImplemented
-
-
-def fast_tree(
-    tree: Value, paths: Paths, converted: dict[int, tuple[Value, Value]], *, share: bool = False
-) -> Value:
-    """Return a tree of plain containers, with the arrays in it converted by their fast paths.
-
-    Parameters
-    ----------
-    tree : object
-    paths : mapping of type to fast path
-        For the types whose values count as arrays inside a tree.
-    converted : dict
-        Takes up every array and its result, in order. The keys are the arrays' `id`, so that an
-        array that occurs twice is converted once.
-    share : bool, default False
-        Whether no fast path may copy, because two arrays over the same memory get one copy.
-
-    Returns
-    -------
-    object
-        `NotImplemented` if anything in the tree is not plain; no array is copied then.
-    """
-    # An error is raised again by code that can say where in the tree it came up.
-    try:
-        return _grown(tree, paths, converted, share)
-    except (_NotPlain, RecursionError, InteropError):
-        return NotImplemented
-
-
-def _grown(
-    value: Value, paths: Paths, converted: dict[int, tuple[Value, Value]], share: bool
-) -> Value:
-    kind = type(value)
-    path, shares = paths.get(kind, NO_PATH)
-    if path is NotImplemented or kind in _BUILTINS:  # as in `leaf_path`
-        return value if kind in _PASSED else _opened(kind, value, paths, converted, share)
-    if share and not shares:
-        raise _NotPlain
-    address = id(value)
-    if address in converted:
-        return converted[address][1]
-    result = value if path is None else path(value)
-    if result is NotImplemented:
-        raise _NotPlain
-    converted[address] = value, result
-    return result
-
-
-def _opened(
-    kind: type,
-    value: Value,
-    paths: Paths,
-    converted: dict[int, tuple[Value, Value]],
-    share: bool,
-) -> Value:
-    if kind is dict:
-        return {name: _grown(child, paths, converted, share) for name, child in value.items()}
-    if kind is list or kind is tuple:
-        return kind([_grown(child, paths, converted, share) for child in value])
-    if kind is not OrderedDict:
-        raise _NotPlain
-    new = copy(value)  # with the attributes that a state dict has
-    for name, child in value.items():
-        new[name] = _grown(child, paths, converted, share)
-    return new
-
-
 class FastPaths:
     """Learns fast paths from values that were converted in full."""
 
@@ -295,6 +193,17 @@ class FastPaths:
         self._registry = registry
         self._planner = planner
         self._cache = cache
+
+    def learn_in_tree(
+        self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int, *, cast: PlanTable
+    ) -> None:
+        """Keep the fast path of `x` for trees in which its dtype decides whether it is `cast`."""
+        self.learn(x, spec, plan, table, version)
+        keep, kind = self._cache.keep, type(x)
+        path = table.fast_paths.get(kind, NO_PATH)
+        has_dtype = self._registry.formats[spec.format].fast_key is not None
+        if has_dtype and NotImplemented not in path:
+            keep(keep(cast.paths_by_dtype, kind, {}, version), x.dtype, path, version)
 
     def learn(self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int) -> None:
         """Keep the fast path for values of the very type of `x`, if its route has one."""
@@ -309,13 +218,14 @@ class FastPaths:
         steps, path = plan.steps, None
         if _serves(table.request, plan, source, registry.formats):
             path = self._planner.fast_path(steps) if steps else source.fast_path
-        shares = path is not None and not plan.writes
+        address: Any = NotImplemented if plan.writes else None
         if path is None:
             path = self._learn_call(x, spec, plan, table, version)
+            address = source.advanced.address or NotImplemented
         if path is not None:
             # A compiler must not trace into it.
             function = None if path is itself else registry.untraced(path)
-            keep(table.fast_paths, kind, (function, shares), version)
+            keep(table.fast_paths, kind, (function, address), version)
 
     def _learn_call(
         self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int
@@ -339,12 +249,12 @@ class FastPaths:
         if share is not None and key_of_view is not None:
             view = share(x)
             key_on_view = None if view is NotImplemented else key_of_view(view)
-            if key_on_view is not None:
-                new: Beginning = share, key_of_view, {}
-                first, _, calls_on_view = keep(calls.by_view, x.dtype, new, version)
-                if first is share:
-                    keep(calls_on_view, key_on_view, _call(plan.calls[1:]), version)
-                    return calls.path()
+            with self._cache.lock:
+                calls.view = calls.view or (share, key_of_view)
+            if key_on_view is not None and calls.view[0] is share:
+                keep(calls.viewed, x.dtype, True, version)
+                keep(calls.by_view, key_on_view, _call(plan.calls[1:]), version)
+                return calls.path()
         keep(calls.by_key, key, _call(plan.calls), version)
         return calls.path()
 

@@ -30,19 +30,22 @@ _MOST = 16384
 
 #: Answers `NotImplemented` for a value that is not plain. None stands for the value itself.
 FastPath: TypeAlias = ValueFunction | None
-#: By type, its fast path, and whether that writes nothing.
-Paths: TypeAlias = Mapping[type, tuple[FastPath, bool]]
-
-
-#: What makes a view, the fast key of such views, and by that the call of the steps that are left.
-Beginning: TypeAlias = tuple[ValueFunction, ValueFunction, dict[object, FastPath]]
+#: A fast path, and what tells the address of values for which it may write. That is None if it
+#: never writes, and `NotImplemented` if address, dtype and shape do not tell the elements.
+TreePath: TypeAlias = tuple[FastPath, ValueFunction | None]
+#: The fast paths of types.
+Paths: TypeAlias = Mapping[type, TreePath]
+#: The same for trees, in which the dtype of a value may decide as well.
+TreePaths: TypeAlias = Mapping[type, TreePath | Mapping[object, TreePath]]
+#: The entry of a type without a fast path.
+NO_PATH: TreePath = (NotImplemented, None)
 
 
 class Calls:
     """What the plans for plain and small values of one type call, by what tells such values apart.
 
-    Many plans begin with a view, and most views have a fast key sooner than the value itself. Which
-    values these are, their dtype tells.
+    Many plans begin with a view that has a fast key sooner than the value itself. It is made first,
+    but for values of dtypes whose plans begin otherwise.
 
     Parameters
     ----------
@@ -54,28 +57,28 @@ class Calls:
         self._key_of = key_of
         #: By the fast key of a value, the steps of its plan as one call; None if there are none.
         self.by_key: dict[object, FastPath] = {}
-        #: By dtype, the view with which plans begin.
-        self.by_view: dict[object, Beginning] = {}
+        #: What makes the view, and the fast key of views.
+        self.view: tuple[ValueFunction, ValueFunction] | None = None
+        #: By the fast key of a view, the steps that are left.
+        self.by_view: dict[object, FastPath] = {}
+        #: The dtypes of values whose plans begin with the view.
+        self.viewed: dict[object, bool] = {}
 
     def path(self) -> ValueFunction:
         """Return the fast path that makes the calls."""
-        key_of, by_key, by_view = self._key_of, self.by_key, self.by_view
+        key_of, by_key, by_view, viewed = self._key_of, self.by_key, self.by_view, self.viewed
 
         def path(x: Value) -> Value:
             try:
-                beginning = by_view.get(x.dtype)
-                if beginning is not None:
-                    share, key_of_view, calls = beginning
-                    view = share(x)
-                    call = calls.get(key_of_view(view), NotImplemented)
-                    if call is None:
-                        return view
-                    if call is not NotImplemented:
-                        return call(view)
-                call = by_key.get(key_of(x), NotImplemented)
-                if call is None or call is NotImplemented:
-                    return x if call is None else call
-                return call(x)
+                call: Any = NotImplemented
+                # It takes longer to look at a dtype than to see that no other plans are kept.
+                if self.view is not None and (not by_key or x.dtype in viewed):
+                    share, key_of_view = self.view
+                    value = share(x)
+                    call = by_view.get(key_of_view(value), NotImplemented)
+                if call is NotImplemented:
+                    value, call = x, by_key.get(key_of(x), NotImplemented)
+                return value if call is None else call if call is NotImplemented else call(value)
             except Exception:  # noqa: BLE001 - the plan, which is called then, says which step fails
                 return NotImplemented
 
@@ -109,8 +112,10 @@ class PlanTable:
         self.plans: dict[tuple[object, ...], Plan] = {}
         #: For plain and small values, by type.
         self.calls: dict[type, Calls] = {}
-        #: By type, the fast path, and whether that writes nothing.
-        self.fast_paths: dict[type, tuple[FastPath, bool]] = {}
+        #: By type, the fast path.
+        self.fast_paths: dict[type, TreePath] = {}
+        #: By type and dtype, the fast paths of trees where the request's dtype is for some alone.
+        self.paths_by_dtype: dict[type, dict[object, TreePath]] = {}
         #: For the classes that have no plan, the nearest routes, which are refused.
         self.refusals: dict[tuple[object, ...], list[Value]] = {}
 
@@ -126,6 +131,7 @@ class PlanTable:
         self.plans.clear()
         self.calls.clear()
         self.fast_paths.clear()
+        self.paths_by_dtype.clear()
         self.refusals.clear()
 
 

@@ -373,6 +373,10 @@ class _Format:
             problem = f"gives {spec} a key, although it is not plain" if spec.traits else ""
             if spec_class(other) != spec_class(spec):
                 problem = f"gives {other} and {spec} the same key"
+            address, memory = self._format.advanced.address, self._format.memory
+            if address is not None and memory is not None and memory(value) and spec.nbytes:
+                begins = address(value) == memory(value)[0][0]
+                problem = problem or ("" if begins else f"begins elsewhere than at address({spec})")
             self._notes.judge("fast_key", problem and f"fast_key of format {self._name} {problem}")
 
     def _copy(self) -> None:

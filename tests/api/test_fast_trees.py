@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,6 +116,106 @@ def test_a_strange_argument_gets_what_a_cold_process_gives_it(
         called(plain, plain)
     expected = _facts(lambda: forget(cold).accepts(to)(function)(plain, value), value)
     assert _facts(lambda: called(plain, value), value) == expected
+
+
+#: Keywords with which trees of plain leaves are walked without a plan once they are warm.
+KEYWORDS: dict[str, dict[str, Any]] = {
+    "copy": {"copy": True},
+    "no copy": {"copy": False},
+    "wider": {"dtype": "float64"},
+    "narrower": {"dtype": "float16"},
+    "whole": {"dtype": "int32"},
+    "all": {"dtype": "float64", "cast_all": True},
+    "all copied": {"dtype": "float32", "copy": True},
+    "device": {"device": "cpu"},
+    "forbid": {"forbid": "detach", "copy": True},
+}
+PLAIN = {
+    "f": lambda: torch.arange(3.0),
+    "d": lambda: np.arange(3.0),
+    "i": lambda: torch.arange(3),
+    "b": lambda: np.array([True, False]),
+    "h": lambda: torch.arange(3, dtype=torch.bfloat16),
+    "c": lambda: np.array([1 + 2j]),
+    "n": lambda: 1.5,
+}
+
+
+@pytest.fixture(scope="module")
+def warm_with_keywords() -> Interop:
+    """An instance that has converted trees of all plain leaves with all keywords."""
+    mine = Interop()
+    for keywords in KEYWORDS.values():
+        for to in ("numpy", "torch"):
+            for make in PLAIN.values():
+                with suppress(InteropError):
+                    for _ in range(3):
+                        mine.convert_tree({"odd": make()}, to=to, **keywords)
+    return mine
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+@pytest.mark.parametrize("name", [*STRANGE, *PLAIN])
+def test_a_leaf_gets_what_a_cold_process_gives_it_with_keywords(
+    name: str, to: str, warm_with_keywords: Interop, cold: Interop
+) -> None:
+    """Value, dtype, memory and error are those of a call that takes no fast path."""
+    make = {**STRANGE, **PLAIN}[name]
+    for asked, keywords in KEYWORDS.items():
+        outcomes = []
+        for mine in (forget(cold), warm_with_keywords):
+            value = make()
+            tree = {"plain": torch.ones(2), "also": np.zeros(2), "odd": value}
+            convert = partial(mine.convert_tree, tree, to=to, **keywords)
+            outcomes.append(_facts(convert, value))
+        assert outcomes[0] == outcomes[1], asked
+
+
+@pytest.mark.parametrize("keywords", KEYWORDS.values(), ids=KEYWORDS)
+def test_plain_trees_with_keywords_are_walked_without_a_plan(
+    keywords: dict[str, Any], warm_with_keywords: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No leaf is described once trees like it were converted."""
+
+    def described(value: Any) -> Any:
+        msg = f"{type(value)} is described"
+        raise AssertionError(msg)
+
+    tree = [torch.arange(3.0), {"ids": torch.arange(3)}, (np.ones(2), None)]
+    expected = warm_with_keywords.convert_tree(tree, to="numpy", **keywords)
+    with monkeypatch.context() as patches:
+        patches.setattr(warm_with_keywords._registry, "describe", described)
+        result = warm_with_keywords.convert_tree(tree, to="numpy", **keywords)
+    assert repr(result) == repr(expected)
+
+
+@pytest.mark.parametrize("keywords", [{"copy": True}, {"dtype": "float64"}], ids=["copy", "dtype"])
+def test_warm_trees_with_keywords_keep_what_is_tied(
+    keywords: dict[str, Any], warm_with_keywords: Interop
+) -> None:
+    """The same elements are one array; the same bytes as others, in another order, or none, are not."""
+    weight, empty = torch.arange(4.0).reshape(2, 2), torch.zeros(2, 0)
+    cases = {
+        "twice": (weight, weight, True),
+        "tied": (weight, weight.view(2, 2), True),
+        "detached": (weight, weight.detach(), True),
+        "reshaped": (weight, weight.reshape(4), False),
+        "as bits": (weight, weight.view(torch.int32), False),
+        "turned": (weight, weight.T, False),
+        "begun": (weight, weight[:1], False),
+        "apart": (weight, weight.clone(), False),
+        "empty": (empty, empty.view(2, 0), False),
+        "the same empty": (empty, empty, True),
+    }
+    for name, (first, second, tied) in cases.items():
+        for tree in ([first, second], [second, first]):
+            result = warm_with_keywords.convert_tree(tree, to="numpy", **keywords)
+            assert (result[0] is result[1]) is tied, name
+            for array, tensor in zip(result, tree, strict=True):
+                assert array.tolist() == tensor.tolist(), name
+                assert (
+                    array.size == 0 or array.ctypes.data != tensor.data_ptr() or name == "as bits"
+                )
 
 
 def test_a_warm_tree_is_made_of_views(warm: Interop) -> None:

@@ -20,7 +20,8 @@ import pytest
 import interop
 import interop.plugin
 from interop import Format, Interop
-from interop._execution.fast_path import Converter, fast_tree, with_fast_paths
+from interop._execution.fast_path import Converter, with_fast_paths
+from interop._execution.fast_tree import fast_tree
 from interop._planning.cache import PlanCache
 from interop._planning.policy import Block, block
 from interop._registry.declared import Provenance
@@ -253,16 +254,16 @@ def _same(kind: type, value: Any) -> Any:
 
 
 def test_what_a_fast_path_copies_is_kept_from_trees_that_share(empty: Interop) -> None:
-    """Each type has one fast path, which says whether arrays in a tree may take it."""
+    """A fast path that a plugin declares tells of no ties, so that it serves no tree that keeps them."""
     empty.register(toy("a"), toy("b", types=()), toy("c", types=()))
     empty.register(view("a", "b", fast_path=_same_box), copy("a", "c", fast_path=_same_box))
     box = Box("a", [1.0])
     for target, shares in (("b", True), ("c", False)):
         empty.convert(box, to=target)
         paths = empty._cache.fast_paths[target]
-        assert paths == {Box: (_same_box, shares)}
+        assert paths == {Box: (_same_box, None if shares else NotImplemented)}
         assert fast_tree([box], paths, {}) == [box]
-        assert (fast_tree([box], paths, {}, share=True) is NotImplemented) is not shares
+        assert (fast_tree([box], paths, {}, tied=True) is NotImplemented) is not shares
 
 
 def _same_box(box: Box) -> Box:
@@ -379,7 +380,8 @@ def test_after_a_view_a_step_fails_and_declines_as_in_a_first_call(empty: Intero
         result = warm.convert(Box("a", [1.0]), to="b", dtype="float64")
         assert (result.numbers, result.dtype) == ([1.0], "float64")
     (table,) = warm._cache.by_keywords.values()
-    assert [beginning[0] for beginning in table.calls[Box].by_view.values()] == [_to_b]
+    assert table.calls[Box].view == (_to_b, _kind)
+    assert not table.calls[Box].by_key
     errors = []
     for instance in (_registered(Interop(plugins=False)), warm, warm):
         with pytest.raises(interop.errors.ConversionError, match=r"doubtful.*thirteen") as caught:

@@ -24,6 +24,7 @@ from interop.plugin import (
     Result,
     Samples,
     Unary,
+    address,
     hookimpl,
     itself,
 )
@@ -37,6 +38,7 @@ from .dense import (
     cast_in_order,
     copy,
     copy_in_order,
+    copy_to_native,
     drop_mask,
     fill,
     from_bits,
@@ -100,7 +102,7 @@ def _format() -> Format:
         memory=memory,
         fill=fill,
         fast_path=itself,
-        advanced=Advanced(fast_key=fast_key),
+        advanced=Advanced(fast_key=fast_key, address=address),
         samples=Samples(variants=VARIANTS),
     )
 
@@ -121,7 +123,7 @@ def _steps() -> Iterable[Unary]:
         adds=_GAPS,
         cost=Cost(5e-7, 1.9e10, 1.2e11),
     )
-    yield Copy(copy, requires=_SWAPPED, cost=native, name="copy_to_native")
+    yield Copy(copy_to_native, requires=_SWAPPED, cost=native)
     # NumPy computes narrow reals one by one.
     half, narrow = frozenset({"float16"}), ONLY_ML_DTYPES - {"bfloat16", "int4", "uint4"}
     fast, brief = HELD - half - narrow, frozenset({"bfloat16"})

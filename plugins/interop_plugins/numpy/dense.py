@@ -18,6 +18,7 @@ __all__ = [
     "cast_in_order",
     "copy",
     "copy_in_order",
+    "copy_to_native",
     "drop_mask",
     "fill",
     "from_bits",
@@ -51,11 +52,13 @@ def drop_mask(value: Array) -> Array:
 
 
 def copy(value: Array) -> Array:
-    """Return a C-ordered, native, writable copy."""
-    dtype = value.dtype
-    if value.size < FEW and dtype.isnative:
-        return value.copy()
-    return written(value, dtype if dtype.isnative else dtype.newbyteorder("="))
+    """Return a C-ordered, writable copy."""
+    return value.copy() if value.size < FEW else written(value, value.dtype)
+
+
+def copy_to_native(value: Array) -> Array:
+    """Return a C-ordered, writable copy in the byte order of the machine."""
+    return written(value, value.dtype.newbyteorder("="))
 
 
 def copy_in_order(value: Array) -> Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from interop.plugin import (
@@ -161,6 +162,7 @@ def _formats() -> Iterable[Format]:
         advanced=Advanced(
             fast_key=fast_key,
             default_dtype=default_dtype,
+            address=methodcaller("data_ptr"),
             unwritable=dense.unwritable,
             written=dense.note_write,
         ),

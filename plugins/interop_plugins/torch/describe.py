@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -423,10 +422,13 @@ def available(device: str) -> int | None:
 
 def memory(value: Tensor) -> tuple[tuple[int, int], ...]:
     """Return the address and the length in bytes of every stretch of memory a tensor lies in."""
-    if type(value) in _plain_types and value.layout in _plain_layouts and value.dtype in _dtypes:
-        with suppress(RuntimeError):  # inside a transform of functorch
-            if value.is_contiguous() and (address := value.data_ptr()):
-                return ((address, value.nbytes),)
+    if type(value) in _plain_types and value.dtype in _dtypes and value.layout in _plain_layouts:
+        try:
+            address = value.data_ptr()
+        except RuntimeError:  # inside a transform of functorch
+            address = 0
+        if address and value.is_contiguous():
+            return ((address, value.nbytes),)
     import torch
 
     if value.is_mkldnn or is_transformed(value):
