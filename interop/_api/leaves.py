@@ -275,6 +275,8 @@ class Located:
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if isinstance(error, InteropError):
             error.locate(joined(self._named(self._path)))
+        elif isinstance(error, BaseException):
+            error.add_note(f"raised at {joined(self._named(self._path))} in the tree")
 
 
 @contextmanager

@@ -124,7 +124,12 @@ class Tree:
 
     def _grow(self, value: Value, path: tuple[Any, ...]) -> ValueFunction:
         """Collect the leaves below `value`; return a function that rebuilds it from an iterator."""
-        if self._is_array(value):
+        try:
+            is_array = self._is_array(value)
+        except InteropError as error:
+            error.locate(joined(path))
+            raise
+        if is_array:
             self._arrays += 1
             return self._leaf(value, path)
         branch = None if self._passes(value) else self._opened(value)

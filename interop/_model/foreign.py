@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from interop.errors import DoesNotFitError, HandOffError, InteropError
+
 
 def is_interruption(error: BaseException) -> bool:
     """Tell whether an exception came from outside of the code that it ended.
@@ -30,3 +32,13 @@ def error_text(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - the exception is foreign, too
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def unreadable(value: object, error: BaseException) -> InteropError:
+    """Return the error to raise for one that a value's own code has raised."""
+    kind = type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    msg = f"{name} raised {error_text(error)} when it was asked for its array"
+    if isinstance(error, MemoryError):
+        return DoesNotFitError(f"{msg}; convert it in parts.")
+    return HandOffError(f"{msg}; open what it reads from, or pass a plain array instead.")

@@ -146,6 +146,11 @@ def _attributed(error: BaseException, step: Step) -> Exception:
             f"{declared}, ran out of memory ({reason}); ask for a narrower dtype, or convert it in "
             "parts."
         )
+    if "materialize" in step.effects:  # the value's own code has run
+        return HandOffError(
+            f"{declared}, could not compute the value ({reason}); open what it reads from, or "
+            "compute it first."
+        )
     return ConversionError(
         f"{declared}, failed on a {step.before.format} value with {reason}; "
         f"{step.provenance.remedy}",

@@ -13,7 +13,7 @@ from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
 from interop._model.extension import DtypeNames
-from interop._model.foreign import error_text, is_interruption
+from interop._model.foreign import error_text, is_interruption, unreadable
 from interop._model.format import Format, Labels, package
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value
@@ -90,9 +90,11 @@ class Recognition:
             raise
         # Descriptions are foreign code, and may raise anything.
         except BaseException as error:
-            # The value's own code has raised it, and not the plugin's, if it has a protocol.
-            if is_interruption(error) or self.format_of(value).protocol:
+            if isinstance(error, Warning) or is_interruption(error):
                 raise
+            # The value's own code has raised it, and not the plugin's, if it has a protocol.
+            if self.format_of(value).protocol:
+                raise unreadable(value, error) from error
             raise self._misdescribed(value, f"raised {error_text(error)}") from error
         raise self._misdescribed(value, f"answered with the format {spec.format!r}, not its own")
 
@@ -190,7 +192,15 @@ class Recognition:
         format_ = self._recognised.get(type(value)) or self.format_of(value)
         if format_.wrapper is None or not format_.wrapper.once:
             return value
-        return self.opened(format_.wrapper.unwrap(value))
+        try:
+            wrapped = format_.wrapper.unwrap(value)
+        except InteropError:
+            raise
+        except BaseException as error:
+            if isinstance(error, Warning) or is_interruption(error):
+                raise
+            raise unreadable(value, error) from error
+        return self.opened(wrapped)
 
     def is_plain(self, type_: type, format_: Format) -> bool:
         """Tell whether a type is one of a format's own types, rather than a subclass of one.
@@ -370,7 +380,11 @@ def _attributed(describe: Callable[[Value], Spec], value: Value) -> Spec:
 def _offers(owner: object, format_: Format) -> bool:
     """Tell whether a value or a type has the attribute of a protocol; None does not count."""
     protocol = format_.protocol
-    return protocol is not None and getattr(owner, protocol, None) is not None
+    try:
+        return protocol is not None and getattr(owner, protocol, None) is not None
+    # A property may raise anything.
+    except Exception as error:
+        raise unreadable(owner, error) from error
 
 
 def _has_buffer(value: Value) -> bool:

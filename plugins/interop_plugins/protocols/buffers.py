@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from interop.plugin import DTYPES, EMPTY, Spec, extents, memory_traits
 
-from .common import FOREIGN_ORDER, NUMBERS, REFUSALS, layout_of, name_of_kind, problem_of
+from .common import FOREIGN_ORDER, NUMBERS, layout_of, name_of_kind, unread
 
 if TYPE_CHECKING:
     from typing import Any
@@ -58,8 +58,11 @@ def describe_buffer(value: Foreign) -> Spec:
     try:
         with memoryview(value) as view:
             return _describe_view(view)
-    except REFUSALS as error:
-        raise problem_of(value, f"does not give its buffer: {error}") from error
+    except (MemoryError, Warning):
+        raise
+    # The code of a value may raise anything.
+    except Exception as error:
+        raise unread(value, "buffer", error) from error
 
 
 def _describe_view(view: memoryview) -> Spec:

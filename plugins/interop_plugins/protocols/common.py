@@ -23,30 +23,19 @@ __all__ = [
     "FOREIGN_ORDER",
     "NUMBERS",
     "PLAIN",
-    "REFUSALS",
     "Layout",
     "integers",
     "layout_of",
     "name_of_kind",
     "problem_of",
     "refuse",
+    "unread",
 ]
 
 PLAIN = INTEGERS | REALS | COMPLEX | {"bool"}
 NUMBERS = PLAIN | {"longdouble", "clongdouble"}
 #: The marks of the byte order that is not the machine's.
 FOREIGN_ORDER = ">!" if sys.byteorder == "little" else "<"
-
-#: The errors of a value that refuses to show itself; never MemoryError.
-REFUSALS = (
-    AttributeError,
-    BufferError,
-    LookupError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    AssertionError,
-)
 
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
 _LONG_KINDS = {"f": "longdouble", "c": "clongdouble"}
@@ -125,8 +114,14 @@ def refuse(value: Foreign, problem: str) -> NoReturn:
     raise problem_of(value, problem)
 
 
-def problem_of(value: Foreign, problem: str) -> HandOffError:
+def unread(value: Foreign, what: str, error: Exception) -> HandOffError:
+    """Return the refusal of a value whose own code has raised an error."""
+    move = "Open what it reads from"
+    return problem_of(value, f"does not give its {what}: {type(error).__name__}: {error}", move)
+
+
+def problem_of(value: Foreign, problem: str, move: str = "Correct what it says") -> HandOffError:
     """Return the refusal of a value that has a problem."""
     kind = type(value)
-    move = "Correct what it says, or give interop a plain array instead."
+    move = f"{move}, or give interop a plain array instead."
     return HandOffError(f"{kind.__module__}.{kind.__qualname__} {problem}. {move}")

@@ -12,12 +12,12 @@ from interop.plugin.advanced import ADDRESSES
 
 from .common import (
     FOREIGN_ORDER,
-    REFUSALS,
     integers,
     layout_of,
     name_of_kind,
     problem_of,
     refuse,
+    unread,
 )
 
 if TYPE_CHECKING:
@@ -157,8 +157,11 @@ def _cuda_interface(value: Foreign) -> _Interface:
 def _entries(value: Foreign, attribute: str) -> Entries:
     try:
         entries = getattr(value, attribute)
-    except REFUSALS as error:
-        raise problem_of(value, f"does not give its {attribute}: {error}") from error
+    except (MemoryError, Warning):
+        raise
+    # The code of a value may raise anything.
+    except Exception as error:
+        raise unread(value, attribute, error) from error
     if not isinstance(entries, dict):
         refuse(value, f"has an {attribute} of type {type(entries).__name__}, which is not a dict")
     return entries

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from interop.plugin import DTYPES, EMPTY, Declined, Spec, itemsize
 
-from .common import REFUSALS, integers, problem_of, refuse
+from .common import integers, refuse, unread
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -97,8 +97,11 @@ def _array(value: Foreign) -> Array:
     try:
         # Called directly, because NumPy would warn of signatures without `copy`.
         array = value.__array__()
-    except REFUSALS as error:
-        raise problem_of(value, f"does not give its array: {error}") from error
+    except (MemoryError, Warning):
+        raise
+    # The code of a value may raise anything.
+    except Exception as error:
+        raise unread(value, "array", error) from error
     if not isinstance(array, np.ndarray):
         refuse(value, f"answers __array__ with an object of type {type(array).__name__}")
     return array
