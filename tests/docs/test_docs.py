@@ -42,7 +42,11 @@ PAGES = [
     for page in PROSE
     if "```python" in (text := page.read_text())
     for needed in [
-        re.findall(r"^>>> (?:import|from) (tensorflow|opentelemetry)\b", text, re.MULTILINE)
+        re.findall(
+            r"^(?:>>> )?(?:import|from) (tensorflow|opentelemetry|sklearn|safetensors|datasets)\b",
+            text,
+            re.MULTILINE,
+        )
     ]
 ]
 MODULES = [
