@@ -24,7 +24,9 @@ author = "the authors of interop"
 copyright = "the authors of interop"  # noqa: A001 - Sphinx's name for it
 version = release = interop.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True  # what is copied leaves prompts and output out
 exclude_patterns = ["_build", "graph", "**/_benchmarks.md", "**/_pairs.md"]
 html_theme = "pydata_sphinx_theme"
 html_title = "interop"

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 __all__ = ["Browser", "missing"]
@@ -95,9 +96,11 @@ class Browser:
             self._driver.terminate()
             self._driver.wait()
 
-    def open(self, path: Path, fragment: str = "") -> None:
+    def open(self, path: Path, fragment: str = "", query: str = "") -> None:
         """Open a file."""
-        url = path.resolve().as_uri() + (f"#{fragment}" if fragment else "")
+        url = path.resolve().as_uri()
+        url += f"?{urlencode({'q': query})}" if query else ""
+        url += f"#{fragment}" if fragment else ""
         try:
             self._load(url)
         except RuntimeError:  # on a busy machine Chromium sometimes misses the end of a load

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -145,3 +146,46 @@ def test_the_first_page_has_no_complaints(browser: Browser) -> None:
     assert "interop" in browser.text("h1")
     complaints = [text for text in browser.complaints() if "[PST]" not in text]  # not the theme's
     assert complaints == []
+
+
+#: What people look for, and the page that answers it.
+QUESTIONS = {
+    "tensor requires grad numpy": "how-to/numpy-on-tensor-that-requires-grad",
+    "bfloat16 numpy": "how-to/bfloat16-to-numpy",
+    "copy": "explanation/aliasing",
+    "zero-copy": "how-to/never-copy-always-copy",
+    "masked array": "tutorial/first-conversions",
+    "thread": "explanation/compilers-and-processes",
+    "pickle": "explanation/compilers-and-processes",
+    "sklearn": "how-to/scikit-learn",
+    "pandas nullable": "how-to/pandas-and-polars",
+    "collate": "how-to/batches-in-a-data-loader",
+    "install": "how-to/install",
+    "state dict": "how-to/convert-nested-data",
+    "GPU stream": "explanation/gpu",
+    "array_namespace": "how-to/coming-from",
+    "quantized": "how-to/quantized-tensors",
+    "autograd": "how-to/accept-any-array-in-my-function",
+    "read-only": "explanation/aliasing",
+    "write a plugin": "how-to/write-a-plugin",
+    "safetensors": "how-to/weights-to-a-file",
+    "isinstance": "how-to/coming-from",
+}
+RESULTS = """
+    return [...document.querySelectorAll('#search-results li a')]
+        .map(link => link.getAttribute('href').replace(/[.]html.*/, ''))
+"""
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_search_answers_in_its_first_three_pages(browser: Browser, question: str) -> None:
+    """The page that answers a question is among the first three that the search names."""
+    browser.open(Path(SITE) / "search.html", query=question)
+    for _ in range(100):
+        if not browser.run(
+            "return document.querySelector('#search-results .search-summary') === null"
+        ):
+            break
+        time.sleep(0.1)
+    results: list[str] = browser.run(RESULTS)
+    assert QUESTIONS[question] in list(dict.fromkeys(results))[:3]

@@ -117,8 +117,8 @@ def test_the_first_entry_stays() -> None:
 def test_the_bound() -> None:
     """The pages say how many entries are kept, which no ordinary program reaches."""
     assert cache._MOST == 16384
-    for page in ("design", "house", "routes"):
-        text = (Path(__file__).parents[2] / f"docs/explanation/{page}.md").read_text()
+    for page in ("contributing/design", "contributing/house", "explanation/routes"):
+        text = (Path(__file__).parents[2] / f"docs/{page}.md").read_text()
         assert f"exceed {cache._MOST:,} entries" in text
 
 
