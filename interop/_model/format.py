@@ -193,7 +193,8 @@ class Samples(NamedTuple):
     ----------
     make : callable or None
         ``make(dense) -> value`` makes a value of one of a dense format, of the same dtype and
-        shape, for a format to which no conversion leads.
+        shape, for a format to which no conversion leads, and for one with the components of a
+        sparse array: there it does so as the library itself does, without the plugin's `pack`.
     source : str
         That dense format; "" for the framework's own, or if this is it, for the first to which it
         converts.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from interop._model.conversion import Conversion
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.effect import COPYING, EFFECTS
-from interop._model.format import Components, Format, Parts, itself
+from interop._model.format import Format, itself
 from interop._model.spec import (
     LABELLED,
     MEMORY_TRAITS,
@@ -28,6 +28,7 @@ from interop._planning.plan import StepDeclined
 from interop._registry.installed import not_installed
 from interop.errors import Declined, InteropError, PluginError, RefusedError
 
+from ._components import Composite
 from ._memory import Memory
 from ._notes import Notes
 from ._sample import REFUSALS, NoSample, Recipe, WrongSample, first_line, preferred
@@ -448,71 +449,7 @@ class _Format:
     # ------------------------------------------------------------------ components
 
     def _components(self) -> None:
-        components, name = self._format.components, self._name
-        assert components is not None
-        recipe, value = self._plain()
-        parts = components.unpack(value)
-        spec = self._interop.spec(value)
-        self._notes.judge("components", self._problem_of_parts(components, parts, spec))
-        packed = components.pack(components.unpack(value))
-        again = self._interop.spec(packed)
-        before, after = self._truth.read(value, spec), self._truth.read(packed, again)
-        problem = ""
-        if (again.format, again.dtype, again.shape) != (spec.format, spec.dtype, spec.shape):
-            problem = f"{name} unpacked and packed again is {again}, and was {spec}"
-        elif before and after and not same(before.array, after.array):
-            problem = f"{name} unpacked and packed again holds other numbers"
-        self._notes.judge("components", problem)
-        self._transfer(recipe)
-
-    def _problem_of_parts(self, components: Components, parts: Parts, spec: Spec) -> str:
-        unpack = f"unpack of {self._name} gives"
-        if parts.shape != spec.shape:
-            return f"{unpack} the shape {parts.shape} for {spec.shape}"
-        for role, array in parts.arrays.items():
-            field = components.roles.get(role) or components.roles.get(role.partition("_")[0])
-            if array is None:
-                continue
-            if field is None:
-                return f"{unpack} the role {role!r}, which it does not declare"
-            actual = self._interop.spec(array)
-            dtype = getattr(spec, field) if field in Spec._fields else field
-            if components.layout == "affine" and role != next(iter(components.roles)):
-                dtype = None  # parameters are small, and handed over without a cast
-            if actual.format != components.format:
-                return f"{unpack} {role} as {actual.format}, not {components.format}"
-            if dtype is not None and actual.dtype != dtype:
-                return f"{unpack} {role} as {actual.dtype}, not {dtype}"
-            if not actual.traits <= self._registry.formats[actual.format].carries | MEMORY_TRAITS:
-                return f"{unpack} {role} as {actual}"
-        return ""
-
-    def _transfer(self, recipe: Recipe) -> None:
-        """Convert a value to every other format of the layout, and back."""
-        for other in list(self._registry.formats.values()):
-            is_alike = other.layout == self._format.layout and other is not self._format
-            if not is_alike or "cpu" not in other.devices or not_installed(other):
-                continue
-            value = sampled(self._interop, recipe)
-            before = self._truth.read(value)
-            try:
-                route = self._interop.plan(value, other.name)
-                result = route(value)
-                back = self._interop.convert(result, self._name)
-            except RefusedError:
-                continue
-            except InteropError as error:
-                problem = f"{self._name} fails on its way to {other.name}, or back: {error}"
-                self._notes.failed("components", first_line(problem))
-                continue
-            after, again = self._truth.read(result), self._truth.read(back)
-            problem = ""
-            if before and after and not same(before.array, after.array):
-                steps = " → ".join(step.label for step in route.steps)
-                problem = f"{steps} returns other numbers than it was given"
-            elif before and again and not same(before.array, again.array):
-                problem = f"{other.name} to {self._name} gives other numbers than it was given"
-            self._notes.judge("components", problem)
+        Composite(self._interop, self._format).examine(self._plain()[0], self._notes)
 
     # ------------------------------------------------------------------ wrapper
 

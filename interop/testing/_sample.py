@@ -336,9 +336,13 @@ def _plain(interop: Interop, format_: Format, recipe: Recipe) -> Value:
     """Return a value without any trait."""
     if format_.samples.make is not None:
         name = _source(interop, format_, len(recipe.shape))
-        return format_.samples.make(
-            sample(interop, recipe._replace(format=name, traits=frozenset()))
-        )
+        try:
+            return format_.samples.make(
+                sample(interop, recipe._replace(format=name, traits=frozenset()))
+            )
+        except Declined:
+            if format_.components is None:
+                raise  # what has components can be packed
     if format_.layout == "affine":
         return _quantized(interop, format_, recipe)
     return interop.convert(

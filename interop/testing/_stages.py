@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from interop._model.effect import COPYING, EFFECTS, LOSSES
 from interop._model.spec import UNWRITABLE
 from interop._model.typing import Value
+from interop._planning.conversion import ResolvedConversion
 from interop._planning.route import Route
 from interop._planning.step import Step
 from interop.errors import Declined, InteropError, RefusedError
 
 from ._calls import LOCKED, OF_A_CALL, Caller, Refused
+from ._components import problem_of_components
 from ._leaks import problem_of_leaks
 from ._memory import overwrite_freed
 from ._notes import Notes
@@ -63,12 +65,19 @@ def try_conversion(bench: Bench, promise: Promise, notes: Notes) -> None:
     assert conversion is not None
     if problem := problem_of_traits(bench.registry, conversion.conversion):
         notes.failed("extent", problem)
-    problem = obstacle(conversion)
+    problem = obstacle(conversion) or _problem_of_ends(bench, conversion)
     main = None if problem else main_trial(conversion)
     if main is None:
         notes.skipped(problem or "no format holds what it takes")
         return
     _Stages(bench, Caller(bench.interop, conversion), main, notes).run()
+
+
+def _problem_of_ends(bench: Bench, conversion: ResolvedConversion) -> str:
+    """Say what is wrong with the components of source or target, which is no fault of its own."""
+    ends = (conversion.source, conversion.target)
+    problems = (problem_of_components(bench.interop, end) for end in ends if end.components)
+    return next(filter(None, problems), "")
 
 
 class _Stages:

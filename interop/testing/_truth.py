@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["Reading", "Truth", "dtype_of", "expected", "hub", "numbers", "same"]
+__all__ = ["LAYOUTS", "Reading", "Truth", "dtype_of", "expected", "hub", "numbers", "same"]
 
 #: Traits of memory whose bytes do not lie in order.
 _DISORDER = frozenset({"noncontiguous", "negative_strides", "broadcast", "byteswapped"})
@@ -213,7 +213,7 @@ class Truth:
     def _by_components(self, format_: Format, value: Value, spec: Spec) -> Array | None:
         """Compute a composite value from its components, by the definition of its layout."""
         components = format_.components
-        if components is None or components.layout not in _LAYOUTS:
+        if components is None or components.layout not in LAYOUTS:
             return None
         if spec.traits - MEMORY_TRAITS - _PLAIN:
             return None
@@ -226,7 +226,7 @@ class Truth:
             }
             if any(array is None for array in arrays.values()):
                 return None
-            return _LAYOUTS[components.layout](parts._replace(arrays=arrays))
+            return LAYOUTS[components.layout](parts._replace(arrays=arrays))
         except REFUSALS:
             return None
 
@@ -333,7 +333,7 @@ def _affine(parts: Parts) -> Array | None:
     return real.astype(dtype_of(facts.get("dtype") or "float32"))
 
 
-_LAYOUTS: dict[str, Callable[[Parts], Array | None]] = {
+LAYOUTS: dict[str, Callable[[Parts], Array | None]] = {
     "coo": _coo,
     "csr": _rows,
     "bsr": _rows,

@@ -18,7 +18,10 @@ from interop.testing._subject import Bench, subjects_of
 from tests.testing.bundled import BUNDLED
 
 FOLDER = Path(__file__).parent.parent / "lying_plugins"
-_HONEST = ("gauges", "grid", "honest", "only_exports", "volumes", "wraps_in_secret")
+_HONEST = (
+    *("gauges", "grid", "honest", "honest_triples", "only_exports", "triples", "volumes"),
+    "wraps_in_secret",
+)
 LYING = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in _HONEST)
 
 
@@ -81,6 +84,14 @@ def test_the_honest_plugin_passes_everything() -> None:
     passed = {finding.check for finding in report.of("passed")}
     # It has no module to require, no components, no fast paths, and wraps nothing.
     assert set(CHECKS) - passed == {"absence", "components", "fast_path", "wrapper"}
+
+
+@pytest.mark.slow
+def test_an_honest_sparse_plugin_passes_everything() -> None:
+    """Values of the library's own, with elements stored twice and far out, are found to be right."""
+    report = check("tests.lying_plugins.honest_triples")
+    assert report.ok, str(report)
+    assert "components of format triples" in {finding.name for finding in report.of("passed")}
 
 
 def test_a_format_that_nothing_leads_to_is_tried_by_its_samples() -> None:

@@ -35,13 +35,14 @@ from interop.plugin import (
     Limits,
     Move,
     Result,
+    Samples,
     Unary,
     hookimpl,
     transfer,
 )
 from interop.plugin.advanced import Advanced, Settings
 
-from . import autodiff, containers, dense, describe, settings, shards, sparse
+from . import autodiff, containers, dense, describe, samples, settings, shards, sparse
 from .describe import DLPACK_DTYPES
 
 __all__ = ["interop_declarations"]
@@ -161,6 +162,7 @@ def _formats() -> Iterator[Format]:
         ),
         unary=(without_padding, canonicalize),
         ndims=frozenset(range(1, 65)),
+        samples=Samples(make=samples.bcoo),
     )
     yield sparse_format(
         "jax.bcsr",
@@ -174,6 +176,7 @@ def _formats() -> Iterator[Format]:
         ),
         unary=(without_padding,),
         ndims=frozenset(range(2, 65)),
+        samples=Samples(make=samples.bcsr),
     )
 
 

@@ -75,7 +75,7 @@ from .layouts import (
     transpose_order,
     unify_indices,
 )
-from .samples import VARIANTS
+from .samples import VARIANTS, stored
 
 if TYPE_CHECKING:
     from typing import Any
@@ -154,6 +154,7 @@ def _compressed_format(layout: str) -> Format:
 
 
 def _format(name: str, describe: Callable[[Sparse], Spec], **fields: Any) -> Format:
+    make = None if fields.get("components") is None else partial(stored, name)
     return Format(
         f"scipy.{name}",
         types=(f"scipy.sparse:{name}_array", f"scipy.sparse:{name}_matrix"),
@@ -167,7 +168,7 @@ def _format(name: str, describe: Callable[[Sparse], Spec], **fields: Any) -> For
         unary=tuple(_tidying(name)),
         memory=memory,
         fast_path=as_it_is,
-        samples=Samples(variants=VARIANTS),
+        samples=Samples(make=make, variants=VARIANTS),
         **fields,
     )
 

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from interop.plugin import Declined
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from numpy import ndarray
+
     from .describe import Sparse
 
-__all__ = ["VARIANTS"]
+    Array: TypeAlias = ndarray[Any, Any]
+
+__all__ = ["VARIANTS", "stored"]
+
+
+def stored(layout: str, value: Array) -> Sparse:
+    """Return the elements that are not zero in a layout, as SciPy finds them."""
+    import scipy.sparse
+
+    return getattr(scipy.sparse, f"{layout}_array")(value)
 
 
 def uncoalesced(value: Sparse) -> Sparse:

@@ -112,7 +112,7 @@ def _formats() -> Iterable[Format]:
             pack_seconds=1.5e-5,
         ),
         unary=tuple(_coo_steps()),
-        samples=Samples(variants=samples.COO),
+        samples=Samples(make=samples.coordinates, variants=samples.COO),
     )
     for layout in ("csr", "csc"):
         yield _format(
@@ -128,7 +128,7 @@ def _formats() -> Iterable[Format]:
                 pack_seconds=1e-4,
             ),
             ndims=_PLANE,
-            samples=Samples(variants=samples.ROWS),
+            samples=Samples(make=partial(samples.rows, layout), variants=samples.ROWS),
         )
     filled = Samples(variants=samples.FILLED)
     yield _format(

@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from interop.plugin import Declined
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from numpy import ndarray
+
     from .canonical import Sparse
+
+    Array: TypeAlias = ndarray[Any, Any]
 
     Variants: TypeAlias = Mapping[str, Callable[[Sparse], Sparse]]
 
-__all__ = ["COO", "FILLED", "ROWS"]
+__all__ = ["COO", "FILLED", "ROWS", "coordinates", "rows"]
+
+
+def coordinates(value: Array) -> Sparse:
+    """Return the elements that are not zero as a COO array, as the library finds them."""
+    import sparse
+
+    return sparse.COO.from_numpy(value)
+
+
+def rows(layout: str, value: Array) -> Sparse:
+    """Return the elements that are not zero by rows or by columns, as the library finds them."""
+    import sparse
+
+    return sparse.GCXS.from_numpy(value, compressed_axes=[0 if layout == "csr" else 1])
 
 
 def uncoalesced(value: Sparse) -> Sparse:

@@ -163,7 +163,7 @@ def _formats() -> Iterator[Format]:
             ),
         ),
         memory=sparse.memory,
-        samples=Samples(variants={"uncoalesced": samples.twice}),
+        samples=Samples(make=samples.stored, variants={"uncoalesced": samples.twice}),
     )
     yield make(
         "tensorflow.indexed_slices",

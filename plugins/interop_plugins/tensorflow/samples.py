@@ -13,7 +13,15 @@ from .sparse import sparse_tensor
 if TYPE_CHECKING:
     from tensorflow import IndexedSlices, SparseTensor, Tensor, Variable
 
-__all__ = ["slices", "twice", "variable"]
+__all__ = ["slices", "stored", "twice", "variable"]
+
+
+def stored(value: Tensor) -> SparseTensor:
+    """Return the elements that are not zero, as TensorFlow finds them."""
+    import tensorflow as tf
+
+    with eagerly("/CPU:0"):
+        return tf.sparse.from_dense(value)
 
 
 def variable(value: Tensor) -> Variable:

@@ -233,7 +233,10 @@ def _sparse_format(layout: str) -> Format:
         unary=(*_sparse_steps(), *_coalescing()) if coo else tuple(_sparse_steps()),
         ndims=None if coo else _MATRICES,
         components=components,
-        samples=Samples(variants=samples.COO if coo else samples.SPARSE),
+        samples=Samples(
+            make=partial(samples.stored, layout),
+            variants=samples.COO if coo else samples.SPARSE,
+        ),
         index_dtypes=frozenset({"int64"} if coo else {"int32", "int64"}),
     )
 

@@ -8,12 +8,28 @@ from typing import TYPE_CHECKING
 
 from interop.plugin import Declined
 
+from .sparse import allow_compressed
+
 if TYPE_CHECKING:
     from torch import Tensor
 
     Variants = Mapping[str, Callable[[Tensor], Tensor]]
 
-__all__ = ["COO", "DENSE", "QUANTIZED", "SPARSE", "mkldnn"]
+__all__ = ["COO", "DENSE", "QUANTIZED", "SPARSE", "mkldnn", "stored"]
+
+
+def stored(layout: str, value: Tensor) -> Tensor:
+    """Return the elements that are not zero in a layout, as torch finds them."""
+    import torch
+
+    blocks = None
+    if layout in ("sparse_bsr", "sparse_bsc"):
+        blocks = tuple(1 + (length % 2 == 0) for length in value.shape)
+    allow_compressed()
+    try:
+        return value.to_sparse(layout=getattr(torch, layout), blocksize=blocks)
+    except NotImplementedError as error:  # it can hold some dtypes in which it finds no zeros
+        raise Declined(str(error)) from error
 
 
 def grad(value: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "align",
+    "allow_compressed",
     "coalesce",
     "coalesce_stored",
     "compact",
@@ -49,7 +50,7 @@ _layout_names: dict[torch.layout, str] = {}
 _makers: dict[str, Callable[..., Tensor]] = {}
 
 
-def _allow_compressed() -> None:
+def allow_compressed() -> None:
     """Provoke, unseen, the warning that torch gives once: its compressed layouts are in beta."""
     import torch
 
@@ -144,7 +145,7 @@ def pack_compressed(layout: str, parts: Parts) -> Tensor:
 def _learn_maker(layout: str) -> Callable[..., Tensor]:
     import torch
 
-    _allow_compressed()
+    allow_compressed()
     _makers[layout] = partial(
         torch.sparse_compressed_tensor, layout=getattr(torch, layout), check_invariants=False
     )
@@ -332,7 +333,7 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
 
     _check_differentiable(value)
     if layout != "sparse_coo":
-        _allow_compressed()
+        allow_compressed()
     if value.layout in (torch.sparse_csr, torch.sparse_csc) and not value._nnz():
         sides = value.dim() - value.dense_dim()
         if 0 in value.shape[: sides - 2]:
@@ -432,6 +433,6 @@ def to_blocks(layout: str, value: Tensor) -> Tensor:
     import torch
 
     _check_differentiable(value)
-    _allow_compressed()
+    allow_compressed()
     sides = tuple(next(n for n in (4, 3, 2, 1) if length % n == 0) for length in value.shape)
     return value.to_sparse(layout=getattr(torch, layout), blocksize=sides)

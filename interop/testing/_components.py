@@ -1,0 +1,355 @@
+"""Components: composite values unpacked, packed and handed over, against values of the library's.
+
+What a plugin unpacks and packs the same wrong way looks right to itself. So a value that the
+library has made is compared with the numbers that it was made of, and arrays that are put together
+here with what comes out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from interop._api.inspection import Inspection
+from interop._model.format import Format, Parts
+from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._model.typing import Value
+from interop._registry.installed import not_installed
+from interop.errors import InteropError, RefusedError
+
+from ._notes import Notes
+from ._sample import REFUSALS, NoSample, Recipe, first_line, preferred
+from ._trial import possible, sampled
+from ._truth import LAYOUTS, Truth, numbers, same
+
+if TYPE_CHECKING:
+    from interop._api.interop import Interop
+
+    from ._truth import Array
+
+__all__ = ["Composite", "problem_of_components"]
+
+#: Shapes of sparse values: longer along one axis than the other, and longer than 16 bits count.
+_SHAPES = ((3, 4), (2, 40_000), (5,), (2, 3, 4))
+#: The share of the elements that are stored, by the number of elements.
+_DENSITIES = {12: 0.5, 80_000: 0.002}
+#: An index that does not fit in 16 bits, and one that does not fit in 32.
+_FAR = {"int32": 70_000, "int64": 2**31 + 7}
+#: The layouts whose values tell all their coordinates.
+SPARSE = frozenset({"coo", "csr", "csc", "bsr", "bsc"})
+
+#: For each instance, by format, what is wrong with unpacking; "" if nothing is.
+_problems: WeakKeyDictionary[Interop, dict[str, str]] = WeakKeyDictionary()
+
+
+def problem_of_components(interop: Interop, format_: Format) -> str:
+    """Say what is wrong with the components of a sparse format; "" if nothing is.
+
+    Conversions of its values cannot be judged if their numbers are not known.
+    """
+    problems = _problems.setdefault(interop, {})
+    if format_.name not in problems:
+        problems[format_.name] = ""  # making a sample may ask again
+        is_tried = format_.layout in SPARSE and not not_installed(format_)
+        if is_tried and "cpu" in format_.devices:
+            problems[format_.name] = next(filter(None, Composite(interop, format_).problems()), "")
+    return problems[format_.name]
+
+
+class _Made(NamedTuple):
+    """A value that the library has made, and the numbers that it was made of."""
+
+    value: Value
+    spec: Spec
+    truth: Array
+
+
+class Composite:
+    """A format made of dense arrays, under test.
+
+    Parameters
+    ----------
+    interop : Interop
+    format_ : Format
+    """
+
+    def __init__(self, interop: Interop, format_: Format) -> None:
+        assert format_.components is not None
+        self._interop = interop
+        self._registry = Inspection(interop).registry
+        self._format = format_
+        self._name = format_.name
+        self._components = format_.components
+        self._truth = Truth(interop)
+
+    def examine(self, recipe: Recipe, notes: Notes) -> None:
+        """Note what is wrong with unpacking, packing, and what others make of the arrays.
+
+        Parameters
+        ----------
+        recipe : Recipe
+            That of a value that can be made.
+        notes : Notes
+        """
+        problems = self.problems() if self._format.layout in SPARSE else ()
+        for problem in (*problems, self._problem_of_packing(sampled(self._interop, recipe))):
+            notes.judge("components", problem)
+        if notes.wants("components"):
+            self._transfer(recipe, notes)
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with `describe`, `unpack` and `pack` of a sparse format."""
+        if self._format.samples.make is None:
+            yield (
+                f"{self._name} is tested only against itself: what pack makes, unpack reads; "
+                "declare samples.make, which makes a value of a dense one as the library does"
+            )
+            return
+        for shape in possible(_SHAPES, self._format.ndims):
+            for made in self._made(shape):
+                yield self._problem_of_value(made)
+        yield from self._problems_of_parts()
+
+    # ------------------------------------------------------------------ values of the library's
+
+    def _made(self, shape: tuple[int, ...]) -> Iterator[_Made]:
+        """Yield a value of a shape in the first dtype that works, and one with duplicates."""
+        density = _DENSITIES.get(int(_size(shape)), 0.5)
+        for dtype in preferred(self._format.holds("cpu")):
+            recipe = Recipe(self._name, dtype, shape, density=density)
+            try:
+                value = sampled(self._interop, recipe)
+            except NoSample:
+                continue
+            yield _Made(value, self._interop.spec(value), numbers(recipe))
+            if "uncoalesced" in self._format.samples.variants:
+                twice = self._format.samples.variants["uncoalesced"](value)
+                yield _Made(twice, self._interop.spec(twice), numbers(recipe))
+            return
+
+    def _problem_of_value(self, made: _Made) -> str:
+        spec, unpack = made.spec, f"unpack of {self._name}"
+        parts = self._unpacked(made.value)
+        if problem := self._problem_of_arrays(parts, spec):
+            return problem
+        arrays = self._arrays(parts)
+        if arrays is None:
+            return ""
+        try:
+            dense = LAYOUTS[self._components.layout](parts._replace(arrays=arrays))
+        except REFUSALS as error:
+            return f"{unpack} gives arrays that make no value of {spec}: {first_line(error)}"
+        if dense is not None and not same(dense, made.truth):
+            is_transposed = dense.ndim == 2 and same(dense.T, made.truth)
+            what = "the transpose" if is_transposed else "other numbers"
+            return f"{unpack} gives {what} of the value that samples.make was given ({spec})"
+        return self._problem_of_order(parts, arrays, spec) or self._problem_of_size(arrays, spec)
+
+    def _unpacked(self, value: Value) -> Parts:
+        return self._components.unpack(value)
+
+    def _arrays(self, parts: Parts) -> dict[str, Array] | None:
+        """Return the arrays as NumPy's, or None if one cannot be read."""
+        arrays: dict[str, Array] = {}
+        for role, array in parts.arrays.items():
+            if array is None:
+                continue
+            reading = self._truth.read(array)
+            if reading is None:
+                return None
+            arrays[role] = reading.array
+        return arrays
+
+    def _problem_of_arrays(self, parts: Parts, spec: Spec) -> str:
+        """Say which array is not as the format declares it."""
+        unpack, components = f"unpack of {self._name} gives", self._components
+        if parts.shape != spec.shape:
+            return f"{unpack} the shape {parts.shape} for {spec.shape}"
+        for role, array in parts.arrays.items():
+            field = components.roles.get(role) or components.roles.get(role.partition("_")[0])
+            if array is None:
+                continue
+            if field is None:
+                return f"{unpack} the role {role!r}, which it does not declare"
+            actual = self._interop.spec(array)
+            dtype = getattr(spec, field) if field in Spec._fields else field
+            if components.layout == "affine" and role != next(iter(components.roles)):
+                dtype = None  # parameters are small, and handed over without a cast
+            if actual.format != components.format:
+                return f"{unpack} {role} as {actual.format}, not {components.format}"
+            if dtype is not None and actual.dtype != dtype:
+                return f"{unpack} {role} as {actual.dtype}, not {dtype}"
+            if not actual.traits <= self._registry.formats[actual.format].carries | MEMORY_TRAITS:
+                return f"{unpack} {role} as {actual}"
+        return ""
+
+    def _problem_of_order(self, parts: Parts, arrays: dict[str, Array], spec: Spec) -> str:
+        """Say who calls coordinates canonical that are stored twice, or out of order."""
+        if _is_canonical(self._components.layout, parts.shape, arrays):
+            return ""
+        if parts.facts.get("canonical"):
+            return (
+                f"unpack of {self._name} says that the coordinates are canonical, but some are "
+                f"stored twice or out of order ({spec})"
+            )
+        if "uncoalesced" in self._format.carries - spec.traits:
+            return (
+                f"describe of {self._name} does not say 'uncoalesced' of {spec}, some of whose "
+                "coordinates are stored twice or out of order"
+            )
+        return ""
+
+    def _problem_of_size(self, arrays: dict[str, Array], spec: Spec) -> str:
+        values, describe = arrays["values"], f"describe of format {self._name} says"
+        if spec.nnz not in (None, len(values), values.size):
+            return f"{describe} that {spec.nnz} elements are stored; there are {len(values)}"
+        nbytes = sum(array.nbytes for array in arrays.values())
+        # A library may store more beside, and narrower indices than it hands out.
+        if not values.nbytes <= spec.nbytes <= 4 * nbytes + 1024:
+            return f"{describe} {spec.nbytes} bytes of {spec}, and its arrays take {nbytes}"
+        return ""
+
+    # ------------------------------------------------------------------ packing
+
+    def _problem_of_packing(self, value: Value) -> str:
+        """Say how a value changes that is unpacked and packed again."""
+        name, spec = self._name, self._interop.spec(value)
+        if problem := self._problem_of_arrays(self._unpacked(value), spec):
+            return problem
+        packed = self._components.pack(self._unpacked(value))
+        again = self._interop.spec(packed)
+        before, after = self._truth.read(value, spec), self._truth.read(packed, again)
+        if (again.format, again.dtype, again.shape) != (spec.format, spec.dtype, spec.shape):
+            return f"{name} unpacked and packed again is {again}, and was {spec}"
+        if before and (after is None or not same(before.array, after.array)):
+            return f"{name} unpacked and packed again holds other numbers"
+        return ""
+
+    def _problems_of_parts(self) -> Iterator[str]:
+        """Yield what becomes of arrays with duplicates, and of coordinates that are far out."""
+        dtype = next(iter(preferred(self._format.holds("cpu"))), "")
+        if not dtype or self._format.layout not in _PARTS:
+            return
+        is_free = "uncoalesced" in self._format.carries - self._components.pack_refuses
+        for index in sorted(self._format.index_dtypes & _FAR.keys()):
+            if is_free:
+                yield self._problem_of_parts(dtype, index, 3, is_twice=True)
+            yield self._problem_of_parts(dtype, index, _FAR[index], is_twice=False)
+
+    def _problem_of_parts(self, dtype: str, index: str, last: int, *, is_twice: bool) -> str:
+        """Say what packing makes of some elements, two of them at the last column."""
+        arrays = _PARTS[self._components.layout](dtype, index, last, is_twice)
+        shape = (3, last + 3) if self._components.layout != "csc" else (last + 3, 3)
+        if self._format.ndims is not None and 2 not in self._format.ndims:
+            return ""
+        try:
+            given = {
+                role: self._interop.convert(array, self._components.format)
+                for role, array in arrays.items()
+            }
+            packed = self._components.pack(Parts(shape, given, {"canonical": not is_twice}))
+            spec = self._interop.spec(packed)
+            parts = self._unpacked(packed)
+        except REFUSALS:  # it says that it cannot hold them
+            return ""
+        again = self._arrays(parts)
+        if spec.shape != shape:
+            return f"pack of {self._name} makes the shape {spec.shape} of {shape}"
+        if again is None:
+            return ""
+        if problem := self._problem_of_order(parts, again, spec):
+            return problem
+        if _elements(self._components.layout, arrays) == _elements(self._components.layout, again):
+            return ""
+        what = "the elements at one coordinate" if is_twice else f"a coordinate of {last}"
+        return f"pack and unpack of {self._name} change {what} ({index} indices)"
+
+    # ------------------------------------------------------------------ other formats
+
+    def _transfer(self, recipe: Recipe, notes: Notes) -> None:
+        """Convert a value to every other format of the layout, and back."""
+        for other in list(self._registry.formats.values()):
+            is_alike = other.layout == self._format.layout and other is not self._format
+            if not is_alike or "cpu" not in other.devices or not_installed(other):
+                continue
+            value = sampled(self._interop, recipe)
+            before = self._truth.read(value)
+            try:
+                route = self._interop.plan(value, other.name)
+                result = route(value)
+                back = self._interop.convert(result, self._name)
+            except RefusedError:
+                continue
+            except InteropError as error:
+                problem = f"{self._name} fails on its way to {other.name}, or back: {error}"
+                notes.failed("components", first_line(problem))
+                continue
+            after, again = self._truth.read(result), self._truth.read(back)
+            problem = ""
+            if before and after and not same(before.array, after.array):
+                steps = " → ".join(step.label for step in route.steps)
+                problem = f"{steps} returns other numbers than it was given"
+            elif before and again and not same(before.array, again.array):
+                problem = f"{other.name} to {self._name} gives other numbers than it was given"
+            notes.judge("components", problem)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size
+
+
+# ---------------------------------------------------------------------- coordinates
+
+
+def _coordinates(layout: str, arrays: dict[str, Array]) -> list[tuple[int, ...]]:
+    """Return the coordinates of the elements as they are stored; of blocks, those of the blocks."""
+    if layout == "coo":
+        axes = sorted(
+            (role for role in arrays if role.startswith("indices_")),
+            key=lambda role: int(role.partition("_")[2]),
+        )
+        return list(zip(*(arrays[axis].tolist() for axis in axes), strict=True))
+    indices = arrays["indices"].tolist()
+    pairs = enumerate(pairwise(arrays["pointers"].tolist()))
+    return [(row, indices[k]) for row, (low, high) in pairs for k in range(low, high)]
+
+
+def _is_canonical(layout: str, shape: tuple[int, ...], arrays: dict[str, Array]) -> bool:
+    coordinates = _coordinates(layout, arrays)
+    return all(one < other for one, other in pairwise(coordinates))
+
+
+def _elements(layout: str, arrays: dict[str, Array]) -> dict[tuple[int, ...], complex]:
+    """Return the sums of the elements by their coordinates."""
+    sums: dict[tuple[int, ...], complex] = {}
+    values = arrays["values"].tolist()
+    for place, value in zip(_coordinates(layout, arrays), values, strict=True):
+        sums[place] = sums.get(place, 0) + value
+    return sums
+
+
+def _coo_parts(dtype: str, index: str, last: int, is_twice: bool) -> dict[str, Array]:
+    import numpy as np
+
+    rows, columns = ([0, 1, 1, 0], [1, last, last, 0]) if is_twice else ([0, 0, 1], [0, 1, last])
+    values = numbers(Recipe("", dtype, (len(rows),)))
+    arrays = {"values": values, "indices_0": np.array(rows, index)}
+    return {**arrays, "indices_1": np.array(columns, index)}
+
+
+def _row_parts(dtype: str, index: str, last: int, is_twice: bool) -> dict[str, Array]:
+    import numpy as np
+
+    columns = [1, 0, last, last] if is_twice else [0, 1, last]
+    pointers = [0, 2, len(columns), len(columns)]
+    values = numbers(Recipe("", dtype, (len(columns),)))
+    indices = {"indices": np.array(columns, index), "pointers": np.array(pointers, index)}
+    return {"values": values, **indices}
+
+
+_PARTS = {"coo": _coo_parts, "csr": _row_parts, "csc": _row_parts}
