@@ -5,6 +5,7 @@ from __future__ import annotations
 from interop._model.extension import Namespaces, NoTrace, Problem, Problems, Settings
 from interop._model.format import Advanced
 from interop._toolkit.dlpack import ADDRESSES
+from interop._toolkit.sparse_indices import check_coordinates, check_ends, check_lines, rising
 from interop._toolkit.threads import limit_threads
 
 __all__ = [
@@ -15,5 +16,9 @@ __all__ = [
     "Problem",
     "Problems",
     "Settings",
+    "check_coordinates",
+    "check_ends",
+    "check_lines",
     "limit_threads",
+    "rising",
 ]

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import torch
 
 import interop
-from interop.errors import RefusedError
+from interop.errors import HandOffError, RefusedError
 from interop.plugin import DTYPES, Parts
 from interop_plugins import scipy as plugin
 from interop_plugins.scipy import components as by_components
@@ -528,7 +528,7 @@ def test_what_scipys_constructor_refuses_is_refused(layout, pointers, stored):
         "indices": np.zeros(3, "int32"),
         "pointers": np.array(pointers, "int32"),
     }
-    with pytest.raises(ValueError, match=r"index pointer|indices|data"):
+    with pytest.raises(HandOffError, match=r"index pointer|indices|data"):
         by_components.pack_compressed(layout, Parts((3, 3), arrays))
 
 

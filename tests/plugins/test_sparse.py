@@ -441,7 +441,7 @@ def test_pointers_that_do_not_start_at_zero():
     """Pointers that leave elements out at the front are refused, with the reason."""
     arrays = np.array([1.0, 2, 3]), np.array([0, 1, 2]), np.array([1, 2, 3])
     value = sparse.GCXS(arrays, (2, 3), (0,))
-    with pytest.raises(RefusedError, match="start at 1"):
+    with pytest.raises(HandOffError, match="start at 1"):
         interop.convert(value, to="scipy.csr")
 
 

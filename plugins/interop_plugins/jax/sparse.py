@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from interop.plugin import EMPTY, Parts, Spec
+from interop.plugin.advanced import rising
 
 from . import dense
 from .describe import describe, unsupported_now
@@ -119,11 +120,8 @@ def _inspect_coordinates(value: BCOO) -> frozenset[str]:
     inside = _inside_shape(value)
     padded = not inside.all()
     coords = coords[inside] if padded else coords
-    rising = np.zeros(max(len(coords) - 1, 0), bool)
-    for axis in reversed(range(len(value.shape))):
-        before, after = coords[:-1, axis], coords[1:, axis]
-        rising = (after > before) | ((after == before) & rising)
-    return _layout_traits(padded=padded, canonical=bool(rising.all()))
+    in_order = rising(coords.T).all() if value.shape else len(coords) < 2
+    return _layout_traits(padded=padded, canonical=bool(in_order))
 
 
 def _inside_shape(value: BCOO) -> NumpyArray:
@@ -144,10 +142,10 @@ def _inspect_rows(value: BCSR) -> frozenset[str]:
     valid = not pointers[0] and (pointers[1:] >= pointers[:-1]).all() and stored == len(indices)
     if not valid or (stored and not 0 <= indices.min() <= indices.max() < value.shape[1]):
         return _INVALID
-    rising = indices[1:] > indices[:-1]
+    is_after = indices[1:] > indices[:-1]
     starts = pointers[1:-1]
-    rising[starts[(starts > 0) & (starts < stored)] - 1] = True  # a new row may start anywhere
-    return _layout_traits(padded=stored < len(value.indices), canonical=bool(rising.all()))
+    is_after[starts[(starts > 0) & (starts < stored)] - 1] = True  # a new row may start anywhere
+    return _layout_traits(padded=stored < len(value.indices), canonical=bool(is_after.all()))
 
 
 def _layout_traits(*, padded: bool, canonical: bool) -> frozenset[str]:
@@ -203,7 +201,9 @@ def pack_bcoo(parts: Parts) -> BCOO:
 
     columns = [parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape))]
     buffers = (parts.arrays["values"], _stack(columns))
-    return BCOO(buffers, shape=parts.shape, **_flags(parts))
+    value = BCOO(buffers, shape=parts.shape)
+    _note_order(value, parts)
+    return value
 
 
 def _stack(columns: list[Array]) -> Array:
@@ -221,12 +221,21 @@ def pack_bcsr(parts: Parts) -> BCSR:
 
     arrays = parts.arrays
     buffers = (arrays["values"], arrays["indices"], arrays["pointers"])
-    return BCSR(buffers, shape=parts.shape, **_flags(parts))
+    value = BCSR(buffers, shape=parts.shape)
+    _note_order(value, parts)
+    return value
 
 
-def _flags(parts: Parts) -> dict[str, bool]:
+def _note_order(value: BCOO | BCSR, parts: Parts) -> None:
+    """Set the flags of an array of given parts, if it is in order.
+
+    What another library has noted of its indices may be out of date: where JAX believes that no
+    place is given twice, it loses one of the numbers.
+    """
     canonical = bool(parts.facts.get("canonical"))
-    return {"indices_sorted": canonical, "unique_indices": canonical}
+    if canonical and _is_for_numpy(value.data):
+        canonical = _index_traits(value, "cpu").isdisjoint(_INVALID | _UNCOALESCED)
+    value.indices_sorted = value.unique_indices = canonical
 
 
 # ---------------------------------------------------------------------- conversions

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from interop.errors import HandOffError
 from interop.plugin import Declined, Parts
 
+from .checks import checked
 from .describe import INDEX_CODES
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ def fast_unpack_compressed(value: Sparse) -> Any:
         or indices.dtype is not pointers.dtype  # two equal objects take the long way
         or indices.dtype.char not in INDEX_CODES
         or not len(data) == len(indices) == pointers.item(-1)
+        or pointers.item(0)
         or len(shape := value.shape) != 2
         or not value.has_canonical_format
     ):
@@ -67,7 +70,11 @@ def fast_unpack_compressed(value: Sparse) -> Any:
 
 
 def unpack_coo(value: Sparse) -> Parts:
-    """Return the arrays of a coo array, which share its memory."""
+    """Return the arrays of a coo array, which share its memory.
+
+    All other libraries copy the coordinates, so that one more look at them takes little time.
+    """
+    checked(value)
     roles = {f"indices_{axis}": indices for axis, indices in enumerate(value.coords)}
     return Parts(
         value.shape,
@@ -82,15 +89,26 @@ def pack_compressed(layout: str, parts: Parts) -> Sparse:
     values, canonical = arrays["values"], bool(parts.facts.get("canonical"))
     components = (values, arrays["indices"], arrays["pointers"])
     if layout == "bsr":
-        value = array_type("bsr")(components, shape=parts.shape, blocksize=values.shape[1:])
+        value = _constructed(layout, components, parts.shape, blocksize=values.shape[1:])
     elif (state := _state(layout, canonical)) and _is_sound(layout, parts.shape, *components):
         value = state.cls.__new__(state.cls)
         arguments = (*components, parts.shape, *state.values)
         value.__dict__ = dict(zip(state.names, arguments, strict=True))
         return value
     else:
-        value = array_type(layout)(components, shape=parts.shape)
+        value = _constructed(layout, components, parts.shape)
     return flagged(value, canonical)
+
+
+def _constructed(
+    layout: str, components: tuple[Array, ...], shape: tuple[int, ...], **block: Any
+) -> Sparse:
+    """Return what SciPy's constructor makes of arrays, or refuse those that do not fit together."""
+    try:
+        return array_type(layout)(components, shape=shape, **block)
+    except ValueError as error:
+        msg = f"SciPy makes no {layout} array of these arrays ({error}); correct their indices."
+        raise HandOffError(msg) from error
 
 
 def _is_sound(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from interop.plugin import Declined, parallel_for
 
+from .checks import checked
 from .components import array_type, flagged
 from .describe import INDEX_CODES
 from .layouts import dok_to_coo, transpose_order
@@ -46,6 +47,7 @@ def to_dense(value: Sparse) -> Array:
     """Return the dense array; duplicates are summed, in the order in which they are stored."""
     import numpy as np
 
+    checked(value)
     if value.format not in _DIVISIBLE or value.ndim != 2:
         dense: Array = _as_coo(value).toarray(order="C")
         return dense
@@ -80,6 +82,7 @@ def to_dense_into(out: Array, value: Sparse) -> None:
     if out.dtype != value.dtype or not out.flags.c_contiguous or not out.flags.aligned:
         msg = "SciPy writes only into arrays of the same dtype that are one aligned block"
         raise Declined(msg)
+    checked(value)
     if value.format not in _DIVISIBLE or value.ndim != 2:
         _as_coo(value).toarray(out=out)
         return
@@ -103,7 +106,7 @@ def _add(out: Array, value: Sparse, *, fresh: bool = False) -> None:
     if value.format == "csc" and out.size < _SMALL:
         _add_columns(out, value)
         return
-    value = value.tocsr()
+    value = checked(value.tocsr()) if value.format == "lil" else value.tocsr()
     pointers, columns = value.indptr, value.shape[1]
     kernel = _kernel("csr_todense", _slower_row_kernel)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from interop.plugin import EMPTY, Spec, dtype_name, extents, memory_traits
 
+from .checks import check_ends_of, check_indices, check_lengths
+
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
@@ -54,8 +56,17 @@ def describe_compressed(value: Sparse) -> Spec:
     """Return the spec of a csr, csc or bsr array or matrix.
 
     SciPy itself finds out whether it is canonical: it reads the indices once, and keeps the answer.
+
+    Raises
+    ------
+    HandOffError
+        Its pointers or, before SciPy reads them for the first time, its indices lead outside.
     """
     data, indices, pointers = value.data, value.indices, value.indptr
+    if "_has_canonical_format" in vars(value):
+        check_ends_of(value)
+    else:
+        check_indices(value)
     stored = int(pointers[-1])
     if value.format == "bsr":
         stored *= data.shape[1] * data.shape[2]
@@ -64,8 +75,15 @@ def describe_compressed(value: Sparse) -> Spec:
 
 
 def describe_coo(value: Sparse) -> Spec:
-    """Return the spec of a coo array or matrix, of any number of axes."""
+    """Return the spec of a coo array or matrix, of any number of axes.
+
+    Raises
+    ------
+    HandOffError
+        Its arrays are of several lengths.
+    """
     data, coords = value.data, value.coords
+    check_lengths(value, (data, *coords))
     return _spec(value, (data, *coords), _index_traits(value, coords), len(data))
 
 

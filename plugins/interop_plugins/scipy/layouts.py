@@ -6,7 +6,9 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from interop.plugin import Parts
+from interop.plugin.advanced import check_coordinates, rising
 
+from .checks import checked
 from .components import array_type, flagged, pack_compressed
 from .describe import are_alike, index_arrays, is_canonical
 
@@ -67,6 +69,7 @@ def canonicalize(value: Sparse) -> Sparse:
     They are summed in the order in which they are stored, as in a dense array. SciPy's own sort
     would mix them up; going through the other order and back is stable, and faster.
     """
+    checked(value)
     if value.ndim == 2 and value.format == "coo":
         return csr_to_coo(coo_to_compressed("csr", value))
     if value.ndim == 2 and value.format in ("csr", "csc"):
@@ -84,18 +87,18 @@ def _across(value: Sparse) -> Sparse:
 
 def transpose_order(value: Sparse) -> Sparse:
     """Return a csr array as csc, or the other way round; explicit zeros and duplicates are kept."""
-    result = value.tocsc() if value.format == "csr" else value.tocsr()
+    result = checked(value).tocsc() if value.format == "csr" else checked(value).tocsr()
     return flagged(result, value.has_canonical_format)
 
 
 def csr_to_coo(value: Sparse) -> Sparse:
     """Return a coo array that shares the values and the columns of a csr array."""
-    return flagged(_pruned(value).tocoo(copy=False), value.has_canonical_format)
+    return flagged(_pruned(checked(value)).tocoo(copy=False), value.has_canonical_format)
 
 
 def csc_to_coo(value: Sparse) -> Sparse:
     """Return a coo array, in order of columns, that shares the values and rows of a csc array."""
-    return _pruned(value).tocoo(copy=False)
+    return _pruned(checked(value)).tocoo(copy=False)
 
 
 def _pruned(value: Sparse) -> Sparse:
@@ -109,6 +112,7 @@ def _pruned(value: Sparse) -> Sparse:
 
 def coo_to_compressed(layout: str, value: Sparse) -> Sparse:
     """Return a coo array as csr or csc; duplicates are summed, in the order they are stored in."""
+    checked(value)
     if value.ndim == 2 and not len(value.data):
         return _empty(layout, value)
     if value.ndim == 1 or value.has_canonical_format:
@@ -139,12 +143,12 @@ def _empty(layout: str, value: Sparse) -> Sparse:
 
 def bsr_to_csr(value: Sparse) -> Sparse:
     """Return a bsr array as csr; the zeros in its blocks become explicit zeros."""
-    return flagged(value.tocsr(), value.has_canonical_format)
+    return flagged(checked(value).tocsr(), value.has_canonical_format)
 
 
 def csr_to_bsr(value: Sparse) -> Sparse:
     """Return a csr array as bsr, in blocks of the size that SciPy estimates to be best."""
-    result = value.tobsr()
+    result = checked(value).tobsr()
     result.sum_duplicates()  # SciPy leaves the blocks in the order in which it met them
     return result
 
@@ -153,6 +157,7 @@ def coo_to_dia(value: Sparse) -> Sparse:
     """Return a canonical coo array as dia, which cannot tell explicit zeros from others."""
     import numpy as np
 
+    value = _in_order(value)
     rows, columns = value.coords
     offsets, place = np.unique(columns - rows, return_inverse=True)
     data = np.zeros((len(offsets), value.shape[1]), value.dtype)
@@ -167,17 +172,27 @@ def dia_to_csr(value: Sparse) -> Sparse:
 
 def csr_to_lil(value: Sparse) -> Sparse:
     """Return a canonical csr array as lil."""
-    return value.tolil()
+    return checked(value).tolil()
 
 
 def lil_to_csr(value: Sparse) -> Sparse:
     """Return a lil array as csr."""
-    return flagged(value.tocsr(), canonical=True)
+    return checked(flagged(value.tocsr(), canonical=True))
 
 
 def coo_to_dok(value: Sparse) -> Sparse:
     """Return a canonical coo array as dok."""
-    return value.todok()
+    return _in_order(value).todok()
+
+
+def _in_order(value: Sparse) -> Sparse:
+    """Return a coo array that holds each place once, even if SciPy's note of that is out of date.
+
+    SciPy keeps what it once found out, and does not notice indices that are written to afterwards.
+    """
+    if rising(checked(value).coords).all():
+        return value
+    return canonicalize(array_type("coo")((value.data, value.coords), shape=value.shape))
 
 
 def dok_to_coo(value: Sparse) -> Sparse:
@@ -188,9 +203,10 @@ def dok_to_coo(value: Sparse) -> Sparse:
     count, axes = len(value.keys()), value.ndim
     keys = chain.from_iterable(value.keys()) if axes > 1 else iter(value.keys())
     index = np.int32 if max(value.shape) < 2**31 else np.int64
-    coords = np.fromiter(keys, index, axes * count).reshape(count, axes)
+    coords = np.fromiter(keys, index, axes * count).reshape(count, axes).T.copy()
     numbers = np.fromiter(value.values(), value.dtype, count)
-    result = coo_array((numbers, tuple(coords.T.copy())), shape=value.shape)
+    check_coordinates("a dok array", coords, value.shape)
+    result = coo_array((numbers, tuple(coords)), shape=value.shape)
     # SciPy flags it as canonical although nobody has sorted it.
-    result.has_canonical_format = False
+    result.has_canonical_format = bool(rising(coords).all())
     return result

@@ -8,7 +8,7 @@ from operator import index
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
-from interop.errors import HandOffError
+from interop.plugin.advanced import check_coordinates, check_ends, check_lines, rising
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     Sparse: TypeAlias = Any
 
 __all__ = [
-    "check_bounds",
     "check_once",
+    "check_row_ends",
+    "check_rows",
     "has_canonical_coordinates",
     "has_canonical_rows",
     "is_always_canonical",
     "is_canonical",
-    "rising",
     "shape_of",
     "sorting_order",
 ]
@@ -66,15 +66,28 @@ def check_once(value: Sparse, arrays: tuple[Array, ...], check: Callable[[Sparse
 
 
 def has_canonical_coordinates(value: Sparse) -> bool:
-    """Tell whether the coordinates of a COO array are sorted and distinct, and lie in its shape."""
-    check_bounds(value.coords, value.shape)
+    """Tell whether the coordinates of a COO array are sorted and distinct.
+
+    Raises
+    ------
+    HandOffError
+        Some are outside of its shape.
+    """
+    check_coordinates("a sparse.COO", value.coords, shape_of(value))
     if not value.shape:
         return len(value.data) <= 1
     return bool(rising(value.coords).all())
 
 
 def has_canonical_rows(value: Sparse) -> bool:
-    """Tell whether the indices of every row of a GCXS array are sorted and distinct."""
+    """Tell whether the indices of every row of a GCXS array are sorted and distinct.
+
+    Raises
+    ------
+    HandOffError
+        Some indices or pointers lead outside of it.
+    """
+    check_rows(value)
     indices, pointers = value.indices, value.indptr
     is_after = indices[1:] > indices[:-1]
     starts = pointers[1:-1]
@@ -84,34 +97,41 @@ def has_canonical_rows(value: Sparse) -> bool:
 
 
 def is_always_canonical(value: Sparse) -> bool:
-    """Return True: the order does not matter, as these arrays are sorted on the way to COO."""
-    return True
-
-
-def rising(coords: Array) -> Mask:
-    """Return for each place but the first whether it comes after the one before."""
-    is_after: Mask = coords[-1][1:] > coords[-1][:-1]
-    for row in coords[-2::-1]:
-        is_after &= row[1:] == row[:-1]
-        is_after |= row[1:] > row[:-1]
-    return is_after
-
-
-def check_bounds(coords: Array, shape: tuple[int, ...]) -> None:
-    """Refuse coordinates outside of the shape.
+    """Return True: the order does not matter, as these arrays are sorted on the way to COO.
 
     Raises
     ------
     HandOffError
-        There are some.
+        Some indices or pointers lead outside of the array.
     """
-    for axis, (row, length) in enumerate(zip(coords, shape, strict=True)):
-        if len(row) and not 0 <= row.min() <= row.max() < length:
-            msg = (
-                f"a sparse array of shape {shape} has coordinates outside of axis {axis}; build "
-                "it without sorted=True, which takes coordinates on trust."
-            )
-            raise HandOffError(msg)
+    check_rows(value)
+    return True
+
+
+def check_rows(value: Sparse) -> None:
+    """Refuse a GCXS array with indices or pointers that lead outside of it."""
+    shape = shape_of(value)
+    if len(shape) < 2:  # there are no pointers
+        check_coordinates("a sparse.GCXS", (value.indices,) * len(shape), shape)
+        return
+    sides = _sides(value, shape)
+    check_lines("a sparse.GCXS", value.indices, value.indptr, sides, _stored(value))
+
+
+def check_row_ends(value: Sparse) -> None:
+    """Refuse a GCXS array whose pointers do not start at 0, or end beyond its elements."""
+    lines, _ = _sides(value, shape_of(value))
+    check_ends("a sparse.GCXS", value.indptr, lines, _stored(value))
+
+
+def _stored(value: Sparse) -> int:
+    return min(len(value.indices), len(value.data))
+
+
+def _sides(value: Sparse, shape: tuple[int, ...]) -> tuple[int, int]:
+    """Return the number of lines, each of some axes, and their length."""
+    lines = prod(shape[axis] for axis in value.compressed_axes)
+    return lines, prod(n for axis, n in enumerate(shape) if axis not in value.compressed_axes)
 
 
 def sorting_order(coords: Array, shape: tuple[int, ...]) -> Array:

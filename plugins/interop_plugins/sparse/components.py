@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from interop.plugin import Declined, Parts, checked_cast, real_part
+from interop.plugin.advanced import check_coordinates, check_lines, rising
 
-from .canonical import is_canonical, shape_of
+from .canonical import check_row_ends, is_canonical, shape_of, sorting_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from .canonical import Array, DType, Scalar, Sparse
 
 __all__ = [
+    "canonical_coo",
     "coo_array",
     "gcxs_array",
     "pack_coo",
@@ -38,9 +40,7 @@ def unpack_coo(value: Sparse) -> Parts:
 def unpack_rows(value: Sparse) -> Parts:
     """Return the arrays of a GCXS array of two axes, which share its memory."""
     pointers = value.indptr
-    if pointers[0]:
-        msg = f"its pointers start at {pointers[0]} and not at 0, which libraries read differently"
-        raise Declined(msg)
+    check_row_ends(value)
     stored = int(pointers[-1])
     arrays = {
         "values": value.data[:stored],
@@ -66,6 +66,8 @@ def pack_coo(parts: Parts) -> Sparse:
     rows = [parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape))]
     # A 0-d array has no rows, so its values tell how many elements are stored.
     coords = np.stack(rows) if rows else np.zeros((0, len(values)), np.int64)
+    if rows and not rising(coords).all():  # what the other library has noted is out of date
+        return canonical_coo(coords, values, parts.shape, parts.facts)
     return coo_array(coords, values, parts.shape, parts.facts)
 
 
@@ -73,6 +75,10 @@ def pack_rows(layout: str, parts: Parts) -> Sparse:
     """Return a GCXS array of two axes over given arrays."""
     arrays = parts.arrays
     components = (arrays["values"], arrays["indices"], arrays["pointers"])
+    rows, columns = parts.shape
+    sides = (rows, columns) if layout == "csr" else (columns, rows)
+    # The library checks the same, and raises a ValueError.
+    check_lines("the value", *components[1:], sides, len(components[0]))
     return gcxs_array(layout, components, parts.shape, parts.facts.get("fill_value"))
 
 
@@ -86,6 +92,40 @@ def coo_array(
     fill = _fill((facts or {}).get("fill_value"), data.dtype)
     # Without these two promises, the library would check for itself and sort in place of sharing.
     return sparse.COO(coords, data, shape, has_duplicates=False, sorted=True, fill_value=fill)
+
+
+def canonical_coo(
+    coords: Array,
+    data: Array,
+    shape: tuple[int, ...],
+    facts: Mapping[str, Any],
+    *,
+    shared: bool = False,
+) -> Sparse:
+    """Return a sorted COO array with duplicates summed.
+
+    Parameters
+    ----------
+    shared : bool
+        Whether the coordinates belong to another array, so that they have to be copied.
+    """
+    import numpy as np
+
+    check_coordinates("a coordinate list", coords, shape)
+    if not shape:
+        return coo_array(coords[:, :1], data.sum(keepdims=True, dtype=data.dtype), (), facts)
+    if rising(coords).all():  # as most are
+        return coo_array(coords.copy() if shared else coords, data.copy(), shape, facts)
+    order = sorting_order(coords, shape)
+    coords, data = np.take(coords, order, axis=1), data[order]
+    first = np.ones(len(data), bool)
+    first[1:] = (coords[:, 1:] != coords[:, :-1]).any(axis=0)
+    if first.all():
+        return coo_array(coords, data, shape, facts)
+    # Summed one by one, in the order in which they are stored; `reduceat` sums in pairs.
+    sums, place = data[first], np.cumsum(first) - 1
+    np.add.at(sums, place[~first], data[~first])
+    return coo_array(np.compress(first, coords, axis=1), sums, shape, facts)
 
 
 def gcxs_array(

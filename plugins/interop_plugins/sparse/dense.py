@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .canonical import check_rows
 from .components import coo_array
 from .layouts import dok_to_coo, places_of
 
@@ -38,6 +39,7 @@ def rows_to_dense(value: Sparse) -> Array:
 
 def nd_to_dense(value: Sparse) -> Array:
     """Return the dense array of a GCXS array of other than two axes."""
+    check_rows(value)
     return to_dense(value.tocoo())
 
 

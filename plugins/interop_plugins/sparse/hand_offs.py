@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
-from .components import coo_array
-from .layouts import canonical_coo
+from interop.plugin import Declined
+
+from .components import canonical_coo, coo_array
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     SciPyArray: TypeAlias = Any
 
 __all__ = ["from_scipy_coo", "from_torch_coo", "to_torch_coo"]
+
+_COUNTABLE = 2**63
 
 
 def from_scipy_coo(value: SciPyArray) -> Sparse:
@@ -35,6 +39,9 @@ def to_torch_coo(value: Sparse) -> torch.Tensor:
     """Return a torch tensor over the memory of a COO array of 64-bit coordinates."""
     import torch
 
+    if prod(value.shape) >= _COUNTABLE:
+        msg = f"torch cannot count the elements of the shape {value.shape} in 64 bits"
+        raise Declined(msg)
     # Where two of C's types have one width, torch knows one of them, which NumPy prefers as well.
     numbers = value.data.view(value.data.dtype.str)
     coords, data = torch.from_numpy(value.coords), torch.from_numpy(numbers)

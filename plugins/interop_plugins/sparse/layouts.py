@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
-from .canonical import check_bounds, rising, sorting_order
-from .components import coo_array, gcxs_array, unpack_rows
+from interop.plugin import Declined
+from interop.plugin.advanced import check_coordinates
+
+from .canonical import check_rows, shape_of, sorting_order
+from .components import canonical_coo, coo_array, gcxs_array, unpack_rows
 from .describe import layout_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from .canonical import Array, DType, Sparse
 
 __all__ = [
-    "canonical_coo",
     "canonicalize",
     "coo_to_csc",
     "coo_to_csr",
@@ -41,40 +41,6 @@ def canonicalize(value: Sparse) -> Sparse:
     """Return a copy that is sorted and holds every coordinate once; duplicates are summed."""
     facts = {"fill_value": value.fill_value}
     return canonical_coo(value.coords, value.data, value.shape, facts, shared=True)
-
-
-def canonical_coo(
-    coords: Array,
-    data: Array,
-    shape: tuple[int, ...],
-    facts: Mapping[str, Any],
-    *,
-    shared: bool = False,
-) -> Sparse:
-    """Return a sorted COO array with duplicates summed.
-
-    Parameters
-    ----------
-    shared : bool
-        Whether the coordinates belong to another array, so that they have to be copied.
-    """
-    import numpy as np
-
-    check_bounds(coords, shape)
-    if not shape:
-        return coo_array(coords[:, :1], data.sum(keepdims=True, dtype=data.dtype), (), facts)
-    if rising(coords).all():  # as most are
-        return coo_array(coords.copy() if shared else coords, data.copy(), shape, facts)
-    order = sorting_order(coords, shape)
-    coords, data = np.take(coords, order, axis=1), data[order]
-    first = np.ones(len(data), bool)
-    first[1:] = (coords[:, 1:] != coords[:, :-1]).any(axis=0)
-    if first.all():
-        return coo_array(coords, data, shape, facts)
-    # Summed one by one, in the order in which they are stored; `reduceat` sums in pairs.
-    sums, place = data[first], np.cumsum(first) - 1
-    np.add.at(sums, place[~first], data[~first])
-    return coo_array(np.compress(first, coords, axis=1), sums, shape, facts)
 
 
 def copy_nd(value: Sparse) -> Sparse:
@@ -142,6 +108,7 @@ def places_of(value: Sparse) -> tuple[tuple[Array, Array], Array]:
     """Return the rows, the columns and the values of a GCXS array of two axes."""
     import numpy as np
 
+    check_rows(value)
     arrays = unpack_rows(value).arrays
     minor, pointers = arrays["indices"], arrays["pointers"]
     major = np.repeat(np.arange(len(pointers) - 1, dtype=minor.dtype), np.diff(pointers))
@@ -153,11 +120,15 @@ def coo_to_nd(value: Sparse) -> Sparse:
     """Return a COO array of other than two axes as GCXS, along the axes that compress best."""
     import sparse
 
+    if prod(shape_of(value)) >= 2**63:
+        msg = f"a sparse.GCXS numbers the places of the shape {shape_of(value)} in 64 bits"
+        raise Declined(msg)
     return sparse.GCXS.from_coo(value).copy()
 
 
 def nd_to_coo(value: Sparse) -> Sparse:
     """Return a GCXS array of other than two axes as COO; duplicates are summed."""
+    check_rows(value)
     return value.tocoo().copy()
 
 
@@ -183,7 +154,7 @@ def dok_to_coo(value: Sparse) -> Sparse:
     numbers = (number for place in value.data for number in place)
     coords = np.fromiter(numbers, np.int64, stored * axes).reshape(stored, axes).T.copy()
     data = np.fromiter(value.data.values(), value.dtype, stored)
-    check_bounds(coords, value.shape)
+    check_coordinates("a sparse.DOK", coords, shape_of(value))
     order = sorting_order(coords, value.shape) if axes else np.arange(stored)
     facts = {"fill_value": value.fill_value}
     return coo_array(np.take(coords, order, axis=1), data[order], value.shape, facts)

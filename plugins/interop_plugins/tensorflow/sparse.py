@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from interop.plugin import EMPTY, Parts, Spec
+from interop.plugin.advanced import rising
 
 from . import dense
 from .dense import view
@@ -117,11 +118,8 @@ def _inspect(coords: NumpyArray, shape: tuple[int, ...]) -> frozenset[str]:
     coords = coords.reshape(len(coords), len(shape))
     if coords.size and (coords.min() < 0 or (coords >= np.array(shape)).any()):
         return _INVALID
-    rising = np.zeros(max(len(coords) - 1, 0), bool)
-    for axis in reversed(range(len(shape))):
-        before, after = coords[:-1, axis], coords[1:, axis]
-        rising = (after > before) | ((after == before) & rising)
-    return EMPTY if rising.all() else _UNCOALESCED
+    in_order = rising(coords.T).all() if shape else len(coords) < 2
+    return EMPTY if in_order else _UNCOALESCED
 
 
 def memory(value: SparseTensor | IndexedSlices) -> tuple[tuple[int, int], ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from interop.plugin import Declined, Parts
 
+from .checks import check_ends_of, check_size, checked
 from .dense import align as align_dense
 from .dense import fresh, is_large, quietly
 from .describe import components, dtype_name
@@ -59,7 +60,7 @@ def allow_compressed() -> None:
 
 def unpack_coo(value: Tensor) -> Parts:
     """Return the components of a COO tensor; the index of each axis is a row of torch's own."""
-    values, indices = components(value)
+    values, indices = components(checked(value))
     rows = {f"indices_{axis}": row for axis, row in enumerate(indices)}
     return Parts(
         tuple(value.shape), {"values": values, **rows}, {"canonical": value.is_coalesced()}
@@ -69,6 +70,7 @@ def unpack_coo(value: Tensor) -> Parts:
 def unpack_compressed(value: Tensor) -> Parts:
     """Return the components of a CSR, CSC, BSR or BSC tensor."""
     values, indices, pointers = components(value)
+    check_ends_of(value, pointers, indices.shape[-1])
     return _compressed_parts(value, values, indices, pointers)
 
 
@@ -120,6 +122,7 @@ def _coo(indices: Tensor, values: Tensor, shape: tuple[int, ...], *, is_coalesce
     """Return a COO tensor over given components, on their device and not on torch's default."""
     import torch
 
+    check_size(shape)
     return torch.sparse_coo_tensor(
         indices,
         values,
@@ -139,6 +142,7 @@ def pack_compressed(layout: str, parts: Parts) -> Tensor:
         msg = f"torch wants indices of one dtype, not {indices.dtype} and {pointers.dtype}"
         raise Declined(msg)
     values = arrays["values"]
+    check_size(parts.shape)
     return make(pointers, indices, values, parts.shape, device=values.device)
 
 
@@ -156,7 +160,7 @@ def regroup(layout: str, value: Tensor) -> Tensor:
     """Return blocks that are compressed by rows compressed by columns instead, or the reverse."""
     import torch
 
-    values, indices, pointers = components(value)
+    values, indices, pointers = components(checked(value))
     axis = 1 if layout == "sparse_bsc" else 0
     columns = value.shape[axis] // values.shape[1 + axis]
     along = torch.arange(len(pointers) - 1, dtype=indices.dtype, device=indices.device)
@@ -175,7 +179,7 @@ def coalesce(value: Tensor) -> Tensor:
     On the host they are summed in the order in which they are stored, as torch does when it makes
     a tensor dense. Its own sort of few elements does not keep that order.
     """
-    if not value.is_cpu or value._nnz() < 2:  # nothing is summed
+    if not checked(value).is_cpu or value._nnz() < 2:  # nothing is summed
         return value.coalesce()
     indices, values = _summed(value)
     if value.requires_grad:
@@ -265,6 +269,7 @@ def densify(value: Tensor) -> Tensor:
     """Return the dense tensor, part of the same graph; duplicates are summed."""
     import torch
 
+    checked(value)
     if not value.is_complex() or str(value.layout) not in _ADDED:
         single = value.layout is torch.sparse_coo and value.dense_dim() and value._nnz() == 1
         return (_in_one_row(value) if single else value).to_dense()
@@ -281,6 +286,7 @@ def densify_into(value: Tensor) -> Tensor:
     """Return the dense tensor in memory of NumPy's; duplicates are summed."""
     import torch
 
+    checked(value)
     is_complex = value.is_complex()
     if value.layout is torch.sparse_coo and not is_complex and not is_large(value):
         return value.to_dense()  # does the same in memory of torch's
@@ -331,7 +337,7 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
     """Return a dense or sparse tensor in another sparse layout, part of the same graph."""
     import torch
 
-    _check_differentiable(value)
+    _check_differentiable(checked(value))
     if layout != "sparse_coo":
         allow_compressed()
     if value.layout in (torch.sparse_csr, torch.sparse_csc) and not value._nnz():

@@ -1,0 +1,194 @@
+"""Sparse values that break their own invariants are refused, before a kernel reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sparse
+
+import interop
+from interop.errors import HandOffError
+from tests.cases import together
+
+#: Makes a value of each kind, with what SciPy notes of its order already noted.
+_MAKE = """
+import sys, warnings
+import numpy as np, scipy.sparse as sp, sparse, torch, interop
+from interop.errors import HandOffError
+
+warnings.simplefilter("ignore")  # torch's compressed layouts are in beta
+DENSE = np.kron(np.array([[1.0, 2, 0], [0, 3, 0], [4, 0, 5]]), np.ones((2, 2)))
+FAR = 10**8
+
+
+def scipy(layout, *, noted=True):
+    value = getattr(sp, f"{layout}_array")(DENSE)
+    if noted and layout in ("csr", "csc", "bsr"):
+        value.has_canonical_format
+    else:
+        vars(value).pop("_has_canonical_format", None)
+        vars(value).pop("_has_sorted_indices", None)
+    return value
+
+
+def tensor(layout):
+    dense = torch.from_numpy(DENSE)
+    blocks = {"blocksize": (2, 2)} if layout in ("sparse_bsr", "sparse_bsc") else {}
+    return dense.to_sparse(layout=getattr(torch, layout), **blocks)
+
+
+def put(array, place, number):
+    array[place] = number
+
+
+def check(name, value, *targets):
+    for target in targets:
+        for request in ({}, {"copy": True}, {"dtype": "float32"}):
+            print(name, target, request, file=sys.stderr, flush=True)  # before it could end
+            try:
+                interop.convert(value, to=target, **request)
+            except HandOffError:
+                continue
+            raise AssertionError("converted")
+
+
+"""
+_ALL = "'numpy', 'torch', 'scipy.csc', 'scipy.coo', 'scipy.dok', 'sparse.coo', 'torch.sparse_coo'"
+
+
+def test_compressed_values_of_scipys_that_lead_outside(in_subprocess: Callable[[str], str]) -> None:
+    """Indices outside, pointers that decrease, and pointers whose ends are wrong are refused."""
+    in_subprocess(
+        _MAKE
+        + f"""
+EDITS = [
+    ("indices", 0, FAR), ("indices", -1, -FAR), ("indptr", 0, 1), ("indptr", 0, -FAR),
+    ("indptr", 1, FAR), ("indptr", 1, -FAR), ("indptr", -1, FAR), ("indptr", -1, -1),
+]
+for layout in ("csr", "csc", "bsr"):
+    targets = [target for target in ({_ALL}, "scipy.csr") if target != f"scipy.{{layout}}"]
+    for noted in (True, False):
+        for array, place, number in EDITS:
+            value = scipy(layout, noted=noted)
+            put(getattr(value, array), place, number)
+            check((layout, array, place, number), value, *targets)
+        value = scipy(layout, noted=noted)
+        value.indptr = value.indptr[:-1]
+        check((layout, "short"), value, *targets)
+"""
+    )
+
+
+def test_other_values_of_scipys_that_lead_outside(in_subprocess: Callable[[str], str]) -> None:
+    """Coordinates and keys outside of the shape are refused, as are lists that lead outside."""
+    in_subprocess(
+        _MAKE
+        + f"""
+for axis in range(2):
+    for number in (FAR, -FAR, 6, -1):
+        value = scipy("coo")
+        put(value.coords[axis], 0, number)
+        check(("coo", axis, number), value, {_ALL.replace("'scipy.coo', ", "")}, "scipy.dia")
+value = scipy("coo")
+value.coords = (value.coords[0][:2], value.coords[1])
+check("lengths", value, {_ALL})
+value = scipy("dok")
+value._dict[FAR, 0] = 1.0
+check("dok", value, {_ALL.replace("'scipy.dok', ", "")})
+value = scipy("lil")
+value.rows[0] = [FAR] * len(value.rows[0])
+check("lil", value, {_ALL})
+"""
+    )
+
+
+def test_tensors_that_lead_outside(in_subprocess: Callable[[str], str]) -> None:
+    """torch makes such tensors without a look at them, unless its invariants are switched on."""
+    in_subprocess(
+        _MAKE
+        + """
+COO = [("_indices", (0, 0), FAR), ("_indices", (1, 0), -FAR), ("_indices", (1, 1), 6)]
+EDITS = [(0, 0, FAR), (0, -1, -FAR), (1, 0, 1), (1, 1, FAR), (1, 1, -FAR), (1, -1, FAR)]
+ROWS, COLUMNS = ("col_indices", "crow_indices"), ("row_indices", "ccol_indices")
+for layout in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"):
+    names = COLUMNS if layout in ("sparse_csc", "sparse_bsc") else ROWS
+    other = "scipy.csc" if layout == "sparse_csr" else "scipy.csr"
+    for part, place, number in COO if layout == "sparse_coo" else EDITS:
+        value = tensor(layout)
+        name = part if layout == "sparse_coo" else names[part]
+        put(getattr(value, name)(), place, number)
+        check((layout, name, place, number), value, "numpy", "torch", "sparse.coo", other)
+"""
+    )
+
+
+def test_arrays_of_sparse_that_lead_outside(in_subprocess: Callable[[str], str]) -> None:
+    """GCXS arrays of any number of axes are looked at before a kernel reads them."""
+    in_subprocess(
+        _MAKE
+        + """
+for array, place, number in [
+    ("indices", 0, FAR), ("indices", -1, -1), ("indptr", 0, 1), ("indptr", 1, FAR),
+    ("indptr", 1, -FAR), ("indptr", -1, FAR),
+]:
+    for axes, dense in [((0,), DENSE), ((1,), DENSE), ((0,), DENSE.reshape(3, 4, 3))]:
+        value = sparse.GCXS.from_numpy(dense, compressed_axes=axes)
+        put(getattr(value, array), place, number)
+        check((array, place, number), value, "numpy", "torch", "sparse.coo")
+"""
+    )
+
+
+@together("layout", ["coo", "csr", "csc"])
+def test_a_stale_note_of_scipys_loses_no_duplicate(layout: str) -> None:
+    """Where indices were written to after SciPy had a look, places given twice are summed."""
+    value = getattr(sp, f"{layout}_array")(np.array([[1.0, 2, 0], [0, 3, 0]]))
+    if layout == "coo":
+        value.sum_duplicates()
+        value.coords[1][0] = 1
+    else:
+        assert value.has_canonical_format
+        value.indices[0] = 1
+    assert value.has_canonical_format
+    dense = value.toarray()
+    for target in ("numpy", "sparse.coo", "sparse.dok", "scipy.dok", "scipy.dia", "torch"):
+        result = interop.convert(value, to=target)
+        if isinstance(result, (sparse.SparseArray, sp.sparray)):
+            result = (
+                result.todense() if isinstance(result, sparse.SparseArray) else result.toarray()
+            )
+        assert (np.asarray(result) == dense).all(), target
+
+
+def test_a_dictionary_in_order_is_canonical() -> None:
+    """The coordinates of a dok array are noted as canonical exactly if they are in order."""
+    value = sp.dok_array(np.array([[1, 2], [0, 3]]))
+    assert interop.convert(value, to="scipy.coo").has_canonical_format
+    value[1, 0] = 4  # comes after the others in the dictionary
+    result = interop.convert(value, to="scipy.coo")
+    assert not result.has_canonical_format
+    assert (result.toarray() == [[1, 2], [4, 3]]).all()
+
+
+def test_a_refusal_says_what_is_wrong() -> None:
+    """The message names the kind of value, what is wrong with it, and what to do."""
+    value = sp.csr_array(np.eye(3))
+    value.indptr[0] = 1
+    with pytest.raises(HandOffError, match=r"a csr_array has pointers that start at 1.* anew"):
+        interop.convert(value, to="numpy")
+
+
+@pytest.mark.parametrize("shape", [(2**40, 2**40), (2**30, 2**30, 2**30)])
+def test_shapes_that_torch_cannot_count_are_refused(shape: tuple[int, ...]) -> None:
+    """Few stored elements fit anywhere, but torch counts all the others, too."""
+    coords = np.arange(2 * len(shape)).reshape(len(shape), 2)
+    value = sparse.COO(coords, np.ones(2), shape, sorted=True, has_duplicates=False)
+    for source in (value, interop.convert(value, to="scipy.coo")):
+        with pytest.raises(HandOffError, match="64 bits"):
+            interop.convert(source, to="torch.sparse_coo")
+    copied = interop.convert(value, to="sparse.coo", copy=True)
+    assert (copied.coords == coords).all()
+    assert copied.shape == shape
