@@ -323,13 +323,13 @@ def numpy_fast_path(value: Nested, *, default_dtype: Callable[[str], str] | None
         return NotImplemented
     if default_dtype is None or kind == "?":
         return array
-    return _narrowed(array, default_dtype(_WIDE[kind]))
+    wide = _WIDE[kind]
+    dtype = default_dtype(wide)
+    return array if dtype == wide else _narrowed(array, dtype)
 
 
 def _narrowed(array: Array, dtype: str) -> Any:
     """Return numbers in the dtype that a framework gives them; pass if one of them does not fit."""
-    if array.dtype.name == dtype:
-        return array
     target = numpy_dtype(dtype)
     if array.dtype.kind == "i":
         return NotImplemented if _misfits(array, dtype) else array.astype(target)
