@@ -66,8 +66,8 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Conversion": {
         "every conversion": "source target function takes effects cost dtypes devices",
-        "what else it takes and makes": "requires drops adds changes result ndims index_dtypes "
-        "shares name",
+        "what else it takes and makes": "requires drops adds checked changes result ndims "
+        "index_dtypes shares name",
         "speed": "fast_path into",
         "streams, divided values, and who wins": "stream like priority",
     },

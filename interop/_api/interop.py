@@ -489,7 +489,7 @@ class Interop:
             request,
             steps,
             lambda value: _converted(self, self._cache.table(request), keywords, value),
-            lambda: refused_routes(self._planner, spec, request),
+            lambda: refused_routes(self._planner, spec, request, specs[-1]),
             pickled=self._pickled(self._route, (spec,), keywords),
             problem=self._engine.shortage(steps, spec)[1],
             missing=tuple(dict.fromkeys(filter(None, map(not_installed, formats)))),

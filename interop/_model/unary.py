@@ -34,6 +34,8 @@ class UnaryStep:
         Traits the result no longer has. Fresh memory has no traits of memory anyway.
     adds : set of str
         Traits the result has although the value may not.
+    checked : bool
+        Whether it raises `Declined` if the dtype of the result does not hold a number of the value.
     dtypes : set of str or None
         Element dtypes it takes; None: all that the format holds.
     devices : set of str or None
@@ -60,6 +62,7 @@ class UnaryStep:
     requires: Set[str] = frozenset()
     drops: Set[str] = frozenset()
     adds: Set[str] = frozenset()
+    checked: bool = False
     dtypes: Set[str] | None = None
     devices: Set[str] | None = None
     ndims: Set[int] | None = None

@@ -12,7 +12,7 @@ from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES, common_first, unknown_dtype
 from interop._model.effect import EFFECTS
 from interop._model.format import Format
-from interop._model.spec import LABELLED, TRAITS, Spec
+from interop._model.spec import LABELLED, TRAITS, Spec, spec_kind
 from interop._model.suggestion import listed
 from interop._registry.installed import not_installed
 from interop.errors import RefusedError
@@ -96,14 +96,19 @@ def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
     return lines
 
 
-def refused_routes(planner: Planner, spec: Spec, request: Request) -> str:
-    """Return the nearest refused routes as text; "" if there are none."""
+def refused_routes(planner: Planner, spec: Spec, request: Request, result: Spec) -> str:
+    """Return the nearest refused routes as text; "" if there are none.
+
+    A route that goes in a circle is no alternative to the one that was taken, and neither is one
+    to the same result without a look at the numbers.
+    """
     searches = planner.searches(spec, request)
-    # A route that goes in a circle is no alternative to the one that was taken.
+    taken = spec_kind(result)
     nearest = [
         (steps, effects)
         for steps, effects in nearest_refused(searches, request)
         if not _returns(steps)
+        and not (effects == {"narrow"} and spec_kind(steps[-1].after) == taken)
     ]
     lines = _described(nearest, request)
     return "\n".join(["Refused:", *(f"  - {line}" for line in lines)]) if lines else ""

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import ParamSpec, TypeVar
 
 from interop._model.caller import warn_caller
+from interop._model.dtype import DTYPES, Dtype
 from interop._model.typing import Value
 
 P = ParamSpec("P")
@@ -17,6 +18,9 @@ R = TypeVar("R")
 
 #: The keyword of `numpy.errstate` for each error, by the name of the error in NumPy's messages.
 _STATES = {"overflow": "over", "invalid value": "invalid", "divide by zero": "divide"}
+
+#: How many integers are looked at together.
+_PIECE = 2**16
 
 #: The errors of a context, with the status flags of the processor that NumPy gives with each.
 _noted: ContextVar[dict[str, int]] = ContextVar("noted")
@@ -118,6 +122,64 @@ def checked_cast(np: ModuleType, array: Value, dtype: object, order: str = "K") 
     if kinds:
         _tell_all(np, kinds)
     return result
+
+
+def misfit(np: ModuleType, array: Value, dtype: str) -> str:
+    """Name the first integer of a NumPy array that a dtype does not hold exactly.
+
+    It is for conversions that are `checked`: they raise `Declined` with the answer.
+
+    Parameters
+    ----------
+    np : module
+        NumPy itself.
+    array : numpy.ndarray
+        If its numbers are no integers, nothing is checked.
+    dtype : str
+        A dtype of integers, or of real or complex numbers.
+
+    Returns
+    -------
+    str
+        Which integer it is and why it does not fit; "" if all fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> misfit(np, np.array([1, 2**53 + 1]), "float64")
+    '9_007_199_254_740_993 would be rounded in float64'
+    >>> misfit(np, np.array([1, 300]), "uint8")
+    '300 does not fit in uint8, which holds 0 to 255'
+    """
+    if array.dtype.kind not in "iu" or not array.size:
+        return ""
+    facts = DTYPES[dtype]
+    low, high = int(array.min()), int(array.max())
+    if facts.kind in "iu":
+        least, most = -(2**facts.digits) if facts.kind == "i" else 0, 2**facts.digits - 1
+        if least <= low and high <= most:
+            return ""
+        wrong = array < least if low < least else np.zeros(array.shape, bool)
+        wrong = wrong | (array > most) if high > most else wrong
+        return (
+            f"{int(array[wrong][0]):_} does not fit in {dtype}, which holds {least:_} to {most:_}"
+        )
+    if max(-low, high) <= 2**facts.digits:
+        return ""
+    for start in range(0, array.size, _PIECE):
+        piece = array.flat[start : start + _PIECE]
+        wrong = _rounded(np, piece, facts)
+        if wrong.any():
+            return f"{int(piece[wrong][0]):_} would be rounded in {dtype}"
+    return ""
+
+
+def _rounded(np: ModuleType, integers: Value, facts: Dtype) -> Value:
+    """Tell which integers have more digits than a dtype of reals, or are out of its range."""
+    sizes = np.where(integers < 0, -integers, integers).astype(np.uint64)
+    odd = sizes // np.maximum(sizes & (~sizes + np.uint64(1)), np.uint64(1))
+    largest = min(int((2 - 2.0 ** (1 - facts.digits)) * 2.0**facts.high), 2**64 - 1)
+    return (odd >= np.uint64(2**facts.digits)) | (sizes > np.uint64(largest))
 
 
 @cache

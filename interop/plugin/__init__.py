@@ -68,7 +68,7 @@ from interop._toolkit.arrays import (
     real_part,
     stride_traits,
 )
-from interop._toolkit.cast_errors import CastErrors, checked_cast
+from interop._toolkit.cast_errors import CastErrors, checked_cast, misfit
 from interop._toolkit.dense_format import dense_format
 from interop._toolkit.dlpack import (
     CapsuleProducer,
@@ -141,6 +141,7 @@ __all__ = [
     "itself",
     "make_spec",
     "memory_traits",
+    "misfit",
     "null_number",
     "overlaps",
     "parallel_for",

@@ -40,6 +40,7 @@ from interop.plugin import (
     extents,
     hookimpl,
     itemsize,
+    misfit,
     null_number,
     preserves,
 )
@@ -250,6 +251,19 @@ def gather_frame(frame: pl.DataFrame, *, dtype: str) -> Array:
     for part, column in zip(out, frame.iter_columns(), strict=True):
         _write(part, column, _NAMES[str(column.dtype)])
     return out.T
+
+
+def gather_if_exact(frame: pl.DataFrame) -> Array:
+    """Return what `gather_frame` does if the common dtype holds every integer of the columns."""
+    import numpy as np
+
+    dtype, _ = _inspect_frame(frame)
+    for column in frame.iter_columns():
+        for _, piece in _pieces(column):
+            if reason := misfit(np, piece.to_numpy(), dtype):
+                msg = f"column {column.name!r}: {reason}"
+                raise Declined(msg)
+    return gather_frame(frame, dtype=dtype)
 
 
 def _write(out: Array, series: pl.Series, name: str) -> None:
@@ -475,6 +489,15 @@ def _frames_to_numpy() -> Iterable[Conversion]:
     mixed = partial(cast, takes=_IMMUTABLE | _SEVERAL)
     drops = _SEVERAL | _SCATTERED
     yield mixed(requires=_MIXED | _SCATTERED, drops=drops, effects=COPY, name="gather_mixed")
+    yield make(
+        gather_if_exact,
+        takes=_IMMUTABLE | _SEVERAL,
+        requires=_MIXED | _SCATTERED,
+        drops=drops,
+        effects=COPY,
+        checked=True,
+        cost=Cost(6e-5, 5e8),
+    )
     yield cast(
         takes=_IMMUTABLE | _SCATTERED,
         result=Result(dtypes=_FILLED),

@@ -325,6 +325,26 @@ def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
     assert interop.convert(frame, to="pandas.dataframe") is frame
 
 
+def test_integers_beside_reals_if_every_one_of_them_is_exact():
+    """A column of integers joins one of reals; the first integer that would be rounded is named."""
+    frame = pd.DataFrame({"n": [1, -(2**53), 2**60], "x": [0.5, 1.5, 2.5]})
+    for to in ("numpy", "torch"):
+        assert interop.plan(frame, to=to).effects <= {"copy", "drop_labels"}
+        result = interop.convert(frame, to=to)
+        assert interop.spec(result).dtype == "float64"
+        assert result.tolist() == [[1.0, 0.5], [-(2.0**53), 1.5], [2.0**60, 2.5]]
+    sums = interop.accepts("numpy")(lambda x: x.sum(axis=1))(frame)
+    assert list(sums) == [1.5, 1.5 - 2.0**53, 2.5 + 2.0**60]
+    large = pd.DataFrame({"n": [1, 2**53 + 1, 2**53 + 3], "x": [0.5, 1.5, 2.5]})
+    for to in ("numpy", "torch"):
+        with pytest.raises(
+            RefusedError, match="column 'n': 9_007_199_254_740_993 would be rounded in float64"
+        ) as caught:
+            interop.convert(large, to=to)
+        assert caught.value.effects == {"narrow"}
+    assert interop.convert(large, to="numpy", dtype="float64")[1, 0] == 2.0**53
+
+
 def test_nulls_beside_columns_without_a_common_dtype():
     """Two reasons to refuse need two permissions."""
     frame = pd.DataFrame({"a": pd.array([2**60 + 1, None], dtype="Int64"), "b": [0.5, 1.5]})

@@ -253,6 +253,26 @@ def test_columns_of_several_dtypes_if_one_holds_all(dtypes, common):
         assert column.tobytes() == numbers(name).astype(common).tobytes()
 
 
+def test_integers_beside_reals_if_every_one_of_them_is_exact():
+    """A column of integers joins one of reals; the first integer that would be rounded is named."""
+    frame = pl.DataFrame({"n": [1, -(2**53), 2**60], "x": [0.5, 1.5, 2.5]})
+    for to in ("numpy", "torch"):
+        assert interop.plan(frame, to=to).effects <= {"copy", "drop_labels"}
+        result = interop.convert(frame, to=to)
+        assert interop.spec(result).dtype == "float64"
+        assert result.tolist() == [[1.0, 0.5], [-(2.0**53), 1.5], [2.0**60, 2.5]]
+    sums = interop.accepts("numpy")(lambda x: x.sum(axis=1))(frame)
+    assert list(sums) == [1.5, 1.5 - 2.0**53, 2.5 + 2.0**60]
+    large = pl.DataFrame({"n": [1, 2**53 + 1, 2**53 + 3], "x": [0.5, 1.5, 2.5]})
+    for to in ("numpy", "torch"):
+        with pytest.raises(
+            RefusedError, match="column 'n': 9_007_199_254_740_993 would be rounded in float64"
+        ) as caught:
+            interop.convert(large, to=to)
+        assert caught.value.effects == {"narrow"}
+    assert interop.convert(large, to="numpy", dtype="float64")[1, 0] == 2.0**53
+
+
 @pytest.mark.parametrize("dtypes", [{"int64", "float64"}, {"int64", "uint64"}])
 def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
     """Where NumPy's common dtype would lose numbers, the caller has to permit it or name a dtype."""

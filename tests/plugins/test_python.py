@@ -204,11 +204,15 @@ def test_an_integer_among_reals_is_not_rounded() -> None:
 
 
 def test_an_integer_that_jax_has_no_room_for_is_refused() -> None:
-    """A refusal names the option for 64 bits, and allow="narrow" permits no other number."""
+    """allow="narrow" permits no other number, and the dtype that holds it needs an option."""
+    for keywords in ({}, {"allow": "narrow"}):
+        for _ in range(2):
+            with pytest.raises(
+                RefusedError, match=r"does not fit in int32.*ask for a wider dtype="
+            ):
+                interop.convert(2**40, to="jax", **keywords)
     with pytest.raises(RefusedError, match="jax_enable_x64"):
-        interop.convert(2**40, to="jax")
-    with pytest.raises(RefusedError, match="does not fit in int32"):
-        interop.convert(2**40, to="jax", allow="narrow")
+        interop.convert(2**40, to="jax", dtype="int64")
 
 
 def test_to_numpy_is_a_copy():

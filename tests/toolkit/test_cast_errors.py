@@ -13,7 +13,7 @@ import pytest
 
 import interop
 from interop.errors import ComplexWarning
-from interop.plugin import CastErrors
+from interop.plugin import DTYPES, CastErrors, misfit
 from tests.cases import marked
 
 #: By framework, a cast of a value in which NumPy makes the numbers.
@@ -146,3 +146,30 @@ def test_errors_of_several_threads_are_told_once() -> None:
         assert caught == []
         errors.tell()
     assert [str(warning.message) for warning in caught] == ["overflow encountered in cast"]
+
+
+@pytest.mark.parametrize("target", ["int32", "uint32", "float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("source", ["int64", "uint64"])
+def test_the_first_misfit_is_named(source: str, target: str) -> None:
+    """Of random and extreme integers exactly those are named that do not come back from the dtype."""
+    limits = np.iinfo(source)
+    powers = [2**n + k for n in range(65) for k in (-1, 0, 1)]
+    numbers = [
+        n for n in (*powers, *(-n for n in powers), 65504, 65520) if limits.min <= n <= limits.max
+    ]
+    facts = DTYPES[target]
+    for number in numbers:
+        if facts.kind in "iu":
+            fits = np.iinfo(target).min <= number <= np.iinfo(target).max
+        else:
+            odd = abs(number) // (abs(number) & -abs(number) or 1)
+            largest = (2 - 2.0 ** (1 - facts.digits)) * 2.0**facts.high
+            fits = odd < 2**facts.digits and abs(number) <= largest
+        for array in (np.array([0, number], source), np.array([[number], [1]], source).T):
+            text = misfit(np, array, target)
+            assert bool(text) is not fits, number
+            assert not text or text.startswith(f"{number:_} ")
+    several = np.array([1, *([3] * 70_000), limits.max, limits.max - 1], source)
+    assert misfit(np, several, target).startswith(f"{limits.max:_} ")
+    assert not misfit(np, np.array([], source), target)
+    assert not misfit(np, np.array([0.5]), target)

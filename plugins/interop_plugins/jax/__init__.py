@@ -264,6 +264,18 @@ def _to_jax() -> Iterator[Conversion]:
             cost=Cost(8e-5, speed),
             name=f"put_numpy_cast_{name}",
         )
+    for name in ("int", "uint"):
+        yield from_numpy(
+            dense.from_numpy_if_exact,
+            dtypes=frozenset({f"{name}64"}),
+            takes=MEMORY_TRAITS,
+            effects=COPY,
+            changes=DTYPE,
+            checked=True,
+            result=Result(dtypes=frozenset({f"{name}32"})),
+            cost=Cost(9e-5, 6e9),
+            name=f"from_numpy_{name}_if_exact",
+        )
     yield Conversion(
         "torch",
         "jax",

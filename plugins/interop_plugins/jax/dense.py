@@ -15,6 +15,7 @@ from interop.plugin import (
     Declined,
     MemoryAt,
     address,
+    misfit,
     parallel_for,
     real_part,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "download",
     "from_dlpack",
     "from_numpy",
+    "from_numpy_if_exact",
     "from_torch",
     "gather",
     "gather_there",
@@ -253,6 +255,15 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None, device: str | Non
     out = _aligned(value.shape, target)
     _write(out, value)
     return _put(out, device)
+
+
+def from_numpy_if_exact(value: NumpyArray, *, dtype: str) -> Array:
+    """Return what `from_numpy` does if the dtype holds every integer of the array."""
+    import numpy as np
+
+    if reason := misfit(np, value, dtype):
+        raise Declined(reason)
+    return from_numpy(value, dtype=dtype)
 
 
 def jax_fast_path(value: NumpyArray) -> object:

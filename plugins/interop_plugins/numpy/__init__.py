@@ -35,6 +35,7 @@ from .dense import (
     as_array,
     as_bits,
     cast,
+    cast_if_exact,
     cast_in_order,
     copy,
     copy_in_order,
@@ -109,6 +110,7 @@ def _format() -> Format:
 
 def _steps() -> Iterable[Unary]:
     """Yield the steps within NumPy, in groups of dtypes with similar speed."""
+    yield from _checked_casts()
     yield Drop("subclass", as_array, cost=Cost(2e-7))
     yield Drop("masked", drop_mask, "drop_mask")
     yield Drop("scalar", from_scalar, "copy", takes=EMPTY, cost=Cost(5e-7))
@@ -146,6 +148,19 @@ def _steps() -> Iterable[Unary]:
             adds=_GAPS,
             cost=cost,
             name=f"{name}_in_order",
+        )
+
+
+def _checked_casts() -> Iterable[Unary]:
+    """Yield the casts of integers for targets without 64 bits."""
+    for name in ("int", "uint"):
+        yield Cast(
+            cast_if_exact,
+            {f"{name}32"},
+            dtypes={f"{name}64"},
+            checked=True,
+            cost=Cost(4e-6, 8e9),
+            name=f"cast_{name}_if_exact",
         )
 
 

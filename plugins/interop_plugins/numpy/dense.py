@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from interop.errors import Declined
+from interop.plugin import misfit
+
 from .copies import FEW, is_simple, write, written
 from .dtypes import dtype_named
 
@@ -15,6 +18,7 @@ __all__ = [
     "as_array",
     "as_bits",
     "cast",
+    "cast_if_exact",
     "cast_in_order",
     "copy",
     "copy_in_order",
@@ -76,6 +80,15 @@ def cast(value: Array, *, dtype: str) -> Array:
     if value.size < FEW and _holds_all(value.dtype, target):
         return value.astype(target, "C")
     return written(value, target)
+
+
+def cast_if_exact(value: Array, *, dtype: str) -> Array:
+    """Return what `cast` does if the dtype holds every integer of the array."""
+    import numpy as np
+
+    if reason := misfit(np, value, dtype):
+        raise Declined(reason)
+    return cast(value, dtype=dtype)
 
 
 @cache

@@ -209,6 +209,19 @@ def _mixed_columns_to_numpy() -> Iterable[Conversion]:
     mixed = _MIXED | _SCATTERED
     drops = _SEVERAL | _SCATTERED
     yield make(requires=mixed, drops=drops, effects=COPY, name="gather_mixed_columns")
+    yield Conversion(
+        "pandas.dataframe",
+        "numpy",
+        frames.gather_if_exact,
+        takes=_SEVERAL,
+        requires=mixed,
+        drops=drops,
+        adds=_NONCONTIGUOUS,
+        effects=COPY,
+        checked=True,
+        cost=Cost(6e-5, 5e9),
+        name="gather_columns_if_exact",
+    )
     yield make(
         requires=mixed | _MASKED,
         drops=drops | _MASKED,

@@ -25,6 +25,7 @@ __all__ = [
     "copy_series",
     "gather",
     "memory",
+    "pieces",
     "series_fast_path",
     "storage_memory",
     "to_array",
@@ -100,7 +101,7 @@ def write(out: Array, array: Storage) -> None:
 
     errors, unseen = CastErrors(np), CastErrors(np)
     start, null = 0, null_number(out.dtype)
-    for numbers, nulls in _pieces(array):
+    for numbers, nulls in pieces(array):
         part = out[start : start + len(numbers)]
         start += len(numbers)
         # Null positions hold arbitrary values.
@@ -111,7 +112,7 @@ def write(out: Array, array: Storage) -> None:
     errors.tell()
 
 
-def _pieces(array: Storage) -> Iterator[tuple[Array, Array | None]]:
+def pieces(array: Storage) -> Iterator[tuple[Array, Array | None]]:
     """Yield the numbers of an array piece by piece, each with the places of its nulls."""
     if is_arrow(array.dtype):
         for chunk in array.__arrow_array__().chunks:

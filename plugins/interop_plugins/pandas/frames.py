@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.plugin import Declined, extents
+from interop.plugin import Declined, extents, misfit
 
-from .arrays import copy_array, storage_memory, to_numpy, write
-from .describe import column_arrays, is_arrow, number_name, single_block
+from .arrays import copy_array, pieces, storage_memory, to_numpy, write
+from .describe import column_arrays, inspect_frame, is_arrow, number_name, single_block
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +22,7 @@ __all__ = [
     "frame_memory",
     "frame_to_numpy",
     "gather_frame",
+    "gather_if_exact",
     "to_frame",
 ]
 
@@ -62,6 +63,19 @@ def gather_frame(frame: pd.DataFrame, *, dtype: str) -> Array:
     for part, array in zip(out, column_arrays(frame), strict=True):
         write(part, array)
     return out.T
+
+
+def gather_if_exact(frame: pd.DataFrame) -> Array:
+    """Return what `gather_frame` does if the common dtype holds every integer of the columns."""
+    import numpy as np
+
+    dtype = inspect_frame(frame).dtype
+    for label, array in zip(frame.columns, column_arrays(frame), strict=True):
+        for numbers, _ in pieces(array):
+            if reason := misfit(np, numbers, dtype):
+                msg = f"column {label!r}: {reason}"
+                raise Declined(msg)
+    return gather_frame(frame, dtype=dtype)
 
 
 def to_frame(array: Array) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, Declined, RefusedError, UnknownValueError
-from interop.plugin import DTYPES, EMPTY, Spec, checked_cast
+from interop.plugin import DTYPES, EMPTY, Spec, checked_cast, misfit
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -330,9 +330,11 @@ def numpy_fast_path(value: Nested, *, default_dtype: Callable[[str], str] | None
 
 def _narrowed(array: Array, dtype: str) -> Any:
     """Return numbers in the dtype that a framework gives them; pass if one of them does not fit."""
+    import numpy as np
+
     target = numpy_dtype(dtype)
     if array.dtype.kind == "i":
-        return NotImplemented if _misfits(array, dtype) else array.astype(target)
+        return NotImplemented if misfit(np, array, dtype) else array.astype(target)
     try:
         return _raising().copy().run(array.astype, target)
     except FloatingPointError:
@@ -386,13 +388,20 @@ def to_default(value: Nested, *, dtype: str) -> Array:
 
     Raises
     ------
+    RefusedError
+        An integer does not fit. No effect permits it to wrap around.
     Declined
-        A number is out of the dtype's range, or an integer among reals would be rounded.
+        A real is out of the dtype's range, or an integer among reals would be rounded.
     """
+    import numpy as np
+
     array = _array(value)
     result = _narrowed(array, dtype)
     if result is NotImplemented:
-        raise Declined(_misfits(array, dtype) or _out_of_range(array, dtype))
+        if reason := misfit(np, array, dtype):
+            msg = f"{reason}; ask for a wider dtype=."
+            raise RefusedError(msg)
+        raise Declined(_out_of_range(array, dtype))
     if array.dtype.kind in "fc" and int in _types(value, array.ndim):
         leaves = _leaves(value, array.ndim)
         for leaf, number in zip(leaves, result.reshape(-1).tolist(), strict=True):
@@ -415,20 +424,10 @@ def _out_of_range(array: Array, dtype: str) -> str:
 
 def _check_range(array: Array, dtype: str) -> None:
     """Refuse integers that would wrap around."""
-    if DTYPES[dtype].kind in "iu" and (reason := _misfits(array, dtype)):
+    import numpy as np
+
+    if DTYPES[dtype].kind in "iu" and (reason := misfit(np, array, dtype)):
         raise RefusedError(reason + ".")
-
-
-def _misfits(array: Array, dtype: str) -> str:
-    """Name an integer that is out of the range of a dtype of integers; "" if there is none."""
-    facts = DTYPES[dtype]
-    if array.dtype.kind not in "iu" or not array.size:
-        return ""
-    least, most = -(2**facts.digits) if facts.kind == "i" else 0, 2**facts.digits - 1
-    for number in (int(array.min()), int(array.max())):
-        if not least <= number <= most:
-            return f"{number:_} does not fit in {dtype}, which holds {least:_} to {most:_}"
-    return ""
 
 
 def from_numpy(value: Array) -> Nested:
