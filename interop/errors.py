@@ -94,7 +94,10 @@ class RefusedError(InteropError, ValueError):
 
 
 class HandOffError(InteropError, BufferError):
-    """Memory that a producer offered cannot be handed over safely."""
+    """Memory that a producer offered cannot be handed over safely, or a value does not show it.
+
+    What the value's own code has raised, of a closed file, say, is the ``__cause__``.
+    """
 
 
 class DoesNotFitError(InteropError, MemoryError):

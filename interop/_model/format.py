@@ -171,8 +171,9 @@ class Limits(NamedTuple):
         device, ``"cuda:1"`` or ``"cuda"``, as the process is set up at this moment: by an option
         of the framework's, or by what the device can do. Routes are kept apart by the answer.
     refusal_hints : mapping of str to str
-        For a trait of its own that keeps a value from leaving, a dtype that it does not hold, or
-        an effect that is refused, the text of the refusal: why that is, and what to do about it.
+        For a trait of its own that keeps a value from leaving, a dtype that it does not hold, the
+        beginning of the names of dtypes that are not of numbers, or an effect that is refused, the
+        text of the refusal: why that is, and what to do about it.
         A keyword of the caller's is written as ``{dtype}`` or ``{dtype:float32}``, because a
         command has options in its place; braces of the text itself are doubled.
     available : callable or None

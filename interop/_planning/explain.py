@@ -178,6 +178,9 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     for trait in sorted(spec.traits & hints.keys()):
         return hints[trait]
     if spec.dtype not in DTYPES:
+        for beginning, hint in hints.items():
+            if str(spec.dtype).startswith(beginning):
+                return f"{spec.dtype} is not a dtype of numbers; {hint}"
         return (
             f"{spec.dtype} is not a dtype of numbers that the target can hold; make numbers of it "
             "in its own framework first."

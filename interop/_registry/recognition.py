@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MappingView, Set, Sized
 from functools import partial
+from os import PathLike
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
 from interop._model.extension import DtypeNames
@@ -44,7 +45,9 @@ _MOVES: dict[type | UnionType, str] = {
     NoneType: ": there is nothing to convert.",
     type: "; pass a value of the class, not the class itself.",
     ModuleType: "; pass an array, and the module as to=.",
-    str: "; make numbers of the text first, or describe a value with interop.make_spec.",
+    str: "; interop reads no files: make numbers of the text first, or describe a value with "
+    "interop.make_spec.",
+    PathLike: "; interop reads no files: load it, and pass what that returns.",
     Mapping: "; interop.convert_tree converts the arrays in it.",
     Iterator | MappingView: "; make a list of it first.",
     deque: "; make a list of it first, or let interop.convert_tree convert the arrays in it.",

@@ -147,7 +147,11 @@ def dtype_name(dtype: Any) -> str:
 
 
 def _new_name(dtype: Any) -> str:
-    name = str(dtype) if dtype.names else _LONG.get(dtype.num) or str(dtype.name)
+    name = (
+        str(dtype)
+        if dtype.names or dtype.kind in "SUT"
+        else _LONG.get(dtype.num) or str(dtype.name)
+    )
     if name in DTYPES:  # of records, dates and texts there may be any number
         _names[dtype] = name
     return name

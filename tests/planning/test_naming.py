@@ -6,6 +6,7 @@ import math
 import re
 import types
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -180,6 +181,7 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         (np.ndarray, "not the class itself"),
         (object(), "pass the arrays in it, or register a Format"),
         (torch.nn.Linear(1, 1), r"convert_tree converts the arrays in its state_dict\(\)"),
+        (Path("a.npy"), "load it, and pass what that returns"),
         (deque([1]), "make a list of it first, or let interop.convert_tree"),
         ({"a": ARRAY}.values(), "make a list of it first"),
         (len, "call it, and pass what it returns"),

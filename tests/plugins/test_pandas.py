@@ -218,6 +218,30 @@ def test_indexes():
         interop.convert(pd.MultiIndex.from_tuples([(1, 2)]), to="numpy")
 
 
+@pytest.mark.parametrize(
+    ("value", "numbers"),
+    [
+        (pd.Series(["1", "2"]), pd.to_numeric),
+        (pd.Series(["a", "b"], dtype="category"), lambda x: x.cat.codes),
+        (pd.Series(pd.to_datetime(["2026-01-01"])), lambda x: x.astype("int64")),
+        (pd.Series(pd.arrays.SparseArray([1, 0])), lambda x: x.sparse.to_dense()),
+        (pd.Index(["1", "2"]), pd.to_numeric),
+        (pd.Index(["a"], dtype="category"), lambda x: x.codes),
+        (pd.Index(pd.to_timedelta([1], "s")), lambda x: x.astype("int64")),
+        (pd.Index(pd.arrays.SparseArray([1, 0])), lambda x: x.array.to_dense()),
+        (pd.array(["a"], dtype="category"), lambda x: x.codes),
+        (pd.arrays.SparseArray([1, 0]), lambda x: x.to_dense()),
+    ],
+)
+def test_the_advice_about_what_is_not_numbers_works(value, numbers):
+    """What the refusal of a Series, an Index or an array names makes numbers of it."""
+    with pytest.raises(RefusedError, match="in pandas first: ") as refused:
+        interop.convert(value, to="torch")
+    names = ["to_numeric"] if numbers is pd.to_numeric else numbers.__code__.co_names
+    assert ".".join(names) in str(refused.value)
+    assert interop.convert(numbers(value), to="torch").numel() == len(value)
+
+
 # ------------------------------------------------------------------ DataFrames
 
 

@@ -238,7 +238,9 @@ def test_ragged(value):
 def test_lists_of_what_is_neither_number_nor_dense_array(leaf):
     """A list of what is no number, of sparse arrays or of lazy ones is not one array."""
     for value in ([leaf], (leaf, leaf), [[leaf]]):
-        with pytest.raises(UnknownValueError, match="convert each element, or stack them"):
+        with pytest.raises(
+            UnknownValueError, match="convert_tree converts each element, or stack them"
+        ):
             interop.convert(value, to="numpy")
 
 
@@ -259,7 +261,7 @@ def test_elements_that_refuse():
 @pytest.mark.parametrize("value", [[Decimal(1)], [Decimal(1), 2**64]])
 def test_numbers_that_no_dtype_holds(value):
     """Numbers of a kind that arrays do not have are refused."""
-    with pytest.raises(RefusedError, match=r"not a dtype of numbers.*first\."):
+    with pytest.raises(RefusedError, match=r"not a dtype of numbers; make numbers"):
         interop.convert(value, to="numpy")
 
 

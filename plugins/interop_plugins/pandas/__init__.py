@@ -77,11 +77,20 @@ _GATHER = Cost(3e-5, 1e10)
 #: Lies between the costs of a few long columns and of many short ones.
 _COLUMNS = Cost(3e-5, 1e9)
 
-_REFUSAL_HINTS = {
+_FRAME_HINTS = {
     "not_numbers": "these are not plain numbers; choose columns of numbers "
     "(x.select_dtypes('number')), or turn the others into numbers in pandas first "
-    "(pandas.to_numeric(x), x.astype('boolean'), x.cat.codes, x.sparse.to_dense()).",
+    "(pandas.to_numeric, astype('boolean'), cat.codes, sparse.to_dense of a column).",
 }
+
+
+def _hints(codes: str, dense: str) -> dict[str, str]:
+    """Return the hint for one column, which names the codes of categories and dense values."""
+    return {
+        "not_numbers": "these are not plain numbers; make numbers of them in pandas first: "
+        f"pandas.to_numeric(x) of text, x.{codes} of categories, x.astype('int64') of dates and "
+        f"spans, {dense} of sparse values."
+    }
 
 
 @hookimpl
@@ -98,7 +107,6 @@ def _formats() -> Iterable[Format]:
         carries=_CARRIED,
         requires="pandas",
         install="pip install pandas",
-        limits=Limits(refusal_hints=_REFUSAL_HINTS),
         labels=Labels(labels.present, labels.give),
         advanced=Advanced(transit=False),
     )
@@ -109,12 +117,14 @@ def _formats() -> Iterable[Format]:
             types=("pandas:Series",),
             aliases=("pd",),
             describe=describe.describe,
+            limits=Limits(refusal_hints=_hints("cat.codes", "x.sparse.to_dense()")),
             unary=tuple(_copy_and_casts(arrays.copy_series, arrays.cast_series)),
         ),
         common(
             "pandas.dataframe",
             types=("pandas:DataFrame",),
             describe=describe.describe_frame,
+            limits=Limits(refusal_hints=_FRAME_HINTS),
             carries=_CARRIED | _SEVERAL | UNKNOWN_DTYPE,
             unary=tuple(_frame_steps()),
             memory=frames.frame_memory,
@@ -124,6 +134,7 @@ def _formats() -> Iterable[Format]:
             "pandas.index",
             types=("pandas:Index",),
             describe=describe.describe_index,
+            limits=Limits(refusal_hints=_hints("codes", "x.array.to_dense()")),
             dtypes=_DTYPES - _LONG - {"float16"},
             unary=tuple(_copy_and_casts(arrays.copy_index)),
         ),
@@ -131,6 +142,7 @@ def _formats() -> Iterable[Format]:
             "pandas.array",
             types=("pandas.api.extensions:ExtensionArray",),
             describe=describe.describe,
+            limits=Limits(refusal_hints=_hints("codes", "x.to_dense()")),
             unary=tuple(_copy_and_casts(arrays.copy_array)),
         ),
     ]

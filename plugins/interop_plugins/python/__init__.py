@@ -19,6 +19,7 @@ from interop.plugin import (
     Cost,
     Declaration,
     Format,
+    Limits,
     Samples,
     hookimpl,
 )
@@ -33,6 +34,7 @@ __all__ = ["interop_declarations"]
 #: precise than longdouble, so another dtype has to be requested for those.
 _DTYPES = frozenset(DTYPES) - {"complex32", "longdouble", "clongdouble"}
 _LABELLED = frozenset({"labelled"})
+_OBJECTS = "make numbers of Python's or NumPy's of them first ([float(n) for n in x])."
 
 
 @hookimpl
@@ -61,6 +63,7 @@ def _formats() -> Iterable[Format]:
             carries=numbers.WEAK,
             # The type of a result depends on the array: a number, a list, or a list of lists.
             target_types=(),
+            limits=Limits(refusal_hints={"object": _OBJECTS}),
             aliases=("list",),
             advanced=Advanced(not_recoverable={"dtype", "shape"}),
         ),

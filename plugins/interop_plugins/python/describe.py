@@ -104,8 +104,8 @@ def _describe_row(value: Sequence[Any], element: Any, depth: int) -> Spec:
 
 def _not_stacked(value: Sequence[Any], kind: str) -> UnknownValueError:
     msg = (
-        f"a {type(value).__name__} of {kind} is not one array; convert each element, or stack them "
-        "with their framework first."
+        f"a {type(value).__name__} of {kind} is not one array; interop.convert_tree converts each "
+        "element, or stack them with their framework first."
     )
     return UnknownValueError(msg)
 
