@@ -155,8 +155,9 @@ class Requests:
             self._adopt(like.__array_namespace__())
             spec = self.spec(like)
         version, format_ = self.registry.version, self.registry.formats[spec.format]
-        if format_.fast_key is not None and self.registry.is_plain(type(like), format_):
-            self.cache.keep(self.cache.fast_keys, type(like), format_.fast_key, version)
+        address_of = format_.advanced.address
+        if address_of is not None and self.registry.is_plain(type(like), format_):
+            self.cache.keep(self.cache.addresses, type(like), address_of, version)
         division = spec.traits & DIVISIONS
         # Each part of a divided value is on a device of its own.
         device = device_type(spec.device) if division else spec.device

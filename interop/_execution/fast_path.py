@@ -48,12 +48,12 @@ def with_fast_paths(
     full : callable
     cache : PlanCache
         Has the fast paths by what a call says beside its value: by its target, or by the
-        `_call_key` of the open block, the target and the keywords.
+        `_longer_key` of the open block, the target and the keywords.
     block : ContextVar
     link : callable
         Is told what a call said that was carried out in full.
     """
-    tables, fills, fast_keys = cache.fast_paths, cache.fills, cache.fast_keys
+    tables, fills, addresses = cache.fast_paths, cache.fills, cache.addresses
 
     @wraps(full)
     def convert(
@@ -61,6 +61,7 @@ def with_fast_paths(
         /,
         to: TargetLike | None = None,
         *,
+        like: Any = None,
         dtype: Any = None,
         device: Any = None,
         copy: Any = None,
@@ -72,20 +73,21 @@ def with_fast_paths(
             dtype is not None
             or device is not None
             or copy is not None
+            or like is not None
             or others
             or innermost is not None
         ):
             key = to, dtype, device, copy
-            # 1 equals True, and is refused.
-            if others or innermost is not None or type(copy) not in _COPIES:
-                key = _longer_key(key, fast_keys, innermost, others)
+            if others.keys() == _OUT and innermost is to is like is dtype is device is copy is None:
+                out = others["out"]
+                fill = fills.get((type(x), type(out)))
+                if fill is not None and fill(x, out):
+                    return out
+                key = None
+            elif not (like is innermost is None and type(copy) in _COPIES and not others):
+                key = _longer_key(key, like, addresses, innermost, others)
             if key is None:
-                if others.keys() == _OUT and innermost is to is dtype is device is copy is None:
-                    out = others["out"]
-                    fill = fills.get((type(x), type(out)))
-                    if fill is not None and fill(x, out):
-                        return out
-                return full(x, to, dtype=dtype, device=device, copy=copy, **others)
+                return full(x, to, like=like, dtype=dtype, device=device, copy=copy, **others)
         try:
             fast_path, _ = tables[key][type(x)]
         except (KeyError, TypeError):
@@ -96,9 +98,13 @@ def with_fast_paths(
             result = fast_path(x)
             if result is not NotImplemented:
                 return result
-        named = {} if key is to else {"dtype": dtype, "device": device, "copy": copy, **others}
-        result = full(x, to, **named)
-        link(key, to, named)
+        if key is to:
+            result = full(x, to)
+            link(key, to, {})
+        else:
+            named = {"like": like, "dtype": dtype, "device": device, "copy": copy, **others}
+            result = full(x, to, **named)
+            link(key, to, named)
         return result
 
     # The marks of compilers are kept, but not the signature of the method, which has `self`.
@@ -158,32 +164,29 @@ class Converter:
 
 def _longer_key(
     key: tuple[object, ...],
-    fast_keys: Mapping[type, ValueFunction],
+    like: Any,
+    addresses: Mapping[type, ValueFunction],
     innermost: Block | None,
     others: Mapping[str, Any],
 ) -> tuple[object, ...] | None:
     """Return the key of a call with rarer keywords or in a block, or None if it has no fast paths.
 
-    The value in ``like=`` is replaced by its fast key, which decides the request.
+    In the place of the value in ``like=`` stands what decides the request: its type, dtype and
+    device.
     """
-    policy = None
-    if innermost is not None:
-        if innermost.traces:
-            return None
-        policy = innermost.policy
-    copy = key[-1]
-    if type(copy) not in _COPIES:
+    if innermost is not None and innermost.traces:
         return None
-    key += (policy,)
-    for name, value in others.items():
-        word = value
-        if name == "like":
-            key_of = fast_keys.get(type(value))
-            word = None if key_of is None else key_of(value)
-        if word is None or name in _UNKEYED:
+    if type(key[-1]) not in _COPIES or not _UNKEYED.isdisjoint(others):  # 1 equals True
+        return None
+    if like is not None:
+        address_of = addresses.get(type(like))
+        try:
+            if address_of is None or not address_of(like):
+                return None
+        except RuntimeError:  # it has no memory, and may be of another format
             return None
-        key += name, word
-    return key
+        key += type(like), like.dtype, getattr(like, "device", None)
+    return (*key, innermost and innermost.policy, *others.items())
 
 
 class FastPaths:
@@ -242,9 +245,9 @@ class FastPaths:
         if key is None:
             return None
         calls = keep(table.calls, type(x), Calls(key_of), version)
-        # A view loses the graph, which a policy may forbid.
-        is_default = _is_default(table.request.policy)
-        share = self._planner.fast_path(steps[:1]) if steps and is_default else None
+        # A view has effects that a policy may forbid: it loses the graph.
+        permits = table.request.policy.permitted >= Policy().permitted
+        share = self._planner.fast_path(steps[:1]) if steps and permits else None
         key_of_view = formats[steps[0].after.format].fast_key if share else None
         if share is not None and key_of_view is not None:
             view = share(x)

@@ -222,8 +222,9 @@ class Advanced(NamedTuple):
         with equal keys have equal specs, but for their lengths and for `nbytes`, whose
         `size_class` is the same. None for a value that has any trait. The values have a `dtype`.
     address : callable or None
-        ``address(value) -> int`` of the first element of a value with a fast key, in bytes, where
-        that takes less time than `Format.memory`. Trees with many arrays are copied faster by it.
+        ``address(value) -> int`` of the first element, in bytes, where that takes less time than
+        `Format.memory`. If formats share a type, the values of the others have no address, for
+        which it answers 0 or raises RuntimeError, or other dtypes.
     transit : bool
         Whether a route between two other frameworks may lead through the format. False for a
         framework that always copies what it is given, or compiles for every new shape: it is no

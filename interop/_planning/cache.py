@@ -158,8 +158,8 @@ class PlanCache:
         #: now, and class of spec. A route that writes nothing serves all sizes: it is kept by kind
         #: of spec.
         self.array_routes: dict[tuple[object, ...], tuple[Step, ...] | None] = {}
-        #: By type, the `fast_key` that tells its plain values apart.
-        self.fast_keys: dict[type, ValueFunction] = {}
+        #: By type of values in ``like=``, what tells where they begin.
+        self.addresses: dict[type, ValueFunction] = {}
         registry.on_change.append(self.clear)
 
     def clear(self) -> None:
@@ -172,7 +172,7 @@ class PlanCache:
             self.fast_paths.clear()
             self.fills.clear()
             self.array_routes.clear()
-            self.fast_keys.clear()
+            self.addresses.clear()
             # In place, since converters hold them.
             for table in self._used:
                 table.clear()

@@ -120,6 +120,20 @@ def test_a_key_is_not_taken_for_an_equal_one(warm: Interop) -> None:
             warm.convert(tensor, to="numpy", copy=copy)  # type: ignore[call-overload]
 
 
+def test_a_like_of_one_type_is_not_taken_for_another_format_of_it(warm: Interop) -> None:
+    """The result is as sparse, or on the device, as the value in this call's ``like=``."""
+    array, dense = np.eye(2), torch.ones(2, 2)
+    likes = {
+        "torch.sparse_coo": dense.to_sparse(),
+        "torch.sparse_csr": torch.eye(2).to_sparse_csr(),
+        "torch": dense.t(),
+    }
+    for _ in range(3):
+        assert warm.spec(warm.convert(array, like=dense)).format == "torch"
+        for format_, like in likes.items():
+            assert warm.spec(warm.convert(array, like=like)).format == format_
+
+
 def test_an_iterator_of_effects_counts_in_its_own_call(warm: Interop) -> None:
     """What an iterator named is not remembered for a call with the same, used up, iterator."""
     tensor = torch.ones(2, requires_grad=True)
