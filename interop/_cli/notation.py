@@ -140,7 +140,7 @@ def read_spec(interop: Interop, text: str, density: float = 0.01) -> Spec:
     nbytes = prod(shape) * itemsize(dtype)
     spec = Spec(format_.name, dtype, device, shape, description.traits, nbytes, wrapped=wrapped)
     if format_.index_dtypes:
-        return _sparse(spec, format_, density)
+        return _sparse(spec, format_, density if format_.is_sparse else 1.0)
     return _quantized(spec, format_) if format_.layout == "affine" else spec
 
 
@@ -246,7 +246,9 @@ def _sparse(spec: Spec, format_: Format, density: float) -> Spec:
 
 
 def _integers(shape: tuple[int, ...], nnz: int, roles: Iterable[str]) -> int:
-    """Return the number of indices and pointers of a sparse array."""
+    """Return the number of indices and pointers of a sparse array, or of offsets of rows."""
+    if "offsets" in roles:
+        return shape[0] + 1
     if "pointers" in roles and shape:
         return nnz + shape[0] + 1
     return nnz * len(shape)

@@ -252,7 +252,7 @@ class _Bench:
             raise NoSample(msg)
         format_ = self._formats[lane.format]
         dtype = next(iter(preferred(format_.holds(lane.device))), "float32")
-        density = _DENSITY if format_.index_dtypes else 1.0
+        density = _DENSITY if format_.is_sparse else 1.0
         shape = _SHAPES.get(axes, (1,) * (axes - 2) + _SHAPES[2])
         recipe = Recipe(lane.format, dtype, shape, device=lane.device, density=density)
         # Values are made anew, because some can be read only once.

@@ -297,6 +297,8 @@ def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:
         subject, move = "the result of", "ask for a lazy format or"
     elif "densify" in step.effects:
         subject, move = "the dense form of", "ask for a sparse format or"
+    elif "pad" in step.effects:
+        subject, move = "the padded form of", "ask for a ragged format or"
     where = "" if device_type(step.after.device) == "cpu" else f" on {step.after.device}"
     return (
         f"{subject} {spec} takes {readable(needed)}, but only {readable(available)} of memory is "

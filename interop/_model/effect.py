@@ -36,6 +36,7 @@ EFFECTS: dict[str, Effect] = {
         Effect("copy", True, False, "bytes are duplicated on one device"),
         Effect("transfer", True, False, "the bytes change device"),
         Effect("densify", True, True, "a sparse array becomes dense"),
+        Effect("pad", False, True, "rows of several lengths are filled up with zeros"),
         Effect("dequantize", True, True, "codes become the real numbers they stand for"),
         Effect("materialize", True, False, "a lazy value is computed"),
         Effect(
@@ -80,7 +81,7 @@ LOSSES = frozenset(name for name, effect in EFFECTS.items() if effect.loses)
 DERIVED = frozenset(name for name, effect in EFFECTS.items() if effect.derived)
 
 #: The effects that ``copy=False`` forbids.
-COPYING = frozenset({"copy", "transfer", "gather", "densify", "dequantize"})
+COPYING = frozenset({"copy", "transfer", "gather", "densify", "pad", "dequantize"})
 
 #: Effects after which a result must not be written to, although it could be.
 LOCKING = frozenset({"alias_immutable", "share_readonly"})

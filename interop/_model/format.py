@@ -48,11 +48,13 @@ class Parts(NamedTuple):
     Parameters
     ----------
     shape : tuple of int, in elements
-        Shape of the whole.
+        Shape of the whole; of ragged rows, their number and the length of the longest.
     arrays : dict of str to array
         The component arrays by role. Compressed sparse layouts have ``values``, ``indices`` and
         ``pointers``; coordinate lists ``values`` and ``indices_0``, ``indices_1`` … (one per
-        axis); affine quantization ``codes``, ``scale`` and ``zero_point``, and perhaps ``bias``.
+        axis); ragged rows ``values`` and ``offsets``, the numbers of values before each row and
+        before the end; affine quantization ``codes``, ``scale`` and ``zero_point``, and
+        perhaps ``bias``.
     facts : dict of str to object
         Whatever else the layout needs: ``axis`` and ``block_size`` of a quantized array,
         ``canonical`` of a sparse one.
@@ -132,9 +134,9 @@ class Wrapper(NamedTuple):
         How long that takes.
     once : bool
         Whether it may be possible only once for a value, or compute what is wrapped anew each time.
-        A conversion then unwraps the value before it describes it, once, and converts what it
-        wraps. To describe or to plan unwraps it, too, if it has a length; one without a length,
-        such as a reader, is used up by reading, and stays as it is.
+        A conversion then unwraps the value before all else, once, and such a value is described as
+        what it wraps, to which it is unwrapped if it has a length. One without a length, such as a
+        reader, is used up by reading, and is not described.
     """
 
     unwrap: ValueFunction
@@ -391,6 +393,11 @@ class Format(NamedTuple):
     def is_dense(self) -> bool:
         """Whether it stores every element as it is, with no indices and no codes."""
         return self.components is None and not self.index_dtypes
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it leaves out elements; ragged rows have offsets, but are stored whole."""
+        return bool(self.index_dtypes) and self.layout != "ragged"
 
     @property
     def fast_key(self) -> ValueFunction | None:

@@ -24,6 +24,7 @@ EffectName: TypeAlias = Literal[
     "copy",
     "transfer",
     "densify",
+    "pad",
     "dequantize",
     "materialize",
     "gather",

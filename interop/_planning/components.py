@@ -339,8 +339,9 @@ def _role_dtype(dtype: str, spec: Spec) -> str | None:
 
 
 def _lengths(parts: Parts) -> tuple[int, ...]:
-    """Return the lengths that the indices and the pointers of a sparse value stay below."""
-    stored = parts.arrays["values"].shape[:1] if "pointers" in parts.arrays else ()
+    """Return the lengths that the indices, the pointers and the offsets of a value stay below."""
+    counted = parts.arrays.keys() & {"pointers", "offsets"}
+    stored = parts.arrays["values"].shape[:1] if counted else ()
     return (*parts.shape, *stored)
 
 

@@ -24,7 +24,7 @@ def complete(conversion: Conversion, source: Format, target: Format) -> Conversi
     """
     effects = {"transfer"} if "device" in conversion.changes else set()
     if target.wrapper is None:
-        if source.index_dtypes and target.is_dense:
+        if source.is_sparse and target.is_dense:
             effects.add("densify")
         if source.lazy and not target.lazy:
             effects.add("materialize")

@@ -25,7 +25,7 @@ from interop.errors import (
 from .step import Step
 
 #: Effects after which a value may take far more memory than before.
-FILLING = frozenset({"densify", "materialize"})
+FILLING = frozenset({"densify", "pad", "materialize"})
 
 #: Called with each step and its result, once the step is done.
 Note: TypeAlias = Callable[[Step, Value], None]

@@ -123,8 +123,11 @@ class Recognition:
         """Return the formats that the spec of a value may name.
 
         They are the formats of the plugin that describes it. A value that is read by a protocol
-        may be described as any other protocol's, too.
+        may be described as any other protocol's, too, and one that is unwrapped before all else as
+        whatever it wraps.
         """
+        if format_.wrapper is not None and format_.wrapper.once:
+            return frozenset(self.formats)
         origin = self.provenance[format_.name]
         return frozenset(
             name
@@ -136,6 +139,8 @@ class Recognition:
         describe = format_.describe
         if format_.wrapper is not None:
             describe = partial(self._describe_wrapped, format_)
+            if format_.wrapper.once:
+                return self._describe_opened
         if describe is None:
             msg = f"values of format {format_.name!r} cannot be described; declare its describe."
             raise PluginError(msg)
@@ -171,12 +176,6 @@ class Recognition:
     def _describe_wrapped(self, format_: Format, value: Value) -> Spec:
         """Return the spec of a wrapper: that of the wrapped value, with the wrapper's format."""
         assert format_.wrapper is not None
-        if format_.wrapper.once and not isinstance(value, Sized):
-            msg = (
-                f"{type(value).__qualname__} can be read only once, which a conversion does; "
-                "to plan, pass what it gives when it is read."
-            )
-            raise UnknownValueError(msg)
         wrapped = format_.wrapper.unwrap(value)
         if wrapped is None and format_.describe is not None:
             return format_.describe(value)
@@ -204,6 +203,16 @@ class Recognition:
                 raise
             raise unreadable(value, error) from error
         return self.opened(wrapped)
+
+    def _describe_opened(self, value: Value) -> Spec:
+        """Return the spec of what a value gives that a conversion unwraps before all else."""
+        if isinstance(value, Sized):
+            return self.describe(self.opened(value))
+        msg = (
+            f"{type(value).__qualname__} can be read only once, which a conversion does; to plan, "
+            "pass what it gives when it is read."
+        )
+        raise UnknownValueError(msg)
 
     def is_plain(self, type_: type, format_: Format) -> bool:
         """Tell whether a type is one of a format's own types, rather than a subclass of one.

@@ -34,7 +34,7 @@ OF_A_CALL = (
 )  # fmt: skip
 
 #: Variants that change the numbers of the sample.
-_OTHER_NUMBERS = frozenset({"broadcast", "scalar", "zero_tensor", "meta"})
+_OTHER_NUMBERS = frozenset({"broadcast", "scalar", "zero_tensor", "meta", "nested"})
 #: Traits that have a meaning beyond memory, and the effect of losing each.
 _LOSSES = {"masked": "drop_mask", "grad": "detach"}
 #: Traits of values into which nobody may write.
@@ -321,7 +321,7 @@ class Caller:
             return f"{label} {act} the effect 'transfer' ({trial})"
         source, target = self.conversion.source, self.conversion.target
         for effect, applies in (
-            ("densify", bool(source.index_dtypes) and target.is_dense and not target.wrapper),
+            ("densify", source.is_sparse and target.is_dense and not target.wrapper),
             ("dequantize", source.layout == "affine" and target.is_dense),
         ):
             if applies and not effects & {effect, "materialize"}:

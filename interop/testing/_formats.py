@@ -52,7 +52,7 @@ _NARROW = re.compile(r"^(u?int|float)[1-7](_|$)")
 #: Errors that mean a mistake in a function, not a refusal.
 _MISTAKES = (AttributeError, LookupError, NameError, TypeError)
 #: Variants that change the numbers of the value.
-_OTHER_NUMBERS = frozenset({"broadcast", "scalar", "zero_tensor", "meta", "masked"})
+_OTHER_NUMBERS = frozenset({"broadcast", "scalar", "zero_tensor", "meta", "masked", "nested"})
 
 
 def try_format(bench: Bench, promise: Promise, notes: Notes) -> None:
@@ -120,7 +120,7 @@ class _Format:
     def _recipe(
         self, shape: tuple[int, ...] = (3, 4), traits: frozenset[str] = frozenset()
     ) -> Recipe:
-        density = 0.5 if self._format.index_dtypes else 1.0
+        density = 0.5 if self._format.is_sparse else 1.0
         return Recipe(self._name, self._dtypes()[0], shape, traits, density=density)
 
     def _plain(self) -> tuple[Recipe, Value]:

@@ -139,7 +139,7 @@ def recipe_for(conversion: ResolvedConversion, density: float) -> Recipe:
 
     The density holds if the source or the target is sparse.
     """
-    is_sparse = conversion.source.index_dtypes or conversion.target.index_dtypes
+    is_sparse = conversion.source.is_sparse or conversion.target.is_sparse
     traits = frozenset(conversion.requires)
     return Recipe(conversion.source.name, "", (), traits, density=density if is_sparse else 1.0)
 

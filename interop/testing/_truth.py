@@ -35,7 +35,7 @@ __all__ = ["LAYOUTS", "Reading", "Truth", "dtype_of", "expected", "hub", "number
 #: Traits of memory whose bytes do not lie in order.
 _DISORDER = frozenset({"noncontiguous", "negative_strides", "broadcast", "byteswapped"})
 #: Traits that do not keep the components from telling the numbers; duplicates are summed.
-_PLAIN = frozenset({"matrix", "subclass", "grad", "uncoalesced"})
+_PLAIN = frozenset({"matrix", "subclass", "grad", "uncoalesced", "nested"})
 
 #: How many bytes around reported addresses are searched for the numbers.
 _BESIDE = 8
@@ -323,6 +323,15 @@ def _columns(parts: Parts) -> Array:
     return _rows(parts._replace(shape=parts.shape[::-1], arrays=arrays)).T
 
 
+def _ragged(parts: Parts) -> Array:
+    import numpy as np
+
+    dense = np.zeros(parts.shape, parts.arrays["values"].dtype)
+    for row, (low, high) in enumerate(pairwise(map(int, parts.arrays["offsets"]))):
+        dense[row, : high - low] = parts.arrays["values"][low:high]
+    return dense
+
+
 def _affine(parts: Parts) -> Array | None:
     arrays, facts = parts.arrays, parts.facts
     if facts.get("axis") is not None or facts.get("block_size") is not None:
@@ -339,5 +348,6 @@ LAYOUTS: dict[str, Callable[[Parts], Array | None]] = {
     "bsr": _rows,
     "csc": _columns,
     "bsc": _columns,
+    "ragged": _ragged,
     "affine": _affine,
 }

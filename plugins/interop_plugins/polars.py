@@ -28,6 +28,7 @@ from interop.plugin import (
     Cast,
     CastErrors,
     Conversion,
+    Copy,
     Cost,
     Declaration,
     Declined,
@@ -35,8 +36,10 @@ from interop.plugin import (
     Labels,
     Limits,
     Result,
+    Samples,
     Spec,
     Unary,
+    Wrapper,
     extents,
     hookimpl,
     itemsize,
@@ -59,7 +62,9 @@ __all__ = ["interop_declarations"]
 _READONLY, _NONCONTIGUOUS = frozenset({"readonly"}), frozenset({"noncontiguous"})
 _IMMUTABLE, _MASKED = frozenset({"immutable"}), frozenset({"masked"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
-_MIXED = frozenset({"mixed"})
+_MIXED, _NESTED = frozenset({"mixed"}), frozenset({"nested"})
+#: The trait of lists some of which are null.
+_NULL_ROWS = frozenset({"null_rows"})
 #: The trait of a DataFrame without columns, which has no numbers and so no dtype.
 _UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 
@@ -91,6 +96,8 @@ _REFUSAL_HINTS = {
     "(x.select(polars.selectors.numeric())), or turn the others into numbers in polars first "
     "(x.cast(...), x.to_physical(), x.list.to_array(...)). A column of arrays converts by itself "
     "(x['a']).",
+    "null_rows": "some of its rows are null, and a null has no length; leave them out "
+    "(drop_nulls), or make empty rows of them (fill_null([])).",
 }
 
 
@@ -110,6 +117,8 @@ def _unsupported(device: str) -> frozenset[str]:
 def describe(series: pl.Series) -> Spec:
     """Return the spec of a Series; the axes of fixed-size arrays come after its own axis."""
     dtype = series.dtype
+    if _holds_lists(dtype):
+        return _describe_lists(series)
     shape: tuple[int, ...] = (series.len(),)
     elements, inner_shape = _elements(dtype)
     name = _NAMES.get(elements)
@@ -123,6 +132,30 @@ def describe(series: pl.Series) -> Spec:
     if _has_nulls(series, inner_shape):
         traits |= _MASKED
     return Spec("polars.series", name, "cpu", shape, traits, prod(shape) * itemsize(name))
+
+
+def _holds_lists(dtype: pl.DataType) -> bool:
+    """Tell whether rows are lists of numbers, whose lengths are not in the type."""
+    import polars as pl
+
+    return isinstance(dtype, pl.List) and str(dtype.inner) in _NAMES
+
+
+def _describe_lists(series: pl.Series) -> Spec:
+    """Return the spec of a Series of lists, whose second axis is as long as its longest row."""
+    lengths = series.list.len()
+    longest, stored = cast("int", lengths.max() or 0), int(lengths.sum() or 0)
+    if not series.null_count() and stored == longest * series.len():
+        spec = describe(to_arrays(series))
+        return spec._replace(format="polars.list", wrapped=spec.format)
+    name = _NAMES[str(cast("pl.List", series.dtype).inner)]
+    traits = _IMMUTABLE | (_NULL_ROWS if series.null_count() else _NESTED)
+    if series.n_chunks() != 1:
+        traits |= _SCATTERED
+    if series.filter(lengths > 0).explode().null_count():
+        traits |= _MASKED
+    nbytes, shape = stored * itemsize(name), (series.len(), longest)
+    return Spec("polars.list", name, "cpu", shape, traits, nbytes, stored, "int64")
 
 
 def _elements(dtype: pl.DataType) -> tuple[str, tuple[int, ...]]:
@@ -175,9 +208,21 @@ def _inspect_frame(frame: pl.DataFrame) -> tuple[str, frozenset[str]]:
         return _other_columns(frame), _NOT_NUMBERS | _IMMUTABLE
     nulls = any(column.null_count() for column in frame.iter_columns())
     name, mixed = _common_dtype(frozenset(_NAMES[dtype] for dtype in dtypes))
-    one_block = frame.width == 1 and frame.n_chunks() == 1 and name != "bool"
-    traits = _IMMUTABLE | mixed | (EMPTY if one_block else _SCATTERED)
+    traits = _IMMUTABLE | mixed
+    if nulls or mixed or name == "bool" or not _is_one_block(frame):
+        traits |= _SCATTERED
+    elif frame.width > 1:
+        traits |= _NONCONTIGUOUS
     return name, traits | _MASKED if nulls else traits
+
+
+def _is_one_block(frame: pl.DataFrame) -> bool:
+    """Tell whether the columns lie side by side, as polars itself finds out."""
+    try:
+        frame.to_numpy(allow_copy=False)
+    except RuntimeError:
+        return False
+    return True
 
 
 def _other_columns(frame: pl.DataFrame) -> str:
@@ -236,9 +281,31 @@ def gather(series: pl.Series, *, dtype: str) -> Array:
     return out
 
 
-def column_to_numpy(frame: pl.DataFrame) -> Array:
-    """Return a read-only array over the memory of the only column of a DataFrame."""
-    return to_numpy(frame.to_series())[:, None]
+def block_to_numpy(frame: pl.DataFrame) -> Array:
+    """Return a read-only array over the memory of columns that are one block."""
+    try:
+        array = frame.to_numpy(allow_copy=False).view()
+    except RuntimeError as reason:
+        raise Declined(str(reason)) from reason
+    array.flags.writeable = False
+    return array
+
+
+def to_arrays(series: pl.Series) -> pl.Series:
+    """Return lists of one length as arrays over the same memory."""
+    return series.list.to_array(cast("int", series.list.len().max() or 0))
+
+
+def to_pyarrow(series: pl.Series) -> Any:
+    """Return lists as PyArrow's, over the same memory if they are in one chunk."""
+    return series.to_arrow()
+
+
+def from_pyarrow(lists: Any) -> pl.Series:
+    """Return PyArrow's lists as a Series over the memory of their values."""
+    import polars as pl
+
+    return cast("pl.Series", pl.from_arrow(lists))
 
 
 def gather_frame(frame: pl.DataFrame, *, dtype: str) -> Array:
@@ -333,6 +400,13 @@ def _rows(height: int) -> pl.DataFrame:
         raise Declined(str(error)) from error
 
 
+def copy_lists(series: pl.Series) -> pl.Series:
+    """Return a Series of the same name with the same lists in new memory."""
+    import polars as pl
+
+    return series.gather(pl.int_range(series.len(), eager=True))
+
+
 def recast(series: pl.Series, *, dtype: str) -> pl.Series:
     """Return a Series of the same name in new memory, cast as NumPy casts."""
     import polars as pl
@@ -424,19 +498,55 @@ def _formats() -> Iterable[Format]:
             target_types=("polars:DataFrame",),
             aliases=("pl",),
             describe=describe_frame,
-            carries=_CARRIED | _SEVERAL | _UNKNOWN_DTYPE,
+            carries=_CARRIED | _SEVERAL | _UNKNOWN_DTYPE | _NONCONTIGUOUS,
             dtypes=_DTYPES,
             unary=tuple(_frame_casts()),
             limits=limits,
             memory=frame_memory,
             ndims={2},
         ),
+        common(
+            "polars.list",
+            types=("polars:Series",),
+            describe=describe,
+            carries=_CARRIED | _NESTED | _NULL_ROWS,
+            dtypes=_DTYPES,
+            wrapper=Wrapper(to_arrays, 1e-5),
+            unary=tuple(_list_copies()),
+            limits=limits,
+            ndims={2},
+            samples=Samples(make=_lists_of, source="numpy"),
+        ),
     ]
+
+
+def _lists_of(array: Array) -> pl.Series:
+    """Return the rows of an array as lists, to try conversions out."""
+    import polars as pl
+
+    return pl.Series(array).arr.to_list()
 
 
 def _conversions() -> Iterable[Conversion]:
     """Return the conversions to NumPy and back."""
-    return [*_series_to_numpy(), *_frames_to_numpy(), *_from_numpy()]
+    return [*_series_to_numpy(), *_frames_to_numpy(), *_from_numpy(), *_lists()]
+
+
+def _lists() -> Iterable[Conversion]:
+    """Yield the conversions of lists to PyArrow's and back; those of one length are arrays."""
+    make = partial(Conversion, "polars.list", "pyarrow.list", to_pyarrow, cost=Cost(2e-5))
+    make = partial(make, takes=_IMMUTABLE | _MASKED | _NESTED, dtypes=_SHARED)
+    yield make(result=Result(index_dtype="int64"))
+    drops = {"requires": _SCATTERED, "drops": _SCATTERED}
+    yield make(effects=COPY, name="join_lists", result=Result(index_dtype="int64"), **drops)
+    yield Conversion(
+        "pyarrow.list",
+        "polars.list",
+        from_pyarrow,
+        dtypes=_SHARED,
+        takes=_IMMUTABLE | _READONLY | _MASKED | _NESTED,
+        cost=Cost(2e-5),
+    )
 
 
 def _series_to_numpy() -> Iterable[Conversion]:
@@ -476,7 +586,8 @@ def _series_to_numpy() -> Iterable[Conversion]:
 
 def _frames_to_numpy() -> Iterable[Conversion]:
     frame = partial(Conversion, "polars.dataframe", "numpy")
-    yield frame(column_to_numpy, dtypes=_SHARED, takes=_IMMUTABLE, adds=_READONLY, cost=Cost(4e-6))
+    block = _IMMUTABLE | _NONCONTIGUOUS
+    yield frame(block_to_numpy, dtypes=_SHARED, takes=block, adds=_READONLY, cost=Cost(4e-6))
     make = partial(frame, adds=_NONCONTIGUOUS, cost=_COLUMNS)
     cast = partial(make, gather_frame, changes=DTYPE, result=Result(dtypes=_DTYPES))
     yield cast(
@@ -528,8 +639,9 @@ def _from_numpy() -> Iterable[Conversion]:
         cost=Cost(5e-6, 2e10),
         name="to_bits",
     )
-    adds = _IMMUTABLE | _SCATTERED  # unless there is one column only
-    yield copy("polars.dataframe", to_frame, dtypes=_DTYPES, adds=adds, cost=_COLUMNS)
+    frame = partial(copy, "polars.dataframe", to_frame, cost=_COLUMNS)
+    yield frame(dtypes=_SHARED, adds=_IMMUTABLE | _NONCONTIGUOUS)
+    yield frame(dtypes=_BOOL, adds=_IMMUTABLE | _SCATTERED, name="to_frame_of_bits")
 
 
 def _series_casts() -> Iterable[Unary]:
@@ -541,11 +653,28 @@ def _series_casts() -> Iterable[Unary]:
         yield make(_BOOL, adds=_IMMUTABLE | _SCATTERED, name="recast_to_bits", **drop)
 
 
+def _list_copies() -> Iterable[Unary]:
+    """Yield the copies of lists, which keep the names; chunks are joined."""
+    for scattered in (EMPTY, _SCATTERED):
+        yield Copy(
+            copy_lists,
+            blocked=_READONLY,
+            takes=_IMMUTABLE | _MASKED | _NESTED,
+            requires=scattered,
+            adds=_IMMUTABLE,
+            cost=_GATHER,
+        )
+
+
 def _frame_casts() -> Iterable[Unary]:
-    """Yield the casts of DataFrames, which keep the names; several columns stay scattered."""
-    make = partial(Cast, recast_frame, takes=_IMMUTABLE, adds=_IMMUTABLE, cost=_COLUMNS)
+    """Yield the casts of DataFrames, which keep the names; columns of numbers become one block."""
+    block = _IMMUTABLE | _NONCONTIGUOUS
+    make = partial(Cast, recast_frame, takes=block, adds=block, cost=_COLUMNS)
     yield make(_SHARED)
     yield make(_BOOL, adds=_IMMUTABLE | _SCATTERED, name="recast_to_bits")
-    yield make(_DTYPES, takes=_IMMUTABLE | _UNKNOWN_DTYPE, requires=_SCATTERED)
-    mixed = _MIXED | _SCATTERED
-    yield make(_DTYPES, takes=_IMMUTABLE | _SEVERAL, requires=mixed, drops=_SEVERAL)
+    scattered = partial(make, takes=_IMMUTABLE | _UNKNOWN_DTYPE, requires=_SCATTERED)
+    mixed = partial(make, takes=_IMMUTABLE | _SEVERAL, requires=_MIXED | _SCATTERED)
+    yield scattered(_SHARED, drops=_SCATTERED)
+    yield scattered(_BOOL, adds=_IMMUTABLE, name="recast_to_bits")
+    yield mixed(_SHARED, drops=_SEVERAL | _SCATTERED)
+    yield mixed(_BOOL, drops=_SEVERAL, adds=_IMMUTABLE, name="recast_to_bits")

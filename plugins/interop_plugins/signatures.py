@@ -85,12 +85,14 @@ PandasDataframe: TypeAlias = Literal["pandas.dataframe"]
 PandasIndex: TypeAlias = Literal["pandas.index"]
 PandasSeries: TypeAlias = Literal["pandas.series"]
 PolarsDataframe: TypeAlias = Literal["polars.dataframe"]
-PolarsSeries: TypeAlias = Literal["polars.series"]
+PolarsList: TypeAlias = Literal["polars.list", "polars.series"]
 Pyarrow: TypeAlias = Literal["pa", "pyarrow"]
 PyarrowChunkedArray: TypeAlias = Literal["pyarrow.chunked_array"]
 PyarrowFixedShapeTensor: TypeAlias = Literal["pyarrow.fixed_shape_tensor"]
 PyarrowFixedSizeList: TypeAlias = Literal["pyarrow.fixed_size_list"]
+PyarrowList: TypeAlias = Literal["pyarrow.list"]
 PyarrowRecordBatch: TypeAlias = Literal["pyarrow.record_batch"]
+PyarrowRow: TypeAlias = Literal["pyarrow.row"]
 PyarrowScalar: TypeAlias = Literal["pyarrow.scalar"]
 PyarrowTable: TypeAlias = Literal["pyarrow.table"]
 PyarrowTensor: TypeAlias = Literal["pyarrow.tensor"]
@@ -116,12 +118,12 @@ Others: TypeAlias = Literal["list", "pandas", "pd", "pl", "polars", "python", "s
 Name: TypeAlias = (
     ArrayApiStrict | Cupy | CupyCoo | CupyCsc | CupyCsr | CupyDia | Dask | Dpnp | DpnpTensor |
     Jax | JaxBcoo | JaxBcsr | Mlx | Numpy | Onnxruntime | PandasArray | PandasDataframe |
-    PandasIndex | PandasSeries | PolarsDataframe | PolarsSeries | Pyarrow |
-    PyarrowChunkedArray | PyarrowFixedShapeTensor | PyarrowFixedSizeList | PyarrowRecordBatch
-    | PyarrowScalar | PyarrowTable | PyarrowTensor | Quantized | ScipyBsr | ScipyCoo |
-    ScipyCsc | ScipyCsr | ScipyDia | ScipyDok | ScipyLil | SparseCoo | SparseDok | SparseGcxs
-    | Tensorflow | TensorflowIndexedSlices | TensorflowSparse | Torch | TorchDtensor |
-    XarrayDataarray | XarrayVariable | Others
+    PandasIndex | PandasSeries | PolarsDataframe | PolarsList | Pyarrow | PyarrowChunkedArray
+    | PyarrowFixedShapeTensor | PyarrowFixedSizeList | PyarrowList | PyarrowRecordBatch |
+    PyarrowRow | PyarrowScalar | PyarrowTable | PyarrowTensor | Quantized | ScipyBsr |
+    ScipyCoo | ScipyCsc | ScipyCsr | ScipyDia | ScipyDok | ScipyLil | SparseCoo | SparseDok |
+    SparseGcxs | Tensorflow | TensorflowIndexedSlices | TensorflowSparse | Torch |
+    TorchDtensor | XarrayDataarray | XarrayVariable | Others
 )
 # end names
 # fmt: on
@@ -214,7 +216,7 @@ class Convert(Protocol):
     @overload
     def __call__(self, x: object, /, to: PolarsDataframe, **keywords: Unpack[Keywords]) -> polars.DataFrame: ...
     @overload
-    def __call__(self, x: object, /, to: PolarsSeries, **keywords: Unpack[Keywords]) -> polars.Series: ...
+    def __call__(self, x: object, /, to: PolarsList, **keywords: Unpack[Keywords]) -> polars.Series: ...
     @overload
     def __call__(self, x: object, /, to: Pyarrow, **keywords: Unpack[Keywords]) -> pyarrow.Array: ...
     @overload
@@ -224,7 +226,11 @@ class Convert(Protocol):
     @overload
     def __call__(self, x: object, /, to: PyarrowFixedSizeList, **keywords: Unpack[Keywords]) -> pyarrow.FixedSizeListArray: ...
     @overload
+    def __call__(self, x: object, /, to: PyarrowList, **keywords: Unpack[Keywords]) -> pyarrow.ListArray: ...
+    @overload
     def __call__(self, x: object, /, to: PyarrowRecordBatch, **keywords: Unpack[Keywords]) -> pyarrow.RecordBatch: ...
+    @overload
+    def __call__(self, x: object, /, to: PyarrowRow, **keywords: Unpack[Keywords]) -> pyarrow.FixedShapeTensorScalar: ...
     @overload
     def __call__(self, x: object, /, to: PyarrowScalar, **keywords: Unpack[Keywords]) -> pyarrow.Scalar: ...
     @overload
@@ -337,7 +343,7 @@ class MakeConverter(Protocol):
     @overload
     def __call__(self, to: PolarsDataframe, **keywords: Unpack[Keywords]) -> Callable[[object], polars.DataFrame]: ...
     @overload
-    def __call__(self, to: PolarsSeries, **keywords: Unpack[Keywords]) -> Callable[[object], polars.Series]: ...
+    def __call__(self, to: PolarsList, **keywords: Unpack[Keywords]) -> Callable[[object], polars.Series]: ...
     @overload
     def __call__(self, to: Pyarrow, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.Array]: ...
     @overload
@@ -347,7 +353,11 @@ class MakeConverter(Protocol):
     @overload
     def __call__(self, to: PyarrowFixedSizeList, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.FixedSizeListArray]: ...
     @overload
+    def __call__(self, to: PyarrowList, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.ListArray]: ...
+    @overload
     def __call__(self, to: PyarrowRecordBatch, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.RecordBatch]: ...
+    @overload
+    def __call__(self, to: PyarrowRow, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.FixedShapeTensorScalar]: ...
     @overload
     def __call__(self, to: PyarrowScalar, **keywords: Unpack[Keywords]) -> Callable[[object], pyarrow.Scalar]: ...
     @overload

@@ -26,6 +26,7 @@ DEFAULTS = {
     "copy": True,
     "transfer": True,
     "densify": True,
+    "pad": False,
     "dequantize": True,
     "materialize": True,
     "gather": False,

@@ -195,19 +195,87 @@ def test_nulls_inside_arrays():
 @together("dtype", [*NUMBERS, "bool"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_frames(dtype, order):
-    """A DataFrame and an array are copies of each other, whatever the order in memory."""
+    """An array is copied into a DataFrame, whose one block of numbers is then shared."""
     array = np.array(numbers(dtype).reshape(2, 3), order=order)
     frame = interop.convert(array, to=pl.DataFrame)
     assert isinstance(frame, pl.DataFrame)
     assert frame.rows() == [tuple(row) for row in array.tolist()]
     assert interop.plan(array, to="polars.dataframe").effects == {"copy"}
     assert not any(np.shares_memory(column.to_numpy(), array) for column in frame)
+    is_shared = dtype != "bool"
     result = interop.convert(frame, to="numpy")
-    assert (result.dtype, result.flags.writeable) == (dtype, True)
+    assert (result.dtype, result.flags.writeable) == (dtype, not is_shared)
     assert result.tobytes() == array.tobytes()
-    assert not any(np.shares_memory(column.to_numpy(), result) for column in frame)
-    with pytest.raises(RefusedError, match="leave out copy=False"):
-        interop.convert(frame, to="numpy", copy=False)
+    assert all(np.shares_memory(c.to_numpy(), result) == is_shared for c in frame)
+    copied = interop.convert(frame, to="numpy", copy=True)
+    assert copied.flags.writeable
+    assert copied.tobytes() == array.tobytes()
+    assert not any(np.shares_memory(column.to_numpy(), copied) for column in frame)
+
+
+def test_a_frame_of_one_block_is_shared():
+    """Columns side by side, as of a Fortran-ordered array, are shared, and others are copied."""
+    array = np.asfortranarray(np.arange(12.0).reshape(4, 3))
+    frame = pl.from_numpy(array)
+    result = interop.convert(frame, to="numpy", copy=False)
+    assert result.__array_interface__["data"] == (array.__array_interface__["data"][0], True)
+    assert (result.strides, result.tolist()) == (array.strides, array.tolist())
+    assert (
+        interop.convert(frame, to="torch", allow="share_readonly").data_ptr() == array.ctypes.data
+    )
+    for other in (frame[1:3], frame.select(pl.col("column_0"), pl.col("column_2"))):
+        with pytest.raises(RefusedError, match="leave out copy=False"):
+            interop.convert(other, to="numpy", copy=False)
+        assert interop.convert(other, to="numpy").tolist() == other.to_numpy().tolist()
+    recast = interop.convert(frame, to="polars", dtype="float32")
+    assert interop.convert(recast, to="numpy").tolist() == array.tolist()
+
+
+# ---------------------------------------------------------------------- lists
+
+
+@together("values", [[[1.0, 2], [3, 4]], [[], []], [[True], [False]], [[1.0], [2], [3]]])
+def test_lists_of_one_length_are_two_axes(values):
+    """A Series of lists of one length is an array of two axes, which is shared but for bits."""
+    series = pl.Series(values, dtype=None if values[0] else pl.List(pl.Float64))
+    result = interop.convert(series, to="numpy")
+    expected = series.list.to_array(len(values[0])).to_numpy()
+    assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+    assert result.tolist() == values
+    if result.size and result.dtype != bool:
+        assert np.shares_memory(result, expected)
+    both = pl.concat([series, series], rechunk=False)
+    assert interop.convert(both, to="numpy").tolist() == 2 * values
+
+
+def test_nulls_in_lists_are_not_lost():
+    """Null elements are filled only if that is permitted, and null rows are refused."""
+    series = pl.Series([[1.0, None], [3.0, 4.0]])
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(series, to="numpy")
+    filled = interop.convert(series, to="numpy", allow="drop_mask")
+    assert np.isnan(filled[0, 1])
+    assert filled[1].tolist() == [3, 4]
+    with pytest.raises(RefusedError, match="some of its rows are null"):
+        interop.convert(pl.Series([[1.0], None]), to="numpy", allow=("drop_mask", "pad"))
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_ragged_lists_are_pyarrows_and_back(copy):
+    """Lists of several lengths share their values with PyArrow's, unless a copy is asked for."""
+    series = pl.Series("a", [[1.0, 2], [], [3]])
+    lists = interop.convert(series, to="pyarrow.list", copy=copy)
+    values = series.to_arrow().values.buffers()[1].address
+    assert lists.to_pylist() == series.to_list()
+    assert (lists.values.buffers()[1].address == values) is not copy
+    back = interop.convert(lists, to="polars.list", copy=copy)
+    assert back.to_list() == series.to_list()
+    assert (back.to_arrow().values.buffers()[1].address == values) is not copy
+    assert interop.convert(series, to="polars.list", copy=True).name == "a"
+    padded = interop.convert(series, to="numpy", allow="pad")
+    assert padded.tolist() == [[1, 2], [0, 0], [3, 0]]
+    with pytest.raises(RefusedError, match="pad"):
+        interop.convert(series, to="numpy")
 
 
 def test_one_column_is_shared_like_a_series():
@@ -329,7 +397,7 @@ OTHERS = {
     "Date": pl.Series(["2020-01-01"] * 2).str.to_date(),
     "Datetime": pl.Series(["2020-01-01"] * 2).str.to_datetime("%Y-%m-%d"),
     "Decimal": [Decimal("1.5"), Decimal(2)],
-    "List": [[1], [2, 3]],
+    "List": [["a"], ["b", "c"]],
     "Categorical": pl.Series(["a", "b"], dtype=pl.Categorical),
     "Enum": pl.Series(["a", "b"], dtype=pl.Enum(["a", "b"])),
     "Struct": [{"a": 1}, {"a": 2}],

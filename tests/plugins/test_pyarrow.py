@@ -476,8 +476,8 @@ NOT_NUMBERS = {
     "decimal128": lambda: pa.array([1], pa.decimal128(5, 2)),
     "dictionary": lambda: pa.array(["a", "b"]).dictionary_encode(),
     "struct": lambda: pa.array([{"a": 1}]),
-    "list<": lambda: pa.array([[1], [2, 3]]),
-    "large_list<": lambda: pa.array([[1]], pa.large_list(pa.int8())),
+    "list<": lambda: pa.array([["a"], ["b", "c"]]),
+    "large_list<": lambda: pa.array([["a"]], pa.large_list(pa.string())),
     "map": lambda: pa.array([[(1, 2)]], pa.map_(pa.int8(), pa.int8())),
     "fixed_size_binary": lambda: pa.array([b"ab"], pa.binary(2)),
     "fixed_size_list": lambda: pa.array([["a", "b"]], pa.list_(pa.string(), 2)),
@@ -776,3 +776,124 @@ def test_an_axis_of_one_element_may_go_backwards_in_a_tensor(shape: tuple[int, .
 
 
 # ------------------------------------------------------------------ other libraries' arrays
+
+
+# ---------------------------------------------------------------------- lists
+
+
+def lists_of(rows, type_=None):
+    """Return an array of lists; its rows of one length lie one after another."""
+    return pa.array(rows, pa.list_(pa.float64()) if type_ is None else type_)
+
+
+REGULAR = {
+    "list": lambda: lists_of([[1, 2], [3, 4], [5, 6]]),
+    "large_list": lambda: lists_of([[1, 2], [3, 4], [5, 6]], pa.large_list(pa.float64())),
+    "slice": lambda: lists_of([[0], [1, 2], [3, 4], [5, 6], [7]])[1:4],
+    "chunk": lambda: pa.chunked_array([lists_of([[1, 2], [3, 4], [5, 6]])]),
+    "column": lambda: pa.table({"a": lists_of([[1, 2], [3, 4], [5, 6]])}),
+    "batch": lambda: pa.record_batch({"a": lists_of([[1, 2], [3, 4], [5, 6]])}),
+}
+
+
+def first_value(value):
+    """Return the address of the first number in the first list."""
+    if isinstance(value, pa.Table | pa.RecordBatch):
+        value = value.column(0)
+    rows = value.chunk(0) if isinstance(value, pa.ChunkedArray) else value
+    return rows.values.buffers()[1].address + rows.offsets[0].as_py() * 8
+
+
+@together("name", REGULAR)
+def test_lists_of_one_length_are_two_axes(name):
+    """Offsets are read, and the numbers shared, where all rows of lists have one length."""
+    value = REGULAR[name]()
+    result = interop.convert(value, to="numpy", copy=False)
+    assert same(result, np.array([[1.0, 2], [3, 4], [5, 6]]))
+    assert start(result) == first_value(value)
+    assert not result.flags.writeable
+    assert interop.spec(value).shape == (3, 2)
+    assert interop.convert(value, to="torch", dtype="float32").tolist() == result.tolist()
+
+
+@together(
+    "value, expected",
+    [
+        (
+            pa.chunked_array([lists_of([[1, 2]]), lists_of([]), lists_of([[3, 4]])]),
+            [[1, 2], [3, 4]],
+        ),
+        (pa.chunked_array([], pa.list_(pa.float64())), np.empty((0, 0))),
+        (lists_of([]), np.empty((0, 0))),
+        (lists_of([[], []]), np.empty((2, 0))),
+        (pa.array([[[1.0], [2]], [[3], [4]]]), [[[1], [2]], [[3], [4]]]),
+        (pa.array([[True, False], [False, True]]), [[True, False], [False, True]]),
+    ],
+)
+def test_odd_lists_of_one_length(value, expected):
+    """Chunks, no rows, empty rows, lists of lists, and bits become arrays of as many axes."""
+    result = interop.convert(value, to="numpy")
+    expected = np.array(expected, "bool" if value.type == pa.list_(pa.bool_()) else "float64")
+    assert same(result, expected)
+
+
+def test_nulls_in_lists_are_not_lost():
+    """Null elements are filled only if that is permitted, and null rows are refused."""
+    value = pa.array([[1.0, None], [3.0, 4.0]])
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(value, to="numpy")
+    filled = interop.convert(value, to="numpy", allow="drop_mask")
+    assert np.isnan(filled[0, 1])
+    assert filled[1].tolist() == [3, 4]
+    with pytest.raises(RefusedError, match=r"some of its rows are null.*drop_null"):
+        interop.convert(lists_of([[1, 2], None]), to="numpy", allow=("drop_mask", "pad"))
+
+
+def test_lists_come_of_matrices():
+    """A matrix becomes lists over its memory, with new offsets."""
+    matrix = np.arange(6.0).reshape(3, 2)
+    result = interop.convert(matrix, to="pyarrow.list", copy=False)
+    result.validate(full=True)
+    assert result.to_pylist() == matrix.tolist()
+    assert result.values.buffers()[1].address == start(matrix)
+
+
+# ---------------------------------------------------------------------- an only column, a row
+
+
+@together("make", [pa.table, pa.record_batch])
+def test_an_only_column_is_shared(make):
+    """The numbers of an only column in one block are shared as a matrix of one column."""
+    column = pa.array([1, 2, 3])
+    result = interop.convert(make({"a": column}), to="numpy", copy=False)
+    assert same(result, np.array([[1], [2], [3]]))
+    assert start(result) == data(column)
+    assert not result.flags.writeable
+    writable = interop.convert(make({"a": column}), to="numpy", copy=True)
+    assert writable.flags.writeable
+    assert start(writable) != data(column)
+
+
+@together("make", [pa.table, pa.record_batch])
+def test_an_only_column_of_tensors_is_all_of_its_table(make):
+    """A table of one column of tensors has the axes of that column, and shares its memory."""
+    tensors = interop.convert(np.arange(12.0).reshape(2, 2, 3), to="pyarrow.fixed_shape_tensor")
+    table = make({"a": tensors})
+    assert interop.spec(table).shape == (2, 2, 3)
+    result = interop.convert(table, to="numpy", copy=False)
+    assert same(result, np.arange(12.0).reshape(2, 2, 3))
+    assert start(result) == tensors.storage.values.buffers()[1].address
+
+
+def test_a_row_is_an_array():
+    """A row of tensors or lists is the array in it, over the same memory; a null one is refused."""
+    tensors = interop.convert(np.arange(12.0).reshape(2, 2, 3), to="pyarrow.fixed_shape_tensor")
+    result = interop.convert(tensors[1], to="numpy", copy=False)
+    assert same(result, np.arange(6.0, 12).reshape(2, 3))
+    assert start(result) == tensors.storage.values.buffers()[1].address + 48
+    lists = lists_of([[1, 2], [3], None])
+    row = interop.convert(lists[1], to="numpy", copy=False)
+    assert same(row, np.array([3.0]))
+    assert start(row) == lists.values.buffers()[1].address + 16
+    with pytest.raises(RefusedError, match="rows are null"):
+        interop.convert(lists[2], to="numpy")

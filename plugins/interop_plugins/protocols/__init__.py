@@ -41,7 +41,7 @@ from .interfaces import (
     interface_memory,
 )
 from .methods import describe_array, from_array
-from .samples import ArrowArray, ArrowStream, buffer_with_gaps, masked_interface
+from .samples import ArrowArray, buffer_with_gaps, masked_interface
 
 if TYPE_CHECKING:
     from typing import Any
@@ -99,7 +99,13 @@ def _buffer() -> Format:
 
 
 def _arrow() -> Iterable[Format]:
-    exported = partial(Format, dtypes=INTEGERS | REALS | {"bool"}, advanced=Advanced(transit=False))
+    exported = partial(
+        Format,
+        requires="pyarrow",
+        install="pip install pyarrow",
+        dtypes=INTEGERS | REALS | {"bool"},
+        advanced=Advanced(transit=False),
+    )
     yield exported(
         "arrow_c_array",
         protocol="__arrow_c_array__",
@@ -110,7 +116,6 @@ def _arrow() -> Iterable[Format]:
         "arrow_c_stream",
         protocol="__arrow_c_stream__",
         wrapper=Wrapper(stream_of, 3e-5, once=True),
-        samples=Samples(make=ArrowStream, source="pyarrow"),
     )
 
 

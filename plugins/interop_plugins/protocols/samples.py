@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from .common import Foreign
 
-__all__ = ["ArrowArray", "ArrowStream", "buffer_with_gaps", "masked_interface"]
+__all__ = ["ArrowArray", "buffer_with_gaps", "masked_interface"]
 
 
 class ArrowArray:
@@ -22,21 +22,6 @@ class ArrowArray:
 
     def __arrow_c_array__(self, requested_schema: object = None) -> Any:
         return self._array.__arrow_c_array__(requested_schema)
-
-
-class ArrowStream:
-    """A value of a library that streams its chunks by Arrow's interface, whenever it is asked."""
-
-    def __init__(self, array: Foreign) -> None:
-        self._array = array
-
-    def __len__(self) -> int:
-        return len(self._array)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        import pyarrow as pa
-
-        return pa.chunked_array([self._array]).__arrow_c_stream__(requested_schema)
 
 
 def buffer_with_gaps(view: memoryview) -> memoryview:

@@ -18,6 +18,7 @@ from interop.plugin import (
     EMPTY,
     MEMORY_TRAITS,
     Cast,
+    Components,
     Conversion,
     Copy,
     Cost,
@@ -28,12 +29,13 @@ from interop.plugin import (
     Limits,
     Result,
     Samples,
+    Wrapper,
     hookimpl,
     itself,
 )
 from interop.plugin.advanced import Advanced
 
-from . import dense, describe, samples, tables, tensors
+from . import dense, describe, lists, samples, tables, tensors
 from .dtypes import DTYPES, NUMBERS, dtype_name
 
 if TYPE_CHECKING:
@@ -50,10 +52,18 @@ _BOOL = frozenset({"bool"})
 _DROP_MASK = COPY | {"drop_mask"}
 _IMMUTABLE, _READONLY = frozenset({"immutable"}), frozenset({"readonly"})
 _MASKED, _CHUNKED = frozenset({"masked"}), frozenset({"chunked"})
+_NESTED, _LISTS = frozenset({"nested"}), frozenset({"lists"})
+#: The trait of lists of truth values, which are bits, and so are no component arrays.
+_BITS = frozenset({"bits"})
 _NONCONTIGUOUS, _UNALIGNED = frozenset({"noncontiguous"}), frozenset({"unaligned"})
 
 #: The traits that the memory of an Arrow array can have.
 _MEMORY = _IMMUTABLE | _READONLY | _UNALIGNED
+#: The traits of a chunked array, also of lists.
+_CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _BITS | lists.ODD
+#: The trait of a table whose only column lies in one block.
+_ONE_COLUMN = frozenset({"one_column"})
+_ODD_COLUMNS = frozenset({"mixed_columns", "no_columns", "not_numbers"})
 #: The traits of NumPy's memory that an Arrow array can share, and those that a tensor can share.
 _BLOCK = _IMMUTABLE | _READONLY
 _STRIDED = _BLOCK | _NONCONTIGUOUS | {"broadcast"}
@@ -87,7 +97,7 @@ _format = partial(
 
 
 def _formats() -> Iterable[Format]:
-    return [*_array_formats(), *_other_formats()]
+    return [*_array_formats(), _lists(), _rows(), *_other_formats()]
 
 
 def _array_formats() -> Iterable[Format]:
@@ -109,9 +119,10 @@ def _array_formats() -> Iterable[Format]:
     yield flat(
         "pyarrow.chunked_array",
         types=("pyarrow:ChunkedArray",),
-        describe=describe.describe_chunks,
-        carries=_MEMORY | _MASKED | _CHUNKED,
+        describe=lists.describe_chunks,
+        carries=_CHUNKS,
         memory=describe.memory_of_chunks,
+        limits=Limits(refusal_hints=lists.REFUSAL_HINTS),
         samples=Samples(variants=samples.CHUNKED_VARIANTS),
     )
     nested = partial(
@@ -131,6 +142,50 @@ def _array_formats() -> Iterable[Format]:
         "pyarrow.fixed_size_list",
         types=("pyarrow:FixedSizeListArray",),
         describe=describe.describe_lists,
+    )
+
+
+def _rows() -> Format:
+    """Return the format of one row of an array of lists or tensors, which is an array itself."""
+    scalars = ("FixedShapeTensor", "FixedSizeList", "List", "LargeList")
+    return Format(
+        "pyarrow.row",
+        types=tuple(f"pyarrow:{name}Scalar" for name in scalars),
+        describe=lists.describe_null_row,
+        dtypes=DTYPES,
+        carries={"null_rows"},
+        wrapper=Wrapper(lists.elements),
+        limits=Limits(refusal_hints=lists.REFUSAL_HINTS),
+        samples=Samples(make=samples.row, source="pyarrow"),
+        advanced=Advanced(transit=False),
+    )
+
+
+def _lists() -> Format:
+    """Return the format of lists, whose lengths are in their offsets."""
+    components = Components(
+        "ragged",
+        "numpy",
+        {"values": "dtype", "offsets": "index_dtype"},
+        lists.unpack,
+        lists.pack,
+        unpack_keeps=_NESTED,
+        pack_seconds=2e-5,
+    )
+    return Format(
+        "pyarrow.list",
+        types=("pyarrow:ListArray", "pyarrow:LargeListArray"),
+        describe=lists.describe,
+        dtypes=DTYPES,
+        index_dtypes={"int32", "int64"},
+        carries=_MEMORY | _MASKED | _NESTED | _BITS | lists.ODD,
+        memory=lists.memory,
+        ndims={2},
+        components=components,
+        requires="pyarrow",
+        install="pip install pyarrow",
+        limits=Limits(refusal_hints=lists.REFUSAL_HINTS),
+        samples=Samples(variants={"nested": samples.ragged}),
     )
 
 
@@ -161,10 +216,11 @@ def _other_formats() -> Iterable[Format]:
             types=(f"pyarrow:{type_}",),
             describe=describe_columns,
             dtypes=DTYPES,
-            carries=_IMMUTABLE | _MASKED | {"mixed_columns", "no_columns", "not_numbers"},
+            carries=_MEMORY | _MASKED | _ONE_COLUMN | _ODD_COLUMNS,
             memory=tables.memory_of_columns,
+            wrapper=Wrapper(tables.tensor_column, 1e-5),
             ndims={2},
-            limits=Limits(refusal_hints=_REFUSAL_HINTS),
+            limits=Limits(refusal_hints=_REFUSAL_HINTS | lists.REFUSAL_HINTS),
             labels=Labels(tables.are_named, _unnamed),
             samples=Samples(make=sample),
         )
@@ -177,7 +233,13 @@ def _unnamed(value: Any, _like: Any) -> Any:
 
 def _conversions() -> Iterable[Conversion]:
     """Return the conversions to and from NumPy and torch, and those of chunks."""
-    return [*_arrays_to_numpy(), *_others_to_numpy(), *_from_numpy(), *_chunks()]
+    return [
+        *_arrays_to_numpy(),
+        *_others_to_numpy(),
+        *_from_numpy(),
+        *_chunks(),
+        *_lists_to_others(),
+    ]
 
 
 def _arrays_to_numpy() -> Iterable[Conversion]:
@@ -238,9 +300,13 @@ def _others_to_numpy() -> Iterable[Conversion]:
     yield _fill_nulls("pyarrow.scalar", dense.scalar_to_numpy)
     for source in ("pyarrow.table", "pyarrow.record_batch"):
         # Lies between the costs of a few long columns and of many short ones.
-        cost = Cost(2e-5, 1e9)
-        yield Conversion(source, "numpy", tables.stacked, takes=_IMMUTABLE, effects=COPY, cost=cost)
+        stack = partial(Conversion, source, "numpy", tables.stacked, cost=Cost(2e-5, 1e9))
+        yield stack(takes=_MEMORY | _ONE_COLUMN, effects=COPY, drops=_ONE_COLUMN)
         yield _fill_nulls(source, tables.stacked, takes=_IMMUTABLE)
+        share = partial(Conversion, source, "numpy", tables.column_to_numpy, dtypes=NUMBERS)
+        share = partial(share, takes=_IMMUTABLE | _UNALIGNED, cost=Cost(5e-6))
+        yield share(requires=_ONE_COLUMN, drops=_ONE_COLUMN)
+        yield share(requires=_ONE_COLUMN | _READONLY, drops=_ONE_COLUMN | _IMMUTABLE)
 
 
 def _fill_nulls(
@@ -313,4 +379,60 @@ def _chunks() -> Iterable[Conversion]:
         adds=_IMMUTABLE,
         effects=COPY,
         cost=Cost(5e-6, 3e10),
+    )
+
+
+def _lists_to_others() -> Iterable[Conversion]:
+    """Yield the steps from lists and to them, and those from chunks of lists."""
+    rows, fixed = "pyarrow.list", "pyarrow.fixed_size_list"
+    # The numbers are where they were; only offsets are read, or written.
+    make = partial(Conversion, takes=_MEMORY, cost=Cost(1e-5))
+    yield make(rows, fixed, lists.regular, takes=_MEMORY | _MASKED | _BITS, drops=_BITS)
+    yield make(
+        fixed, rows, lists.to_lists, dtypes=NUMBERS, ndims={2}, result=Result(index_dtype="int32")
+    )
+    yield Conversion(
+        rows,
+        "numpy",
+        lists.padded,
+        takes=_MEMORY | _BITS,
+        requires=_NESTED,
+        drops=_NESTED | _BITS,
+        effects=COPY | {"pad"},
+        cost=Cost(3e-5, 1e9),
+        name="pad_rows",
+    )
+    yield Conversion(
+        "pyarrow.chunked_array",
+        "numpy",
+        lists.combined,
+        takes=_MEMORY | _BITS,
+        requires=_LISTS | _CHUNKED,
+        drops=_LISTS | _CHUNKED | _BITS,
+        effects=COPY,
+        cost=Cost(2e-5, 2e10),
+        name="combined_lists",
+    )
+    anything = _MEMORY | _MASKED | _NESTED | _BITS
+    yield Conversion(
+        "pyarrow.chunked_array",
+        rows,
+        dense.first_chunk,
+        takes=anything,
+        requires=_LISTS,
+        drops=_LISTS,
+        cost=Cost(2e-7),
+        name="first_chunk_of_lists",
+    )
+    yield Conversion(
+        "pyarrow.chunked_array",
+        rows,
+        dense.all_chunks,
+        takes=anything,
+        requires=_LISTS | _CHUNKED,
+        drops=_LISTS | _CHUNKED,
+        adds=_IMMUTABLE,
+        effects=COPY,
+        cost=Cost(5e-6, 3e10),
+        name="all_chunks_of_lists",
     )

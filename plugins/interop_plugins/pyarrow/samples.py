@@ -32,6 +32,25 @@ def with_null(array: pa.Array) -> pa.Array:
     return flat_array(array.to_numpy(zero_copy_only=False), nulls)
 
 
+def row(array: pa.Array) -> pa.ListScalar:
+    """Return a row with the elements of an array."""
+    import pyarrow as pa
+
+    lists = pa.list_(array.type, len(array))
+    return pa.Array.from_buffers(lists, 1, [None], 0, children=[array])[0]
+
+
+def ragged(array: pa.ListArray) -> pa.ListArray:
+    """Return lists with the same numbers whose first row lacks an element."""
+    import pyarrow as pa
+
+    rows = array.to_pylist()
+    if len(rows) < 2 or not rows[0]:
+        msg = "rows differ in length only if there are two, and one is not empty"
+        raise Declined(msg)
+    return pa.array([rows[0][:-1], *rows[1:]], array.type)
+
+
 def read_only(array: pa.Array) -> pa.Array:
     """Return an array of the same numbers in memory that is flagged read-only."""
     import pyarrow as pa

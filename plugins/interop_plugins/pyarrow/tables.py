@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.plugin import Spec, null_number
+from interop.plugin import EMPTY, Spec, null_number
 
 from .dense import null_places, to_numpy
 from .describe import device, memory, memory_of_chunks
-from .dtypes import DTYPES, dtype_name, element_layout
+from .dtypes import DTYPES, NUMBERS, dtype_name, element_layout
+from .lists import describe_chunks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Columns: TypeAlias = pa.Table | pa.RecordBatch
 
-__all__ = ["are_named", "describe_batch", "describe_table", "memory_of_columns", "stacked"]
+__all__ = [
+    "are_named",
+    "column_to_numpy",
+    "describe_batch",
+    "describe_table",
+    "memory_of_columns",
+    "stacked",
+    "tensor_column",
+]
 
 _IMMUTABLE = frozenset({"immutable"})
 
@@ -59,9 +68,43 @@ def _describe_columns(name: str, table: Columns) -> Spec:
     location = "cpu" if table.is_cpu else device(table.column(0))
     if location == "cpu" and any(column.null_count for column in table.columns):
         traits.add("masked")
+    if len(types) == 1 and dtype in NUMBERS and not traits & {"masked"}:
+        traits |= _traits_of_one(table)
     width = element_layout(types[0]).width if dtype in DTYPES else 0
     nbytes = table.num_rows * table.num_columns * width
     return Spec(name, dtype, location, table.shape, frozenset(traits), nbytes)
+
+
+def _traits_of_one(table: Columns) -> frozenset[str]:
+    """Return the traits of the memory of an only column, if it lies in one block."""
+    spec = describe_chunks(_column(table))
+    return EMPTY if "chunked" in spec.traits else spec.traits | {"one_column"}
+
+
+def tensor_column(table: Columns) -> pa.ChunkedArray | None:
+    """Return the only column if its rows are arrays themselves, which are then those of the table.
+
+    Of all other tables it returns None.
+    """
+    if table.num_columns != 1 or dtype_name(table.schema.types[0]) in DTYPES:
+        return None
+    column = _column(table)
+    return column if len(describe_chunks(column).shape) > 1 else None
+
+
+def _column(table: Columns) -> pa.ChunkedArray:
+    """Return the only column."""
+    import pyarrow as pa
+
+    column = table.column(0)
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def column_to_numpy(table: Columns) -> Array:
+    """Return the numbers of the only column, which lies in one block, as a matrix of one."""
+    import numpy as np
+
+    return to_numpy(_column(table).chunk(0))[:, np.newaxis]
 
 
 def _columns_by_type(schema: pa.Schema) -> str:
