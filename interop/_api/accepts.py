@@ -31,6 +31,9 @@ from .leaves import Located, array_spec, is_array, opener
 from .requests import Requests
 from .tree import Tree
 
+#: The names that lead to a leaf.
+_Path: TypeAlias = tuple[Any, ...]
+
 #: The containers that are opened among arguments; other objects pass as they are.
 _CONTAINERS = (Mapping, list, tuple, deque, UserList)
 #: For how many combinations of argument types a function keeps its fast calls.
@@ -102,7 +105,7 @@ def _parameters(function: Callable[..., Value]) -> Mapping[str, Parameter]:
         return {}
 
 
-def _named(function: Callable[..., Value], path: tuple[Any, ...]) -> tuple[Any, ...]:
+def _named(function: Callable[..., Value], path: _Path) -> _Path:
     """Return the path to an argument with the name of its parameter."""
     kind, key, *rest = path
     if kind == 1:
@@ -121,11 +124,18 @@ def _is_object(owner: Value, value: Value) -> bool:
     return value is owner or not isinstance(value, _CONTAINERS)
 
 
-def _array_specs(registry: Registry, tree: Tree) -> dict[int, Spec]:
+def _array_specs(
+    registry: Registry, tree: Tree, named: Callable[[_Path], _Path] = tuple
+) -> dict[int, Spec]:
     """Open the arrays among the leaves; return their specs by the numbers of the leaves."""
-    tree.leaves[:] = map(opener(registry), tree.leaves)
-    specs = {n: array_spec(registry, leaf) for n, leaf in enumerate(tree.leaves)}
-    return {n: spec for n, spec in specs.items() if spec is not None}
+    opened, specs = opener(registry), {}
+    for n, (leaf, path) in enumerate(zip(tree.leaves, tree.paths, strict=True)):
+        with Located(path, named):
+            tree.leaves[n] = opened(leaf)
+            spec = array_spec(registry, tree.leaves[n])
+        if spec is not None:
+            specs[n] = spec
+    return specs
 
 
 def _once(convert: ValueFunction) -> ValueFunction:
@@ -261,7 +271,7 @@ class Calls:
         arguments = Tree(
             (args, kwargs), partial(is_array, registry), registry.containers, passes=passes
         )
-        arrays = _array_specs(registry, arguments)
+        arrays = _array_specs(registry, arguments, partial(_named, self.function))
         if not arrays:
             return self.function(*args, **kwargs)
         first, spec = next(iter(arrays.items()))

@@ -169,12 +169,15 @@ def _planned(
             group = groups.get(identity)
             if group is None:
                 table = table_of(spec)
+                passes = others != "refuse" and not _is_of_numbers(registry, spec)
+                if passes and table.key(spec) in table.refusals:
+                    continue
                 try:
                     plan = engine.plan(spec, table)
                 except RefusedError:
-                    if others == "refuse" or _is_of_numbers(registry, spec):
-                        raise
-                    continue
+                    if passes:
+                        continue
+                    raise
                 key = _tie(registry, value, spec, plan) or identity
                 group = groups.setdefault(key, _Group(path, spec, table, plan, []))
                 groups[identity] = group
@@ -223,9 +226,7 @@ def _is_of_numbers(registry: Registry, spec: Spec) -> bool:
     if "not_numbers" in spec.traits:
         return False
     hints = registry.formats[spec.format].limits.refusal_hints.keys()
-    if spec.dtype in DTYPES or spec.traits & (hints - TRAITS.keys()):
-        return True
-    return any(spec.dtype in format_.dtypes for format_ in registry.formats.values())
+    return spec.dtype in DTYPES or bool(spec.traits & (hints - TRAITS.keys()))
 
 
 def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value | None:

@@ -97,18 +97,23 @@ class Tree:
         #: The names that lead to each leaf.
         self.paths: list[tuple[Any, ...]] = []
         self._emptiable: list[_Contents] = []
+        #: To rebuild takes two calls a level, and what calls this has made some.
+        self._deepest = sys.getrecursionlimit() // 3
         try:
             self._build = self._grow(root, ())
         except RecursionError:
-            msg = (
-                f"the tree is deeper than {sys.getrecursionlimit()} calls of Python can reach; "
-                "flatten it first."
-            )
-            raise BadRequestError(msg) from None
+            raise self._too_deep() from None
 
     def rebuilt(self, leaves: Iterable[Any]) -> Value:
         """Return a tree of new containers of the same kinds, with other leaves."""
-        return self._build(iter(leaves))
+        try:
+            return self._build(iter(leaves))
+        except RecursionError:
+            raise self._too_deep() from None
+
+    def _too_deep(self) -> BadRequestError:
+        msg = f"the tree is more than {self._deepest} levels deep; flatten it first."
+        return BadRequestError(msg)
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
@@ -142,6 +147,8 @@ class Tree:
             above = joined(self._above[id(value)])
             msg = f"the tree holds itself: the {type(value).__name__} at {joined(path)} is {above}."
             raise BadRequestError(msg)
+        if len(path) > self._deepest:
+            raise self._too_deep()
         self._above[id(value)] = path
         arrays, leaves, emptiable = self._arrays, len(self.leaves), len(self._emptiable)
         grown: list[ValueFunction] = []

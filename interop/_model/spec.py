@@ -62,7 +62,7 @@ TRAITS: dict[str, str] = {
     "zero_tensor": "it stands for zeros that are not stored",
     "meta": "it has a shape but no data",
     "traced": "it stands for a value inside a trace or a transform",
-    "nested": "its rows differ in length",
+    "nested": "its rows may differ in length",
     "unknown_shape": "some of its lengths, given as zero, are not known before it is computed",
     "unknown_dtype": "it has no columns, so its dtype is only nominal",
     "no_storage": "its memory is not where its type says (a wrapper subclass)",

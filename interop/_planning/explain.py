@@ -253,7 +253,7 @@ def _missing_within(graph: Graph, spec: Spec) -> str:
 def _unreachable(graph: Graph, spec: Spec, request: Request) -> str:
     target = " or ".join(request.formats)
     if all(graph.formats[name].protocol for name in request.formats):
-        return f"{target} is a read-only protocol; name a framework."
+        return f"{target} is a protocol by which values are read and not made; name a framework."
     sources = [name for name in graph.sources(request.formats) if name not in request.formats]
     move = "register one with interop.register"
     if 0 < len(sources) <= _MOST_SOURCES:

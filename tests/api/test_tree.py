@@ -393,13 +393,17 @@ def test_a_failure_with_consume_loses_nothing(error: BaseException) -> None:
 
 def test_a_tree_that_is_too_deep_is_refused() -> None:
     """A list of 5,000 levels is refused by an error of interop's, as a list of numbers is."""
-    deep: list[Any] = []
-    for _ in range(5000):
-        deep = [deep]
-    with pytest.raises(BadRequestError, match="flatten it first"):
-        interop.convert_tree(deep, to="numpy")
-    with pytest.raises(BadRequestError, match="flatten it first"):
-        interop.accepts("numpy")(len)(deep)
+    for levels in (400, 600, 5000):
+        deep: Any = [torch.ones(1, requires_grad=True)]
+        for _ in range(levels):
+            deep = {"a": deep} if levels == 600 else [deep]
+        top = deep.copy()
+        for consume in (False, True):
+            with pytest.raises(BadRequestError, match="levels deep; flatten it first"):
+                interop.convert_tree(deep, to="jax", consume=consume)
+            assert deep == top
+        with pytest.raises(BadRequestError, match="levels deep; flatten it first"):
+            interop.accepts("jax")(len)(deep)
 
 
 def test_a_missing_framework_is_named_although_plans_are_known() -> None:

@@ -111,6 +111,18 @@ def test_what_a_value_raises_becomes_an_error_of_interops(make: Any, kind: type)
         assert (caught.value.where, type(caught.value.__cause__)) == ("a/0", kind)
 
 
+def test_an_argument_that_raises_is_named() -> None:
+    """Under accepts the error begins with the parameter, and the function is not called."""
+
+    @interop.accepts("numpy")
+    def added(x: Any, y: Any) -> Any:
+        raise AssertionError("it is called")
+
+    for make in (_array, _dtype, _dlpack, _interface):
+        with pytest.raises(HandOffError, match=r"^y/a: .*closed"):
+            added(np.ones(2), {"a": make(OSError("closed"))})
+
+
 @together("make", _VALUES)
 def test_a_value_without_memory_to_show_itself_raises_a_memory_error(make: Any) -> None:
     """The error is still a MemoryError, and it tells where in the tree the value stands."""

@@ -164,7 +164,10 @@ def test_a_route_that_needs_more_than_a_nearer_one_is_not_named() -> None:
     [
         ({"dtype": "int4"}, "torch does not hold int4; ask for one of these with dtype=: bool, "),
         ({"device": "mps"}, "To permit the nearest, pass allow={'narrow'} or dtype='float32'."),
-        ({"to": "array"}, "array is a read-only protocol; name a framework."),
+        (
+            {"to": "array"},
+            "array is a protocol by which values are read and not made; name a framework.",
+        ),
     ],
     ids=str,
 )
