@@ -70,6 +70,14 @@ class Graph:
                     resolved[source.name].append(ResolvedConversion(declared, source, target))
         return resolved
 
+    def is_of(self, registry: Registry) -> bool:
+        """Tell whether this is the graph of a registry as it is now.
+
+        Whoever sees a new format finds its conversions. The formats are replaced last, but before
+        the change is counted, and a graph may have been made while the conversions were.
+        """
+        return self.version == registry.version and self.formats is registry.formats
+
     def _composed(self) -> dict[str, list[Format]]:
         """Return composite formats by layout, if the format of their arrays is known and dense."""
         layouts: dict[str, list[Format]] = {}

@@ -40,10 +40,10 @@ class Planner:
     def graph(self) -> Graph:
         """The graph of the registry as it is now."""
         graph = self._graph
-        if graph is None or graph.version != self._registry.version:
+        if graph is None or not graph.is_of(self._registry):
             with self.lock:
                 graph = self._graph
-                if graph is None or graph.version != self._registry.version:
+                if graph is None or not graph.is_of(self._registry):
                     graph = self._graph = Graph(self._registry, self._available)
         return graph
 

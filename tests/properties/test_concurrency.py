@@ -132,6 +132,40 @@ def test_a_better_conversion_is_taken_as_soon_as_it_is_registered(
     assert in_subprocess(HEAD + program).strip() == "done"
 
 
+def test_a_format_is_never_there_without_its_conversions(in_subprocess: Callable[..., str]) -> None:
+    """While half of 32 threads register, the others find a target unknown or convert to it; warm calls go on."""
+    program = """
+    for attempt in range(5):
+        instance = interop.Interop(plugins=False)
+        fields = dict(types=("tests.toys:Box",), describe=describe, dtypes=frozenset({"float32"}))
+        instance.register(Format("a", **fields), Format("b", **fields), Conversion("a", "b", lambda box: Box("b", box.numbers)))
+        box = Box("a", [1.0])
+        instance.convert(box, to="b")
+
+        def declared(name):
+            step = Conversion("a", name, lambda box: Box(name, box.numbers), name=f"to_{name}")
+            return Format(name, **fields), step
+
+        def work(number):
+            if number % 2:
+                instance.register(*declared(f"new{number}"))
+            reached = set()
+            while len(reached) < 16:
+                assert instance.convert(box, to="b").numbers is box.numbers
+                for other in range(1, 32, 2):
+                    try:
+                        result = instance.convert(box, to=f"new{other}")
+                    except interop.errors.UnknownTargetError:
+                        continue
+                    assert result.numbers is box.numbers
+                    reached.add(other)
+
+        together(work, 32)
+    print("done")
+    """
+    assert in_subprocess(HEAD + program).strip() == "done"
+
+
 def test_the_first_use_may_be_by_many(in_subprocess: Callable[..., str]) -> None:
     """If sixteen threads make the first call, the plugins are loaded once, and all threads see them."""
     program = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,9 @@ from interop import Cost, DtypeNames, Format, Interop
 from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
 from interop.errors import PluginError
-from interop.plugin import Autodiff, Container, Declaration
+from interop.plugin import Autodiff, Container, Declaration, make_spec
 from interop.plugin.advanced import Namespaces, NoTrace, Problems
-from tests.toys import Box, copy, toy, view
+from tests.toys import Box, copy, labels, toy, view
 
 ONE, TWO = Provenance("p", "one", "1.0"), Provenance("q", "two", "2.0")
 
@@ -211,3 +212,25 @@ def test_a_format_is_found_with_its_conversions() -> None:
     assert (True, True) in found
     assert (True, False) not in found
     assert registry.version > versions + 1  # a graph of a part of it is not that of the whole
+
+
+def test_whoever_sees_a_new_format_finds_its_conversions(
+    empty: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A graph that another thread makes while a registration goes on is not that of the new formats."""
+    empty.register(toy("a"))
+    registry, planner = empty._registry, empty._planner
+    contained, changed, results = registry._contained, registry.changed, []
+
+    def meanwhile(kind: Any) -> Any:  # the tables are replaced one by one
+        assert planner.graph.version == registry.version
+        return contained(kind)
+
+    def seen() -> None:  # the formats stand, and the change is not counted yet
+        results.append(empty.plan(make_spec("a", "float32", shape=(3,)), to="b"))
+        changed()
+
+    monkeypatch.setattr(registry, "_contained", meanwhile)
+    monkeypatch.setattr(registry, "changed", seen)
+    empty.register(toy("b"), view("a", "b"))
+    assert [labels(route) for route in results] == [["a_to_b"]]
