@@ -15,7 +15,7 @@ import torch
 from jax.experimental import sparse as jsparse
 
 import interop
-from interop.errors import BadRequestError, Declined, RefusedError
+from interop.errors import BadRequestError, Declined, InteropError, RefusedError
 from interop_plugins.jax import dense, describe
 from tests.cases import together
 from tests.plugins.immutable import SHARED_WITH_TORCH, framework
@@ -898,6 +898,43 @@ def test_numbers_below_the_normal_ones_survive_being_made_dense(
     array[1] *= ml_dtypes.finfo(dtype).smallest_subnormal
     value = interop.convert(array, source)
     assert np.asarray(interop.convert(value, to)).tobytes() == array.tobytes()
+
+
+ODD_TENSORS = {
+    "plain": lambda: torch.arange(4.0),
+    "bool": lambda: torch.tensor([True, False]),
+    "wide": lambda: torch.arange(4.0, dtype=torch.float64),
+    "bfloat16": lambda: torch.ones(3, dtype=torch.bfloat16),
+    "grad": lambda: torch.ones(3, requires_grad=True),
+    "conj": lambda: torch.tensor([1 + 2j]).conj(),
+    "neg": lambda: torch._neg_view(torch.arange(3.0)),
+    "turned": lambda: torch.arange(6.0).reshape(2, 3).t(),
+    "strided": lambda: torch.arange(6.0)[::2],
+    "sparse": lambda: torch.eye(2).to_sparse(),
+    "no memory": lambda: torch.ones(2, device="meta"),
+    "zeros that are not stored": lambda: torch._efficientzerotensor(3),
+    "empty": lambda: torch.zeros(0, 2),
+    "number": lambda: torch.tensor(1.5),
+    "subclass": lambda: torch.nn.Parameter(torch.ones(2)),
+}
+
+
+@pytest.mark.parametrize("name", ODD_TENSORS)
+def test_odd_tensors_become_what_they_do_at_first(name: str) -> None:
+    """After plain tensors were copied to JAX, every other still gets its value, dtype and error."""
+
+    def outcome(instance: interop.Interop) -> object:
+        try:
+            result = instance.convert(ODD_TENSORS[name](), to="jax")
+        except InteropError as error:
+            return type(error), str(error)
+        return type(result), result.dtype, result.shape, np.asarray(result).tolist()
+
+    warm = interop.Interop()
+    for _ in range(3):
+        warm.convert(torch.ones(3), to="jax")
+    assert warm._cache.fast_paths["jax"][torch.Tensor][0] is not None
+    assert outcome(warm) == outcome(interop.Interop())
 
 
 @pytest.mark.parametrize("x64", [False, True])

@@ -285,6 +285,7 @@ def _to_jax() -> Iterator[Conversion]:
         adds=_IMMUTABLE,
         effects=COPY,
         cost=Cost(4e-5, 1.3e10),
+        fast_path=dense.from_torch_fast_path,
     )
     takes = MEMORY_TRAITS - {"byteswapped"}
     yield transfer("numpy", "jax", dense.upload, CPU, _ACCELERATORS, takes=takes, adds=_IMMUTABLE)

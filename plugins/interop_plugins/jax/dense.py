@@ -38,6 +38,7 @@ __all__ = [
     "from_numpy",
     "from_numpy_if_exact",
     "from_torch",
+    "from_torch_fast_path",
     "gather",
     "gather_there",
     "jax_fast_path",
@@ -359,6 +360,28 @@ def from_torch(value: Tensor) -> Array:
     out = _aligned(tuple(value.shape), _numpy_dtype(name))
     torch.from_numpy(out.view(bits) if name in NARROW else out).copy_(value)
     return _put(out)
+
+
+def from_torch_fast_path(value: Tensor) -> object:
+    """Copy a plain tensor of at most 32 bits an element to JAX, or answer `NotImplemented`."""
+    # What torch would refuse is looked at first: a refusal takes as long as the copy.
+    if value.requires_grad or value.dtype not in _torch_dtypes() or value.nbytes >= _LARGE:
+        return NotImplemented
+    try:
+        array = value.numpy()
+    except (RuntimeError, TypeError):
+        return NotImplemented
+    # Of a tensor without memory torch makes an array that owns garbage.
+    return NotImplemented if array.flags.owndata or not array.flags.carray else from_numpy(array)
+
+
+@cache
+def _torch_dtypes() -> frozenset[object]:
+    """Return torch's dtypes that JAX has however it is set up, and NumPy has, too."""
+    import torch
+
+    names = "bool uint8 int8 int16 int32 float16 float32 complex64"
+    return frozenset(getattr(torch, name) for name in names.split())
 
 
 def upload(value: NumpyArray, *, device: str) -> Array:

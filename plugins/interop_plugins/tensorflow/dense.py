@@ -89,6 +89,14 @@ def _torch_from_dlpack() -> Callable[[object], torch.Tensor]:
     return from_dlpack
 
 
+@cache
+def _asarray() -> Callable[[object], NumpyArray]:
+    """Return NumPy's function, for the same reason."""
+    import numpy as np
+
+    return np.asarray
+
+
 def memory(value: Tensor | Variable) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory of a tensor.
 
@@ -137,13 +145,12 @@ def narrow_to_numpy(value: Tensor) -> NumpyArray:
 
 def numpy_fast_path(value: Tensor) -> object:
     """Share a plain tensor on the host with NumPy, or answer `NotImplemented`."""
-    import numpy as np
-
     try:
         dtype = id(value.dtype)
         if value.backing_device in host_names:
             if dtype in buffered_ids:
-                return np.asarray(memoryview(value))
+                array = _asarray()(value)  # sooner than of a memoryview, which it makes itself
+                return NotImplemented if array.flags.writeable else array
             if dtype in narrow_ids:
                 return narrow_to_numpy(value)
     except (*_HAND_OFF_ERRORS, Declined):
