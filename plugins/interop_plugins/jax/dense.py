@@ -365,9 +365,11 @@ def from_torch(value: Tensor) -> Array:
 def from_torch_fast_path(value: Tensor) -> object:
     """Copy a plain tensor of at most 32 bits an element to JAX, or answer `NotImplemented`."""
     # What torch would refuse is looked at first: a refusal takes as long as the copy.
-    if value.requires_grad or value.dtype not in _torch_dtypes() or value.nbytes >= _LARGE:
+    if value.requires_grad or value.dtype not in _torch_dtypes():
         return NotImplemented
     try:
+        if value.nbytes >= _LARGE:
+            return NotImplemented
         array = value.numpy()
     except (RuntimeError, TypeError):
         return NotImplemented
