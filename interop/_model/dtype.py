@@ -129,6 +129,8 @@ _KIND_WORDS = {
     "real": "real floating",
     "reals": "real floating",
     "inexact": "real floating",
+    "signedinteger": "signed integer",
+    "unsignedinteger": "unsigned integer",
     "complexfloating": "complex floating",
     "number": "numeric",
     "numbers": "numeric",

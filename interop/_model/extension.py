@@ -54,7 +54,9 @@ class Container(NamedTuple):
         The module without which there are no such containers: `open` is called only once that
         module is imported.
     open : callable
-        ``open(value) -> Branch``, or None if the value is not one of its containers.
+        ``open(value) -> Branch``, or None if the value is not one of its containers. It is not
+        asked about Python's own dicts, lists, tuples and deques, but about all types derived from
+        them.
     """
 
     requires: str

@@ -74,13 +74,13 @@ def dtypes_by_dtype(registry: Registry, mapping: Mapping[Any, object]) -> dict[s
     return {name: dtype for names, dtype in groups for name in names}
 
 
-def _dtypes_of_key(registry: Registry, key: object) -> tuple[str, ...]:
-    if isinstance(key, str):
-        if key in KINDS:
-            return dtypes_of_kind(key)
-        if _dtype(registry, key) is None:
-            msg = f"{key!r} is neither a dtype nor a kind of dtypes; {unknown_kind(key)}"
-            raise BadRequestError(msg)
+def _dtypes_of_key(registry: Registry, key: Any) -> tuple[str, ...]:
+    if isinstance(key, str) and key in KINDS:
+        return dtypes_of_kind(key)
+    if _dtype(registry, key) is None:
+        word = key if isinstance(key, str) else getattr(key, "__name__", str(key))
+        msg = f"{_text(key)} is neither a dtype nor a kind of dtypes; {unknown_kind(word)}"
+        raise BadRequestError(msg)
     return (named_dtype(registry, key),)
 
 

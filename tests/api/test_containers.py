@@ -123,6 +123,42 @@ def test_a_dataset_of_xarray_is_opened() -> None:
         interop.convert_tree({"d": data}, to="torch", forbid="drop_labels")
 
 
+def test_a_file_of_numpys_is_opened(tmp_path: Path) -> None:
+    """The arrays of an .npz file are read into a dict."""
+    np.savez(tmp_path / "numbers.npz", a=np.arange(3.0), b=np.array(["x"]))
+    with np.load(tmp_path / "numbers.npz") as file:
+        result = interop.convert_tree(file, to="torch")
+    assert type(result) is dict
+    assert result["a"].tolist() == [0, 1, 2]
+    assert result["b"].tolist() == ["x"]
+
+
+@pytest.mark.extra("sklearn")
+def test_a_bunch_of_scikit_learns_is_opened() -> None:
+    """A data set comes back as one, with tensors for numbers and the names as they are."""
+    from sklearn.datasets import load_iris
+
+    iris = load_iris()
+    result = interop.convert_tree(iris, to="torch")
+    assert type(result) is type(iris)
+    assert result.data.shape == (150, 4)
+    assert result["data"].data_ptr() == iris.data.ctypes.data
+    assert result.target_names is iris.target_names
+
+
+@pytest.mark.extra("transformers")
+def test_a_batch_of_a_tokenizer_is_opened() -> None:
+    """A BatchEncoding comes back as one, and text in it passes through."""
+    from transformers import BatchEncoding
+
+    batch = BatchEncoding({"ids": np.ones((1, 2), "i8"), "text": np.array(["a b"])})
+    result = interop.convert_tree(batch, to="torch", dtype={"integral": "int32"})
+    assert type(result) is BatchEncoding
+    assert result["ids"].dtype == torch.int32
+    assert result["text"] is batch["text"]
+    assert isinstance(batch["ids"], np.ndarray)
+
+
 @pytest.mark.extra("attrs")
 def test_instances_of_attrs_classes_are_opened() -> None:
     """They are made anew without running validators, also if they are frozen or have slots."""

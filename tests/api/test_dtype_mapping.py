@@ -149,9 +149,13 @@ def test_the_narrower_of_two_keys_counts() -> None:
         ("signed integers", "signed integer"),
         ("compex floating", "complex floating"),
         ("flot32", "float32"),
+        (np.floating, "real floating"),
+        (np.integer, "integral"),
+        (np.unsignedinteger, "unsigned integer"),
+        (np.complexfloating, "complex floating"),
     ],
 )
-def test_a_kind_that_does_not_exist_is_guessed(word: str, guess: str) -> None:
+def test_a_kind_that_does_not_exist_is_guessed(word: Any, guess: str) -> None:
     """The refusal of a word names the kind or the dtype that is meant."""
     for call in ("convert", "plan", "convert_tree"):
         with pytest.raises(BadRequestError, match=f"kind of dtypes; did you mean '{guess}'"):
