@@ -227,7 +227,8 @@ class Transfer(NamedTuple):
 
     def _step(self, routes: list[_RoleRoute]) -> Step:
         way = self.way
-        aliases = any(route.aliases for route in routes if route.role not in way.copied_roles)
+        shared = frozenset(route.role for route in routes if route.aliases) - way.copied_roles
+        aliases = bool(shared)
         writes = any(route.writes for route in routes) or way.writes
         traits = shared_traits(self.spec.traits, way.carries)
         # Even fresh arrays are locked if their library never changes its arrays.
@@ -250,6 +251,7 @@ class Transfer(NamedTuple):
             ("stream",) * any(step.wants for route in routes for step in route.steps),
             (way.source.name, way.target.name, self.change),
             self._fast_path(routes),
+            roles=None if len(shared) == len(routes) else shared,
         )
 
     def _effects(self, routes: list[_RoleRoute], after: Spec, writes: bool) -> frozenset[str]:

@@ -28,7 +28,7 @@ class ResolvedConversion:
     # graph needs are worked out at once, and the others when one of them is first read.
     __slots__ = (
         *("conversion", "devices", "provenance", "source", "target"),
-        *("aliases", "effects", "latency", "losses", "requires", "writes"),
+        *("aliases", "effects", "latency", "losses", "requires", "roles", "writes"),
         *("bits", "drops", "dtypes", "is_sparse", "keeps_order", "ndims", "takes"),
     )
     bits: str | None
@@ -53,6 +53,7 @@ class ResolvedConversion:
         self.writes = not effects.isdisjoint(WRITING)
         shares = conversion.shares
         self.aliases = not self.writes if shares is None else shares
+        self.roles = _shared_roles(source, target) if self.aliases and self.writes else None
 
     def __getattr__(self, name: str) -> object:
         """Work out all the fields that only a search reads, when it first reads one of them."""
@@ -213,6 +214,7 @@ class ResolvedConversion:
             conversion.fast_path if conversion.source == self.source.name else None,
             conversion.into,
             conversion.priority,
+            self.roles,
         )
 
     def _after(self, spec: Spec, dtype: str | None, carrier: str | None, device: str) -> Spec:
@@ -298,6 +300,16 @@ class Unwrapping:
             call=self.source.wrapper.unwrap,
             origin=(self.source.name, "wrapper"),
         )
+
+
+def _shared_roles(source: Format, target: Format) -> frozenset[str] | None:
+    """Return the roles that a step may share which copies something; None: all there are."""
+    if target.components is None:
+        return None
+    copied = target.components.pack_copies
+    if source.components is not None:
+        copied |= source.components.unpack_copies
+    return frozenset(target.components.roles.keys() - copied)
 
 
 def _intersection(ndims: Set[int] | None, others: Set[int] | None) -> Set[int] | None:

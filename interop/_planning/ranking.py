@@ -50,15 +50,26 @@ class Rank(NamedTuple):
     steps: int = 0
     names: tuple[str, ...] = ()  # of the steps: they decide between routes that are equal so far
 
-    def extended(self, step: Step, refused: int, imports: bool, *, bystander: bool = False) -> Rank:
-        """Return the rank of the route with one more step."""
+    def extended(
+        self,
+        step: Step,
+        refused: int,
+        imports: bool,
+        *,
+        bystander: bool = False,
+        shares: bool = True,
+    ) -> Rank:
+        """Return the rank of the route with one more step.
+
+        `shares` tells whether some memory is still the value's after all steps together.
+        """
         reordered = "noncontiguous" in step.before.traits - step.after.traits
         return Rank(
             self.refused + refused,
             self.bystanders + bystander,
             self.losses + len(step.effects & LOSSES),
             self.copied or step.writes,
-            max(self.sharing, not step.aliases),
+            max(self.sharing, not (shares and step.aliases)),
             self.imports + imports,
             self.reorders + (step.writes and reordered),
             self.seconds + step.seconds + EACH,

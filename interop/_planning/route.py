@@ -87,7 +87,10 @@ class Route:
     @property
     def aliases(self) -> bool:
         """Whether the result shares memory with the value."""
-        return all(step.aliases for step in self.steps)
+        shared: frozenset[str] | None = None
+        for step in self.steps:
+            shared = step.still_shared(shared)
+        return shared is None or bool(shared)
 
     @property
     def cost(self) -> float:
@@ -174,9 +177,9 @@ def title(route: Route) -> str:
 def _summary(route: Route) -> str:
     if not route.steps:
         return "already what was asked for; returned as it is"
-    memory = (
-        "zero-copy" if route.zero_copy else "shares memory" if route.aliases else "fresh memory"
-    )
+    memory = "zero-copy" if route.zero_copy else "fresh memory"
+    if route.aliases and not route.zero_copy:
+        memory = "shares some memory, copies the rest"
     verdict = f"; refused, because {route.problem}" if route.problem else ""
     return f"{memory}, {duration(route.cost)} estimated{verdict}"
 

@@ -37,6 +37,8 @@ class State(NamedTuple):
     refused: bool = False  # a step has an effect that the policy refuses
     via_unrequested: bool = False  # the way led through a framework that nobody requested
     readonly_source: bool = False  # the memory was flagged read-only by its owner
+    #: The roles of the component arrays that are still the value's; None: all.
+    shared: frozenset[str] | None = None
 
 
 #: Steps by spec and way.
@@ -168,7 +170,8 @@ class Search:
             )
         imports = name in scope.not_imported
         bystander = step.priority <= 0 and step.provenance.distribution not in scope.familiar
-        extended = rank.extended(step, len(refused), imports, bystander=bystander)
+        shares = after.shared is None or bool(after.shared)
+        extended = rank.extended(step, len(refused), imports, bystander=bystander, shares=shares)
         by_detour = after.via_unrequested and extended.copied and not after.fresh
         if by_detour and self._is_goal(after):
             extended = extended.by_detour()
@@ -235,7 +238,9 @@ def along(
     before, after = device_type(step.before.device), device_type(step.after.device)
     if state.was_on_device and before == "cpu" and after != "cpu":
         step = step._replace(effects=step.effects | {"host_round_trip"})
-    readonly = step.aliases and (
+    shared = step.still_shared(state.shared)
+    is_shared = shared is None or bool(shared)
+    readonly = is_shared and (
         state.readonly_source or step.before.traits & WRITE_LOCKS == _READONLY
     )
     if readonly and "alias_immutable" in step.effects:
@@ -243,9 +248,11 @@ def along(
         step = step._replace(effects=step.effects - {"alias_immutable"} | {"share_readonly"})
     # A lazy result of a lazy value reads that later, when it is computed.
     reads_later = formats[step.before.format].lazy and formats[step.after.format].lazy
-    is_fresh = not step.aliases and (from_lazy or not reads_later)
+    parts = not step.aliases or (not is_shared and state.shared != shared)
+    is_fresh = parts and (from_lazy or not reads_later)
     return step, State(
         step.after,
+        shared=shared,
         fresh=state.fresh or is_fresh,
         copied=state.copied or step.writes,
         was_on_device=state.was_on_device or (before != "cpu" and after == "cpu"),

@@ -44,6 +44,9 @@ class Step(NamedTuple):
         ``into(out, value)`` writes the result into `out`.
     priority : int, without unit
         That of the `Conversion`.
+    roles : frozenset of str or None
+        The component arrays that the result of a composite format shares with the value, by their
+        roles; None: all that there are.
     """
 
     label: str
@@ -61,6 +64,18 @@ class Step(NamedTuple):
     fast_path: Callable[..., Value] | None = None
     into: Callable[[Any, Any], None] | None = None
     priority: int = 0
+    roles: frozenset[str] | None = None
+
+    def still_shared(self, shared: frozenset[str] | None) -> frozenset[str] | None:
+        """Return the roles that its result shares with a value of which it got some; None: all.
+
+        Two steps of which each shares something may share nothing together.
+        """
+        if not self.aliases:
+            return frozenset()
+        if self.roles is None:
+            return shared
+        return self.roles if shared is None else self.roles & shared
 
 
 def fast_path(

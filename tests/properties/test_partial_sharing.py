@@ -1,0 +1,80 @@
+"""Routes of several steps that share a part of the memory each: together they may share none."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sparse
+import torch
+
+import interop
+from interop.errors import RefusedError
+
+_DENSE = np.array([[1.0, 2, 0], [0, 3, 0], [4, 0, 5]])
+_TARGETS = (
+    *("scipy.csr", "scipy.csc", "scipy.coo", "sparse.coo", "sparse.gcxs"),
+    *("torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc"),
+)
+
+
+def _tensor(layout: str) -> Callable[[], torch.Tensor]:
+    def make() -> torch.Tensor:
+        with warnings.catch_warnings(action="ignore"):  # the compressed layouts are in beta
+            return torch.from_numpy(_DENSE).to_sparse(layout=getattr(torch, layout))
+
+    return make
+
+
+_SOURCES: dict[str, Callable[[], Any]] = {
+    "csr": lambda: sp.csr_array(_DENSE),
+    "csc": lambda: sp.csc_array(_DENSE),
+    "coo": lambda: sp.coo_array(_DENSE),
+    "bsr": lambda: sp.bsr_array(_DENSE),
+    "sparse.coo": lambda: sparse.COO.from_numpy(_DENSE),
+    "gcxs": lambda: sparse.GCXS.from_numpy(_DENSE),
+    "gcxs by columns": lambda: sparse.GCXS.from_numpy(_DENSE, compressed_axes=(1,)),
+    "torch coo": _tensor("sparse_coo"),
+    "torch csr": _tensor("sparse_csr"),
+    "torch csc": _tensor("sparse_csc"),
+}
+
+
+@pytest.mark.parametrize("request_", [{}, {"dtype": "float32"}, {"copy": True}], ids=str)
+@pytest.mark.parametrize("source", _SOURCES)
+def test_a_plan_says_whether_memory_is_shared(source: str, request_: dict[str, Any]) -> None:
+    """What a plan says of sharing is what the addresses say, however many steps share a part."""
+    planned = 0
+    for target in _TARGETS:
+        value = _SOURCES[source]()
+        try:
+            route = interop.plan(value, to=target, **request_)
+        except RefusedError:
+            continue
+        planned += 1
+        with interop.trace() as receipts:
+            interop.convert(value, to=target, **request_)
+        assert receipts[-1].aliased is (route.aliases if route.steps else True), route
+        if request_.get("copy"):
+            assert not route.aliases, route
+    assert planned > 4
+
+
+def test_a_cast_takes_no_detour_for_sharing_that_it_does_not_have() -> None:
+    """A cast of coordinates is one step: a compressed layout on the way would share nothing more."""
+    value = sparse.COO.from_numpy(_DENSE)
+    route = interop.plan(value, to="sparse.coo", dtype="float32")
+    assert [step.label for step in route.steps] == ["sparse_coo_to_sparse_coo"]
+    assert not route.aliases
+
+
+def test_a_head_says_what_its_steps_say() -> None:
+    """A plan whose steps share a part and copy a part says both."""
+    route = interop.plan(sp.csr_array(_DENSE), to="scipy.coo")
+    assert route.aliases
+    assert not route.zero_copy
+    assert "shares some memory, copies the rest" in str(route).splitlines()[0]
