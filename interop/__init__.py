@@ -37,10 +37,10 @@ def _modules() -> dict[str, str]:
         match line.split():
             case ["from", ".", "import", name, "as", _]:  # a submodule
                 modules[name] = f".{name}"
-            case ["from", module, "import", name, "as", _]:  # without "as", only for type checkers
+            case ["from", module, "import", name, "as", _]:
                 modules[name] = module
-            case [name, "=", _] | [name, _]:  # "name = default.name" or "name: Type"
-                modules[name.removesuffix(":")] = "."
+            case [name, "=", _] | ["from", _, "import", name, "as", _, "#", "of", "default"]:
+                modules[name] = "."
     _module_by_name.update(modules)  # in one go, because other threads may read it
     return _module_by_name
 

@@ -1,7 +1,13 @@
 """Every public name and where it lives: type checkers read this file, and so does `__init__`."""
 
 from interop_plugins.quantized.array import QuantizedArray as QuantizedArray
-from interop_plugins.signatures import Accepts, Convert, ConvertTree, MakeConverter, MakePlan
+
+# The methods of the shared instance that take a target, as type checkers see them.
+from interop_plugins.signatures import accepts as accepts  # of default
+from interop_plugins.signatures import convert as convert  # of default
+from interop_plugins.signatures import convert_tree as convert_tree  # of default
+from interop_plugins.signatures import converter as converter  # of default
+from interop_plugins.signatures import plan as plan  # of default
 
 from . import errors as errors
 from ._api.default import default as default
@@ -22,12 +28,7 @@ from ._planning.route import Route as Route
 from ._version import __version__ as __version__
 from .errors import InteropError as InteropError
 
-# The methods of the instance that all of a process share.
-accepts: Accepts
-convert: Convert
-convert_tree: ConvertTree
-converter: MakeConverter
-plan: MakePlan
+# Its other methods.
 conversion = default.conversion
 conversions = default.conversions
 formats = default.formats

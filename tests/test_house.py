@@ -123,8 +123,8 @@ def test_plugins_use_only_the_authors_interface(path: Path) -> None:
 
 
 def test_a_plugin_of_several_files_is_a_folder() -> None:
-    """Beside the folders there are only plugins of one file, and the types of the signatures."""
-    names = {_plugin(path) for path in PLUGINS} - {"__init__", "signatures"}
+    """Beside the folders there are only plugins of one file."""
+    names = {_plugin(path) for path in PLUGINS} - {"__init__"}
     assert names == set(PROJECT["project"]["entry-points"]["interop"])
     assert [name for name in names if name.startswith("_")] == []
 

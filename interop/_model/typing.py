@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, Literal, TypeAlias, TypedDict
 
@@ -36,8 +36,9 @@ EffectName: TypeAlias = Literal[
     "host_round_trip",
 ]
 
-#: The names that ``allow=`` and ``forbid=`` take; None names no effect.
-EffectNames: TypeAlias = EffectName | Iterable[EffectName] | Set[str] | None
+#: The names that ``allow=`` and ``forbid=`` take; None names no effect. The effects of a route and
+#: of a refusal are frozen sets, in which checkers find no misspelt literal.
+EffectNames: TypeAlias = EffectName | Iterable[EffectName] | frozenset[str] | None
 
 
 class EffectKeywords(TypedDict, total=False):

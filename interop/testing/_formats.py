@@ -391,7 +391,7 @@ class _Format:
                 if interop.convert(value, name, copy=copy) is not value:
                     problem = f"a value of {name} is not returned as it is with copy={copy}"
                     self._notes.failed("copy", problem)
-            route = interop.plan(value, name, copy=True, allow=EFFECTS.keys() - COPYING)
+            route = interop.plan(value, name, copy=True, allow=frozenset(EFFECTS) - COPYING)
             copied = route(value)
         except (RefusedError, StepDeclined) as reason:
             self._notes.skipped(reason, "copy")

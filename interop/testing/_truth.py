@@ -204,7 +204,7 @@ class Truth:
 
     def _by_conversion(self, value: Value) -> Reading | None:
         try:
-            route = self._interop.plan(value, self.hub, allow=set(EFFECTS))
+            route = self._interop.plan(value, self.hub, allow=frozenset(EFFECTS))
             array = _plain(route(value))
         except REFUSALS:
             return None

@@ -191,10 +191,10 @@ def _cast(data: Array, dtype: str) -> Array:
     return out
 
 
-def _converted(data: AnyArray, dtype: str) -> AnyArray:
+def _converted(data: AnyArray, dtype: Any) -> AnyArray:
     """Return a copy of an array in its own format."""
     spec = interop.spec(data)
-    name: Any = spec.format  # type checkers take known names only
+    name: Any = spec.format  # type checkers take known names only, of dtypes as well
     try:
         if dtype == spec.dtype:
             return interop.convert(data, name, copy=True)

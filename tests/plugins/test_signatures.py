@@ -14,7 +14,6 @@ import docs.signatures
 import interop
 from interop._model.effect import EFFECTS
 from interop._model.typing import EffectName
-from interop_plugins import signatures
 
 TEXT = docs.signatures.FILE.read_text("utf-8")
 
@@ -27,7 +26,9 @@ def test_the_signatures_are_what_the_declarations_say() -> None:
         pytest.fail("python -m docs.signatures --store\n" + "\n".join(lines))
 
 
-@pytest.mark.parametrize("part", ["imports", "names", "convert", "converter"])
+@pytest.mark.parametrize(
+    "part", ["imports", "names", "convert", "converter", "plan", "convert_tree", "accepts"]
+)
 def test_signatures_without_a_part_are_refused(part: str) -> None:
     """A file that has lost a marker is an error, so that no part goes out of date unseen."""
     with pytest.raises(ValueError, match="the text and what is made differ"):
@@ -36,7 +37,7 @@ def test_signatures_without_a_part_are_refused(part: str) -> None:
 
 def test_no_word_stands_twice() -> None:
     """A word that a type checker takes for a target names formats, and gives results of one type."""
-    found = [word for union in get_args(signatures.Name) for word in get_args(union)]
+    found = [word for result in docs.signatures.results() for word in result.words]
     assert sorted(found) == sorted(set(found))
     assert all(interop.default._loaded().named(word) for word in found)
 
@@ -46,7 +47,7 @@ def test_no_word_stands_twice() -> None:
 )
 def test_results_have_the_types_that_the_overloads_say(word: Any) -> None:
     """A value is of the type by which its overload was made."""
-    (type_,) = (result.type for result in docs.signatures.results() if word in result.words)
+    ((type_,),) = (result.types for result in docs.signatures.results() if word in result.words)
     module, _, name = type_.partition(":")
     assert type(interop.convert(np.eye(2), to=word)) is getattr(import_module(module), name)
 

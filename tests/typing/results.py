@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, assert_type, cast
 
@@ -12,11 +13,13 @@ import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import tensorflow as tf
 import torch
 import xarray as xr
+from pandas.api.extensions import ExtensionArray
 
 import interop
 
@@ -36,7 +39,7 @@ def names(x: object, y: torch.Tensor) -> None:
     assert_type(interop.converter("polars.dataframe"), Callable[[object], pl.DataFrame])
     assert_type(interop.convert(x, to=torch.sparse_csr), torch.Tensor)
     assert_type(interop.convert(x, to=pl), Any)
-    assert_type(interop.convert(x, "numpy", forbid=set(interop.EFFECTS)), npt.NDArray[Any])
+    assert_type(interop.convert(x, "numpy", forbid=frozenset(interop.EFFECTS)), npt.NDArray[Any])
     assert_type(interop.convert(x, to="mlx", copy=True), mx.array)
     assert_type(interop.convert(x, to="onnxruntime"), onnxruntime.OrtValue)
     assert_type(interop.convert(x, to=torch.Tensor), torch.Tensor)
@@ -55,13 +58,54 @@ def names(x: object, y: torch.Tensor) -> None:
     assert_type(interop.convert(x, to=torch).sum(), torch.Tensor)
     assert_type(interop.convert(x, "numpy", allow=["narrow", "drop_mask"]), npt.NDArray[Any])
     assert_type(interop.convert(x, cast(Any, "ring")), Any)
-    assert_type(interop.plan(x, to=torch.sparse_csr), interop.Route)
-    assert_type(interop.plan(interop.spec(x), like=y), interop.Route)
-    assert_type(interop.plan(x, to=["numpy", np.ndarray, torch], copy=False), interop.Route)
-    assert_type(interop.convert_tree(x, np, others="refuse", allow="detach"), Any)
-    assert_type(interop.convert_tree(x, cast(Any, "ring")), Any)
     anything: int = interop.convert(x, to=["numpy", "torch"])
     assert anything
+    assert_type(
+        interop.convert(x, to="pandas"), pd.Series | pd.DataFrame | pd.Index | ExtensionArray
+    )
+    assert_type(interop.convert(x, to="polars"), pl.Series | pl.DataFrame)
+    assert_type(interop.convert(x, to="python"), list[Any] | complex)
+    assert_type(interop.convert(x, to="xarray"), xr.Variable | xr.DataArray)
+
+
+def routes(x: object, y: torch.Tensor) -> None:
+    """A route gives what `convert` would give."""
+    route: interop.Route = interop.plan(x, to=torch.sparse_csr)
+    assert route.effects
+    assert_type(interop.plan(x, to="numpy")(x), npt.NDArray[Any])
+    assert_type(interop.plan(x, to=torch.sparse_csr)(x), torch.Tensor)
+    assert_type(interop.plan(interop.spec(x), like=y)(x), torch.Tensor)
+    assert_type(interop.plan(x, to=["numpy", np.ndarray, torch], copy=False)(x), Any)
+
+
+def trees(x: object, y: torch.Tensor) -> None:
+    """Dicts and lists come out as such, around anything."""
+    assert_type(interop.convert_tree({"a": y}, to="numpy"), dict[str, Any])
+    state: OrderedDict[str, torch.Tensor] = OrderedDict()
+    assert_type(interop.convert_tree(state, to="numpy"), OrderedDict[str, Any])
+    assert_type(interop.convert_tree([y], np, others="refuse", allow="detach"), list[Any])
+    assert_type(interop.convert_tree(x, np, others="refuse", allow="detach"), Any)
+    assert_type(interop.convert_tree(x, cast(Any, "ring")), Any)
+
+
+def words(x: object, y: torch.Tensor) -> None:
+    """Dtypes and devices may be objects of any framework, and the names that interop knows."""
+    interop.convert(x, "numpy", dtype="bf16", device="cpu")
+    interop.convert(x, "numpy", dtype=np.float32)
+    interop.convert(x, "numpy", dtype=np.ones(1).dtype)
+    interop.convert(x, "numpy", dtype=torch.bfloat16)
+    interop.convert(x, "numpy", dtype=jnp.bfloat16)
+    interop.convert(x, "numpy", dtype=mx.float32)
+    interop.convert(x, "numpy", dtype=tf.float32)
+    interop.convert(x, "numpy", dtype=pa.float32())
+    interop.convert(x, "numpy", dtype=pl.Float32)
+    interop.convert(x, "numpy", dtype=pl.Float32())
+    interop.convert(x, "numpy", dtype={"real floating": "float32", np.int64: torch.int32})
+    interop.convert(x, "torch", device=y.device)
+    interop.convert(x, "torch", device=torch.device("cuda", 1))
+    interop.convert(x, "jax", device=jax.devices()[0])
+    interop.converter("torch", device="cuda:3", dtype=y.dtype)
+    interop.convert(x, "numpy", allow=interop.plan(x, to="numpy").effects)
 
 
 @interop.accepts("numpy", allow="detach")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import interop
 from interop.plugin import real_part
@@ -79,7 +79,7 @@ def move(value: CupyArray, *, device: str, stream: Stream = None) -> CupyArray:
     return result
 
 
-def stack(value: Sequence[object], *, dtype: str) -> CupyArray:
+def stack(value: Sequence[object], *, dtype: Any) -> CupyArray:
     """Return an array of the elements of a sequence, on their device."""
     import cupy
 

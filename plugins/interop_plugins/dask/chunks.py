@@ -27,8 +27,8 @@ __all__ = ["checked", "map_chunks", "wrap"]
 class _Request(TypedDict, total=False):
     """The keywords with which a chunk is converted, beside its format."""
 
-    dtype: str
-    device: str
+    dtype: Any  # type checkers take known names only
+    device: Any
     copy: bool
 
 

@@ -462,7 +462,7 @@ def stack(value: Sequence[object], *, dtype: str) -> Array:
     convert, target = interop.converter("jax"), _numpy_dtype(dtype)
     rows = (convert(element) for element in value)
     return jnp.stack(
-        [row if row.dtype == target else interop.convert(row, "jax", dtype=dtype) for row in rows]
+        [row if row.dtype == target else interop.convert(row, "jax", dtype=target) for row in rows]
     )
 
 

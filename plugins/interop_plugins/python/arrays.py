@@ -34,7 +34,7 @@ def stack(value: Sequence[Any], *, dtype: str) -> NDArray[Any]:
     for n, element in enumerate(value):
         row = convert(element)
         same = row.dtype == result.dtype
-        result[n, ...] = row if same else interop.convert(row, "numpy", dtype=dtype)
+        result[n, ...] = row if same else interop.convert(row, "numpy", dtype=result.dtype)
     return result
 
 

@@ -265,7 +265,10 @@ def stack(value: Sequence[object], *, dtype: str) -> Tensor:
     convert, target = interop.converter("torch"), getattr(torch, dtype)
     rows = (convert(element) for element in value)
     return torch.stack(
-        [row if row.dtype is target else interop.convert(row, "torch", dtype=dtype) for row in rows]
+        [
+            row if row.dtype is target else interop.convert(row, "torch", dtype=target)
+            for row in rows
+        ]
     )
 
 

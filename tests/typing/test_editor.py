@@ -1,0 +1,143 @@
+"""What an editor shows: pyright's language server is asked for hovers and completions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import interop
+
+pytestmark = [pytest.mark.slow, pytest.mark.extra("pyright")]
+
+TEXT = """\
+import interop
+array = interop.convert([1.0], to="numpy", dtype="float32")
+route = interop.plan([1.0], to="numpy")
+tree = interop.convert_tree([[1.0]], to="numpy")
+function = interop.accepts("numpy")
+convert = interop.converter("numpy")
+interop.convert([1.0], to="torch.sp")
+interop.convert([1.0], to="numpy", allow="")
+interop.convert([1.0], to="numpy", dtype="bfl")
+interop.convert([1.0], to="numpy", de)
+"""
+
+
+class Server:
+    """A language server that has opened one file."""
+
+    def __init__(self, file: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pyright.langserver", "--stdio"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._number = 0
+        self._uri = file.as_uri()
+        capabilities = {"workspace": {"configuration": True}}
+        folder = file.parent.as_uri()
+        self._ask("initialize", processId=None, rootUri=folder, capabilities=capabilities)
+        self._send(method="initialized", params={})
+        document = {"uri": self._uri, "languageId": "python", "version": 1, "text": TEXT}
+        self._send(method="textDocument/didOpen", params={"textDocument": document})
+
+    def close(self) -> None:
+        """End the server."""
+        with suppress(subprocess.TimeoutExpired):
+            self._ask("shutdown")
+            self._send(method="exit")
+            self._process.wait(20)
+        self._process.kill()
+        self._process.communicate()
+
+    def hover(self, line: int, word: str) -> str:
+        """Return what is shown over a word."""
+        column = TEXT.splitlines()[line].index(f".{word}(") + 2
+        text: str = self._at("textDocument/hover", line, column)["contents"]["value"]
+        return text
+
+    def completions(self, line: int, behind: str) -> list[str]:
+        """Return what is offered behind some text."""
+        column = TEXT.splitlines()[line].index(behind) + len(behind)
+        answer = self._at("textDocument/completion", line, column) or {"items": []}
+        return [item["label"].strip("\"'") for item in answer["items"]]
+
+    def _at(self, method: str, line: int, column: int) -> Any:
+        position = {"line": line, "character": column}
+        return self._ask(method, textDocument={"uri": self._uri}, position=position)
+
+    def _ask(self, method: str, **params: object) -> Any:
+        self._number += 1
+        self._send(id=self._number, method=method, params=params)
+        while True:
+            message = self._read()
+            if "method" not in message and message.get("id") == self._number:
+                assert "error" not in message, message
+                return message["result"]
+            if "id" in message:  # the server asks how it is configured
+                items = message.get("params", {}).get("items", [])
+                answer = [{"pythonPath": sys.executable} for _ in items]
+                self._send(id=message["id"], result=answer or None)
+
+    def _send(self, **message: object) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        assert self._process.stdin
+        self._process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        self._process.stdin.flush()
+
+    def _read(self) -> dict[str, Any]:
+        stream, length = self._process.stdout, 0
+        assert stream
+        while line := stream.readline().strip():
+            name, _, number = line.partition(b":")
+            length = int(number) if name.lower() == b"content-length" else length
+        message: dict[str, Any] = json.loads(stream.read(length))
+        return message
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A language server for a file with some calls."""
+    file = tmp_path_factory.mktemp("editor") / "calls.py"
+    file.write_text(TEXT)
+    server = Server(file)
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "answer"),
+    [
+        (1, "convert", "NDArray[Any]"),
+        (2, "plan", "RouteTo[NDArray[Any]]"),
+        (3, "convert_tree", "list[Any]"),
+        (5, "converter", "((object) -> NDArray[Any])"),
+        (4, "accepts", "((**P@accepts) -> R@accepts)"),
+    ],
+)
+def test_a_hover_shows_one_signature_and_the_docstring(
+    server: Server, line: int, name: str, answer: str
+) -> None:
+    """Of fifty overloads it is the one that is called, and the text is the method's."""
+    text = server.hover(line, name)
+    assert text.count(f"def {name}(") == 1
+    assert f"-> {answer}" in text or f"-> ({answer}" in text
+    docstring = getattr(interop.Interop, name).__doc__
+    assert docstring.splitlines()[0].replace("`", "") in text.replace("`", "")
+    assert "Returns\n-------" in text
+
+
+def test_completions_name_formats_effects_dtypes_and_keywords(server: Server) -> None:
+    """Behind an opening quote stand the words that the keyword takes, behind a comma the keywords."""
+    assert "torch.sparse_csr" in server.completions(6, 'to="torch.sp')
+    assert {"drop_mask", "narrow"} <= set(server.completions(7, 'allow="'))
+    assert "bfloat16" in server.completions(8, 'dtype="bfl')
+    assert "device=" in server.completions(9, ", de")
