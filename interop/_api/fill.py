@@ -53,8 +53,9 @@ class Fills:
         """Write `x` into `keywords.out`, which decides format, dtype and device; return that."""
         _check_keywords(keywords)
         registry, out = self._registry, keywords.out
+        out_spec = self._requests.spec_for("out", out)  # which loads the plugins
         x = registry.opened(x)
-        out_spec, spec = self._requests.spec_for("out", out), self._requests.spec(x)
+        spec = self._requests.spec(x)
         target = registry.formats[out_spec.format]
         _check_writable(target, out, out_spec, spec.shape)
         # Everything in the memory of `out` must be read before any of it is written.

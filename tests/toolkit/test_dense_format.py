@@ -130,12 +130,17 @@ def test_what_copies_says_so(loaded: Interop) -> None:
 
 
 def test_copies_and_casts_by_the_namespace(mine: Interop) -> None:
-    """One step, in C order whatever the source's, with the real part of complex numbers."""
+    """One step for a C-ordered block, whose casts keep the real part of complex numbers.
+
+    It writes in C order, so a library that keeps the order of the elements copies the others.
+    """
     for data, _ in LAYOUTS:
         plan = mine.plan(Array(data), to="library", copy=True)
-        assert [step.label for step in plan.steps] == ["cast"]
+        if data.flags.c_contiguous:
+            assert [step.label for step in plan.steps] == ["cast"]
         copy: Any = plan(Array(data))
-        assert copy.data.flags.c_contiguous
+        if data.size:
+            assert copy.data.strides == data.copy("C" if 0 in data.strides else "K").strides
         assert (copy.data.dtype, copy.data.shape) == (data.dtype, data.shape)
         assert np.array_equal(copy.data, data)
         assert not np.shares_memory(copy.data, data)
