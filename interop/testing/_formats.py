@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 
 __all__ = ["try_format"]
 
-_SHAPES = ((3, 4), (5,), (), (0,), (2, 3, 4))
+_SHAPES = ((3, 4), (5,), (), (0,), (2, 3, 4), (2, 1, 2, 1, 2))
+#: The shape of a value of 1.4 MB or more.
+_LARGE = (600, 600)
 #: Shapes of variants: even lengths, for formats of blocks.
 _EVEN_SHAPES = ((4, 6), (6,), (2, 4, 6))
 #: Seconds that describing a value may take, and the number of attempts.
@@ -154,8 +156,17 @@ class _Format:
                 self._tried |= {*spec.traits, spec.dtype or ""}
                 self._notes.judge("describe", self._problem_of_bytes(spec))
                 self._notes.judge("describe", self._problem_of_pace(value))
+        self._describe_large()
         if mistake and self._format.samples.make and not self._tried:
             self._notes.failed("describe", f"samples.make fails: {mistake}")
+
+    def _describe_large(self) -> None:
+        """Judge the pace of describing a large array, which must not depend on its size."""
+        is_array = self._format.is_dense and not self._format.not_recoverable
+        if is_array and (self._format.ndims is None or 2 in self._format.ndims):
+            with suppress(NoSample):
+                value = sampled(self._interop, self._recipe(_LARGE))
+                self._notes.judge("describe", self._problem_of_pace(value))
 
     def _note_missing(self, reason: NoSample) -> None:
         """Note why a sample could not be made, which may be the fault of `describe`."""

@@ -30,7 +30,7 @@ from ._sample import (
     sample,
     varied,
 )
-from ._truth import numbers
+from ._truth import IEEE, numbers
 
 if TYPE_CHECKING:
     from interop._api.interop import Interop
@@ -70,6 +70,11 @@ _ODD = ("offset", "odd strides along an axis of length 1")
 #: A trial of numbers that samples do not hold: NaN, infinities, -0.0, the smallest, the largest.
 SPECIAL = "special numbers"
 SPECIAL_DTYPES = frozenset({"float16", "float32", "float64", "complex64", "complex128"})
+#: Casts that tell how numbers are rounded, and whether they go by way of a narrower dtype.
+_TELLING = (
+    *(("float64", "float32"), ("float32", "int32"), ("float64", "int64"), ("int64", "int64")),
+    *(("float64", "bool"), ("uint64", "uint64")),
+)
 #: A shape of more elements than functions treat one by one.
 _LARGE = (400, 400)
 
@@ -169,8 +174,8 @@ def _bases(conversion: ResolvedConversion) -> Iterator[Trial]:
 
 def _with(trial: Trial, pair: tuple[str, str | None], shape: tuple[int, ...]) -> Trial:
     dtype, target = pair
-    # Numbers of few digits survive a cast that may lose some.
-    full = target is None or preserves(dtype, target)
+    # Numbers of few digits survive a cast that may lose some. IEEE's formats are rounded alike.
+    full = target is None or preserves(dtype, target) or {dtype, target} <= IEEE
     recipe = trial.recipe._replace(dtype=dtype, shape=shape, full=full)
     if dtype in ZEROLESS:
         recipe = recipe._replace(density=1.0)
@@ -194,7 +199,9 @@ def _pairs(conversion: ResolvedConversion) -> list[tuple[str, str | None]]:
     count = max(len(sources), len(targets))
     # Rotated by one, so that most pairs are of different dtypes.
     others = targets[1:] + targets[:1]
-    return list(dict.fromkeys(islice(zip(cycle(sources), cycle(others), strict=False), count)))
+    cycled = islice(zip(cycle(sources), cycle(others), strict=False), count)
+    telling = [pair for pair in _TELLING if pair[0] in sources and pair[1] in targets]
+    return list(dict.fromkeys([*cycled, *telling]))
 
 
 def _shapes(conversion: ResolvedConversion) -> list[tuple[int, ...]]:

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["LAYOUTS", "Reading", "Truth", "dtype_of", "expected", "hub", "numbers", "same"]
+__all__ = ["IEEE", "LAYOUTS", "Reading", "Truth", "dtype_of", "expected", "hub", "numbers", "same"]
 
+#: The formats of IEEE 754 that NumPy has, and pairs of them.
+IEEE = frozenset({"float16", "float32", "float64", "complex64", "complex128"})
 #: Traits of memory whose bytes do not lie in order.
 _DISORDER = frozenset({"noncontiguous", "negative_strides", "broadcast", "byteswapped"})
 #: Traits that do not keep the components from telling the numbers; duplicates are summed.
@@ -110,8 +112,28 @@ def expected(truth: Array, step: Step) -> tuple[Array, Array | None]:
         return truth, None
     with np.errstate(all="ignore"):
         cast = _cast(truth, dtype_of(after.dtype))
-        back = _cast(cast, truth.dtype)
-    return cast, back == truth
+        certain = _cast(cast, truth.dtype) == truth
+        certain |= _is_rounded_alike(truth, cast, after.dtype)
+    return cast, certain
+
+
+def _is_rounded_alike(truth: Array, cast: Array, dtype: str) -> Array:
+    """Tell which numbers every cast rounds as NumPy does.
+
+    These are real numbers to integers that can hold them, cut off; anything to truth values; and
+    between IEEE's formats, to the nearest, the even one of two.
+    """
+    import numpy as np
+
+    kind, digits = DTYPES[dtype].kind, DTYPES[dtype].digits
+    if kind == "b":
+        return np.isfinite(truth)
+    if kind in "iu" and truth.dtype.kind == "f":
+        bound = 2.0 ** min(digits, np.finfo(truth.dtype).nmant + 1)
+        return np.isfinite(truth) & (truth < bound) & (truth > (-bound if kind == "i" else -1))
+    if {truth.dtype.name, dtype} <= IEEE and truth.dtype.kind == cast.dtype.kind:
+        return np.isfinite(cast)
+    return np.zeros(truth.shape, bool)
 
 
 def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
