@@ -216,8 +216,8 @@ class _Format:
         """Compare the descriptions of results with their numbers, without trusting the former."""
         if self._format.not_recoverable or self._name == self._truth.hub:
             return
-        dtype = self._dtypes()[0]
-        for declared in self._registry.conversions:
+        dtypes = self._dtypes()[:2]
+        for dtype, declared in product(dtypes, self._registry.conversions):
             conversion = declared.conversion
             if not self._is_maker(conversion, dtype):
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._process import Worker, WorkerEnded
-from ._report import FAILED, Finding
+from ._report import FAILED, NOT_EXERCISED, Finding
 from ._subject import Promise, Subject
 
 __all__ = ["Session"]
@@ -16,6 +16,11 @@ _PATIENCE = 120.0
 _SETTINGS = {"INTEROP_CALIBRATION": "off", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
+#: The checks of a format on which all its conversions depend: nothing made of a value that is
+#: described or unpacked wrongly can be compared with a declaration.
+_BASIC = frozenset({"describe", "variants", "components"})
+
+
 class Session:
     """Tries promises in a process of its own, and starts another if that one ends.
 
@@ -24,6 +29,8 @@ class Session:
 
     def __init__(self) -> None:
         self._worker = Worker("interop.testing._worker:answer", _SETTINGS)
+        #: The first check of each format that failed, and that conversions depend on.
+        self._faults: dict[tuple[Subject, str], str] = {}
 
     def __enter__(self) -> Session:
         return self
@@ -45,6 +52,18 @@ class Session:
             The position of the promise among those of the subject.
         promise : Promise
         """
+        findings = self._outcomes(subject, number, promise)
+        if promise.format is not None:
+            failed = [f for f in findings if f.outcome == FAILED and f.check in _BASIC]
+            if failed:
+                self._faults[subject, promise.format.name] = failed[0].name
+        if promise.conversion is None:
+            return findings
+        ends = (promise.conversion.source.name, promise.conversion.target.name)
+        fault = next(filter(None, (self._faults.get((subject, name)) for name in ends)), "")
+        return [_without_blame(finding, fault) for finding in findings]
+
+    def _outcomes(self, subject: Subject, number: int, promise: Promise) -> list[Finding]:
         fatal: dict[str, Finding] = {}
         while len(fatal) < len(promise.checks):
             check, activity = promise.checks[0], "it started"
@@ -60,3 +79,11 @@ class Session:
             else:
                 return [*(Finding(*fields) for fields in answer["findings"]), *fatal.values()]
         return list(fatal.values())
+
+
+def _without_blame(finding: Finding, fault: str) -> Finding:
+    """Return a finding about a conversion; a failure that a format may have caused is none."""
+    if not fault or finding.outcome != FAILED:
+        return finding
+    reason = f"mend {fault} first, which failed"
+    return finding._replace(outcome=NOT_EXERCISED, reason=reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -11,8 +12,8 @@ import pytest
 from interop import Interop
 from interop.errors import InteropError
 from interop.testing._report import FAILED, Finding
+from interop.testing._session import Session
 from interop.testing._subject import Bench, Subject
-from interop.testing._worker import findings_of
 from tests.lying_plugins import classes
 from tests.lying_plugins.classes import Caught, Contained, Liar, Unseen
 
@@ -29,36 +30,46 @@ def _with(fate: type) -> list[str]:
     return [module for module, liar in LIARS.items() if isinstance(liar.fate, fate)]
 
 
-def _findings(module: str, promise_name: str = "") -> list[Finding]:
-    """Try the formats and conversions of a liar, or one of them, in this process."""
-    bench = Bench(Subject(module, module))
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    """One process for all liars; one that ends it gets another."""
+    with Session() as session:
+        yield session
+
+
+def _findings(session: Session, module: str, promise_name: str = "") -> list[Finding]:
+    """Try the formats and conversions of a liar, or one of them."""
+    subject = Subject(module, module)
+    bench = Bench(subject)
     assert not bench.problem
     return [
         finding
-        for promise in bench.promises()
-        if not promise.name.startswith("plugin ") and promise_name in ("", promise.name)
-        for finding in findings_of(bench, promise)
+        for number, promise in enumerate(bench.promises())
+        if promise_name == promise.name
+        or (not promise_name and not promise.name.startswith("plugin "))
+        for finding in session.findings(subject, number, promise)
     ]
 
 
 @pytest.mark.parametrize("module", _with(Caught))
-def test_a_liar_is_caught(module: str) -> None:
+def test_a_liar_is_caught(module: str, session: Session) -> None:
     """The check that the lie belongs to finds it, and blames the declaration that lies."""
     fate = LIARS[module].fate
     assert isinstance(fate, Caught)
-    findings = _findings(module, fate.promise)
+    findings = _findings(session, module, fate.promise)
     failed = {finding.check: finding.reason for finding in findings if finding.outcome == FAILED}
-    assert fate.text in failed.get(fate.check, ""), failed
+    assert fate.check in failed, findings
+    assert fate.text in failed[fate.check]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("module", _with(Caught))
-def test_nobody_else_is_blamed(module: str) -> None:
+def test_nobody_else_is_blamed(module: str, session: Session) -> None:
     """Everything but the declaration that lies is found to be true, or names the one that lies."""
     fate = LIARS[module].fate
     assert isinstance(fate, Caught)
     label = fate.promise.partition(": ")[2].partition(" if ")[0] or fate.promise
-    failed = [finding for finding in _findings(module) if finding.outcome == FAILED]
+    failed = [finding for finding in _findings(session, module) if finding.outcome == FAILED]
     blamed = [f for f in failed if f.conversion != fate.promise and label not in f.reason]
     assert [str(finding) for finding in blamed] == []
 
@@ -77,12 +88,14 @@ def test_a_liar_is_contained(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", _with(Unseen))
-def test_a_liar_is_listed(module: str) -> None:
+def test_a_liar_is_listed(module: str, session: Session) -> None:
     """What passes is said to pass: the page names the limit, and the suite does not see the lie."""
     fate = LIARS[module].fate
     assert isinstance(fate, Unseen)
     assert f"- **{fate.limit}.**" in _PAGE.read_text().partition("cannot see")[2]
-    assert [str(finding) for finding in _findings(module) if finding.outcome == FAILED] == []
+    assert [
+        str(finding) for finding in _findings(session, module) if finding.outcome == FAILED
+    ] == []
 
 
 def test_every_lie_is_another() -> None:
