@@ -119,21 +119,32 @@ class Memory:
         finally:
             _flip(extents if is_possible else ())
 
-    def place(self, out: Value) -> Place:
-        """Return where a value lies before it is written into."""
-        spec = self._interop.spec(out)
+    def place(self, out: Value, numbers: Array) -> Place | None:
+        """Return where a value lies before it is written into; None if it is not read well."""
+        spec, reading = self._interop.spec(out), self._truth.read(out)
+        if reading is None or not same(reading.array, numbers):
+            return None
         try:
             route = self._interop.plan(out, self._truth.hub, copy=False)
             view = route(out) if route.zero_copy else None
         except REFUSALS:  # it shows its memory to nobody
             view = None
-        return Place(self.extents(out, spec), view)
+        extents = self.extents(out, spec)
+        is_steady = extents == self.extents(out, spec)
+        return Place(
+            extents if is_steady else None,
+            view if view is not None and same(view, numbers) else None,
+        )
 
     def problem_of_writing(
         self, out: Value, place: Place, truth: Array, certain: Array | None = None
     ) -> str:
-        """Return a problem if a value lies elsewhere since it was written into."""
-        if self.extents(out, self._interop.spec(out)) != place.extents:
+        """Return a problem if a value lies elsewhere since it was written into, or is not that."""
+        after = self._truth.read(out)
+        if after is None or not same(after.array, truth, certain):
+            return "writes other numbers than it was given"
+        extents = self.extents(out, self._interop.spec(out))
+        if place.extents is not None and extents != place.extents:
             return "gives out other memory than it had, and writes there"
         if place.view is not None and not same(place.view, truth, certain):
             return "does not write into the memory of out"
