@@ -335,16 +335,16 @@ class Interop:
         keywords = read("convert_tree", RequestKeywords, to, named)
         asks_no_more = others == "keep" and not (progress or consume)
         learn: Callable[..., None] = self._fast_paths.learn
-        if not isinstance(keywords.dtype, Mapping):
-            table = self._requests.table(keywords)
+        table = self._requests.any_table(keywords)
+        if isinstance(table, PlanTable) and (keywords.dtype is None or cast_all):
             paths: TreePaths = table.fast_paths
-            if keywords.dtype is not None and not cast_all:
-                paths = table.paths_by_dtype
-                learn = partial(self._fast_paths.learn_in_tree, cast=table)
-            if asks_no_more and keywords.stream is None and not is_traced():
-                result = fast_tree(tree, paths, {}, tied=True)
-                if result is not NotImplemented:
-                    return result
+        else:
+            paths = table.paths_by_dtype
+            learn = partial(self._fast_paths.learn_in_tree, owner=table)
+        if asks_no_more and keywords.stream is None and not is_traced():
+            result = fast_tree(tree, paths, {}, tied=True)
+            if result is not NotImplemented:
+                return result
         from .leaves import check_others, converted, leaf_test
         from .tree import Tree
 

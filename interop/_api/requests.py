@@ -10,7 +10,7 @@ from interop._model.device import device_type
 from interop._model.dtype import same_kind
 from interop._model.spec import DIVISIONS, Spec
 from interop._model.typing import Value
-from interop._planning.cache import PlanCache, PlanTable
+from interop._planning.cache import PlanCache, PlanTable, TablesByDtype
 from interop._planning.keywords import Keywords
 from interop._planning.naming import dtypes_by_dtype
 from interop._planning.policy import block, current_policy
@@ -64,11 +64,12 @@ class Requests:
         table = self.cache.table(request)
         return self.cache.keep(self.cache.by_keywords, key, table, version) if keep else table
 
-    def any_table(self, keywords: Keywords) -> PlanTable | Callable[[Spec], PlanTable]:
-        """Return the plans of a request, or a function that gives them if specs decide."""
+    def any_table(self, keywords: Keywords) -> PlanTable | TablesByDtype:
+        """Return the plans of a request, of all of them if the dtype of the value decides."""
         dtype = keywords.dtype
-        by_dtype = dtype is not None and isinstance(dtype, Mapping)  # the latter takes a while
-        return self.table_of(keywords) if by_dtype else self.table(keywords)
+        if dtype is not None and isinstance(dtype, Mapping):  # the latter takes a while
+            return self._tables_by_dtype(keywords, dtype)
+        return self.table(keywords)
 
     def table_of(self, keywords: Keywords, *, of_kind: bool = False) -> Callable[[Spec], PlanTable]:
         """Return a function that gives the plans for a spec.
@@ -78,18 +79,15 @@ class Requests:
         """
         dtype = keywords.dtype
         if isinstance(dtype, Mapping):
-            tables, uncast = self._tables_by_dtype(keywords, dtype)
-            return lambda spec: tables.get(spec.dtype or "", uncast)
+            return self._tables_by_dtype(keywords, dtype)
         cast = self.table(keywords)
         if not of_kind or dtype is None:
             return lambda spec: cast
         uncast, kind = self.table(keywords._replace(dtype=None)), cast.request.dtype
         return lambda spec: cast if same_kind(spec.dtype, kind) else uncast
 
-    def _tables_by_dtype(
-        self, keywords: Keywords, dtypes: Mapping[Any, object]
-    ) -> tuple[dict[str, PlanTable], PlanTable]:
-        """Return the plans by the dtypes of values, and those for values of all other dtypes."""
+    def _tables_by_dtype(self, keywords: Keywords, dtypes: Mapping[Any, object]) -> TablesByDtype:
+        """Return the plans by the dtypes of values, resolved once."""
         innermost, kept = block.get(), self.cache.by_dtypes
         key = (
             tuple(dtypes.items()),
@@ -106,7 +104,7 @@ class Requests:
         uncast = self.table(keywords._replace(dtype=None))
         named = dtypes_by_dtype(self.registry, dtypes)
         tables = {name: self.table(keywords._replace(dtype=dtype)) for name, dtype in named.items()}
-        plans = tables, uncast
+        plans = TablesByDtype(tables, uncast)
         return self.cache.keep(kept, key, plans, version) if keep else plans
 
     def spec_for(self, name: str, value: Value) -> Spec:

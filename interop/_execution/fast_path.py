@@ -14,7 +14,15 @@ from typing import Any
 from interop._model.format import Format, itself
 from interop._model.spec import Spec
 from interop._model.typing import TargetLike, Value, ValueFunction
-from interop._planning.cache import NO_PATH, Calls, FastPath, Paths, PlanCache, PlanTable
+from interop._planning.cache import (
+    NO_PATH,
+    Calls,
+    FastPath,
+    Paths,
+    PlanCache,
+    PlanTable,
+    TablesByDtype,
+)
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
 from interop._planning.policy import Block, Policy
@@ -198,15 +206,22 @@ class FastPaths:
         self._cache = cache
 
     def learn_in_tree(
-        self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int, *, cast: PlanTable
+        self,
+        x: Value,
+        spec: Spec,
+        plan: Plan,
+        table: PlanTable,
+        version: int,
+        *,
+        owner: PlanTable | TablesByDtype,
     ) -> None:
-        """Keep the fast path of `x` for trees in which its dtype decides whether it is `cast`."""
+        """Keep the fast path of `x` for trees in which its dtype decides what it is cast to."""
         self.learn(x, spec, plan, table, version)
         keep, kind = self._cache.keep, type(x)
         path = table.fast_paths.get(kind, NO_PATH)
         has_dtype = self._registry.formats[spec.format].fast_key is not None
         if has_dtype and NotImplemented not in path:
-            keep(keep(cast.paths_by_dtype, kind, {}, version), x.dtype, path, version)
+            keep(keep(owner.paths_by_dtype, kind, {}, version), x.dtype, path, version)
 
     def learn(self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int) -> None:
         """Keep the fast path for values of the very type of `x`, if its route has one."""

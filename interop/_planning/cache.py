@@ -135,6 +135,28 @@ class PlanTable:
         self.refusals.clear()
 
 
+class TablesByDtype:
+    """The plans of a request whose dtype depends on the dtype of the value.
+
+    Parameters
+    ----------
+    tables : mapping of str to PlanTable
+        By the dtypes of values.
+    uncast : PlanTable
+        For values of all other dtypes.
+    """
+
+    def __init__(self, tables: Mapping[str, PlanTable], uncast: PlanTable) -> None:
+        self._tables = tables
+        self._uncast = uncast
+        #: By type and dtype, the fast paths of trees.
+        self.paths_by_dtype: dict[type, dict[object, TreePath]] = {}
+
+    def __call__(self, spec: Spec) -> PlanTable:
+        """Return the plans for a spec."""
+        return self._tables.get(spec.dtype or "", self._uncast)
+
+
 class PlanCache:
     """Requests by their keywords, plans by request and class of spec, and fast paths by type."""
 
@@ -147,9 +169,8 @@ class PlanCache:
         self._used: WeakSet[PlanTable] = WeakSet()
         #: For the keywords and the policy of a call, the table of the request that they make.
         self.by_keywords: dict[tuple[Any, ...], PlanTable] = {}
-        #: The same where ``dtype=`` is a mapping: the tables by the dtypes of values, and the table
-        #: for all others.
-        self.by_dtypes: dict[tuple[Any, ...], tuple[dict[str, PlanTable], PlanTable]] = {}
+        #: The same where ``dtype=`` is a mapping.
+        self.by_dtypes: dict[tuple[Any, ...], TablesByDtype] = {}
         #: For what a call says beside its value, the fast paths of the request that it makes.
         self.fast_paths: dict[object, Paths] = {}
         #: By the types of a value and of an ``out=``, what writes one into the other if it can.
