@@ -61,7 +61,8 @@ EFFECTS: dict[str, Effect] = {
             "share_readonly",
             False,
             False,
-            "read-only memory is shared with a target that cannot carry the flag",
+            "read-only memory is shared with a target that cannot carry the flag: a write reaches "
+            "the owner's numbers, or ends the process",
             derived=True,
         ),
         Effect(

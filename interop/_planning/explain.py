@@ -157,6 +157,10 @@ def explanation(
                 hint = planner.graph.formats[name].limits.refusal_hints.get(spec.dtype or "")
                 others += [reworded(hint)] if hint else []
         moves = [f"To permit the nearest, {_advice(effects, request, steps)}.", *others]
+        # A copy gives nothing up, whatever the nearest route may.
+        safe = [route for route in nearest if route[1] <= request.forbidden_by_copy]
+        if safe and nearest[0] not in safe:
+            moves.append(f"The safe way is another: {_advice(safe[0][1], request, safe[0][0])}.")
         return RefusedError(text + "\n".join(moves), effects)
     return RefusedError(f"{request_text}: {_obstacle(planner, spec, request)}")
 

@@ -98,6 +98,8 @@ _REFUSAL_HINTS = {
     "(x['a']).",
     "null_rows": "some of its rows are null, and a null has no length; leave them out "
     "(drop_nulls), or make empty rows of them (fill_null([])).",
+    "drop_mask": "In integers nulls then become 0, in bools False, as if that had been measured; "
+    "with {dtype:float64} in addition all become NaN, and x.fill_null(...) says what they become.",
 }
 
 

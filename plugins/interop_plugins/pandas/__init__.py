@@ -77,7 +77,12 @@ _GATHER = Cost(3e-5, 1e10)
 #: Lies between the costs of a few long columns and of many short ones.
 _COLUMNS = Cost(3e-5, 1e9)
 
+_NULL_HINTS = {
+    "drop_mask": "In integers nulls then become 0, in bools False, as if that had been measured; "
+    "with {dtype:float64} in addition all become NaN, and x.fillna(...) says what they become.",
+}
 _FRAME_HINTS = {
+    **_NULL_HINTS,
     "not_numbers": "these are not plain numbers; choose columns of numbers "
     "(x.select_dtypes('number')), or turn the others into numbers in pandas first "
     "(pandas.to_numeric, astype('boolean'), cat.codes, sparse.to_dense of a column).",
@@ -87,9 +92,10 @@ _FRAME_HINTS = {
 def _hints(codes: str, dense: str) -> dict[str, str]:
     """Return the hint for one column, which names the codes of categories and dense values."""
     return {
+        **_NULL_HINTS,
         "not_numbers": "these are not plain numbers; make numbers of them in pandas first: "
         f"pandas.to_numeric(x) of text, x.{codes} of categories, x.astype('int64') of dates and "
-        f"spans, {dense} of sparse values."
+        f"spans, {dense} of sparse values.",
     }
 
 

@@ -75,9 +75,12 @@ _NUMBER_ARRAYS = tuple(
 )
 
 _REFUSAL_HINTS = {
+    **lists.REFUSAL_HINTS,
     "mixed_columns": "its columns are of several types; cast them to one (its method cast), or "
     "select those of one (its method select).",
     "no_columns": "it has no columns; select at least one.",
+    "drop_mask": "In integers nulls then become 0, in bools False, as if that had been measured; "
+    "with {dtype:float64} in addition all become NaN, and x.fill_null(...) says what they become.",
 }
 
 
@@ -92,6 +95,7 @@ _format = partial(
     requires="pyarrow",
     install="pip install pyarrow",
     fast_path=itself,
+    limits=Limits(refusal_hints=_REFUSAL_HINTS),
     advanced=Advanced(transit=False),  # NumPy shares memory with as many formats, and more
 )
 
@@ -122,7 +126,6 @@ def _array_formats() -> Iterable[Format]:
         describe=lists.describe_chunks,
         carries=_CHUNKS,
         memory=describe.memory_of_chunks,
-        limits=Limits(refusal_hints=lists.REFUSAL_HINTS),
         samples=Samples(variants=samples.CHUNKED_VARIANTS),
     )
     nested = partial(
@@ -155,7 +158,7 @@ def _rows() -> Format:
         dtypes=DTYPES,
         carries={"null_rows"},
         wrapper=Wrapper(lists.elements),
-        limits=Limits(refusal_hints=lists.REFUSAL_HINTS),
+        limits=Limits(refusal_hints=_REFUSAL_HINTS),
         samples=Samples(make=samples.row, source="pyarrow"),
         advanced=Advanced(transit=False),
     )
@@ -184,7 +187,7 @@ def _lists() -> Format:
         components=components,
         requires="pyarrow",
         install="pip install pyarrow",
-        limits=Limits(refusal_hints=lists.REFUSAL_HINTS),
+        limits=Limits(refusal_hints=_REFUSAL_HINTS),
         samples=Samples(variants={"nested": samples.ragged}),
     )
 
@@ -220,7 +223,6 @@ def _other_formats() -> Iterable[Format]:
             memory=tables.memory_of_columns,
             wrapper=Wrapper(tables.tensor_column, 1e-5),
             ndims={2},
-            limits=Limits(refusal_hints=_REFUSAL_HINTS | lists.REFUSAL_HINTS),
             labels=Labels(tables.are_named, _unnamed),
             samples=Samples(make=sample),
         )

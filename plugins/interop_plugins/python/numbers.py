@@ -196,11 +196,13 @@ def _check_numbers(value: Nested, depth: int) -> None:
     import numpy as np
 
     for leaf in _leaves(value, depth):
-        if not isinstance(leaf, (numbers.Number, np.number, np.bool_)):
+        if not isinstance(leaf, (int, float, complex, np.number, np.bool_)):
             kind = type(leaf).__qualname__
+            is_number = isinstance(leaf, numbers.Number)
+            move = f"make a float of each ({kind} → float)" if is_number else "leave it out"
             msg = (
                 f"a {type(value).__name__} that holds {leaf!r:.40}, of type {kind}, is not an "
-                "array of numbers; leave it out, or put a number in its place."
+                f"array of numbers; {move}, or put a number in its place."
             )
             raise UnknownValueError(msg)
 

@@ -1,0 +1,74 @@
+"""The last line of a refusal: the move that keeps the numbers right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import interop
+from interop.errors import RefusedError
+
+
+def locked(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+def test_the_last_line_is_the_safe_way() -> None:
+    """Where the nearest route needs a permission and another only a copy, the copy stands last."""
+    for value in (pd.Series([1.0, 2.0]), locked(np.ones(2))):
+        with pytest.raises(RefusedError) as caught:
+            interop.convert(value, to="torch", copy=False)
+        last = str(caught.value).splitlines()[-1]
+        assert last == "The safe way is another: leave out copy=False."
+        assert "a write reaches the owner's numbers, or ends the process" in str(caught.value)
+        assert caught.value.effects == {"share_readonly"}
+    with pytest.raises(RefusedError, match=r"To permit the nearest, leave out copy=False\.$"):
+        interop.convert(np.ones(2, "f4"), to="jax", copy=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "fill"),
+    [
+        (pd.Series([1, None], dtype="Int64"), "x.fillna"),
+        (pd.Series([True, None], dtype="boolean"), "x.fillna"),
+        (pl.Series([1, None]), "x.fill_null"),
+        (pl.DataFrame({"a": [1, None]}), "x.fill_null"),
+        (pa.array([1, None]), "x.fill_null"),
+        (pa.chunked_array([[1, None]]), "x.fill_null"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_keeps_nulls_right_stands_last(value: Any, fill: str) -> None:
+    """A refusal says what dropped nulls become, and its last words fill them; both moves work."""
+    with pytest.raises(RefusedError) as caught:
+        interop.convert(value, to="torch")
+    last = str(caught.value).splitlines()[-1]
+    assert last.startswith("In integers nulls then become 0, in bools False")
+    assert last.endswith(f"{fill}(...) says what they become.")
+    result = interop.convert(value, to="torch", dtype="float64", allow="drop_mask")
+    assert result.isnan().reshape(-1).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("series", "name", "move"),
+    [
+        (pd.Series(["a", "b"], dtype="category"), r"cat\.codes", lambda x: x.cat.codes),
+        (
+            pd.Series(pd.to_datetime(["2026-01-01"])),
+            r"astype\('int64'\)",
+            lambda x: x.astype("int64"),
+        ),
+        (pd.Series(["1", "2"], dtype=object), r"to_numeric", pd.to_numeric),
+    ],
+)
+def test_the_moves_of_pandas_work(series: Any, name: str, move: Any) -> None:
+    """A Series of no numbers is refused with calls, each of which makes numbers of its kind."""
+    with pytest.raises(RefusedError, match=name):
+        interop.convert(series, to="torch")
+    assert interop.convert(move(series), to="torch").shape == series.shape
