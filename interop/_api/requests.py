@@ -11,7 +11,7 @@ from interop._model.dtype import same_kind
 from interop._model.spec import DIVISIONS, Spec
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable, TablesByDtype
-from interop._planning.keywords import Keywords
+from interop._planning.keywords import RENAMED, Keywords
 from interop._planning.naming import dtypes_by_dtype
 from interop._planning.policy import block, current_policy
 from interop._planning.request import resolved
@@ -133,7 +133,7 @@ class Requests:
         effects = [named.get(name, ()) for name in ("allow", "forbid")]
         if not all(isinstance(names, (str, tuple, frozenset)) for names in effects):
             return  # an iterator, which is used up
-        if isinstance(named.get("dtype"), Mapping):
+        if isinstance(named.get("dtype"), Mapping) or not RENAMED.keys().isdisjoint(named):
             return
         version = self.registry.version
         table = self.table(Keywords(to, **named))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
 from typing import Any, Final, NamedTuple, TypeVar
 
+from interop._model.deprecation import Renamed, with_new_names
 from interop._model.suggestion import listed, suggestion
 from interop._model.typing import CopyLike, EffectNames, TargetLike, Value
 from interop.errors import BadRequestError
@@ -16,6 +17,10 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 #: The word of ``copy=`` for a result that may be written to.
 WRITABLE: Final = "writable"
+
+
+#: The keywords that had other names in former releases, by these.
+RENAMED: dict[str, Renamed] = {}
 
 
 class Keywords(NamedTuple):
@@ -57,6 +62,8 @@ def read(call: str, kind: Any, to: TargetLike | None, named: Mapping[str, Any]) 
     """
     if not named:
         return Keywords(to)
+    if not named.keys() <= kind.__optional_keys__:
+        named = with_new_names(call, named, RENAMED)
     if not named.keys() <= kind.__optional_keys__:
         name = next(name for name in named if name not in kind.__optional_keys__)
         names = [name for name in Keywords._fields if name in kind.__optional_keys__]
