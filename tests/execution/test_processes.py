@@ -75,6 +75,43 @@ def test_a_spawned_worker_starts_anew(in_subprocess: Callable[..., str]) -> None
     assert in_subprocess(program).splitlines() == expected
 
 
+#: What a subinterpreter does beside the main one, which has registered a format and forbidden to copy.
+INSIDE = """
+import warnings
+warnings.simplefilter("ignore", UserWarning)  # NumPy's own
+import interop
+try:
+    interop.convert(1.5, to="toy")
+except interop.errors.UnknownTargetError:
+    print(interop.plan(1.5, to="python").steps)
+try:
+    print(interop.convert([1.5], to="numpy", copy=True))
+except interop.errors.InteropError as error:
+    print("cannot load module more than once per process" in str(error))
+"""
+
+
+@pytest.mark.parametrize(("imported", "printed"), [("interop", "[1.5]"), ("numpy", "True")])
+def test_a_subinterpreter_converts_unless_numpy_is_in_another(
+    in_subprocess: Callable[..., str], imported: str, printed: str
+) -> None:
+    """Each has its own plugins, registrations and blocks; NumPy allows one interpreter, and it says so."""
+    pytest.importorskip("_xxsubinterpreters")
+    program = f"""
+        import _xxsubinterpreters as interpreters
+        import {imported}
+        import interop
+
+        interop.register(interop.Format("toy", dtypes={{"float64"}}))
+        with interop.policy(forbid="copy"):
+            number = interpreters.create()
+            interpreters.run_string(number, {INSIDE!r})
+            interpreters.destroy(number)
+        print(interop.convert(1.5, to="python"))
+    """
+    assert in_subprocess(program).split() == ["()", printed, "1.5"]
+
+
 def test_the_page_names_tests_that_exist() -> None:
     """Every test that the page on compilers and processes names is one of the file it names."""
     root = Path(__file__).parents[2]
