@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from contextvars import ContextVar, copy_context
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import Distribution, EntryPoint, PackageMetadata, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from types import ModuleType
 from typing import NamedTuple
 
@@ -164,7 +164,7 @@ def _declared(
         comparing = unchanged(settings)
     try:
         with comparing as changes:
-            entries = entries_of(declarations_of(_module(point)), origin)
+            entries = entries_of(declarations_of(_module(point), origin), origin)
     # An exception disables this plugin alone. A module may also raise SystemExit, or an exception
     # that test runners derive from BaseException to skip a module.
     except BaseException as error:
@@ -334,26 +334,33 @@ def provenance_of(point: EntryPoint) -> Provenance:
     """Return where a plugin comes from."""
     fields = {"Name": "", "Version": ""}
     if point.dist is not None:
-        metadata = _metadata(point.dist)
         # A distribution that was removed in part may have no metadata left.
-        fields = {field: metadata[field] for field in fields if field in metadata}
-    name = fields.get("Name") or "an unknown distribution"
-    return Provenance(point.name, name, fields.get("Version", ""))
+        fields.update({name: texts[0] for name, texts in _metadata(point.dist).items()})
+    name = fields["Name"] or "an unknown distribution"
+    return Provenance(point.name, name, fields["Version"])
 
 
-@lru_cache(maxsize=64)  # metadata are parsed at each look, and many plugins share a distribution
-def _metadata(distribution: Distribution) -> PackageMetadata:
-    return distribution.metadata
+@lru_cache(maxsize=64)  # many plugins share a distribution
+def _metadata(distribution: Distribution) -> dict[str, list[str]]:
+    """Return the texts of the metadata's fields in one line; to parse it all takes long."""
+    text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+    fields: dict[str, list[str]] = {}
+    for line in text.partition("\n\n")[0].splitlines():
+        name, colon, value = line.partition(":")
+        if colon and name.strip() == name:
+            fields.setdefault(name, []).append(value.strip())
+    return fields
 
 
 def _requirements(point: EntryPoint) -> list[str]:
     """Return the requirements of a plugin's distribution, with those of its extras."""
-    lines = None if point.dist is None else _metadata(point.dist).get_all("Requires-Dist")
-    return lines or []
+    return [] if point.dist is None else _metadata(point.dist).get("Requires-Dist", [])
 
 
-def declarations_of(module: ModuleType) -> list[Declaration]:
+def declarations_of(module: ModuleType, origin: Provenance) -> list[Declaration]:
     """Return what a plugin's module declares."""
+    if origin.distribution == OWN:  # no need to look for the hook, which takes pluggy long
+        return list(module.interop_declarations())
     _check_version(module)
     # With a manager for each plugin, one that is broken breaks no other.
     manager = pluggy.PluginManager(GROUP)
@@ -397,7 +404,7 @@ def problems(distribution: str, name: str) -> list[Problem]:
     """Load one plugin, and return what it says is wrong with its framework."""
     for point, origin in _found():
         if (origin.distribution, origin.plugin) == (distribution, name):
-            declared = declarations_of(_module(point))
+            declared = declarations_of(_module(point), origin)
             finders = [finder for finder in declared if isinstance(finder, Problems)]
             return [problem for finder in finders for problem in finder.find()]
     return []

@@ -10,19 +10,16 @@ from interop._model.conversion import Conversion, Result
 from interop._model.format import Format
 from interop._model.unary import Cast, Copy, Drop, Move, Unary, UnaryStep
 
-from .validation import validated
-
 _HOST, _TRACED = frozenset({"cpu"}), frozenset({"traced"})
 
 #: The fields that unary steps and conversions have in common.
 _SHARED = frozenset(field.name for field in fields(UnaryStep)) & {*Conversion._fields}
 
 
-def unary_conversions(format_: Format, origin: object) -> Iterator[Conversion]:
-    """Yield the valid conversions of a format's unary steps."""
+def unary_conversions(format_: Format) -> Iterator[Conversion]:
+    """Yield the conversions of a format's unary steps, which have yet to be validated."""
     for step in format_.unary:
-        for conversion in _conversions(format_, step):
-            yield validated(conversion, origin)
+        yield from _conversions(format_, step)
 
 
 def _conversions(format_: Format, step: Unary) -> Iterator[Conversion]:

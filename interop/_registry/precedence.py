@@ -14,6 +14,7 @@ Classes are places, too, but are not known before their modules are imported: se
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from interop._model.conversion import Conversion
@@ -22,7 +23,7 @@ from interop._model.format import Format
 
 from .declared import HERE, OWN, Provenance
 from .expansion import unary_conversions
-from .validation import validated
+from .validation import frozen, validated
 
 
 class Entry(NamedTuple):
@@ -95,14 +96,16 @@ def rank(declaration: Declaration, origin: Provenance) -> tuple[int, bool]:
 def entries_of(declarations: Iterable[Declaration], origin: Provenance) -> list[Entry]:
     """Return the entries of declarations and of the unary steps among them, or refuse them.
 
-    All declarations, those of plugins and those of programs, are validated here and nowhere else.
+    All declarations, those of plugins and those of programs, are validated here and nowhere else,
+    but for the bundled ones.
     """
+    sound = frozen if origin.distribution == OWN else partial(validated, origin=origin)
     entries = []
     for unchecked in declarations:
-        declaration = validated(unchecked, origin)
+        declaration = sound(unchecked)
         entries.append(_entry(declaration, origin))
         if isinstance(declaration, Format):
-            steps = unary_conversions(declaration, origin)
+            steps = map(sound, unary_conversions(declaration))
             entries += [_entry(step, origin)._replace(part_of=declaration.name) for step in steps]
     return entries
 

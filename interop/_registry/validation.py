@@ -65,6 +65,30 @@ def validated(declaration: _Declaration, origin: object) -> _Declaration:
     raise PluginError(msg)
 
 
+def frozen(declaration: Any) -> Any:
+    """Return a declaration that was validated before, such as a bundled one, with its sets frozen.
+
+    The tests validate what the bundled plugins declare. To do so takes a fifth of the time of a
+    process's first conversion.
+    """
+    try:
+        hash(declaration)
+    except TypeError:
+        pass  # something in it may be a set
+    else:
+        return declaration
+    if is_dataclass(declaration):
+        changes = {name: _frozen(value) for name, value in vars(declaration).items()}
+        return replace(declaration, **changes)  # type: ignore[type-var]
+    return type(declaration)(*map(_frozen, declaration))
+
+
+def _frozen(value: Any) -> Any:
+    if type(value) is set:
+        return frozenset(value)
+    return frozen(value) if isinstance(value, tuple) and hasattr(value, "_fields") else value
+
+
 def misfit(spec: object) -> str:
     """Say what keeps a spec that a plugin gives from being one; "" if nothing does."""
     if not isinstance(spec, Spec):

@@ -223,7 +223,7 @@ class Bench:
     def _register(self, subject: Subject) -> None:
         origin = Provenance(subject.name, subject.name, "")
         try:
-            self.registry.register(declarations_of(load_module(subject)), origin)
+            self.registry.register(declarations_of(load_module(subject), origin), origin)
         # Whatever a foreign module raises is a finding about that module.
         except Exception as error:  # noqa: BLE001
             self.problem = f"{type(error).__name__}: {error}"

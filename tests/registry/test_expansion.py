@@ -148,5 +148,5 @@ def test_a_step_on_the_host_alone_is_one_conversion() -> None:
     """A cost for devices makes no conversion where no device is named."""
     step = Copy(print, devices={"cpu"}, device_cost=Cost(1e-6))
     format_ = Format("a", dtypes={"float32"}, devices=("cpu", "cuda"), unary=(step,))
-    (conversion,) = unary_conversions(format_, "here")
+    (conversion,) = unary_conversions(format_)
     assert conversion.devices == {"cpu"}

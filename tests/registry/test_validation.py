@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -10,6 +11,10 @@ import pytest
 import interop
 from interop import Conversion, Cost, DtypeNames, Format, Interop
 from interop._model.effect import DERIVED
+from interop._registry import discovery
+from interop._registry.declared import OWN
+from interop._registry.expansion import unary_conversions
+from interop._registry.validation import frozen, validated
 from interop.plugin import Components, Container, Limits, Result, Wrapper
 from interop.plugin.advanced import NoTrace
 
@@ -206,3 +211,28 @@ def test_a_set_that_changes_later_changes_nothing(empty: Interop) -> None:
     empty.register(Format("a", dtypes=dtypes))
     dtypes.add("float64")
     assert empty.formats()[0].format.dtypes == {"float32"}
+
+
+def _bundled() -> list[str]:
+    """Return the modules of the bundled plugins."""
+    points = interop.default._loaded() and discovery._found()
+    return [point.value for point, origin in points if origin.distribution == OWN]
+
+
+@pytest.mark.parametrize("name", _bundled())
+def test_what_bundled_plugins_declare_is_valid(name: str) -> None:
+    """A process does not validate it; its sets come out as if it did, and its hook is marked."""
+    module = import_module(name)
+    assert hasattr(module.interop_declarations, "interop_impl")
+    declarations = list(module.interop_declarations())
+    steps = [
+        step
+        for format_ in declarations
+        if isinstance(format_, Format)
+        for step in unary_conversions(validated(format_, name))
+    ]
+    for declaration in (*declarations, *steps):
+        assert frozen(declaration) == validated(declaration, name)
+    assert all(
+        hash(frozen(item)) for item in (*declarations, *steps) if isinstance(item, Conversion)
+    )
