@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter_ns
 
 from interop._execution.engine import Engine
 from interop._execution.fast_path import SMALL
-from interop._execution.trace import overlap, shares_memory
+from interop._execution.trace import collected, overlap, shares_memory
 from interop._model.caller import warn_caller
 from interop._model.dtype import imaginary_loss
 from interop._model.format import Format
@@ -59,7 +60,8 @@ class Fills:
         target = registry.formats[out_spec.format]
         _check_writable(target, out, out_spec, spec.shape)
         # Everything in the memory of `out` must be read before any of it is written.
-        apart = shares_memory(registry, x, out, (spec, out_spec)) is False
+        shared = shares_memory(registry, x, out, (spec, out_spec))
+        apart = shared is False
         holds = out_spec.dtype in target.dtypes  # otherwise `fill` reports why
         # On a device, a view of another library's memory might be read after it has changed.
         copy = None if out_spec.device == "cpu" else True
@@ -76,14 +78,34 @@ class Fills:
             if request.consents and spec.dtype in target.dtypes:
                 uncast = self._table(out_spec, None, copy, keywords)
                 table = table if self._engine.plan(spec, uncast).writes else uncast
-            assert target.fill is not None
-            target.fill(out, self._run(x, table, keywords))
+            self._fill(x, table, keywords, out_spec, shared)
         loss = imaginary_loss(spec.dtype, out_spec.dtype)
         if loss is not None:
             warn_caller(loss)
         elif keywords == Keywords(out=out) and block.get() is None and spec.nbytes < SMALL:
             self._learn(x, spec, out, out_spec)
         return out
+
+    def _fill(
+        self, x: Value, table: PlanTable, keywords: Keywords, out_spec: Spec, shared: bool | None
+    ) -> None:
+        """Convert `x` and write the result into ``out=``; leave one receipt if a trace is open."""
+        fill, innermost = self._registry.formats[out_spec.format].fill, block.get()
+        assert fill is not None
+        if innermost is None or not innermost.traces:
+            fill(keywords.out, self._run(x, table, keywords))
+            return
+        with collected(peak=any(trace.peak for trace in innermost.traces)) as receipts:
+            result = self._run(x, table, keywords)
+            started = perf_counter_ns()
+            fill(keywords.out, result)
+            elapsed = perf_counter_ns() - started
+        declared_by = str(self._registry.provenance[out_spec.format])
+        receipt = receipts[0].filled(
+            out_spec, aliased=shared, elapsed=elapsed, declared_by=declared_by
+        )
+        for trace in innermost.traces:
+            trace.take(receipt)
 
     def _table(
         self, out_spec: Spec, dtype: str | None, copy: bool | None, keywords: Keywords

@@ -35,7 +35,7 @@ from interop.errors import (
 
 from .fast_path import SMALL
 from .memory import available_memory
-from .trace import Recorder
+from .trace import Recorder, collected
 from .verification import FirstRun
 
 #: The bytes of an element of the widest dtype.
@@ -106,9 +106,9 @@ class Engine:
         if innermost is None or not innermost.traces:
             return self.carry_out(plan, x, spec, request, keywords)
         recorder = Recorder(innermost.traces, self._registry, first=not plan.verified)
-        with recorder.children():
+        with collected() as children:
             result = self.carry_out(plan, x, spec, request, keywords, recorder.note)
-        recorder.record(x, spec, result, plan)
+        recorder.record(x, spec, result, plan, children)
         return result
 
     def carry_out(  # noqa: PLR0917 - on the way of every conversion

@@ -105,6 +105,30 @@ class Receipt(NamedTuple):
             "children": [child.as_dict() for child in self.children],
         }
 
+    def filled(self, out: Spec, *, aliased: bool | None, elapsed: int, declared_by: str) -> Receipt:
+        """Return the receipt of a conversion whose result was then written into an ``out=``.
+
+        Parameters
+        ----------
+        out : Spec
+        aliased : bool or None
+            Whether that and the value overlap.
+        elapsed : int
+            Nanoseconds that it took to write.
+        declared_by : str
+            The distribution that declares its format.
+        """
+        return self._replace(
+            result=out,
+            steps=(*self.steps, "fill"),
+            seconds=(*self.seconds, elapsed / 1e9),
+            nbytes=out.nbytes,
+            aliased=aliased,
+            written=(*self.written, out.nbytes),
+            declared_by=(*self.declared_by, declared_by),
+            elapsed=self.elapsed + elapsed,
+        )
+
     def _row(self) -> tuple[str, ...]:
         return (
             str(self.source),
@@ -232,6 +256,12 @@ def trace(
     )
 
 
+def collected(*, peak: bool = False) -> Opening[Trace]:
+    """Return a ``with`` statement that collects receipts apart from the traces around it."""
+    receipts = Trace(peak=peak)
+    return Opening(lambda outer: outer._replace(traces=(receipts,)), lambda _: receipts)
+
+
 class Recorder:
     """Notes what one conversion does, and measures what traces ask for."""
 
@@ -239,19 +269,12 @@ class Recorder:
         self._registry = registry
         self._first = first
         self._traces = traces
-        self._children = Trace()
         self._steps: list[Step] = []
         self._seconds: list[float] = []
         self._written: list[int] = []
         self._meter = PeakMeter() if any(trace.peak for trace in traces) else None
         self._started, self._clock = time_ns(), perf_counter_ns()
         self._last = self._clock
-
-    def children(self) -> Opening[Trace]:
-        """Take up the receipts of conversions inside this one, inside a ``with`` block."""
-        return Opening(
-            lambda outer: outer._replace(traces=(self._children,)), lambda _: self._children
-        )
 
     def note(self, step: Step, result: Value) -> None:
         """Note a step that was carried out."""
@@ -261,7 +284,9 @@ class Recorder:
         self._written.append(self._registry.describe(result).nbytes if step.writes else 0)
         self._last = perf_counter_ns()
 
-    def record(self, x: Value, spec: Spec, result: Value, plan: Plan) -> None:
+    def record(
+        self, x: Value, spec: Spec, result: Value, plan: Plan, children: Sequence[Receipt]
+    ) -> None:
         """Leave a receipt of the conversion of `x` to `result`, which was planned as `plan`."""
         elapsed = perf_counter_ns() - self._clock
         peak = self._meter.rise() if self._meter else None
@@ -283,7 +308,7 @@ class Recorder:
             self._started,
             elapsed,
             self._first,
-            tuple(self._children),
+            tuple(children),
         )
         for trace in self._traces:
             trace.take(receipt)

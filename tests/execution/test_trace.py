@@ -75,6 +75,32 @@ def test_a_conversion_that_fails_leaves_no_receipt(empty: interop.Interop) -> No
     assert [receipt.source.format for receipt in receipts] == ["torch"]
 
 
+def test_a_receipt_of_out_says_what_was_written_into_it() -> None:
+    """Its result is ``out=``, its last step the write; it overlaps only where the arrays do."""
+    tensor, floats, numbers = torch.zeros(4), np.zeros(4, "f4"), np.arange(5.0)
+    with interop.trace(peak=True) as receipts:
+        interop.convert(np.arange(4.0), out=tensor)
+        interop.convert(np.arange(4, dtype="f4"), out=floats)
+        interop.convert(numbers[1:], out=numbers[:-1])
+        interop.convert([torch.zeros(2), torch.ones(2)], out=np.zeros((2, 2), "f4"))
+    assert (tensor.tolist(), floats.tolist()) == ([0, 1, 2, 3], [0, 1, 2, 3])
+    assert [receipt.result.format for receipt in receipts] == ["torch", "numpy", "numpy", "numpy"]
+    assert [receipt.result.dtype for receipt in receipts] == [
+        "float32",
+        "float32",
+        *["float64"] * 2,
+    ]
+    assert [receipt.steps[-1] for receipt in receipts] == ["fill"] * 4
+    assert [receipt.written[-1] for receipt in receipts] == [16, 16, 32, 16]
+    assert [receipt.nbytes for receipt in receipts] == [16, 16, 32, 16]
+    assert [receipt.aliased for receipt in receipts[:3]] == [False, False, True]
+    assert len(receipts[3].children) == 2
+    for receipt in receipts:
+        assert receipt.declared_by[-1] == "array-interop 0.1.0"
+        assert sum(receipt.seconds) <= receipt.elapsed / 1e9
+        receipt.as_dict()
+
+
 def test_a_lazy_value_leaves_one_receipt() -> None:
     """A chunked array that is cast, and labelled sparse values, leave one receipt each."""
     da, sparse, xarray = map(pytest.importorskip, ("dask.array", "sparse", "xarray"))
