@@ -27,7 +27,7 @@ from interop._planning.policy import block
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError
 
-from .leaves import Located, array_spec, is_array, opener
+from .leaves import Located, array_spec, is_array, is_of_numbers, opener
 from .requests import Requests
 from .tree import Tree
 
@@ -181,7 +181,7 @@ class _Caller:
         """Return an array from the function, converted to the caller's kind."""
         spec = self._registry.describe(value)
         target = self._counterpart(spec)
-        if target is None or target == spec.format:
+        if target is None or target == spec.format or not is_of_numbers(self._registry, spec):
             return value
         if dtype is None and spec.device == self.device:  # a target alone may take a fast path
             result = self._convert(value, target)

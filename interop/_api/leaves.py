@@ -169,7 +169,9 @@ def _planned(
             group = groups.get(identity)
             if group is None:
                 table = table_of(spec)
-                passes = others != "refuse" and not _is_of_numbers(registry, spec)
+                passes = others != "refuse" and not is_of_numbers(registry, spec)
+                if not path and len(spec.shape) > 1 and "not_numbers" in spec.traits:
+                    passes = False  # it may have columns of numbers, and nothing else is there
                 if passes and table.key(spec) in table.refusals:
                     continue
                 try:
@@ -221,7 +223,7 @@ def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
     return any(is_array(registry, item) for item in contents)
 
 
-def _is_of_numbers(registry: Registry, spec: Spec) -> bool:
+def is_of_numbers(registry: Registry, spec: Spec) -> bool:
     """Tell whether a value that no route takes is refused for another reason than its elements."""
     if "not_numbers" in spec.traits:
         return False

@@ -328,7 +328,26 @@ def test_what_is_no_number_passes_through_a_tree(name: str) -> None:
             assert result["x"].tolist() == [1, 1]
         with pytest.raises(InteropError, match=r"^a/0: "):
             interop.convert_tree({"a": [value]}, to=to, others="refuse")
-    assert interop.convert_tree(value, to="torch") is value
+    if name in {"frame", "table"}:  # which have columns of numbers
+        with pytest.raises(RefusedError, match="columns"):
+            interop.convert_tree(value, to="torch")
+    else:
+        assert interop.convert_tree(value, to="torch") is value
+
+
+def test_a_result_of_text_is_given_back_as_it_is() -> None:
+    """A function under accepts may return names beside its numbers."""
+    names = np.array(["a", "b"])
+
+    @interop.accepts("numpy")
+    def named(x: Any) -> Any:
+        return x * 2, {"names": names}
+
+    for _ in range(3):  # cold and warm
+        doubled, rest = named(torch.ones(2))
+        assert type(doubled) is torch.Tensor
+        assert doubled.tolist() == [2, 2]
+        assert rest["names"] is names
 
 
 def test_numbers_that_are_refused_do_not_pass() -> None:
