@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping, Set
 from functools import partial
@@ -17,6 +18,7 @@ from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.display import Listing
 from interop._model.extension import Declaration
+from interop._model.format import package
 from interop._model.spec import Spec, make_spec
 from interop._model.typing import (
     ArrayKeywords,
@@ -732,13 +734,20 @@ class Interop:
         self._has_to_load = False
 
     def _adopt(self, to: object) -> None:
-        """Let modules that name no format yet be targets, if a plugin knows how."""
+        """Let modules that name no format yet be targets, if a plugin knows how.
+
+        A type stands for the module in which its package begins.
+        """
         targets = to if isinstance(to, (list, tuple, set, frozenset)) else (to,)
         registry = self._loaded()
         for target in targets:
-            if isinstance(target, ModuleType) and not registry.named(target):
+            if not isinstance(target, (ModuleType, type)) or registry.named(target):
+                continue
+            is_type = isinstance(target, type)
+            module = sys.modules.get(package(target.__module__)) if is_type else target
+            if isinstance(module, ModuleType):
                 with self._lock:
-                    registry.register_module(target)
+                    registry.register_module(module)
 
     def _run(
         self, x: Value, table_of: Callable[[Spec], PlanTable] | PlanTable, keywords: Keywords

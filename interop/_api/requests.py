@@ -149,8 +149,9 @@ class Requests:
             msg = "like= takes an array; what names a format is for to=."
             raise BadRequestError(msg)
         spec = self.spec_for("like", like)
-        if self.registry.formats[spec.format].protocol and hasattr(like, "__array_namespace__"):
-            self._adopt(like.__array_namespace__())
+        if self.registry.formats[spec.format].protocol:
+            namespace = getattr(like, "__array_namespace__", None)
+            self._adopt(type(like) if namespace is None else namespace())
             spec = self.spec(like)
         version, format_ = self.registry.version, self.registry.formats[spec.format]
         address_of = format_.advanced.address

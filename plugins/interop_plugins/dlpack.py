@@ -15,8 +15,10 @@ from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING
 
+from interop.errors import UnknownTargetError
 from interop.plugin import (
     COMPLEX,
+    COPY,
     CPU,
     DTYPES,
     EMPTY,
@@ -186,11 +188,12 @@ def _declare(module: ModuleType) -> list[Declaration]:
 
     The type of its arrays is found by making one.
     """
-    functions = "from_dlpack", "empty", "__array_namespace_info__"
     if sys.modules.get(module.__name__) is not module:  # it cannot be imported by its name
         return []
-    if not all(hasattr(module, name) for name in functions):
+    if not callable(getattr(module, "from_dlpack", None)):
         return []
+    if not all(hasattr(module, name) for name in ("empty", "__array_namespace_info__")):
+        return _declare_consumer(module)
     array, dtype = type(module.empty(0)), type(getattr(module, "float32", 0.0))
     if not hasattr(array, "__dlpack__") or not _is_found(array):
         return []
@@ -201,6 +204,65 @@ def _declare(module: ModuleType) -> list[Declaration]:
     # The module is imported, so it requires nothing, even if no finder knows its name.
     changes = {"requires": "", "limits": _WRITTEN, **_PRODUCER}
     return [d._replace(**changes) if isinstance(d, Format) else d for d in declarations]
+
+
+def _declare_consumer(module: ModuleType) -> list[Declaration]:
+    """Return the declarations for a module with a `from_dlpack` of which nothing else is known.
+
+    What it takes is found by trying: the dtypes, whether arrays may have no axes, and whether it
+    shares memory. It is not given memory that must not be written to, because few libraries know
+    the flag.
+    """
+    import numpy as np
+
+    made = {dtype: _tried(module, np.zeros(4, dtype)) for dtype in sorted(_STANDARD | {"float16"})}
+    dtypes = frozenset(dtype for dtype, exported in made.items() if exported is not None)
+    sample = np.zeros(4, min(dtypes, default="float32"))
+    try:
+        array = type(module.from_dlpack(CheckedProducer(sample)))
+    except Exception as error:
+        msg = (
+            f"to={module.__name__}: its from_dlpack, which would tell what its arrays are, raised "
+            f"{type(error).__name__}: {error}"
+        )
+        raise UnknownTargetError(msg) from error
+    exported = _tried(module, sample)
+    if not hasattr(array, "__dlpack__") or not _is_found(array) or exported is None:
+        return []
+    shares = exported.data == sample.ctypes.data
+    name = module.__name__
+    format_ = Format(
+        name,
+        types=(_path(array),),
+        describe=partial(_describe_as, name),
+        memory=memory,
+        limits=Limits(unsupported=dict.fromkeys(_DEVICES, _DTYPES - dtypes)),
+        ndims=None if _tried(module, sample[0, ...]) else frozenset(range(1, 65)),
+        advanced=Advanced(transit=False),
+        **_PRODUCER,
+    )
+    conversion = Conversion(
+        "dlpack",
+        name,
+        partial(_from_dlpack, name),
+        dtypes=dtypes,
+        takes=frozenset({"noncontiguous", "pinned"}),
+        devices=CPU | {"cuda", "rocm"},
+        effects=EMPTY if shares else COPY,
+        cost=Cost(1e-5),
+        name=f"{name}_from_dlpack",
+    )
+    return [format_, conversion]
+
+
+def _tried(module: Any, array: np.ndarray[Any, Any]) -> Export | None:
+    """Return what a module's array over a NumPy array exports, or None if it does not take it."""
+    try:
+        exported = checked_export(module.from_dlpack(CheckedProducer(array)))
+    except Exception:  # noqa: BLE001 - an unknown library raises what it likes
+        return None
+    same = (exported.dtype, tuple(exported.shape)) == (array.dtype.name, array.shape)
+    return exported if same else None
 
 
 def _path(class_: type) -> str:

@@ -16,7 +16,7 @@ import torch
 
 import interop
 from interop import Interop
-from interop.errors import InteropError, NotInstalledError, UnknownTargetError
+from interop.errors import InteropError, NotInstalledError, RefusedError, UnknownTargetError
 from interop_plugins.dlpack import namespace
 
 
@@ -182,6 +182,7 @@ def test_a_module_that_is_no_namespace_is_refused(
         monkeypatch.delitem(sys.modules, "unheard_of")
     else:
         delattr(xp, lack)
+        monkeypatch.delattr(Array, "__dlpack__")
     with pytest.raises(UnknownTargetError, match="does not name a registered format"):
         Interop().convert(np.ones(1), to=xp)
 
@@ -235,3 +236,147 @@ def test_a_namespace_that_is_not_installed_says_how() -> None:
     instance.register(*namespace("no_such_xp", "no_such_xp:Array", install="pip install xp"))
     with pytest.raises(NotInstalledError, match="no_such_xp is not installed: pip install xp"):
         instance.convert(np.ones(1), to="no_such_xp")
+
+
+# ------------------------------------------------------------------ libraries with a from_dlpack
+
+
+class Plain:
+    """An array of a library that has a `from_dlpack`, and nothing else of the standard."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+
+    def __dlpack__(self, *, stream: object = None) -> object:
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        return self.array.__dlpack_device__()
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A module that shares arrays of reals with at least one axis, and writes into them."""
+    module: Any = ModuleType("plainly")
+    module.Plain = Plain
+    monkeypatch.setattr(Plain, "__module__", "plainly")
+
+    def from_dlpack(producer: Any) -> Plain:
+        array = np.from_dlpack(producer)
+        if not array.ndim or array.dtype.kind != "f":
+            raise RuntimeError("no such arrays")
+        return Plain(array)
+
+    module.from_dlpack = from_dlpack
+    monkeypatch.setitem(sys.modules, "plainly", module)
+    return module
+
+
+@pytest.mark.parametrize("by", ["module", "type", "like", "accepts"])
+def test_a_library_with_from_dlpack_is_a_target(plain: Any, by: str) -> None:
+    """By its module, its array type, or one of its arrays; memory is shared as the plan says."""
+    instance = Interop()
+    array = np.arange(3.0)
+    if by == "like":
+        result: Any = instance.convert(array, like=Plain(np.ones(2)))
+    elif by == "accepts":
+        result = instance.accepts(plain)(lambda x: x)(Plain(array))
+    else:
+        result = instance.convert(array, to=plain if by == "module" else Plain)
+    assert type(result) is Plain
+    assert np.shares_memory(result.array, array)
+    if by != "accepts":
+        assert instance.plan(array, to="plainly").zero_copy
+        tensor = torch.arange(6.0).reshape(2, 3).T
+        assert np.shares_memory(instance.convert(tensor, to="plainly").array, tensor.numpy())
+        assert instance.convert(result, to="torch").data_ptr() == array.ctypes.data
+
+
+def test_what_such_a_library_takes_is_tried(plain: Any) -> None:
+    """Dtypes and numbers of axes that it refuses are refused before; locked memory is copied."""
+    instance = Interop()
+    locked = np.arange(3.0)
+    locked.flags.writeable = False
+    result: Any = instance.convert(locked, to=plain)
+    assert result.array.tolist() == [0, 1, 2]
+    assert not np.shares_memory(result.array, locked)
+    result.array[0] = 5
+    assert locked[0] == 0
+    backwards = np.arange(3.0)[::-1]
+    assert instance.convert(backwards, to=plain).array.tolist() == [2, 1, 0]
+    assert instance.convert([1, 2], to=plain, dtype="float32").array.dtype == np.float32
+    with pytest.raises(RefusedError, match="plainly does not hold int64; ask for one of these"):
+        instance.convert(np.arange(3), to=plain)
+    with pytest.raises(RefusedError, match="plainly holds arrays of 1 to 64 axes, not of 0"):
+        instance.convert(np.float64(1), to=plain)
+
+
+def test_a_library_that_copies_is_planned_as_a_copy(plain: Any) -> None:
+    """Whether its `from_dlpack` shares memory is seen, so that copy=False is not promised."""
+    share = plain.from_dlpack
+    plain.from_dlpack = lambda producer: Plain(share(producer).array.copy())
+    instance = Interop()
+    assert instance.plan(np.ones(3), to=plain).effects == {"copy"}
+    with pytest.raises(RefusedError, match="copy=False"):
+        instance.convert(np.ones(3), to=plain, copy=False)
+
+
+def test_a_library_that_takes_nothing_says_why(plain: Any) -> None:
+    """What its `from_dlpack` raises is the reason that it is no target, and may pass."""
+    take = plain.from_dlpack
+
+    def not_yet(producer: Any) -> Plain:
+        raise RuntimeError("call init() first")
+
+    plain.from_dlpack = not_yet
+    instance = Interop()
+    for to in (plain, Plain):
+        with pytest.raises(
+            UnknownTargetError, match=r"plainly: its from_dlpack.*call init\(\) first"
+        ):
+            instance.convert(np.ones(3), to=to)
+    plain.from_dlpack = take
+    assert type(instance.convert(np.ones(3), to=Plain)) is Plain
+
+
+def test_other_types_and_modules_are_no_targets() -> None:
+    """A type whose package has no `from_dlpack` is refused as before."""
+    for to in (Interop, ModuleSpec, int, sys, pytest):
+        with pytest.raises(UnknownTargetError):
+            interop.convert(np.ones(3), to=to)
+
+
+@pytest.mark.extra("tvm_ffi")
+def test_tensors_of_tvm_ffi() -> None:
+    """A library of that kind takes and gives memory without a copy."""
+    import tvm_ffi
+
+    array = np.arange(6.0).reshape(2, 3)
+    for to in (tvm_ffi, tvm_ffi.Tensor):
+        tensor: Any = Interop().convert(array, to=to)
+        assert type(tensor) is tvm_ffi.Tensor
+        assert np.shares_memory(np.from_dlpack(tensor), array)
+    assert interop.convert(tensor, to="torch").data_ptr() == array.ctypes.data
+
+
+@pytest.mark.extra("warp")
+def test_arrays_of_warp(in_subprocess: Any) -> None:
+    """NVIDIA Warp is a target by its module, its type and its arrays, once it is initialised."""
+    in_subprocess("""
+        import interop, numpy as np, torch, warp as wp
+        wp.config.quiet = True
+        try:
+            interop.convert(np.ones(3), to=wp)
+        except interop.InteropError as error:
+            assert "wp.init()" in str(error), error
+        wp.init()
+        array = np.arange(6.0).reshape(2, 3)
+        like = wp.zeros(2)
+        for keywords in ({"to": wp}, {"to": wp.array}, {"like": like}):
+            result = interop.Interop().convert(array, **keywords)
+            assert type(result) is wp.array and result.ptr == array.ctypes.data
+            assert result.dtype is wp.float64 and result.shape == (2, 3)
+        weights = torch.ones(2, requires_grad=True)
+        assert interop.convert(weights, to=wp).numpy().tolist() == [1, 1]
+        assert interop.convert(interop.convert(weights, to=wp), to="torch").data_ptr() == weights.data_ptr()
+    """)
