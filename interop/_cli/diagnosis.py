@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, req
 from typing import TYPE_CHECKING, NamedTuple
 
 from interop._model.extension import Problem
-from interop._registry.declared import DeclaredFormat, Provenance
+from interop._registry.declared import OWN, DeclaredFormat, Provenance
 from interop._registry.discovery import problem_of_blocking
 from interop._registry.installed import importable, rival
 from interop._version import __version__
@@ -321,7 +321,8 @@ def _findings(
             yield from _outdated(origin, framework)
     for problem in probed.problems:
         disabled = _disabled(interop, problem)
-        yield Finding(origin.plugin, problem.problem, problem.fix, disabled)
+        speaker = "" if origin.distribution == OWN else f"{origin} says: "
+        yield Finding(origin.plugin, f"{speaker}{problem.problem}", problem.fix, disabled)
 
 
 def _disabled(interop: Interop, problem: Problem) -> tuple[str, ...]:

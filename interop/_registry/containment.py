@@ -129,9 +129,10 @@ def _guarded(  # noqa: PLR0917 - called in one place
     instead, passes, sound = guard
 
     @wraps(function, updated=())
-    def guarded(*args: Any) -> Any:
+    def guarded(value: Any, *others: Any) -> Any:
         try:
-            answer = function(*args)
+            # Fast paths take one argument, and are called sooner without a sequence of them.
+            answer = function(value, *others) if others else function(value)
             return answer if sound is None else sound(answer)
         except passes:
             raise

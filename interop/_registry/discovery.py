@@ -406,5 +406,20 @@ def problems(distribution: str, name: str) -> list[Problem]:
         if (origin.distribution, origin.plugin) == (distribution, name):
             declared = declarations_of(_module(point), origin)
             finders = [finder for finder in declared if isinstance(finder, Problems)]
-            return [problem for finder in finders for problem in finder.find()]
+            return [problem for finder in finders for problem in _found_by_plugin(finder, origin)]
     return []
+
+
+def _found_by_plugin(finder: Problems, origin: Provenance) -> list[Problem]:
+    """Return what a plugin says is wrong with its framework, or that it cannot tell."""
+    try:
+        answers = list(finder.find())
+        if others := [answer for answer in answers if not isinstance(answer, Problem)]:
+            msg = f"it answered {others[0]!r}, which is no Problem"
+            raise TypeError(msg)
+        return answers
+    except BaseException as error:
+        if is_interruption(error):
+            raise
+        text = f"the Problems of plugin {origin.plugin!r} cannot tell: {error_text(error)}"
+        return [Problem(text, f"report it to {origin.distribution}", ())]

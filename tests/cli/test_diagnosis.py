@@ -93,9 +93,29 @@ def test_a_plugin_says_what_is_wrong_with_its_framework(diagnose_odd: DiagnoseOd
     result = diagnose_odd(problems=problems)
     assert _of(result, "odd").state == "degraded"
     (finding,) = result.findings
-    assert finding[:3] == ("odd", "odd is even.", "pip install odd==3")
+    told = "interop-odd 2.0 says: odd is even."
+    assert finding[:3] == ("odd", told, "pip install odd==3")
     assert len(finding.disables) == 2
     assert result.broken == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("problems", "reason"),
+    [
+        ("raise OSError('disk')", "OSError: disk"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("return ['odd is even']", "TypeError: it answered 'odd is even', which is no Problem"),
+    ],
+)
+def test_a_plugin_that_cannot_tell_blames_no_framework(
+    diagnose_odd: DiagnoseOdd, problems: str, reason: str
+) -> None:
+    """Its framework is ready all the same, and the finding is about the plugin."""
+    result = diagnose_odd(problems=problems)
+    assert _of(result, "odd").state == "ready"
+    (finding,) = result.findings
+    text = f"interop-odd 2.0 says: the Problems of plugin 'odd' cannot tell: {reason}"
+    assert finding == Finding("odd", text, "report it to interop-odd")
 
 
 def test_what_a_framework_warns_of_at_import_is_noted(diagnose_odd: DiagnoseOdd) -> None:
