@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import nullcontext
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +35,7 @@ class Call(NamedTuple):
     ours: str
     by_hand: str
     block: Any = nullcontext  # the block in which ours is timed
-    bare: str = ""  # the call of the barest front, if its text differs from ours
+    bare: str | None = ""  # the call of the barest front, if its text differs; None if it has none
 
 
 #: Above 1.5 on average, or above 4 for one of them, calls are too dear.
@@ -42,6 +44,13 @@ CALLS = (
     Call("copy=False", "convert(t, to='numpy', copy=False)", "t.numpy()"),
     Call("dtype= with a cast", "convert(t, to='numpy', dtype='float64')", "t.numpy().astype('f8')"),
     Call("dtype= without one", "convert(t, to='numpy', dtype='float32')", "t.numpy()"),
+    Call(
+        "dtype= of bfloat16, after float32",
+        "convert(half, to='numpy', dtype='float32')",
+        "half.float().numpy()",
+        bare=None,
+    ),
+    Call("allow=", "convert(t, to='numpy', allow='narrow')", "t.numpy()", bare=None),
     Call("device=", "convert(a, to='torch', device='cpu')", "torch.from_numpy(a)"),
     Call("like=", "convert(a, like=t)", "torch.from_numpy(a)"),
     Call("out=", "convert(t, out=out)", "np.copyto(out, t.numpy())"),
@@ -50,6 +59,8 @@ CALLS = (
     Call("CSR → numpy", "convert(csr, to='numpy')", "csr.toarray()"),
     Call("CSR → torch COO", "convert(csr, to='torch.sparse_coo')", "coo(csr)"),
     Call("list → numpy", "convert(numbers, to='numpy')", "np.asarray(numbers)"),
+    Call("list of 10^5 floats → numpy", "convert(many, to='numpy')", "np.asarray(many)"),
+    Call("list → torch", "convert(numbers, to='torch')", "torch.tensor(numbers)", bare=None),
     Call("float → numpy", "convert(1.5, to='numpy')", "np.asarray(1.5)"),
     Call("numpy → python", "convert(a, to='python')", "a.tolist()"),
     Call("accepts, a foreign array", "kept(t)", "torch.from_numpy(same(t.numpy()))"),
@@ -64,6 +75,18 @@ CALLS = (
         "convert_tree(tree, to='numpy')",
         "optree.tree_map(lambda x: convert(x, to='numpy'), tree)",
     ),
+    Call(
+        "convert_tree with dtype=",
+        "convert_tree(tree, to='numpy', dtype='float64')",
+        "{key: x.numpy().astype('f8') for key, x in tree.items()}",
+        bare=None,
+    ),
+    Call(
+        "convert_tree with copy=True",
+        "convert_tree(tree, to='numpy', copy=True)",
+        "{key: x.numpy().copy() for key, x in tree.items()}",
+        bare=None,
+    ),
     Call("convert_tree, batch of two", "convert_tree(batch, to='numpy')", "by_hand(batch)"),
 )
 _BLOCKS = (
@@ -75,6 +98,11 @@ _BLOCKS = (
     ),
     Call("inside trace()", "convert(t, to='numpy')", "convert(t, to='numpy')", interop.trace),
 )
+
+
+if find_spec("jax"):
+    _BY_JAX = "jnp.array(t.numpy())"
+    CALLS = (*CALLS, Call("torch → jax", "convert(t, to='jax')", _BY_JAX, bare=None))
 
 
 def tables(only: Collection[str] | None = None, rounds: int = 21) -> Iterator[Table]:
@@ -105,9 +133,10 @@ def _rows(calls: tuple[Call, ...], only: Collection[str] | None, rounds: int) ->
     for call in calls:
         if only is None or call.name in only:
             ours, theirs = small(call.ours, names), small(call.by_hand, names)
-            limits = [small(call.bare or call.ours, {**names, **bare.names(same)})]
-            if call.block is not nullcontext:  # of which the barest front knows nothing
-                limits = []
+            limits = []
+            if call.block is nullcontext and call.bare is not None:
+                limits = [small(call.bare or call.ours, {**names, **bare.names(same)})]
+            if call.block is not nullcontext:
                 names_inside = {**names, "block": call.block}
                 ours = small(f"with block():\n for _ in range(100): {call.ours}", names_inside)
                 theirs = small(f"for _ in range(100): {call.by_hand}", names)
@@ -116,18 +145,22 @@ def _rows(calls: tuple[Call, ...], only: Collection[str] | None, rounds: int) ->
 
 def environment() -> dict[str, Any]:
     t, csr = torch.ones(4, 4), scipy.sparse.random_array((100, 100), density=0.05, format="csr")
+    jnp = import_module("jax.numpy") if find_spec("jax") else None
     return {
         "np": np,
+        "jnp": jnp,
         "torch": torch,
         "optree": optree,
         "convert": interop.convert,
         "convert_tree": interop.convert_tree,
         "t": t,
+        "half": torch.ones(4, 4, dtype=torch.bfloat16),
         "a": np.ones((4, 4)),
         "out": np.empty((4, 4), "f4"),
         "csr": csr,
         "coo": bare.coo,
         "numbers": [1.0, 2.0, 3.0],
+        "many": [float(number) for number in range(10**5)],
         "cast": interop.converter("numpy", dtype="float64"),
         "shared": interop.converter("numpy", copy=False),
         "same": same,

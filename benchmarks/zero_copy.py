@@ -86,6 +86,10 @@ def pairs() -> Iterator[Pair]:
     yield "foreign → torch", Foreign(a), "torch", "torch.from_dlpack(x)"
     if find_spec("jax"):
         yield from _jax_pairs(a)
+    if find_spec("tensorflow"):
+        import tensorflow as tf
+
+        yield "tensorflow → numpy", tf.constant(a, "float32"), "numpy", "np.asarray(x)"
     if find_spec("sparse"):
         yield from _sparse_pairs(s)
 

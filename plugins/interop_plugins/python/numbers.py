@@ -312,30 +312,33 @@ def to_numpy(value: Nested) -> Array:
     return _array(value)
 
 
-def numpy_fast_path(value: Nested, *, default_dtype: Callable[[str], str] | None = None) -> Any:
+def numpy_fast_path(value: Any, *, default_dtype: Callable[[str], str] | None = None) -> Any:
     """Return Python's numbers of one type, one alone or in lists, as an array; else pass.
 
     NumPy makes reals of integers that int64 does not hold.
     """
-    elements: list[Any] = value if type(value) is list else []
-    first: type = type(elements[0]) if elements else object
+    kind: type = type(value)
     try:
-        # NumPy looks at every number twice to find out what this tells: what type they have.
-        if first in _readers and [*map(type, elements)].count(first) == len(elements):
-            read, dtype = _readers[first]
-            array = read(elements, dtype, len(elements))
-        else:
-            first = _type_in(value) if type(value) is list else type(value)
-            if first not in _PLAIN:
-                return NotImplemented
+        if kind is list and value:
+            kind = type(value[0])
+            # NumPy looks at every number twice to find out what this tells: what type they have.
+            if kind in _readers and [*map(type, value)].count(kind) == len(value):
+                read, dtype = _readers[kind]
+                array = read(value, dtype, len(value))
+            else:
+                kind = _type_in(value)
+                array = _numpy().array(value if kind in _PLAIN else None)
+        elif kind in _PLAIN:
             array = _numpy().array(value)
-            if array.dtype.char not in _PLAIN[first]:
-                return NotImplemented
+        else:
+            return NotImplemented
     except (ValueError, OverflowError):  # rows of several lengths, integers that int64 cannot hold
         return NotImplemented
-    if default_dtype is None or first is bool:
+    if kind is not float and array.dtype.char not in _PLAIN.get(kind, ""):
+        return NotImplemented
+    if default_dtype is None or kind is bool:
         return array
-    wide = _NUMBERS[first][0]
+    wide = _NUMBERS[kind][0]
     name = default_dtype(wide)
     return array if name == wide else _narrowed(array, name)
 
