@@ -88,7 +88,8 @@ def test_a_receipt_of_out_says_what_was_written_into_it() -> None:
     assert [receipt.result.dtype for receipt in receipts] == [
         "float32",
         "float32",
-        *["float64"] * 2,
+        "float64",
+        "float32",
     ]
     assert [receipt.steps[-1] for receipt in receipts] == ["fill"] * 4
     assert [receipt.written[-1] for receipt in receipts] == [16, 16, 32, 16]
