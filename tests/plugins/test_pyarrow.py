@@ -897,3 +897,16 @@ def test_a_row_is_an_array():
     assert start(row) == lists.values.buffers()[1].address + 16
     with pytest.raises(RefusedError, match="rows are null"):
         interop.convert(lists[2], to="numpy")
+
+
+def test_lists_without_rows_are_refused_where_their_width_would_be_lost() -> None:
+    """Lists of one length each tell it by their rows; without any, the shape could not come back."""
+    for width in (0, 1, 3):
+        array = np.zeros((0, width))
+        if width:
+            with pytest.raises(RefusedError, match=f"would have {width} numbers each"):
+                interop.convert(array, to="pyarrow.list")
+        else:
+            assert interop.spec(interop.convert(array, to="pyarrow.list")).shape == (0, 0)
+        fixed = interop.convert(array, to="pyarrow.fixed_size_list")
+        assert interop.spec(fixed).shape == (0, width)

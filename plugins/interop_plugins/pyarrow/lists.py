@@ -226,6 +226,9 @@ def to_lists(array: pa.FixedSizeListArray) -> pa.ListArray:
     import pyarrow as pa
 
     size, count = array.type.list_size, len(array)
+    if size and not count:
+        msg = f"lists that have no rows do not tell that these would have {size} numbers each."
+        raise Declined(msg)
     values = array.values.slice(array.offset * size, count * size)
     wide = count * size >= 2**31
     offsets = np.arange(count + 1, dtype="int64" if wide else "int32") * size

@@ -1,0 +1,173 @@
+"""Kept promises: what a plan says, what its receipt says, and what the addresses of memory show."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import note
+
+import interop
+from interop import Route, Spec
+from interop._execution.trace import shares_memory
+from interop._model.dtype import preserves
+from interop._model.effect import COPYING, LOSSES
+from interop.errors import HandOffError, RefusedError, UnknownValueError
+from tests.properties.outcomes import outcomes_of
+from tests.properties.readers import DECLARED, FRAMEWORKS, calm
+from tests.properties.test_cold_and_warm import array, made_lazy
+
+pytestmark = pytest.mark.slow
+
+__all__ = ["calm"]  # a fixture
+
+#: What a conversion may refuse although its plan did not: values may not fit, and formats decline.
+REFUSALS = RefusedError, HandOffError, UnknownValueError
+#: Effects that say what has become of a trait.
+TOLD = {"masked": "drop_mask", "grad": "detach", "labelled": "drop_labels"}
+
+
+def keywords(rng: Random, target: str) -> dict[str, Any]:
+    """Return keywords of a request at random."""
+    words: dict[str, Any] = {"to": target}
+    if rng.random() < 0.4:
+        words["dtype"] = rng.choice(sorted(DECLARED[target].dtypes) or ["float32"])
+    if rng.random() < 0.5:
+        words["copy"] = rng.choice((True, False, "writable"))
+    elif rng.random() < 0.3:
+        words["allow"] = rng.choice(("narrow", "share_readonly", "drop_mask"))
+    return words
+
+
+class Foreign:
+    """An object that interop has no format for, and that offers the memory of an array."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+
+class ByMethod(Foreign):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.array, dtype, copy=copy)
+
+
+class ByInterface(Foreign):
+    @property
+    def __array_interface__(self) -> Any:
+        return self.array.__array_interface__
+
+
+class ByDlpack(Foreign):
+    def __dlpack__(self, **words: Any) -> Any:
+        return self.array.__dlpack__(**words)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+def dressed(rng: Random, value: Any) -> Any:
+    """Return a value with a mask, a history, labels or in a foreign object, or as it is."""
+    if rng.random() < 0.5:
+        return value
+    match interop.spec(value).format:
+        case "numpy":
+            masked = np.ma.masked_array(value, np.zeros(value.shape, bool))
+            return rng.choice([masked, ByMethod(value), ByInterface(value), ByDlpack(value)])
+        case "torch" if value.is_floating_point() and value.element_size() > 1:
+            return value.detach().requires_grad_()
+        case "pandas.series":
+            return value.set_axis([f"row {n}" for n in range(len(value))])
+        case _:
+            return value
+
+
+def check(rng: Random, source: str, target: str) -> str:
+    """Convert a value at random, and hold the plan and the receipt to what has happened."""
+    numbers = array(rng, source)
+    try:
+        value = dressed(rng, interop.convert(numbers, to=source))
+        value, _ = made_lazy(rng, value, numbers)
+        spec = interop.spec(value)
+    except REFUSALS:
+        return "no value"
+    words = keywords(rng, target)
+    note(f"{spec} → {words}")
+    try:
+        plan = interop.plan(value, **words)
+    except REFUSALS:
+        with pytest.raises(REFUSALS):
+            interop.convert(value, **words)
+        return "refused"
+    note(str(plan))
+    check_against_no_copy(value, words, plan)
+    with interop.trace() as receipts:
+        try:
+            result = interop.convert(value, **words)
+        except REFUSALS:
+            return "declined"
+    (receipt,) = receipts
+    note(str(receipts))
+    after = interop.spec(result)
+    assert receipt.result == after
+    assert receipt.steps == tuple(step.label for step in plan.steps)
+    assert receipt.effects == plan.effects
+    assert (sum(receipt.written) > 0) <= (not plan.zero_copy)
+    check_result(plan, after)
+    check_effects(spec, after, receipt.effects, words)
+    shared = shares_memory(interop.default._registry, value, result)
+    assert receipt.aliased == shared
+    if shared is not None and stored(spec) and stored(after):
+        assert plan.aliases == shared
+        if words.get("copy") is True:
+            assert not shared
+    return "right"
+
+
+def stored(spec: Spec) -> bool:
+    """Tell whether a value has memory of its own to share."""
+    return bool(spec.nbytes and spec.size and spec.nnz != 0)
+
+
+def check_result(plan: Route, after: Spec) -> None:
+    """Hold a result to the spec that was planned."""
+    unknown = DECLARED[after.format].not_recoverable
+    planned = plan.result
+    assert (planned.format, planned.device) == (after.format, after.device)
+    assert planned.dtype == after.dtype or "dtype" in unknown or not after.size
+    assert planned.shape == after.shape or "shape" in unknown
+
+
+def check_effects(before: Spec, after: Spec, effects: frozenset[str], words: Any) -> None:
+    """Hold effects to what is no longer as it was."""
+    source, target = DECLARED[before.format], DECLARED[after.format]
+    for trait, effect in TOLD.items():
+        if trait in before.traits and trait not in after.traits:
+            assert effect in effects, f"{trait} is gone"
+    if not source.is_dense and target.is_dense and not after.wrapped:
+        assert effects & {"densify", "dequantize"}
+    if source.lazy and not target.lazy:
+        assert "materialize" in effects
+    if before.dtype and after.dtype and not preserves(before.dtype, after.dtype):
+        assert "narrow" in effects or "dtype" in words or "weak" in before.traits
+
+
+def check_against_no_copy(value: Any, words: dict[str, Any], plan: Route) -> None:
+    """A route without a copy is taken under ``copy=False`` too, and one with a copy is not."""
+    if words.get("copy") not in {None, False}:
+        return
+    copies = plan.effects & COPYING
+    try:
+        strict = interop.plan(value, **{**words, "copy": False})
+    except RefusedError:
+        assert copies
+    else:
+        assert not strict.effects & COPYING
+        assert not copies or len(strict.effects & LOSSES) > len(plan.effects & LOSSES)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_plans_and_receipts_keep_their_promises(framework: str) -> None:
+    """Steps, effects and sharing happen as planned, and ``copy=False`` refuses what would copy."""
+    assert "right" in outcomes_of(framework, check) or framework in {"torchao", "quantized"}
