@@ -24,7 +24,7 @@ TESTING = sorted((ROOT / "interop" / "testing").rglob("*.py"))
 CORE = sorted((ROOT / "interop").rglob("*.py"))
 PLUGINS = sorted((ROOT / "plugins" / "interop_plugins").rglob("*.py"))
 FRAMEWORKS = (
-    "numpy torch cupy cupyx dpnp dpctl scipy sparse jax tensorflow mlx pyarrow pandas polars xarray dask "
+    "numpy torch cupy cupyx dpnp dpctl scipy sparse jax tensorflow mlx pyarrow pandas polars xarray dask awkward "
     "onnxruntime torchao paddle numba"
 ).split()
 

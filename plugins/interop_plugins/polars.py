@@ -96,8 +96,8 @@ _REFUSAL_HINTS = {
     "(x.select(polars.selectors.numeric())), or turn the others into numbers in polars first "
     "(x.cast(...), x.to_physical(), x.list.to_array(...)). A column of arrays converts by itself "
     "(x['a']).",
-    "null_rows": "some of its rows are null, and a null has no length; leave them out "
-    "(drop_nulls), or make empty rows of them (fill_null([])).",
+    "null_rows": "some of its rows are null, or elements of rows of several lengths; leave null "
+    "rows out (drop_nulls), or make empty rows of them (fill_null([])), and fill the elements.",
     "drop_mask": "In integers nulls then become 0, in bools False, as if that had been measured; "
     "with {dtype:float64} in addition all become NaN, and x.fill_null(...) says what they become.",
 }
@@ -151,11 +151,10 @@ def _describe_lists(series: pl.Series) -> Spec:
         spec = describe(to_arrays(series))
         return spec._replace(format="polars.list", wrapped=spec.format)
     name = _NAMES[str(cast("pl.List", series.dtype).inner)]
-    traits = _IMMUTABLE | (_NULL_ROWS if series.null_count() else _NESTED)
+    nulls = series.null_count() or series.filter(lengths > 0).explode().null_count()
+    traits = _IMMUTABLE | (_NULL_ROWS if nulls else _NESTED)
     if series.n_chunks() != 1:
         traits |= _SCATTERED
-    if series.filter(lengths > 0).explode().null_count():
-        traits |= _MASKED
     nbytes, shape = stored * itemsize(name), (series.len(), longest)
     return Spec("polars.list", name, "cpu", shape, traits, nbytes, stored, "int64")
 
@@ -537,7 +536,7 @@ def _conversions() -> Iterable[Conversion]:
 def _lists() -> Iterable[Conversion]:
     """Yield the conversions of lists to PyArrow's and back; those of one length are arrays."""
     make = partial(Conversion, "polars.list", "pyarrow.list", to_pyarrow, cost=Cost(2e-5))
-    make = partial(make, takes=_IMMUTABLE | _MASKED | _NESTED, dtypes=_SHARED)
+    make = partial(make, takes=_IMMUTABLE | _MASKED | _NESTED | _NULL_ROWS, dtypes=_SHARED)
     yield make(result=Result(index_dtype="int64"))
     drops = {"requires": _SCATTERED, "drops": _SCATTERED}
     yield make(effects=COPY, name="join_lists", result=Result(index_dtype="int64"), **drops)
@@ -546,7 +545,7 @@ def _lists() -> Iterable[Conversion]:
         "polars.list",
         from_pyarrow,
         dtypes=_SHARED,
-        takes=_IMMUTABLE | _READONLY | _MASKED | _NESTED,
+        takes=_IMMUTABLE | _READONLY | _MASKED | _NESTED | _NULL_ROWS,
         cost=Cost(2e-5),
     )
 
@@ -661,7 +660,7 @@ def _list_copies() -> Iterable[Unary]:
         yield Copy(
             copy_lists,
             blocked=_READONLY,
-            takes=_IMMUTABLE | _MASKED | _NESTED,
+            takes=_IMMUTABLE | _MASKED | _NESTED | _NULL_ROWS,
             requires=scattered,
             adds=_IMMUTABLE,
             cost=_GATHER,

@@ -25,6 +25,7 @@ from typing import (
 
 # begin imports
 import array_api_strict._array_object
+import awkward
 import cupy
 import cupyx.scipy.sparse
 import dask.array
@@ -45,6 +46,7 @@ import sparse
 import tensorflow
 import torch
 import torch.distributed.tensor
+import torch.nested._internal.nested_tensor
 import xarray
 
 # end imports
@@ -63,6 +65,7 @@ R = TypeVar("R")
 # fmt: off
 # begin names
 ArrayApiStrict: TypeAlias = Literal["array_api_strict"]
+Awkward: TypeAlias = Literal["ak", "awkward"]
 Cupy: TypeAlias = Literal["cp", "cupy"]
 CupyCoo: TypeAlias = Literal["cupy.coo"]
 CupyCsc: TypeAlias = Literal["cupy.csc"]
@@ -111,22 +114,24 @@ SparseDok: TypeAlias = Literal["sparse.dok"]
 SparseGcxs: TypeAlias = Literal["sparse.gcxs", "sparse.gcxs.csc", "sparse.gcxs.csr", "sparse.gcxs.nd"]
 Tensorflow: TypeAlias = Literal["tensorflow", "tf"]
 TensorflowIndexedSlices: TypeAlias = Literal["tensorflow.indexed_slices"]
+TensorflowRagged: TypeAlias = Literal["tensorflow.ragged"]
 TensorflowSparse: TypeAlias = Literal["tensorflow.sparse"]
 Torch: TypeAlias = Literal["pytorch", "torch", "torch.mkldnn", "torch.quantized", "torch.sparse_bsc", "torch.sparse_bsr", "torch.sparse_coo", "torch.sparse_csc", "torch.sparse_csr", "torchao", "torchao.float8", "torchao.int4", "torchao.int8", "torchao.intx", "torchao.nf4", "torchao.opaque"]
 TorchDtensor: TypeAlias = Literal["torch.dtensor"]
+TorchJagged: TypeAlias = Literal["torch.jagged"]
 Xarray: TypeAlias = Literal["xarray", "xr"]
 XarrayDataarray: TypeAlias = Literal["xarray.dataarray"]
 XarrayVariable: TypeAlias = Literal["xarray.variable"]
 Name: TypeAlias = (
-    ArrayApiStrict | Cupy | CupyCoo | CupyCsc | CupyCsr | CupyDia | Dask | Dpnp | DpnpTensor |
-    Jax | JaxBcoo | JaxBcsr | Mlx | Numpy | Onnxruntime | Pandas | PandasArray |
+    ArrayApiStrict | Awkward | Cupy | CupyCoo | CupyCsc | CupyCsr | CupyDia | Dask | Dpnp |
+    DpnpTensor | Jax | JaxBcoo | JaxBcsr | Mlx | Numpy | Onnxruntime | Pandas | PandasArray |
     PandasDataframe | PandasIndex | PandasSeries | Polars | PolarsDataframe | PolarsList |
     Pyarrow | PyarrowChunkedArray | PyarrowFixedShapeTensor | PyarrowFixedSizeList |
     PyarrowList | PyarrowRecordBatch | PyarrowRow | PyarrowScalar | PyarrowTable |
     PyarrowTensor | Python | Quantized | Scipy | ScipyBsr | ScipyCoo | ScipyCsc | ScipyCsr |
     ScipyDia | ScipyDok | ScipyLil | Sparse | SparseCoo | SparseDok | SparseGcxs | Tensorflow
-    | TensorflowIndexedSlices | TensorflowSparse | Torch | TorchDtensor | Xarray |
-    XarrayDataarray | XarrayVariable
+    | TensorflowIndexedSlices | TensorflowRagged | TensorflowSparse | Torch | TorchDtensor |
+    TorchJagged | Xarray | XarrayDataarray | XarrayVariable
 )
 DtypeName: TypeAlias = Literal["bf16", "bfloat16", "bool", "bool_", "c16", "c8", "clongdouble", "complex", "complex128", "complex32", "complex64", "double", "f2", "f32", "f4", "f64", "f8", "float", "float16", "float32", "float4_e2m1fn", "float64", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "fp16", "fp32", "fp64", "half", "i1", "i16", "i2", "i32", "i4", "i64", "i8", "int", "int1", "int16", "int2", "int32", "int4", "int64", "int8", "long", "longdouble", "short", "single", "u1", "u16", "u2", "u32", "u4", "u64", "u8", "uint", "uint1", "uint16", "uint2", "uint32", "uint4", "uint64", "uint8"]
 DeviceName: TypeAlias = Literal["cpu", "cuda", "mps", "oneapi", "rocm", "tpu", "xpu", "cpu:0", "cpu:1", "cpu:2", "cpu:3", "cpu:4", "cpu:5", "cpu:6", "cpu:7", "cpu:8", "cpu:9", "cpu:10", "cpu:11", "cpu:12", "cpu:13", "cpu:14", "cpu:15", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7", "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15", "rocm:0", "rocm:1", "rocm:2", "rocm:3", "rocm:4", "rocm:5", "rocm:6", "rocm:7", "rocm:8", "rocm:9", "rocm:10", "rocm:11", "rocm:12", "rocm:13", "rocm:14", "rocm:15", "tpu:0", "tpu:1", "tpu:2", "tpu:3", "tpu:4", "tpu:5", "tpu:6", "tpu:7", "tpu:8", "tpu:9", "tpu:10", "tpu:11", "tpu:12", "tpu:13", "tpu:14", "tpu:15", "xpu:0", "xpu:1", "xpu:2", "xpu:3", "xpu:4", "xpu:5", "xpu:6", "xpu:7", "xpu:8", "xpu:9", "xpu:10", "xpu:11", "xpu:12", "xpu:13", "xpu:14", "xpu:15"]
@@ -346,6 +351,8 @@ def convert(x: object, /, to: ArrayApiStrict, **keywords: Unpack[Keywords]) -> a
     array([1., 2.], dtype=float32)
     """
 @overload
+def convert(x: object, /, to: Awkward, **keywords: Unpack[Keywords]) -> awkward.Array: ...
+@overload
 def convert(x: object, /, to: Cupy, **keywords: Unpack[Keywords]) -> cupy.ndarray: ...
 @overload
 def convert(x: object, /, to: CupyCoo, **keywords: Unpack[Keywords]) -> cupyx.scipy.sparse.coo_array: ...
@@ -442,11 +449,15 @@ def convert(x: object, /, to: Tensorflow, **keywords: Unpack[Keywords]) -> tenso
 @overload
 def convert(x: object, /, to: TensorflowIndexedSlices, **keywords: Unpack[Keywords]) -> tensorflow.IndexedSlices: ...
 @overload
+def convert(x: object, /, to: TensorflowRagged, **keywords: Unpack[Keywords]) -> tensorflow.RaggedTensor: ...
+@overload
 def convert(x: object, /, to: TensorflowSparse, **keywords: Unpack[Keywords]) -> tensorflow.SparseTensor: ...
 @overload
 def convert(x: object, /, to: Torch | torch.layout, **keywords: Unpack[Keywords]) -> torch.Tensor: ...
 @overload
 def convert(x: object, /, to: TorchDtensor, **keywords: Unpack[Keywords]) -> torch.distributed.tensor.DTensor: ...
+@overload
+def convert(x: object, /, to: TorchJagged, **keywords: Unpack[Keywords]) -> torch.nested._internal.nested_tensor.NestedTensor: ...
 @overload
 def convert(x: object, /, to: Xarray, **keywords: Unpack[Keywords]) -> xarray.Variable | xarray.DataArray: ...
 @overload
@@ -496,6 +507,8 @@ def converter(to: ArrayApiStrict, **keywords: Unpack[Keywords]) -> Callable[[obj
     >>> to_floats([1, 2])
     array([1., 2.], dtype=float32)
     """
+@overload
+def converter(to: Awkward, **keywords: Unpack[Keywords]) -> Callable[[object], awkward.Array]: ...
 @overload
 def converter(to: Cupy, **keywords: Unpack[Keywords]) -> Callable[[object], cupy.ndarray]: ...
 @overload
@@ -593,11 +606,15 @@ def converter(to: Tensorflow, **keywords: Unpack[Keywords]) -> Callable[[object]
 @overload
 def converter(to: TensorflowIndexedSlices, **keywords: Unpack[Keywords]) -> Callable[[object], tensorflow.IndexedSlices]: ...
 @overload
+def converter(to: TensorflowRagged, **keywords: Unpack[Keywords]) -> Callable[[object], tensorflow.RaggedTensor]: ...
+@overload
 def converter(to: TensorflowSparse, **keywords: Unpack[Keywords]) -> Callable[[object], tensorflow.SparseTensor]: ...
 @overload
 def converter(to: Torch | torch.layout, **keywords: Unpack[Keywords]) -> Callable[[object], torch.Tensor]: ...
 @overload
 def converter(to: TorchDtensor, **keywords: Unpack[Keywords]) -> Callable[[object], torch.distributed.tensor.DTensor]: ...
+@overload
+def converter(to: TorchJagged, **keywords: Unpack[Keywords]) -> Callable[[object], torch.nested._internal.nested_tensor.NestedTensor]: ...
 @overload
 def converter(to: Xarray, **keywords: Unpack[Keywords]) -> Callable[[object], xarray.Variable | xarray.DataArray]: ...
 @overload
@@ -645,6 +662,8 @@ def plan(x_or_spec: object, /, to: ArrayApiStrict, **keywords: Unpack[Keywords])
     >>> mine.plan(spec, to="numpy").effects
     frozenset({'transfer'})
     """
+@overload
+def plan(x_or_spec: object, /, to: Awkward, **keywords: Unpack[Keywords]) -> RouteTo[awkward.Array]: ...
 @overload
 def plan(x_or_spec: object, /, to: Cupy, **keywords: Unpack[Keywords]) -> RouteTo[cupy.ndarray]: ...
 @overload
@@ -742,11 +761,15 @@ def plan(x_or_spec: object, /, to: Tensorflow, **keywords: Unpack[Keywords]) -> 
 @overload
 def plan(x_or_spec: object, /, to: TensorflowIndexedSlices, **keywords: Unpack[Keywords]) -> RouteTo[tensorflow.IndexedSlices]: ...
 @overload
+def plan(x_or_spec: object, /, to: TensorflowRagged, **keywords: Unpack[Keywords]) -> RouteTo[tensorflow.RaggedTensor]: ...
+@overload
 def plan(x_or_spec: object, /, to: TensorflowSparse, **keywords: Unpack[Keywords]) -> RouteTo[tensorflow.SparseTensor]: ...
 @overload
 def plan(x_or_spec: object, /, to: Torch | torch.layout, **keywords: Unpack[Keywords]) -> RouteTo[torch.Tensor]: ...
 @overload
 def plan(x_or_spec: object, /, to: TorchDtensor, **keywords: Unpack[Keywords]) -> RouteTo[torch.distributed.tensor.DTensor]: ...
+@overload
+def plan(x_or_spec: object, /, to: TorchJagged, **keywords: Unpack[Keywords]) -> RouteTo[torch.nested._internal.nested_tensor.NestedTensor]: ...
 @overload
 def plan(x_or_spec: object, /, to: Xarray, **keywords: Unpack[Keywords]) -> RouteTo[xarray.Variable | xarray.DataArray]: ...
 @overload

@@ -552,7 +552,7 @@ def test_memory_that_would_end_the_process(in_subprocess):
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: tf.ragged.constant([[1.0], [2.0, 3.0]]), "rows may differ in length"),
+        (lambda: tf.ragged.constant([[1.0], [2.0, 3.0]]), "rows of several lengths"),
         (lambda: tf.bitcast(tf.constant([1, 2], tf.int8), tf.qint8), r"tf\.quantization"),
         (lambda: tf.bitcast(tf.constant([1, 2], tf.int32), tf.qint32), r"tf\.quantization"),
         (lambda: tf.Variable([1.0]).handle, "no numbers"),

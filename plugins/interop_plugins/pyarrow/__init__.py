@@ -53,14 +53,14 @@ _DROP_MASK = COPY | {"drop_mask"}
 _IMMUTABLE, _READONLY = frozenset({"immutable"}), frozenset({"readonly"})
 _MASKED, _CHUNKED = frozenset({"masked"}), frozenset({"chunked"})
 _NESTED, _LISTS = frozenset({"nested"}), frozenset({"lists"})
-#: The trait of lists of truth values, which are bits, and so are no component arrays.
-_BITS = frozenset({"bits"})
+#: The traits of lists without component arrays: of truth values, which are bits, and of lists.
+_WHOLE = frozenset({"bits", "deep"})
 _NONCONTIGUOUS, _UNALIGNED = frozenset({"noncontiguous"}), frozenset({"unaligned"})
 
 #: The traits that the memory of an Arrow array can have.
 _MEMORY = _IMMUTABLE | _READONLY | _UNALIGNED
 #: The traits of a chunked array, also of lists.
-_CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _BITS | lists.ODD
+_CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _WHOLE | lists.ODD
 #: The trait of a table whose only column lies in one block.
 _ONE_COLUMN = frozenset({"one_column"})
 _ODD_COLUMNS = frozenset({"mixed_columns", "no_columns", "not_numbers"})
@@ -181,7 +181,7 @@ def _lists() -> Format:
         describe=lists.describe,
         dtypes=DTYPES,
         index_dtypes={"int32", "int64"},
-        carries=_MEMORY | _MASKED | _NESTED | _BITS | lists.ODD,
+        carries=_MEMORY | _MASKED | _NESTED | _WHOLE | lists.ODD,
         memory=lists.memory,
         ndims={2},
         components=components,
@@ -389,7 +389,7 @@ def _lists_to_others() -> Iterable[Conversion]:
     rows, fixed = "pyarrow.list", "pyarrow.fixed_size_list"
     # The numbers are where they were; only offsets are read, or written.
     make = partial(Conversion, takes=_MEMORY, cost=Cost(1e-5))
-    yield make(rows, fixed, lists.regular, takes=_MEMORY | _MASKED | _BITS, drops=_BITS)
+    yield make(rows, fixed, lists.regular, takes=_MEMORY | _MASKED | _WHOLE, drops=_WHOLE)
     yield make(
         fixed, rows, lists.to_lists, dtypes=NUMBERS, ndims={2}, result=Result(index_dtype="int32")
     )
@@ -397,9 +397,9 @@ def _lists_to_others() -> Iterable[Conversion]:
         rows,
         "numpy",
         lists.padded,
-        takes=_MEMORY | _BITS,
+        takes=_MEMORY | _WHOLE,
         requires=_NESTED,
-        drops=_NESTED | _BITS,
+        drops=_NESTED | _WHOLE,
         effects=COPY | {"pad"},
         cost=Cost(3e-5, 1e9),
         name="pad_rows",
@@ -408,14 +408,14 @@ def _lists_to_others() -> Iterable[Conversion]:
         "pyarrow.chunked_array",
         "numpy",
         lists.combined,
-        takes=_MEMORY | _BITS,
+        takes=_MEMORY | _WHOLE,
         requires=_LISTS | _CHUNKED,
-        drops=_LISTS | _CHUNKED | _BITS,
+        drops=_LISTS | _CHUNKED | _WHOLE,
         effects=COPY,
         cost=Cost(2e-5, 2e10),
         name="combined_lists",
     )
-    anything = _MEMORY | _MASKED | _NESTED | _BITS
+    anything = _MEMORY | _MASKED | _NESTED | _WHOLE
     yield Conversion(
         "pyarrow.chunked_array",
         rows,

@@ -46,8 +46,8 @@ _IMMUTABLE = frozenset({"immutable"})
 ODD = frozenset({"null_rows", "lists_of_lists"})
 
 REFUSAL_HINTS = {
-    "null_rows": "some of its rows are null, and a null has no length; leave them out (drop_null), "
-    "or make empty rows of them (fill_null([])).",
+    "null_rows": "some of its rows are null, or elements of rows of several lengths; leave null "
+    "rows out (drop_null), or make empty rows of them (fill_null([])), and fill the elements.",
     "lists_of_lists": "its rows are lists of lists of several lengths; flatten one level first "
     "(pyarrow.compute.list_flatten).",
     "pad": "its rows differ in length; ask for a ragged format to keep them as they are.",
@@ -125,10 +125,14 @@ def describe(array: pa.ListArray | pa.LargeListArray) -> Spec:
         name, nbytes = str(array.type), array.get_total_buffer_size()
         return Spec("pyarrow.list", name, location, (len(array),), _IMMUTABLE, nbytes)
     shape, traits, values = _rows(array)
+    if {"nested", "masked"} <= traits:
+        traits |= {"null_rows"}
     if traits & ODD:  # which say why the lengths differ
         traits -= {"nested"}
     if dtype == "bool":
         traits |= {"bits"}
+    if len(shape) > 1:
+        traits |= {"deep"}
     width, stored = number_types()[leaf.id][1], len(values)
     data = values.buffers()[1]
     if data is not None and not data.is_mutable:

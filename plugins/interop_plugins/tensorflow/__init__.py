@@ -18,6 +18,7 @@ from interop.plugin import (
     CPU,
     DTYPE,
     EMPTY,
+    INTEGERS,
     MEMORY_TRAITS,
     Cast,
     Components,
@@ -39,7 +40,7 @@ from interop.plugin import (
 )
 from interop.plugin.advanced import Advanced, NoTrace
 
-from . import dense, describe, samples, sparse
+from . import dense, describe, ragged, samples, sparse
 from .describe import DLPACK_DTYPES, DTYPES
 
 __all__ = ["interop_declarations"]
@@ -63,6 +64,9 @@ _MOVABLE = DLPACK_DTYPES - {"int32"}
 #: The dtypes for which TensorFlow has a kernel that copies on a device.
 _COPIED_ON_DEVICE = frozenset({"float16", "float32", "float64", "int64"})
 
+#: The dtypes that TensorFlow fills up with zeros.
+_PADDED = INTEGERS | COMPLEX | {"bool", "bfloat16", "float16", "float32", "float64"}
+
 #: Numbers of axes that NumPy can hold; TensorFlow has up to 254.
 _AXES = frozenset(range(65))
 _SOME_AXES = _AXES - {0}
@@ -84,6 +88,8 @@ _HINTS = {
     "shapeless": "it does not say how many rows the dense tensor has; give it a dense_shape.",
     "invalid_indices": "it has indices outside of its shape, and other libraries do not check for "
     "them; leave those elements out first.",
+    "lists_of_lists": "its rows are ragged themselves, or hold arrays; flatten one level first "
+    "(x.merge_dims(0, 1)).",
     "foreign": "its parts are not TensorFlow's tensors; make them so (tf.convert_to_tensor).",
 }
 
@@ -116,7 +122,6 @@ def _formats() -> Iterator[Format]:
             "tensorflow.python.framework.ops:EagerTensor",
             "tensorflow:Tensor",
             "tensorflow:Variable",
-            "tensorflow:RaggedTensor",
             "keras.src.backend.tensorflow.core:Variable",
             "keras.src.backend.common.keras_tensor:KerasTensor",
         ),
@@ -129,6 +134,25 @@ def _formats() -> Iterator[Format]:
         fill=dense.fill,
         fast_path=itself,
         samples=Samples(variants={"variable": samples.variable}),
+    )
+    yield make(
+        "tensorflow.ragged",
+        types=("tensorflow:RaggedTensor",),
+        describe=ragged.describe,
+        memory=ragged.memory,
+        carries=_IMMUTABLE | {"nested", "traced", "lists_of_lists"},
+        index_dtypes=frozenset({"int32", "int64"}),
+        ndims={2},
+        components=Components(
+            "ragged",
+            "tensorflow",
+            {"values": "dtype", "offsets": "index_dtype"},
+            ragged.unpack,
+            ragged.pack,
+            unpack_keeps=frozenset({"nested"}),
+            pack_seconds=3e-4,
+        ),
+        samples=Samples(make=ragged.sample, variants={"nested": ragged.variant}),
     )
     yield make(
         "tensorflow.sparse",
@@ -181,6 +205,18 @@ def _conversions() -> Iterator[Conversion]:
     yield from _to_tensorflow()
     yield from _sparse_conversions()
     yield from _slices_conversions()
+    make = partial(Conversion, "tensorflow.ragged", "tensorflow", devices=None, takes=_IMMUTABLE)
+    yield make(ragged.regular, cost=Cost(5e-5), name="regular_rows")
+    yield make(
+        ragged.padded,
+        dtypes=_PADDED,
+        requires={"nested"},
+        drops={"nested"},
+        adds=_IMMUTABLE,
+        effects=COPY | {"pad"},
+        cost=Cost(3e-4, 1e9),
+        name="pad_rows",
+    )
 
 
 def _from_tensors() -> Iterator[Conversion]:

@@ -18,7 +18,7 @@ from interop.plugin import DTYPES as STANDARD_DTYPES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tensorflow import DType, RaggedTensor, Tensor, TensorShape, Variable
+    from tensorflow import DType, Tensor, TensorShape, Variable
 
 __all__ = [
     "BUFFERED",
@@ -81,12 +81,12 @@ dlpack_ids: set[int] = set()
 host_names: set[str] = set()
 
 
-def describe(value: Tensor | Variable | RaggedTensor) -> Spec:
+def describe(value: Tensor | Variable) -> Spec:
     """Return the spec of a tensor, a variable, or what stands for a tensor.
 
     Parameters
     ----------
-    value : tf.Tensor, tf.Variable, tf.RaggedTensor, keras.Variable or keras.KerasTensor
+    value : tf.Tensor, tf.Variable, keras.Variable or keras.KerasTensor
 
     Returns
     -------
@@ -188,10 +188,9 @@ def _describe_other(value: Any) -> Spec:
 
     if isinstance(value, tf.Variable):
         return _describe_variable(value)
-    if isinstance(value, (tf.Tensor, tf.RaggedTensor)):
-        trait = "nested" if isinstance(value, tf.RaggedTensor) else "traced"
+    if isinstance(value, tf.Tensor):
         name, _, dtype_traits = _dtypes.get(value.dtype) or _learn(value.dtype)
-        return _without_value(name, value.shape, dtype_traits | {trait})
+        return _without_value(name, value.shape, dtype_traits | {"traced"})
     if hasattr(value, "assign"):
         return _describe_variable(value.value)
     if type(value).__name__ == "KerasTensor":

@@ -47,6 +47,7 @@ from . import (
     no_trace,
     problems,
     quantized,
+    ragged,
     samples,
     settings,
     shards,
@@ -122,6 +123,13 @@ _SHARD_HINTS = {
 }
 
 
+#: Why jagged tensors stay where they are.
+_RAGGED_HINTS = {
+    "rearranged": "another axis than the second is jagged, or there are gaps between its rows; "
+    "make it plain first (x.transpose(...), x.contiguous()).",
+}
+
+
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return everything that is declared for torch."""
@@ -132,6 +140,7 @@ def interop_declarations() -> Iterable[Declaration]:
         *_protocols(),
         *_with_bits(_densifying()),
         *_with_bits(_layout_changes()),
+        *_ragged(),
         *_opaque(),
         *_shards(),
         DtypeNames("torch:dtype", dtype_name),
@@ -184,6 +193,29 @@ def _formats() -> Iterable[Format]:
             code_dtypes=frozenset(quantized.CODE_DTYPES),
         ),
         samples=Samples(variants=samples.QUANTIZED),
+    )
+    yield _format(
+        "torch.jagged",
+        types=("torch.nested._internal.nested_tensor:NestedTensor",),
+        aliases=("torch:jagged",),
+        describe=ragged.describe,
+        memory=ragged.memory,
+        dtypes=_STORABLE,
+        index_dtypes=frozenset({"int32", "int64"}),
+        carries=_GAPS | _GRAD | {"nested", "hybrid", "rearranged", "meta"},
+        ndims={2},
+        components=Components(
+            "ragged",
+            "torch",
+            {"values": "dtype", "offsets": "index_dtype"},
+            ragged.unpack,
+            ragged.pack,
+            unpack_keeps=frozenset({"nested"}),
+            pack_seconds=4e-5,
+        ),
+        unary=(Drop("grad", dense.detach, "detach", takes=_GAPS | {"nested", "hybrid"}),),
+        limits=Limits(refusal_hints=_RAGGED_HINTS, available=available),
+        samples=Samples(make=ragged.sample, variants={"nested": ragged.variant}),
     )
     yield _layout_format(
         "mkldnn",
@@ -576,6 +608,23 @@ def _with_bits(steps: Iterable[Conversion]) -> Iterable[Conversion]:
             takes={*step.takes} - computed,
             drops={*step.drops} - computed,
         )
+
+
+def _ragged() -> Iterable[Conversion]:
+    """Yield the steps from jagged tensors to dense ones."""
+    make = partial(Conversion, "torch.jagged", "torch", devices=None)
+    takes = _GRAD | _GAPS | {"hybrid"}
+    yield make(ragged.regular, takes=takes, drops={"hybrid"}, cost=Cost(4e-5), name="regular_rows")
+    yield make(
+        ragged.padded,
+        dtypes=_SPARSE_MATH,
+        takes=takes,
+        requires={"nested"},
+        drops={"nested", "hybrid"},
+        effects=COPY | {"pad"},
+        cost=Cost(3e-5, 1e9),
+        name="pad_rows",
+    )
 
 
 def _densifying() -> Iterable[Conversion]:

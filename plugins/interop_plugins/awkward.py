@@ -1,0 +1,237 @@
+"""Awkward Array: arrays of numbers whose rows may differ in length.
+
+An array whose rows are of one length is NumPy's over the same memory. One of ragged rows is handed
+over by its values and offsets. Records, strings, unions and lists of ragged lists have no
+counterpart in other frameworks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from interop.plugin import (
+    COMPLEX,
+    COPY,
+    EMPTY,
+    INTEGERS,
+    MEMORY_TRAITS,
+    REALS,
+    Components,
+    Conversion,
+    Cost,
+    Declaration,
+    Drop,
+    Format,
+    Limits,
+    Parts,
+    Samples,
+    Spec,
+    Wrapper,
+    dtype_name,
+    extents,
+    hookimpl,
+)
+from interop.plugin.advanced import Advanced
+
+if TYPE_CHECKING:
+    import awkward as ak
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+
+__all__ = ["interop_declarations"]
+
+_DTYPES = INTEGERS | (REALS - {"bfloat16"}) | COMPLEX | {"bool"}
+_NESTED, _SCATTERED = frozenset({"nested"}), frozenset({"scattered"})
+_ODD = frozenset({"not_numbers", "missing", "lists_of_lists", "reordered", "elsewhere"})
+
+_REFUSAL_HINTS = {
+    "not_numbers": "only arrays and lists of numbers can be handed over; convert its fields "
+    "(x['name'], or ak.unzip) one by one.",
+    "missing": "some of its elements may be missing; fill them (ak.fill_none), leave them out "
+    "(ak.drop_none), or make a masked array (ak.to_numpy).",
+    "lists_of_lists": "its rows are lists of lists of several lengths; flatten one level first "
+    "(ak.flatten).",
+    "reordered": "its elements are chosen by an index; put them in order first (ak.to_packed).",
+    "elsewhere": "its buffers are those of another library; bring them to NumPy first "
+    "(ak.to_backend(x, 'cpu')).",
+}
+
+
+def describe(array: ak.Array) -> Spec:
+    """Return the spec of an array that is not NumPy's as it is."""
+    layout = array.layout
+    if layout.backend.name != "cpu":
+        return _odd(array, "elsewhere")
+    if layout.is_option or (layout.is_list and layout.content.is_option):
+        return _odd(array, "missing")
+    if not layout.is_list or layout.parameter("__array__") is not None:
+        return _odd(array, "reordered" if layout.is_indexed else "not_numbers")
+    content = layout.content
+    if not content.is_numpy or content.data.ndim != 1:
+        return _odd(array, "lists_of_lists" if content.is_list else "not_numbers")
+    starts, stops = layout.starts.data, layout.stops.data
+    lengths = stops - starts
+    stored, longest = int(lengths.sum()), int(lengths.max(initial=0))
+    traits = EMPTY if (lengths == longest).all() else _NESTED
+    if not hasattr(layout, "offsets"):  # the lists begin and end anywhere
+        traits |= _SCATTERED
+    nbytes = stored * content.data.itemsize + (len(array) + 1) * starts.itemsize
+    return Spec(
+        "awkward",
+        dtype_name(content.data.dtype),
+        "cpu",
+        (len(array), longest),
+        traits,
+        nbytes,
+        stored,
+        dtype_name(starts.dtype),
+    )
+
+
+def _odd(array: ak.Array, trait: str) -> Spec:
+    return Spec(
+        "awkward", str(array.type.content), "cpu", (len(array),), frozenset({trait}), array.nbytes
+    )
+
+
+def to_numpy(array: ak.Array) -> Array | None:
+    """Return an array of one block as NumPy's over the same memory; None if it is none."""
+    import awkward as ak
+
+    if not _is_block(array.layout):
+        return None
+    return ak.to_numpy(array, allow_missing=False)  # type: ignore[no-any-return]
+
+
+def _is_block(layout: Any) -> bool:
+    """Tell whether rows are of one length at every level, and lie in one block."""
+    if layout.backend.name != "cpu" or layout.parameter("__array__") is not None:
+        return False
+    if layout.is_numpy:
+        return True
+    if not layout.is_list or not hasattr(layout, "offsets"):
+        return False
+    lengths = layout.offsets.data[1:] - layout.offsets.data[:-1]
+    return bool((lengths == lengths[:1]).all()) and _is_block(layout.content)
+
+
+def from_numpy(array: Array) -> ak.Array:
+    """Return an array over the memory of NumPy's."""
+    import awkward as ak
+
+    return ak.from_numpy(array)
+
+
+def unpack(array: ak.Array) -> Parts:
+    """Return the values and the offsets of ragged rows, which share its memory.
+
+    Offsets that do not begin with zero, as those of a slice, are counted anew.
+    """
+    layout = array.layout.to_RegularArray() if array.layout.is_numpy else array.layout
+    offsets, values = layout.offsets.data, layout.content.data
+    first, last = int(offsets[0]), int(offsets[-1])
+    if first:
+        offsets = offsets - first
+    shape = (len(array), int((offsets[1:] - offsets[:-1]).max(initial=0)))
+    return Parts(shape, {"values": values[first:last], "offsets": offsets})
+
+
+def pack(parts: Parts) -> ak.Array:
+    """Return an array over values and offsets; Awkward itself checks the offsets."""
+    import awkward as ak
+
+    values, offsets = parts.arrays["values"], parts.arrays["offsets"]
+    layout = ak.contents.ListOffsetArray(ak.index.Index(offsets), ak.contents.NumpyArray(values))
+    return ak.Array(layout)
+
+
+def join(array: ak.Array) -> ak.Array:
+    """Return an array with the same rows one after another in new memory."""
+    import awkward as ak
+
+    return ak.to_packed(array)
+
+
+def joined(array: ak.Array) -> Array:
+    """Return rows of one length that lie anywhere as the rows of a new array."""
+    import awkward as ak
+    import numpy as np
+
+    return np.array(ak.to_numpy(array, allow_missing=False))
+
+
+def padded(array: ak.Array) -> Array:
+    """Return the rows one below the other in a new array, with zeros after the shorter ones."""
+    import numpy as np
+
+    parts = unpack(array)
+    values, offsets = parts.arrays["values"], parts.arrays["offsets"]
+    out = np.zeros(parts.shape, values.dtype)
+    lengths = offsets[1:] - offsets[:-1]
+    out[np.arange(parts.shape[1]) < lengths[:, np.newaxis]] = values
+    return out
+
+
+def memory(array: ak.Array) -> tuple[tuple[int, int], ...]:
+    """Return the address and the length of the values."""
+    block = to_numpy(array)
+    if block is not None:
+        return extents((block,))
+    is_joined = hasattr(array.layout, "offsets")
+    values = unpack(array).arrays["values"] if is_joined else array.layout.content.data
+    return extents((values,))
+
+
+def _without_an_element(array: ak.Array) -> ak.Array:
+    """Return ragged rows: those of an array, but the last element of the first."""
+    import awkward as ak
+    import numpy as np
+
+    dense = ak.to_numpy(array)
+    rows, length = dense.shape
+    offsets = np.arange(rows + 1) * length
+    offsets[1:] -= 1
+    parts = {"values": np.delete(dense.reshape(-1), length - 1), "offsets": offsets}
+    return pack(Parts(dense.shape, parts))
+
+
+@hookimpl
+def interop_declarations() -> Iterable[Declaration]:
+    """Return the format and the conversions."""
+    components = Components(
+        "ragged",
+        "numpy",
+        {"values": "dtype", "offsets": "index_dtype"},
+        unpack,
+        pack,
+        unpack_keeps=_NESTED,
+        pack_seconds=5e-5,
+    )
+    yield Format(
+        "awkward",
+        types=("awkward:Array",),
+        aliases=("ak",),
+        describe=describe,
+        dtypes=_DTYPES,
+        index_dtypes={"int32", "int64"},
+        carries=MEMORY_TRAITS | _NESTED | _SCATTERED | _ODD,
+        memory=memory,
+        wrapper=Wrapper(to_numpy, 3e-5),
+        components=components,
+        ndims=frozenset(range(1, 65)),  # NumPy has arrays of at most 64 axes
+        unary=(Drop("scattered", join, "copy", takes=_NESTED, cost=Cost(1e-4, 1e9)),),
+        requires="awkward",
+        install="pip install awkward",
+        limits=Limits(refusal_hints=_REFUSAL_HINTS),
+        samples=Samples(variants={"nested": _without_an_element}),
+        advanced=Advanced(transit=False),
+    )
+    takes = MEMORY_TRAITS - {"byteswapped"}
+    yield Conversion("numpy", "awkward", from_numpy, takes=takes, cost=Cost(2e-5))
+    make = partial(Conversion, "awkward", "numpy", cost=Cost(5e-5, 1e9))
+    yield make(joined, requires=_SCATTERED, drops=_SCATTERED, effects=COPY, name="join_rows")
+    effects = COPY | {"pad"}
+    yield make(padded, requires=_NESTED, drops=_NESTED, effects=effects, name="pad_rows")

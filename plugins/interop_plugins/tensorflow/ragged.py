@@ -1,0 +1,97 @@
+"""Ragged tensors: rows of several lengths, as their values and the offsets of the rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from interop.plugin import Parts, Spec
+
+from . import describe as tensors
+from .dense import memory as memory_of_tensor
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+__all__ = ["describe", "memory", "pack", "padded", "regular", "sample", "unpack", "variant"]
+
+
+def describe(value: tf.RaggedTensor) -> Spec:
+    """Return the spec of a ragged tensor, whose second axis is as long as its longest row.
+
+    The offsets are read for that. Rows of one length are those of a dense tensor; others have the
+    trait ``nested``.
+    """
+    values, dtype = value.values, tensors.dtype_name(value.dtype)
+    if value.ragged_rank > 1 or value.flat_values.shape.rank != 1:
+        shape = (0 if value.shape[0] is None else value.shape[0],)
+        return Spec("tensorflow.ragged", dtype, "cpu", shape, frozenset({"lists_of_lists"}))
+    spec = tensors.describe(values)
+    if "traced" in spec.traits:
+        return Spec("tensorflow.ragged", dtype, "cpu", (0,), frozenset({"traced"}))
+    offsets = value.row_splits.numpy()
+    lengths = offsets[1:] - offsets[:-1]
+    longest = int(lengths.max(initial=0))
+    traits = spec.traits if (lengths == longest).all() else spec.traits | {"nested"}
+    return spec._replace(
+        format="tensorflow.ragged",
+        shape=(len(lengths), longest),
+        traits=traits,
+        nbytes=spec.nbytes + offsets.nbytes,
+        nnz=spec.shape[0],
+        index_dtype=offsets.dtype.name,
+    )
+
+
+def memory(value: tf.RaggedTensor) -> tuple[tuple[int, int], ...]:
+    """Return the address and the length of the values of all rows."""
+    return memory_of_tensor(value.values)
+
+
+def unpack(value: tf.RaggedTensor) -> Parts:
+    """Return the values and the offsets of a ragged tensor."""
+    return Parts(describe(value).shape, {"values": value.values, "offsets": value.row_splits})
+
+
+def pack(parts: Parts) -> tf.RaggedTensor:
+    """Return a ragged tensor of values and offsets; TensorFlow itself checks the offsets."""
+    import tensorflow as tf
+
+    return tf.RaggedTensor.from_row_splits(parts.arrays["values"], parts.arrays["offsets"])
+
+
+def regular(value: tf.RaggedTensor) -> Any:
+    """Return rows of one length as a dense tensor over the same memory."""
+    import tensorflow as tf
+
+    return tf.reshape(value.values, describe(value).shape)
+
+
+def padded(value: tf.RaggedTensor) -> Any:
+    """Return the rows one below the other in a new tensor, with zeros after the shorter ones."""
+    return value.to_tensor()
+
+
+def sample(dense: Any) -> tf.RaggedTensor:
+    """Return a ragged tensor with the rows of a matrix, to try conversions out."""
+    import tensorflow as tf
+
+    rows, length = dense.shape
+    return pack(Parts((), {"values": tf.reshape(dense, [-1]), "offsets": _splits(rows, length)}))
+
+
+def variant(value: tf.RaggedTensor) -> tf.RaggedTensor:
+    """Return a ragged tensor with the same numbers whose first row lacks an element."""
+    from interop.plugin import Declined
+
+    offsets = value.row_splits.numpy().copy()
+    if len(offsets) < 3 or offsets[1] < 1:
+        msg = "rows differ in length only if there are two, and one is not empty"
+        raise Declined(msg)
+    offsets[1:] -= 1
+    return pack(Parts((), {"values": value.values[1:], "offsets": offsets}))
+
+
+def _splits(rows: int, length: int) -> Any:
+    import numpy as np
+
+    return np.arange(rows + 1) * length

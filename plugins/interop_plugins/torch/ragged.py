@@ -1,0 +1,115 @@
+"""Jagged nested tensors: rows of several lengths, as their values and the offsets of the rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from interop.plugin import Parts, Spec
+
+from .describe import dtype_name
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["describe", "memory", "pack", "padded", "regular", "sample", "unpack", "variant"]
+
+
+def describe(value: Tensor) -> Spec:
+    """Return the spec of a jagged tensor, whose second axis is as long as its longest row.
+
+    The offsets are read for that. Rows of one length are those of a dense tensor; others have the
+    trait ``nested``.
+    """
+    rows: Any = value
+    values, offsets = rows._values, rows._offsets
+    traits = {"grad"} if value.requires_grad else set()
+    name, device = dtype_name(values.dtype), str(values.device)
+    if values.device.type == "meta" or rows._lengths is not None or rows._ragged_idx != 1:
+        # There is no data, there are gaps between the rows, or another axis than the second is
+        # jagged.
+        trait = "meta" if values.device.type == "meta" else "rearranged"
+        return Spec("torch.jagged", name, device, (offsets.shape[0] - 1,), frozenset({trait}))
+    lengths = offsets.diff()
+    longest, shortest = (int(lengths.max()), int(lengths.min())) if len(lengths) else (0, 0)
+    if longest != shortest:
+        traits.add("nested")
+    if values.dim() > 1:
+        traits.add("hybrid")
+    if not values.is_contiguous():
+        traits.add("noncontiguous")
+    shape = (len(lengths), longest, *values.shape[1:])
+    nbytes = values.nbytes + offsets.nbytes
+    index = dtype_name(offsets.dtype)
+    return Spec(
+        "torch.jagged", name, device, shape, frozenset(traits), nbytes, values.shape[0], index
+    )
+
+
+def memory(value: Tensor) -> tuple[tuple[int, int], ...]:
+    """Return the address and the length of the values of all rows."""
+    rows: Any = value
+    values = rows._values
+    return ((values.data_ptr(), values.nbytes),)
+
+
+def _stored(value: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the values of all rows and offsets that count them from the first row."""
+    rows: Any = value
+    offsets, values = rows._offsets, rows._values
+    first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
+    return values[first:last], offsets - first if first else offsets
+
+
+def unpack(value: Tensor) -> Parts:
+    """Return the values and the offsets of a jagged tensor, which share its memory."""
+    values, offsets = _stored(value)
+    return Parts(describe(value).shape, {"values": values, "offsets": offsets})
+
+
+def pack(parts: Parts) -> Tensor:
+    """Return a jagged tensor over values and offsets."""
+    import torch
+
+    arrays = parts.arrays
+    packed: Tensor = torch.nested.nested_tensor_from_jagged(arrays["values"], arrays["offsets"])
+    return packed
+
+
+def regular(value: Tensor) -> Tensor:
+    """Return rows of one length as a dense tensor over the same memory."""
+    values, _ = _stored(value)
+    return values.reshape(describe(value).shape)
+
+
+def padded(value: Tensor) -> Tensor:
+    """Return the rows one below the other in a new tensor, with zeros after the shorter ones."""
+    import torch
+
+    values, offsets = _stored(value)
+    shape = describe(value).shape
+    out = values.new_zeros(shape)
+    places = torch.arange(shape[1], device=values.device)
+    out[places < offsets.diff().unsqueeze(1)] = values
+    return out
+
+
+def sample(dense: Tensor) -> Tensor:
+    """Return a jagged tensor with the rows of a matrix, to try conversions out."""
+    import torch
+
+    rows, length = dense.shape
+    offsets = torch.arange(rows + 1) * length
+    return pack(Parts(tuple(dense.shape), {"values": dense.reshape(-1), "offsets": offsets}))
+
+
+def variant(value: Tensor) -> Tensor:
+    """Return a jagged tensor with the same numbers whose first row lacks an element."""
+    from interop.plugin import Declined
+
+    rows: Any = value
+    if len(rows._offsets) < 3 or int(rows._offsets[1]) < 1:
+        msg = "rows differ in length only if there are two, and one is not empty"
+        raise Declined(msg)
+    offsets = rows._offsets.clone()
+    offsets[1:] -= 1
+    return pack(Parts((), {"values": rows._values[1:], "offsets": offsets}))

@@ -1,0 +1,230 @@
+"""Ragged rows: handed over by values and offsets, without copies, and padded only on consent."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+
+import interop
+from interop.errors import BadRequestError, RefusedError
+from tests.cases import together
+
+ROWS = [[1.0, 2.0], [], [3.0, 4.0, 5.0]]
+VALUES = np.array([1.0, 2, 3, 4, 5])
+PADDED = [[1, 2, 0], [0, 0, 0], [3, 4, 5]]
+
+
+def jagged(rows, dtype=torch.int64):
+    """Return a jagged tensor of rows."""
+    offsets = np.cumsum([0, *map(len, rows)])
+    values = torch.tensor([number for row in rows for number in row], dtype=torch.float64)
+    return torch.nested.nested_tensor_from_jagged(values, torch.tensor(offsets, dtype=dtype))
+
+
+def awkward_array(rows):
+    import awkward as ak
+
+    return ak.values_astype(ak.Array(rows), "float64")
+
+
+def ragged_tensor(rows):
+    import tensorflow as tf
+
+    return tf.ragged.constant(rows, dtype=tf.float64)
+
+
+MAKERS = {
+    "pyarrow.list": lambda rows: pa.array(rows, pa.list_(pa.float64())),
+    "polars.list": lambda rows: pl.Series(rows, dtype=pl.List(pl.Float64)),
+    "torch.jagged": jagged,
+    "awkward": awkward_array,
+    "tensorflow.ragged": ragged_tensor,
+}
+#: Their rows as lists, and the address of the first of their values.
+LISTS = {
+    "pyarrow.list": lambda x: x.to_pylist(),
+    "polars.list": lambda x: x.to_list(),
+    "torch.jagged": lambda x: [row.tolist() for row in x.unbind()],
+    "awkward": lambda x: x.to_list(),
+    "tensorflow.ragged": lambda x: x.to_list(),
+}
+ADDRESSES = {
+    "pyarrow.list": lambda x: x.values.buffers()[1].address,
+    "polars.list": lambda x: x.to_arrow().values.buffers()[1].address,
+    "torch.jagged": lambda x: x.values().data_ptr(),
+    "awkward": lambda x: x.layout.content.data.ctypes.data,
+}
+#: The formats that the extra `test-all` alone brings.
+EXTRA = ("awkward", "tensorflow.ragged")
+HERE = [name for name in MAKERS if name not in EXTRA]
+
+
+def marked(names):
+    """Return names as parameters, those of formats of the extra with its mark."""
+    return [
+        pytest.param(name, marks=pytest.mark.extra(name.split(".")[0])) if name in EXTRA else name
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("source", marked(MAKERS))
+@pytest.mark.parametrize("target", marked(MAKERS))
+def test_ragged_rows_are_handed_over(source, target):
+    """Every ragged format becomes every other with the same rows, and shares values on the way.
+
+    TensorFlow copies what comes in.
+    """
+    value = MAKERS[source](ROWS)
+    result = interop.convert(value, to=target)
+    assert LISTS[target](result) == ROWS
+    spec = interop.spec(result)
+    assert (spec.format, spec.dtype, spec.shape) == (target, "float64", (3, 3))
+    if source in ADDRESSES and target in ADDRESSES:
+        shared = interop.convert(value, to=target, copy=False, allow="share_readonly")
+        assert ADDRESSES[target](shared) == ADDRESSES[source](value)
+        copied = interop.convert(value, to=target, copy=True)
+        assert ADDRESSES[target](copied) != ADDRESSES[source](value)
+        assert LISTS[target](copied) == ROWS
+
+
+@pytest.mark.parametrize("source", marked(MAKERS))
+@together("target", ["numpy", "torch", "jax"])
+def test_ragged_rows_are_padded_only_if_that_is_permitted(source, target):
+    """A dense result of rows of several lengths takes the consent `pad`; zeros fill the rows up."""
+    value = MAKERS[source](ROWS)
+    with pytest.raises(RefusedError, match=r"effect 'pad'.*allow=\{'pad'\}"):
+        interop.convert(value, to=target, dtype="float32")
+    plan = interop.plan(value, to=target, dtype="float32", allow="pad")
+    assert plan.effects >= {"copy", "pad"}
+    result = interop.convert(value, to=target, dtype="float32", allow="pad")
+    assert interop.convert(result, to="numpy").dtype == np.float32
+    assert result.tolist() == PADDED
+    with pytest.raises(BadRequestError, match="copy=False forbids 'pad'"):
+        interop.convert(value, to=target, allow="pad", copy=False)
+
+
+@pytest.mark.parametrize("source", marked(MAKERS))
+def test_rows_of_one_length_are_dense(source):
+    """Rows of one length become an array of two axes over the same memory, without consent."""
+    value = MAKERS[source]([[1.0, 2.0], [3.0, 4.0]])
+    result = interop.convert(value, to="numpy", copy=False)
+    assert (result.dtype, result.tolist()) == (np.float64, [[1, 2], [3, 4]])
+    if source in ADDRESSES:
+        assert result.ctypes.data == ADDRESSES[source](value)
+
+
+@pytest.mark.parametrize("source", marked(MAKERS))
+@together("rows", [[], [[]], [[], []], [[], [1.0]], [[1.0], []]])
+def test_few_and_empty_rows(source, rows):
+    """No rows and empty rows are rows as well, to lists and to arrays."""
+    if source == "tensorflow.ragged":
+        import tensorflow as tf
+
+        value = tf.ragged.constant(rows, tf.float64, ragged_rank=1)
+    elif source == "awkward":
+        import awkward as ak
+
+        offsets = np.cumsum([0, *map(len, rows)])
+        content = ak.contents.NumpyArray(np.array([number for row in rows for number in row]))
+        value = ak.Array(ak.contents.ListOffsetArray(ak.index.Index64(offsets), content))
+    else:
+        value = MAKERS[source](rows)
+    assert interop.convert(value, to="pyarrow.list").to_pylist() == rows
+    result = interop.convert(value, to="numpy", allow="pad")
+    longest = max(map(len, rows), default=0)
+    assert result.shape == (len(rows), longest)
+    assert result.tolist() == [row + [0.0] * (longest - len(row)) for row in rows]
+
+
+@pytest.mark.parametrize("target", marked(["torch.jagged", "awkward", "numpy"]))
+@together("type_", [pa.list_(pa.float64()), pa.large_list(pa.float64())])
+def test_slices_and_both_widths_of_offsets(target, type_):
+    """Offsets of a slice begin above zero, and are of 32 or 64 bits: the rows are right."""
+    rows = [[9.0], *ROWS, [9.0]]
+    value = pa.array(rows, type_)[1:4]
+    result = interop.convert(value, to=target, allow="pad")
+    assert (LISTS[target](result) if target in LISTS else result.tolist()) == (
+        ROWS if target in LISTS else PADDED
+    )
+    if target == "torch.jagged":
+        width = torch.int32 if type_ == pa.list_(pa.float64()) else torch.int64
+        assert result.offsets().dtype == width
+        assert result.values().data_ptr() == value.values.buffers()[1].address + 8
+
+
+def test_chunks_of_lists_are_joined_by_a_planned_copy():
+    """Ragged rows in several chunks become one jagged tensor, by a copy that the plan shows."""
+    chunks = pa.chunked_array([ROWS[:2], ROWS[2:]])
+    assert "copy" in interop.plan(chunks, to="torch.jagged").effects
+    assert LISTS["torch.jagged"](interop.convert(chunks, to="torch.jagged")) == ROWS
+    series = pl.concat([pl.Series(ROWS[:2]), pl.Series(ROWS[2:])], rechunk=False)
+    assert LISTS["torch.jagged"](interop.convert(series, to="torch.jagged")) == ROWS
+
+
+def test_nulls_among_ragged_rows_are_refused():
+    """Null rows and null elements of ragged rows go nowhere, and the refusal says why."""
+    for value, reason in (
+        (pa.array([[1.0], None, [2.0, 3.0]]), "some of its rows are null"),
+        (pl.Series([[1.0], None, [2.0, 3.0]]), "some of its rows are null"),
+        (pa.array([[1.0], [None, 3.0]]), "elements of rows of several lengths"),
+    ):
+        for target in ("torch.jagged", "numpy"):
+            with pytest.raises(RefusedError, match=reason):
+                interop.convert(value, to=target, allow="pad")
+
+
+def test_ragged_rows_of_ragged_rows_are_refused():
+    """Lists of lists of several lengths are refused, and the refusal says what to do."""
+    for value in (pa.array([[[1.0], [2.0, 3.0]], [[4.0]]]), pa.array([[[1.0]], [[2.0], [3.0]]])):
+        for target in ("torch.jagged", "numpy"):
+            with pytest.raises(RefusedError, match="list_flatten"):
+                interop.convert(value, to=target, allow="pad")
+
+
+def test_jagged_tensors_that_are_not_plain():
+    """A graph is left behind, rows of arrays are padded, and other jagged axes are refused."""
+    values = torch.arange(5.0, requires_grad=True)
+    in_graph = torch.nested.nested_tensor_from_jagged(values, torch.tensor([0, 2, 5]))
+    assert interop.plan(in_graph, to="pyarrow.list").effects == {"detach"}
+    assert interop.convert(in_graph, to="pyarrow.list").to_pylist() == [[0, 1], [2, 3, 4]]
+    dense = interop.convert(in_graph, to="torch", allow="pad")
+    assert dense.tolist() == [[0, 1, 0], [2, 3, 4]]
+    pairs = torch.nested.nested_tensor_from_jagged(
+        torch.arange(6.0).reshape(3, 2), torch.tensor([0, 1, 3])
+    )
+    padded = interop.convert(pairs, to="numpy", allow="pad")
+    assert padded.tolist() == [[[0, 1], [0, 0]], [[2, 3], [4, 5]]]
+    with pytest.raises(RefusedError, match="stored elements are arrays themselves"):
+        interop.convert(pairs, to="pyarrow.list")
+    with pytest.raises(RefusedError, match="another axis than the second is jagged"):
+        interop.convert(pairs.transpose(1, 2), to="numpy", allow="pad")
+
+
+def test_offsets_that_lead_outside_are_declined():
+    """Offsets beyond the values, which torch does not check, never reach Arrow."""
+    value = torch.nested.nested_tensor_from_jagged(torch.arange(2.0), torch.tensor([0, 1, 9]))
+    with pytest.raises(RefusedError, match="do not count up"):
+        interop.convert(value, to="pyarrow.list")
+
+
+@pytest.mark.extra("awkward")
+def test_awkward_arrays_of_other_kinds():
+    """Rows in another order are joined by a copy, and what is no number is refused with advice."""
+    ak = import_module("awkward")
+    value = awkward_array(ROWS)[[2, 0]]
+    assert "copy" in interop.plan(value, to="pyarrow.list").effects
+    assert interop.convert(value, to="pyarrow.list").to_pylist() == [ROWS[2], ROWS[0]]
+    for other, advice in (
+        (ak.Array([{"a": 1}]), "ak.unzip"),
+        (ak.Array(["a"]), "lists of numbers"),
+        (ak.Array([1, None]), "ak.fill_none"),
+        (ak.Array([[1, None], [2]]), "ak.fill_none"),
+        (ak.Array([[[1], [2, 3]], [[4]]]), "ak.flatten"),
+    ):
+        with pytest.raises(RefusedError, match=advice):
+            interop.convert(other, to="numpy", allow="pad")
