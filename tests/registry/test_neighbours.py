@@ -54,12 +54,12 @@ def interop_declarations():
 EXPLICIT = """
 from interop.plugin import *
 
-def minus(ring):
-    return -ring.numbers
+def viewed(ring):
+    return ring.numbers.view()
 
 @hookimpl
 def interop_declarations():
-    return [Conversion("ring", "numpy", minus, cost=Cost(1e-9), priority=1)]
+    return [Conversion("ring", "numpy", viewed, cost=Cost(1e-9), priority=1)]
 """
 
 PROGRAM = """
@@ -186,11 +186,12 @@ def test_the_first_name_decides_between_strangers_and_both_are_told(
     assert len(records) == reasons.count(" is declared by ")
 
 
-def test_who_overrides_another_is_heard_and_shown(wheel: Path, tmp_path: Path) -> None:
+def test_who_overrides_another_is_heard_and_shown(wheel: Path, alone: Any, tmp_path: Path) -> None:
     """A stated priority counts, and the plugin's state says what it replaces."""
     results, plugins, records = _run(wheel, tmp_path, aaa_explicit=EXPLICIT)
-    assert results["ring to numpy"] == [-1.0, -2.0, -3.0]
-    overrides = ["the conversion ring → numpy (minus), with priority 1"]
+    assert results["ring to numpy"] == [1.0, 2.0, 3.0]
+    assert results["steps"][0] == "viewed" != alone["steps"][0]
+    overrides = ["the conversion ring → numpy (viewed), with priority 1"]
     assert plugins["aaa_explicit"] == ["loaded", "", overrides]
     assert records == []
 
