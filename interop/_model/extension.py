@@ -57,10 +57,14 @@ class Container(NamedTuple):
         ``open(value) -> Branch``, or None if the value is not one of its containers. It is not
         asked about Python's own dicts, lists, tuples and deques, but about all types derived from
         them.
+    make : callable or None
+        ``make(children) -> container`` around a list of children, to try `open` out; never used
+        to convert.
     """
 
     requires: str
     open: Callable[[Value], Branch | None]
+    make: Callable[[list[Value]], Any] | None = None
 
 
 #: ``function(arrays) -> arrays``.

@@ -86,6 +86,12 @@ class Registry(Recognition):
             if isinstance(entry.declaration, kind):
                 yield entry.declaration, entry.origin
 
+    def extensions(self) -> Iterator[tuple[Declaration, Provenance]]:
+        """Yield what is declared beside formats and conversions, and where it comes from."""
+        for entry in self._entries:
+            if not isinstance(entry.declaration, (Format, Conversion)):
+                yield entry.declaration, entry.origin
+
     def _contained(self, kind: type[_Kind]) -> Iterator[tuple[_Kind, Provenance]]:
         """Yield the declarations of a kind with guards, and where they come from."""
         for declaration, origin in self._all(kind):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import product
@@ -51,6 +51,8 @@ _EVEN_SHAPES = ((4, 6), (6,), (2, 4, 6))
 _SLOW, _CALLS = 1e-3, 20
 #: Dtypes of less than a byte, which some frameworks pack.
 _NARROW = re.compile(r"^(u?int|float)[1-7](_|$)")
+#: The types of what a wrapper may keep beside its array.
+_PLAIN_TYPES = (bool, int, float, complex, str, type(None))
 #: Errors that mean a mistake in a function, not a refusal.
 _MISTAKES = (AttributeError, LookupError, NameError, TypeError)
 #: Variants that change the numbers of the value.
@@ -95,6 +97,7 @@ class _Format:
             "copy": self._copy,
             "components": self._components,
             "wrapper": self._wrapper,
+            "labels": self._labels,
             "fill": self._fill,
             "extent": self._extent,
         }
@@ -198,7 +201,23 @@ class _Format:
         """Note which dtypes and traits of the format no sample had."""
         declared = {*self._format.dtypes, *self._format.carries}
         declared |= LABELLED if self._format.labels else set()
-        self._notes.judge_extent(declared - self._tried)
+        self._notes.judge_extent((declared - self._tried) | self._constant())
+
+    def _constant(self) -> set[str]:
+        """Return the attributes that wrappers have and that are the same in all samples.
+
+        A wrapper may keep a scale or a unit in them, and nothing tells whether it is kept.
+        """
+        if self._format.wrapper is None:
+            return set()
+        constants: dict[str, set[str]] = {}
+        for traits in (frozenset[str](), *map(_single, self._format.samples.variants)):
+            with suppress(NoSample):
+                value = sampled(self._interop, self._plain()[0]._replace(traits=traits))
+                for name, field in getattr(value, "__dict__", {}).items():
+                    if not name.startswith("_") and isinstance(field, _PLAIN_TYPES):
+                        constants.setdefault(name, set()).add(repr(field))
+        return {f"another {name}" for name, fields in constants.items() if len(fields) == 1}
 
     def _problem_of_bytes(self, spec: Spec) -> str:
         format_, element = self._format, spec.element
@@ -214,6 +233,11 @@ class _Format:
 
     def _compare_with_makers(self) -> None:
         """Compare the descriptions of results with their numbers, without trusting the former."""
+        for value, truth, dtype, maker in self._made():
+            self._judge_description(value, truth, dtype, maker)
+
+    def _made(self) -> Iterator[tuple[Value, Array, str, str]]:
+        """Yield what conversions from NumPy make, of which numbers and dtype, and their names."""
         if self._format.not_recoverable or self._name == self._truth.hub:
             return
         dtypes = self._dtypes()[:2]
@@ -228,7 +252,7 @@ class _Format:
                 value = conversion.function(truth)
             except REFUSALS:  # found where the conversion is tried
                 continue
-            self._judge_description(value, truth, dtype, conversion.label)
+            yield value, truth, dtype, conversion.label
 
     def _is_maker(self, conversion: Conversion, dtype: str) -> bool:
         """Tell whether a conversion turns plain arrays of a dtype into this format."""
@@ -466,6 +490,13 @@ class _Format:
 
     def _wrapper(self) -> None:
         """Unwrap a plain value and one with labels, and wrap what was in them again."""
+        wrapper = self._format.wrapper
+        assert wrapper is not None
+        for value, truth, _, maker in self._made():
+            reading = self._truth.read(wrapper.unwrap(value))
+            if reading is not None and not same(reading.array, truth):
+                problem = f"unwrap of {self._name} returns other numbers than {maker} was given"
+                self._notes.failed("wrapper", problem)
         traits = [frozenset[str](), *map(_single, self._format.samples.variants)]
         for recipe in (self._plain()[0]._replace(traits=one) for one in traits):
             try:
@@ -497,6 +528,27 @@ class _Format:
         if before and inner and not same(before.array, inner.array):
             return f"give of the labels of {kind} changes the numbers"
         return ""
+
+    # ------------------------------------------------------------------ labels
+
+    def _labels(self) -> None:
+        """Give a plain value the labels of another."""
+        labels, recipe = self._format.labels, self._plain()[0]
+        assert labels is not None
+        like = sampled(self._interop, recipe._replace(traits=LABELLED))
+        value = sampled(self._interop, recipe._replace(seed=1))
+        before = self._truth.read(value)
+        given = labels.give(value, like)
+        spec, after = self._interop.spec(given), self._truth.read(given)
+        problem = ""
+        if not spec.traits >= LABELLED:
+            problem = f"makes {spec}, which has none"
+        elif before and after and not same(before.array, after.array):
+            problem = "changes the numbers"
+        elif self._memory.addresses_overlap(value, given) is False:
+            problem = "copies the numbers"
+        subject = f"give of the labels of format {self._name}"
+        self._notes.judge("labels", problem and f"{subject} {problem}")
 
     # ------------------------------------------------------------------ fill
 

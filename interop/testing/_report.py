@@ -63,8 +63,13 @@ class Report(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed and something passed."""
-        return bool(self.of(PASSED)) and not self.failed
+        """Whether nothing failed, and something passed that a declaration promises."""
+        return self._is_tried and not self.failed
+
+    @property
+    def _is_tried(self) -> bool:
+        """Whether any promise was tried beyond those of the plugin as a whole."""
+        return any(not finding.conversion.startswith("plugin ") for finding in self.of(PASSED))
 
     @property
     def failed(self) -> tuple[Finding, ...]:
@@ -96,7 +101,8 @@ class Report(NamedTuple):
 
     def __str__(self) -> str:
         counts = ", ".join(f"{number} {outcome}" for outcome, number in self._counts().items())
-        return "\n".join([f"{self.subject}: {counts}{self._untried()}", *self._lines()])
+        nothing = "" if self._is_tried else "; nothing that it declares could be tried"
+        return "\n".join([f"{self.subject}: {counts}{nothing}{self._untried()}", *self._lines()])
 
     def _untried(self) -> str:
         """Return the part of the first line that names traits and dtypes which no sample has.

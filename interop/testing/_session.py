@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ._process import Worker, WorkerEnded
 from ._report import FAILED, NOT_EXERCISED, Finding
 from ._subject import Promise, Subject
@@ -11,14 +13,17 @@ __all__ = ["Session"]
 #: Seconds that the worker may be silent. Some frameworks compile for every shape.
 _PATIENCE = 120.0
 
+#: Seconds once it has been silent for too long. What has to be imported was imported by then.
+_LESS_PATIENCE = 20.0
+
 #: Plans use the declared costs. Waiting threads do not keep processors busy, so that costs can be
 #: measured on a busy machine as well.
 _SETTINGS = {"INTEROP_CALIBRATION": "off", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
 #: The checks of a format on which all its conversions depend: nothing made of a value that is
-#: described or unpacked wrongly can be compared with a declaration.
-_BASIC = frozenset({"describe", "variants", "components"})
+#: described, unpacked or unwrapped wrongly can be compared with a declaration.
+_BASIC = frozenset({"describe", "variants", "components", "wrapper"})
 
 
 class Session:
@@ -29,6 +34,7 @@ class Session:
 
     def __init__(self) -> None:
         self._worker = Worker("interop.testing._worker:answer", _SETTINGS)
+        self._patience = _PATIENCE
         #: The first check of each format that failed, and that conversions depend on.
         self._faults: dict[tuple[Subject, str], str] = {}
 
@@ -69,16 +75,28 @@ class Session:
             check, activity = promise.checks[0], "it started"
             self._worker.send({"subject": subject, "promise": number, "skip": list(fatal)})
             try:
-                while "findings" not in (answer := self._worker.answer(_PATIENCE)):
+                while "findings" not in (answer := self._worker.answer(self._patience)):
                     check, activity = answer["at"]
             except WorkerEnded as end:
                 if check in fatal:
                     check = next(name for name in promise.checks if name not in fatal)
                 reason = f"{end} when {activity}"
                 fatal[check] = Finding(subject.name, promise.name, check, FAILED, reason)
+                if end.status is None:  # what has hung once would hang in every other check, too
+                    self._patience = _LESS_PATIENCE
+                    return [*fatal.values(), *_left_out(subject, promise, fatal, check)]
             else:
                 return [*(Finding(*fields) for fields in answer["findings"]), *fatal.values()]
         return list(fatal.values())
+
+
+def _left_out(
+    subject: Subject, promise: Promise, fatal: Collection[str], hung: str
+) -> list[Finding]:
+    """Return findings about the checks that are left out, since one of the promise has hung."""
+    reason = f"{hung} of {promise.name} timed out, and nothing else of it was tried"
+    checks = [check for check in promise.checks if check not in fatal]
+    return [Finding(subject.name, promise.name, c, NOT_EXERCISED, reason) for c in checks]
 
 
 def _without_blame(finding: Finding, fault: str) -> Finding:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from interop._api.inspection import Inspection
 from interop._api.interop import Interop
 from interop._model.dialect import on_command_line
+from interop._model.extension import Autodiff, Container, Declaration, DtypeNames, Namespaces
 from interop._model.format import Format
 from interop._model.suggestion import suggestion
 from interop._planning.conversion import ResolvedConversion
@@ -42,6 +43,7 @@ CHECKS: dict[str, str] = {
     "copy": "copy=True gives memory of its own, and copy=False a view or a refusal",
     "components": "a value unpacked and packed again, or rebuilt from its components, is the same",
     "wrapper": "what is unwrapped holds the numbers, and wrapped again it has the same labels",
+    "labels": "a value that is given the labels of another has them, and its own numbers",
     "fill": "writing into out= writes the numbers that were given",
     "values": "results hold the numbers that were given, whatever the dtype, shape and layout",
     "dtype": "results have the promised dtype",
@@ -59,18 +61,30 @@ CHECKS: dict[str, str] = {
     "into": "writing into existing memory writes the same numbers",
     "state": "a call changes nothing of its process, and prints and warns of nothing",
     "leaks": "when its result is gone, no value, thread or open file stays behind",
+    "dtype_names": "the dtypes of values have the names that it gives, and nothing else has one",
+    "container": "it opens its containers, rebuilds them in order, and leaves all else alone",
+    "namespaces": "it claims no module that makes no arrays",
+    "autodiff": "gradients are those of the function, and of the pullback that a caller attaches",
     "extent": "every trait and dtype that is declared has been tried on some value",
 }
 OF_PLUGIN = ("loading", "imports", "absence")
 OF_FORMAT = (
     "describe", "memory", "variants", "fast_path", "fast_key", "copy", "components", "wrapper",
-    "fill", "extent",
+    "labels", "fill", "extent",
 )  # fmt: skip
 OF_CONVERSION = (
     "values", "dtype", "shape", "device", "traits", "effects", "source", "sharing", "readonly",
     "lifetime", "copy", "refusals", "threads", "cost", "fast_path", "into", "state", "leaks",
     "extent",
 )  # fmt: skip
+
+#: The checks of other declarations, each with the field that tells two of a kind apart.
+OF_EXTENSIONS: dict[type, tuple[str, str]] = {
+    DtypeNames: ("dtype_names", "type"),
+    Container: ("container", "requires"),
+    Namespaces: ("namespaces", ""),
+    Autodiff: ("autodiff", "format"),
+}
 
 
 class Subject(NamedTuple):
@@ -94,7 +108,7 @@ class Subject(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """Something that makes promises: the plugin as a whole, a format or a conversion.
+    """Something that makes promises: the plugin as a whole, or one of its declarations.
 
     Parameters
     ----------
@@ -103,12 +117,14 @@ class Promise(NamedTuple):
         The promises it makes.
     format : Format or None
     conversion : ResolvedConversion or None
+    extension : Declaration or None
     """
 
     name: str
     checks: tuple[str, ...]
     format: Format | None = None
     conversion: ResolvedConversion | None = None
+    extension: Declaration | None = None
 
 
 def subjects_of(plugin: str | ModuleType) -> list[Subject]:
@@ -206,7 +222,7 @@ class Bench:
         """Say what the declarations name that nobody declares, or that they declare nothing."""
         conversions = [d for d in self.registry.conversions if self.declares(d.provenance)]
         formats = self.formats()
-        if not conversions and not formats:
+        if not conversions and not formats and not list(self._of_extensions()):
             return (
                 "it declares no format and no conversion; is its hook marked with @hookimpl, and "
                 "called interop_declarations?"
@@ -234,6 +250,7 @@ class Bench:
         if not self.problem:
             promises += (self._of_format(format_) for format_ in self.formats())
             promises += (self._of_conversion(*fields) for fields in self._conversions())
+            promises += self._of_extensions()
         return list(_numbered(promises))
 
     def formats(self) -> list[Format]:
@@ -241,6 +258,14 @@ class Bench:
         provenance = self.registry.provenance
         formats = self.registry.formats.values()
         return [format_ for format_ in formats if self.declares(provenance[format_.name])]
+
+    def _of_extensions(self) -> Iterator[Promise]:
+        for extension, origin in self.registry.extensions():
+            if self.declares(origin) and type(extension) in OF_EXTENSIONS:
+                check, field = OF_EXTENSIONS[type(extension)]
+                words = check.replace("_", " ")
+                name = f"{words} {getattr(extension, field)}" if field else words
+                yield Promise(name, (check,), extension=extension)
 
     def declares(self, origin: Provenance) -> bool:
         """Tell whether a declaration is one of this plugin's."""
@@ -260,6 +285,8 @@ class Bench:
             "fast_key": format_.fast_key is not None,
             "components": format_.components is not None,
             "wrapper": format_.wrapper is not None,
+            # Those of a wrapper are tried with what it wraps.
+            "labels": format_.labels is not None and format_.wrapper is None,
             "fill": format_.fill is not None,
             "copy": is_described,
             "extent": is_described,

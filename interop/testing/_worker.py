@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any
 
+from ._extensions import try_extension
 from ._formats import try_format
 from ._notes import Notes
 from ._plugin import try_plugin
@@ -63,4 +64,6 @@ def findings_of(
 def _trier(promise: Promise) -> Callable[[Bench, Promise, Notes], None]:
     if promise.conversion is not None:
         return try_conversion
+    if promise.extension is not None:
+        return try_extension
     return try_plugin if promise.format is None else try_format

@@ -11,11 +11,11 @@ import pytest
 
 from interop import Interop
 from interop.errors import InteropError
-from interop.testing._report import FAILED, Finding
+from interop.testing._report import FAILED, NOT_EXERCISED, Finding
 from interop.testing._session import Session
 from interop.testing._subject import Bench, Subject
 from tests.lying_plugins import classes
-from tests.lying_plugins.classes import Caught, Contained, Liar, Unseen
+from tests.lying_plugins.classes import Caught, Contained, Liar, Told, Unseen
 
 _TABLES = [name for _, name, _ in pkgutil.iter_modules(classes.__path__)]
 LIARS: dict[str, Liar] = {
@@ -72,6 +72,16 @@ def test_nobody_else_is_blamed(module: str, session: Session) -> None:
     failed = [finding for finding in _findings(session, module) if finding.outcome == FAILED]
     blamed = [f for f in failed if f.conversion != fate.promise and label not in f.reason]
     assert [str(finding) for finding in blamed] == []
+
+
+@pytest.mark.parametrize("module", _with(Told))
+def test_a_liar_is_told_of(module: str, session: Session) -> None:
+    """What was not tried of it counts as not exercised, with the reason."""
+    fate = LIARS[module].fate
+    assert isinstance(fate, Told)
+    findings = _findings(session, module, fate.promise)
+    untried = {f.check: f.reason for f in findings if f.outcome == NOT_EXERCISED}
+    assert fate.text in untried.get(fate.check, ""), findings
 
 
 @pytest.mark.parametrize("module", _with(Contained))

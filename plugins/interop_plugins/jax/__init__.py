@@ -104,7 +104,7 @@ def interop_declarations() -> Iterable[Declaration]:
         *_formats(),
         *_conversions(),
         DtypeNames("jax._src.numpy.scalar_types:_ScalarMeta", describe.scalar_type_name),
-        Container("jax", containers.open_pytree),
+        Container("jax", containers.open_pytree, containers.row),
         Autodiff("jax", autodiff.vjp, autodiff.attach),
         Settings("jax", settings.read, settings.put_back),
     ]

@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 from interop.plugin import Branch
 
-__all__ = ["open_pytree"]
+__all__ = ["open_pytree", "row"]
+
+
+class Row:
+    """A pytree around some children, to try `open_pytree` out.
+
+    Parameters
+    ----------
+    children : list of object
+    """
+
+    def __init__(self, children: list[object]) -> None:
+        self.children = children
+
+
+@cache
+def _register() -> None:
+    from jax.tree_util import register_pytree_node
+
+    register_pytree_node(Row, lambda row: (row.children, None), lambda _, children: Row(children))
+
+
+def row(children: list[object]) -> Row:
+    """Return a pytree around some children, of a class that JAX has been told of."""
+    _register()
+    return Row(children)
 
 
 def open_pytree(value: object) -> Branch | None:

@@ -43,9 +43,9 @@ def interop_declarations() -> Iterable[Declaration]:
     return [
         *_formats(),
         *_conversions(),
-        Container("attr", records.open_attrs),
-        Container("pydantic", records.open_pydantic),
-        Container("msgspec", records.open_msgspec),
+        Container("attr", records.open_attrs, records.make_attrs),
+        Container("pydantic", records.open_pydantic, records.make_pydantic),
+        Container("msgspec", records.open_msgspec, records.make_msgspec),
         Container("optree", records.open_optree),
     ]
 

@@ -7,17 +7,51 @@ from __future__ import annotations
 
 from copy import copy
 from itertools import chain, repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from interop.plugin import Branch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, TypeAlias
+    from typing import TypeAlias
 
     Value: TypeAlias = Any
 
-__all__ = ["open_attrs", "open_msgspec", "open_optree", "open_pydantic"]
+__all__ = [
+    "make_attrs",
+    "make_msgspec",
+    "make_pydantic",
+    "open_attrs",
+    "open_msgspec",
+    "open_optree",
+    "open_pydantic",
+]
+
+
+def make_attrs(children: list[Value]) -> Value:
+    """Return an instance of an attrs class with some attributes."""
+    import attr
+
+    return attr.make_class("Row", _letters(children))(*children)
+
+
+def make_pydantic(children: list[Value]) -> Value:
+    """Return a pydantic model with some fields."""
+    import pydantic
+
+    fields: dict[str, Any] = dict.fromkeys(_letters(children), (Any, ...))
+    return pydantic.create_model("Row", **fields)(**dict(zip(fields, children, strict=True)))
+
+
+def make_msgspec(children: list[Value]) -> Value:
+    """Return a struct of msgspec's with some fields."""
+    import msgspec
+
+    return msgspec.defstruct("Row", _letters(children))(*children)
+
+
+def _letters(children: list[Value]) -> list[str]:
+    return [chr(ord("a") + number) for number in range(len(children))]
 
 
 def open_attrs(value: Value) -> Branch | None:

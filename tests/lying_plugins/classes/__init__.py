@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from interop.plugin import Declaration, hookimpl
 
-__all__ = ["Caught", "Contained", "Liar", "Unseen", "table"]
+__all__ = ["Caught", "Contained", "Liar", "Told", "Unseen", "table"]
 
 
 class Caught(NamedTuple):
@@ -23,6 +23,21 @@ class Caught(NamedTuple):
     ----------
     promise, check : str
         Who is blamed, and for what.
+    text : str
+        Part of the reason.
+    """
+
+    promise: str
+    check: str
+    text: str
+
+
+class Told(NamedTuple):
+    """What the suite says that it has not tried.
+
+    Parameters
+    ----------
+    promise, check : str
     text : str
         Part of the reason.
     """
@@ -67,14 +82,14 @@ class Liar(NamedTuple):
     name : str
     lie : str
         The lie in a sentence.
-    fate : Caught or Contained or Unseen
+    fate : Caught or Told or Contained or Unseen
     declarations : callable
         Returns what the plugin declares.
     """
 
     name: str
     lie: str
-    fate: Caught | Contained | Unseen
+    fate: Caught | Told | Contained | Unseen
     declarations: Callable[[], Iterable[Declaration]]
 
 
