@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["try_format"]
 
 _SHAPES = ((3, 4), (5,), (), (0,), (2, 3, 4), (2, 1, 2, 1, 2))
-#: The shape of a value of 1.4 MB or more.
-_LARGE = (600, 600)
+#: The shape of a value of 2 MB or more, whose rows are few, since some formats have one for each.
+_LARGE = (4, 150_000)
 #: Shapes of variants: even lengths, for formats of blocks.
 _EVEN_SHAPES = ((4, 6), (6,), (2, 4, 6))
 #: Seconds that describing a value may take, and the number of attempts.

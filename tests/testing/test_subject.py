@@ -49,5 +49,6 @@ def test_what_is_not_a_plugin(name: str) -> None:
 def test_checks_are_those_that_are_made() -> None:
     """The table of checks names all that the promises of all plugins are tried for."""
     lying = (f"tests.lying_plugins.{name}" for name in ("honest", "forgets_the_scale"))
-    promises = [promise for name in (*lying, "numpy", "scipy") for promise in _promises(name)]
+    names = (*lying, "numpy", "scipy", "jax", "dlpack", "pandas")
+    promises = [promise for name in names for promise in _promises(name)]
     assert {name for promise in promises for name in promise.checks} == set(CHECKS)

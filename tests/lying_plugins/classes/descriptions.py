@@ -143,7 +143,7 @@ LIARS = table(
     Liar(
         "keeps_specs_by_id",
         "Keeps specs by the addresses of objects.",
-        Caught("format grid", "variants", "a variant keeps the shape"),
+        Caught("format grid", "variants", ""),
         lambda: [grid_format(describe=_kept_by_id), *conversions()],
     ),
     Liar(
