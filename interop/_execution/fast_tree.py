@@ -88,6 +88,8 @@ def _is_same(array: Value, other: Value) -> bool:
 class _Walk:
     """One walk through a tree."""
 
+    __slots__ = ("_converted", "_paths", "_tied", "_ways", "_written")
+
     def __init__(
         self, paths: TreePaths, converted: dict[int, tuple[Value, Value]], tied: bool
     ) -> None:

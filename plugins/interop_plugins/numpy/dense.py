@@ -76,10 +76,8 @@ def cast(value: Array, *, dtype: str) -> Array:
     Numbers that the dtype cannot hold become what NumPy makes of them, without a warning: the
     caller asked. A real dtype keeps the real part of complex numbers.
     """
-    target = dtype_named(dtype)
-    if value.size < FEW and _holds_all(value.dtype, target):
-        return value.astype(target, "C")
-    return written(value, target)
+    holder = _holder(value.dtype, dtype) if value.size < FEW else None
+    return written(value, dtype_named(dtype)) if holder is None else value.astype(holder, "C")
 
 
 def cast_if_exact(value: Array, *, dtype: str) -> Array:
@@ -92,11 +90,13 @@ def cast_if_exact(value: Array, *, dtype: str) -> Array:
 
 
 @cache
-def _holds_all(source: DType, target: DType) -> bool:
-    """Tell whether NumPy casts all numbers of a dtype to another of its own without an error."""
+def _holder(source: DType, name: str) -> DType | None:
+    """Return the dtype of a name if NumPy casts all numbers of another to it without an error."""
     import numpy as np
 
-    return source.isbuiltin == target.isbuiltin == 1 and np.can_cast(source, target)
+    target = dtype_named(name)
+    is_own = source.isbuiltin == target.isbuiltin == 1
+    return target if is_own and np.can_cast(source, target) else None
 
 
 def cast_in_order(value: Array, *, dtype: str) -> Array:
