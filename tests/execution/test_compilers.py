@@ -15,7 +15,7 @@ import torch
 
 import interop
 from interop import Conversion, Interop
-from interop.errors import RefusedError
+from interop.errors import BadRequestError, RefusedError
 from tests.toys import Box, toy
 
 # What torch says when a graph breaks at a tensor with a history, whoever breaks it.
@@ -186,6 +186,22 @@ def test_torchs_transforms_are_refused_with_an_out_and_under_accepts(transform: 
     for function in (written, called):
         with pytest.raises(RefusedError, match=r"transform|forward mode"):
             TRANSFORMS[transform](function)
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_nothing_is_written_into_a_tensor_from_outside_of_torchs_transforms(transform: str) -> None:
+    """torch refuses that in errors of its own, and by a fast path as well as by a plan."""
+    out, numbers = torch.zeros(2), np.ones(2, "float32")
+    for _ in range(3):
+        interop.convert(numbers, out=out)
+    for value in (numbers, None):
+
+        def written(x: Any, value: Any = value) -> Any:
+            return interop.convert(x * 2 if value is None else value, out=out) + x
+
+        with pytest.raises(BadRequestError, match=r"transform|out has shape"):
+            TRANSFORMS[transform](written)
+    assert out.tolist() == [1, 1]
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")

@@ -653,4 +653,9 @@ def unwritable(out: Tensor) -> str | None:
             f"a tensor of shape {tuple(out.shape)} that was made in inference mode; write into it "
             "in torch.inference_mode(), or give a clone."
         )
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return (
+            f"a tensor of shape {tuple(out.shape)} from outside a transform of torch.func, which "
+            "sees no writes into it; leave out out= in there."
+        )
     return None
