@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 
 #: A line of Requires-Dist: the distribution, its oldest version and the extra.
@@ -40,11 +41,17 @@ def _version(name: str) -> str:
 def _minimum_versions(requirements: Iterable[str], plugin: str) -> Iterator[tuple[str, str]]:
     """Yield the distributions of a plugin's frameworks, with their minimum versions."""
     plugin = _normal(plugin)
-    for match in filter(None, map(_LINE.fullmatch, requirements)):
-        name, minimum, extra = match.groups()
-        extra = _normal(extra)
-        if extra == _normal(name) and (extra == plugin or extra.startswith(f"{plugin}-")):
+    for name, minimum, extra in _stated(tuple(requirements)):
+        if extra == plugin or extra.startswith(f"{plugin}-"):
             yield name, minimum
+
+
+@lru_cache(maxsize=64)  # many plugins share a distribution
+def _stated(requirements: tuple[str, ...]) -> list[tuple[str, str, str]]:
+    """Return the distributions in extras of their names, their minimum versions, and the extras."""
+    matches = (match.groups() for match in map(_LINE.fullmatch, requirements) if match)
+    stated = [(name, minimum, _normal(extra)) for name, minimum, extra in matches]
+    return [line for line in stated if line[2] == _normal(line[0])]
 
 
 def _normal(name: str) -> str:

@@ -74,11 +74,12 @@ def dtype_named(name: str) -> DType:
     BadRequestError
         The installed ml_dtypes is too old to have it.
     """
-    import ml_dtypes
     import numpy as np
 
     if name not in ONLY_ML_DTYPES:
         return np.dtype(name)
+    import ml_dtypes
+
     scalar_type = getattr(ml_dtypes, name, None)
     if scalar_type is None:
         msg = f"ml_dtypes {ml_dtypes.__version__} has no {name}; install a newer ml_dtypes."
