@@ -172,6 +172,7 @@ def test_torchs_transforms_are_refused_elsewhere(transform: str) -> None:
         TRANSFORMS[transform](lambda x: torch.as_tensor(interop.convert(x * 2, to="numpy")))
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_torchs_transforms_are_refused_with_an_out_and_under_accepts(transform: str) -> None:
     """So is a value that is to be written into an array, or given to another framework's function."""
@@ -188,6 +189,7 @@ def test_torchs_transforms_are_refused_with_an_out_and_under_accepts(transform: 
             TRANSFORMS[transform](function)
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_nothing_is_written_into_a_tensor_from_outside_of_torchs_transforms(transform: str) -> None:
     """torch refuses that in errors of its own, and by a fast path as well as by a plan."""
