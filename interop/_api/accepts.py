@@ -27,7 +27,7 @@ from interop._planning.policy import block
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError
 
-from .leaves import Located, array_spec, is_array, is_of_numbers, opener
+from .leaves import Located, is_array, is_of_numbers, reader
 from .requests import Requests
 from .tree import Tree
 
@@ -128,11 +128,10 @@ def _array_specs(
     registry: Registry, tree: Tree, named: Callable[[_Path], _Path] = tuple
 ) -> dict[int, Spec]:
     """Open the arrays among the leaves; return their specs by the numbers of the leaves."""
-    opened, specs = opener(registry), {}
+    read, specs = reader(registry), {}
     for n, (leaf, path) in enumerate(zip(tree.leaves, tree.paths, strict=True)):
         with Located(path, named):
-            tree.leaves[n] = opened(leaf)
-            spec = array_spec(registry, tree.leaves[n])
+            tree.leaves[n], spec = read(leaf)
         if spec is not None:
             specs[n] = spec
     return specs

@@ -353,7 +353,7 @@ class Interop:
         check_others(others)
         table_of = self._requests.table_of(keywords, of_kind=not cast_all)
         registry = self._registry
-        opened = Tree(tree, leaf_test(registry, others), registry.containers)
+        opened = Tree(tree, leaf_test(registry, others), registry.containers, empties=consume)
         del tree
         return converted(
             opened,

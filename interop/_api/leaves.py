@@ -12,7 +12,7 @@ from interop._execution.engine import Engine
 from interop._model.dtype import DTYPES
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
-from interop._model.typing import Value, ValueFunction
+from interop._model.typing import Value
 from interop._planning.cache import PlanTable
 from interop._planning.keywords import Keywords
 from interop._planning.plan import Plan
@@ -76,21 +76,23 @@ def _are_of_arrays(types: tuple[str, ...]) -> bool:
     return not types or any(not name.startswith("builtins:") for name in types)
 
 
-def opener(registry: Registry) -> ValueFunction:
-    """Return a function that opens each leaf that is unwrapped before all else, once."""
+def reader(registry: Registry) -> Callable[[Value], tuple[Value, Spec | None]]:
+    """Return a function that gives each leaf with its spec, which is None if it is no array.
+
+    A leaf that is unwrapped before all else is opened, once.
+    """
     opened: dict[int, tuple[Value, Value]] = {}
 
-    def open_once(leaf: Value) -> Value:
+    def read(leaf: Value) -> tuple[Value, Spec | None]:
         if not is_array(registry, leaf):
-            return leaf
-        if id(leaf) not in opened:
-            inner = registry.opened(leaf)
-            if inner is leaf:
-                return leaf
-            opened[id(leaf)] = leaf, inner  # the leaf lives on, so that no other gets its `id`
-        return opened[id(leaf)][1]
+            return leaf, None
+        pair = opened.get(id(leaf))
+        value = registry.opened(leaf) if pair is None else pair[1]
+        if value is not leaf:
+            opened[id(leaf)] = leaf, value  # the leaf lives on, so that no other gets its `id`
+        return value, registry.describe(value)
 
-    return open_once
+    return read
 
 
 def leaf_test(registry: Registry, others: Others) -> Callable[[Value], bool]:
@@ -98,11 +100,6 @@ def leaf_test(registry: Registry, others: Others) -> Callable[[Value], bool]:
     if others == "convert":
         return lambda value: type(value) in _NUMBERS or is_array(registry, value)
     return partial(is_array, registry)
-
-
-def array_spec(registry: Registry, value: Value) -> Spec | None:
-    """Return the spec of a value if it counts as an array inside a tree."""
-    return registry.describe(value) if is_array(registry, value) else None
 
 
 def converted(
@@ -151,11 +148,10 @@ def _planned(
     others: Others,
 ) -> list[_Group]:
     groups: dict[Any, _Group] = {}
-    opened = opener(registry)
+    read = reader(registry)
     for position, (path, leaf) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
         with Located(path):
-            value = opened(leaf)
-            spec = array_spec(registry, value)
+            value, spec = read(leaf)
             identity: Value = id(value)
             if spec is None:
                 if others == "refuse" and value is not None:

@@ -20,6 +20,8 @@ from interop._model.typing import Value, ValueFunction
 from interop.errors import BadRequestError, HandOffError, InteropError
 
 _EMPTIABLE = (dict, defaultdict, OrderedDict, list, deque)
+#: Types whose values hold nothing, and there are many of them.
+_LEAVES = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
 class _Child(NamedTuple):
@@ -69,6 +71,8 @@ class Tree:
         Those that plugins open.
     passes : callable, optional
         Tells whether a value is to be left unopened.
+    empties : bool, default False
+        Whether `emptied` is going to be asked for.
 
     Raises
     ------
@@ -84,10 +88,12 @@ class Tree:
         is_array: Callable[[Value], bool],
         containers: Iterable[Container] = (),
         *,
-        passes: Callable[[Value], bool] = lambda _: False,
+        passes: Callable[[Value], bool] | None = None,
+        empties: bool = False,
     ) -> None:
         self._is_array = is_array
         self._passes = passes
+        self._empties = empties
         self._openers = [c.open for c in containers if sys.modules.get(c.requires)]
         self._openers += _OPENERS
         self._above: dict[int, tuple[Any, ...]] = {}
@@ -137,9 +143,11 @@ class Tree:
         if is_array:
             self._arrays += 1
             return self._leaf(value, path)
-        branch = None if self._passes(value) else self._opened(value)
+        if type(value) in _LEAVES or (self._passes is not None and self._passes(value)):
+            return self._leaf(value, path)
+        branch = self._opened(value)
         is_foreign = branch is None
-        if is_foreign and not self._passes(value):
+        if branch is None:
             branch = _open_foreign(value, path)
         if branch is None:
             return self._leaf(value, path)
@@ -156,13 +164,14 @@ class Tree:
         for name, child in zip(branch.names, branch.children, strict=True):
             number = len(self.leaves)
             grown.append(self._grow(child, (*path, name)))
-            container = child if type(child) in _EMPTIABLE else None
-            children.append(_Child(number, grown[-1], container))
+            if self._empties:
+                container = child if type(child) in _EMPTIABLE else None
+                children.append(_Child(number, grown[-1], container))
         del self._above[id(value)]
         if is_foreign and self._arrays == arrays:
             del self.leaves[leaves:], self.paths[leaves:], self._emptiable[emptiable:]
             return self._leaf(value, path)
-        if type(value) in _EMPTIABLE:
+        if self._empties and type(value) in _EMPTIABLE:
             self._emptiable.append(_Contents(value, branch.names, children))
         rebuild = branch.rebuild  # a closure over the branch would keep the children alive
         return lambda leaves: rebuild([build(leaves) for build in grown])
