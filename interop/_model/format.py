@@ -137,11 +137,16 @@ class Wrapper(NamedTuple):
         A conversion then unwraps the value before all else, once, and such a value is described as
         what it wraps, to which it is unwrapped if it has a length. One without a length, such as a
         reader, is used up by reading, and is not described.
+    first : callable or None
+        ``first(value) -> bool`` tells of which values a conversion unwraps before all else because
+        only that tells what they are, and may take as long as computing them. To describe such a
+        value unwraps it, too.
     """
 
     unwrap: ValueFunction
     seconds: float = 2e-6
     once: bool = False
+    first: ValueFunction | None = None
 
 
 class Labels(NamedTuple):

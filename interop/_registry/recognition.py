@@ -126,7 +126,8 @@ class Recognition:
         may be described as any other protocol's, too, and one that is unwrapped before all else as
         whatever it wraps.
         """
-        if format_.wrapper is not None and format_.wrapper.once:
+        wrapper = format_.wrapper
+        if wrapper is not None and (wrapper.once or wrapper.first is not None):
             return frozenset(self.formats)
         origin = self.provenance[format_.name]
         return frozenset(
@@ -176,6 +177,8 @@ class Recognition:
     def _describe_wrapped(self, format_: Format, value: Value) -> Spec:
         """Return the spec of a wrapper: that of the wrapped value, with the wrapper's format."""
         assert format_.wrapper is not None
+        if _is_opened_first(format_, value):
+            return self.describe(self.opened(value))
         wrapped = format_.wrapper.unwrap(value)
         if wrapped is None and format_.describe is not None:
             return format_.describe(value)
@@ -192,9 +195,11 @@ class Recognition:
     def opened(self, value: Value) -> Value:
         """Return a value, or what it wraps if a conversion unwraps it before all else."""
         format_ = self._recognised.get(type(value)) or self.format_of(value)
-        if format_.wrapper is None or not format_.wrapper.once:
+        if format_.wrapper is None:
             return value
         try:
+            if not _is_opened_first(format_, value):
+                return value
             wrapped = format_.wrapper.unwrap(value)
         except InteropError:
             raise
@@ -372,6 +377,14 @@ class Recognition:
                 except TypeError:
                     continue
         return None
+
+
+def _is_opened_first(format_: Format, value: Value) -> bool:
+    """Tell whether a conversion unwraps a value before it describes it."""
+    wrapper = format_.wrapper
+    if wrapper is None or wrapper.first is None:
+        return wrapper is not None and wrapper.once
+    return bool(wrapper.first(value))
 
 
 def _labelled(describe: Callable[[Value], Spec], labels: Labels, value: Value) -> Spec:

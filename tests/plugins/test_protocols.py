@@ -408,32 +408,135 @@ def test_labels_as_numpy_reads_them(dtype):
 
 @pytest.mark.parametrize("label", [(None, (2, 3)), ("category", (2, 3)), ("float64", [2, 3])])
 def test_without_a_label_the_array_is_asked_for(label):
-    """A value that does not say what it is in NumPy's terms is asked for its array."""
+    """A value that does not say what it is in NumPy's terms is what its array is."""
     value = Labelled(matrix(), *label)
-    assert interop.spec(value)[:4] == ("array", "float64", "cpu", (2, 3))
+    assert interop.spec(value)[:4] == ("numpy", "float64", "cpu", (2, 3))
     np.testing.assert_array_equal(interop.convert(value, to="numpy"), matrix())
     assert interop.spec(Answer(matrix().astype(ml_dtypes.bfloat16))).dtype == "bfloat16"
 
 
-def test_an_answer_counts_as_a_copy():
-    """Nobody knows whether __array__ copied: copy=False refuses, copy=True owns its memory."""
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_an_array_is_asked_for_once(target):
+    """A conversion and a plan ask for the array once each, the first time and the next."""
+    for value in (Answer(matrix()), Labelled(matrix(), np.dtype("float64"), (2, 3))):
+        for _ in range(3):
+            value.calls = 0
+            interop.convert(value, to=target)
+            assert value.calls == 1
+        value.calls = 0
+        interop.convert_tree({"a": [value]}, to=target)
+        assert value.calls == 1
+        value.calls = 0
+        interop.plan(value, to=target)
+        assert value.calls == (type(value) is Answer)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("copy", [None, False, True])
+def test_the_answer_of_a_value_that_says_nothing_is_converted(layout, copy):
+    """Its array is shared, refused or copied as the same array of NumPy's is, and so is the plan."""
+    pytest.importorskip("torch")
+    source = LAYOUTS[layout][0]()
+    for target in ("numpy", "torch"):
+        outcomes = []
+        for value in (source, Answer(source)):
+            try:
+                route = interop.plan(value, to=target, copy=copy)
+                result = np.asarray(interop.convert(value, to=target, copy=copy))
+                outcomes.append((route.aliases, np.shares_memory(result, source), result.tolist()))
+            except RefusedError:
+                outcomes.append(None)
+        assert outcomes[0] == outcomes[1], target
+
+
+class Heedless(Labelled):
+    """A foreign value whose method takes ``copy=``, and hands its own memory over all the same."""
+
+    def __array__(self, dtype=None, copy=None):
+        self.calls += 1
+        return self.answer
+
+
+@pytest.mark.parametrize("kind", [Labelled, Heedless])
+@pytest.mark.parametrize("view", [lambda array: array, lambda array: array[:]])
+def test_the_answer_of_a_value_that_says_what_it_is_is_copied(kind, view):
+    """No plan can know what it will be, so the result is in memory of its own, and says so."""
     source = matrix()
+    value = kind(view(source), np.dtype("float64"), (2, 3))
     with pytest.raises(RefusedError, match="copy"):
-        interop.convert(Answer(source), to="numpy", copy=False)
-    owned = interop.convert(Answer(source), to="numpy", copy=True)
-    assert not np.shares_memory(owned, source)
-    np.testing.assert_array_equal(owned, source)
+        interop.convert(value, to="numpy", copy=False)
+    for copy in (None, True):
+        route = interop.plan(value, to="numpy", copy=copy)
+        assert not route.aliases
+        assert "fresh memory" in str(route).splitlines()[0]
+        owned = interop.convert(value, to="numpy", copy=copy)
+        assert not np.shares_memory(owned, source)
+        np.testing.assert_array_equal(owned, source)
+
+
+@pytest.mark.parametrize("takes_copy", [True, False])
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_what_a_value_reads_is_not_copied_again(takes_copy, target):
+    """An array that is made for the answer is the caller's, whoever gets it in the end."""
+    pytest.importorskip("torch")
+    made = []
+
+    def read(self, copy=None):
+        array = np.arange(6.0)
+        made.append(array.ctypes.data)
+        return array
+
+    def read_as_before(self):
+        return read(self)
+
+    method = read if takes_copy else read_as_before
+    fields = {"dtype": np.dtype("float64"), "shape": (6,), "__array__": method}
+    result = interop.convert(type("Lazy", (), fields)(), to=target)
+    assert np.asarray(result).ctypes.data == made[-1]
+    np.testing.assert_array_equal(np.asarray(result), np.arange(6.0))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_answers_become_plain_arrays(layout):
     """Whatever layout __array__ returns, the result is C-ordered, aligned, native and writable."""
     source = LAYOUTS[layout][0]()
-    result = interop.convert(Answer(source), to="numpy")
+    value = Labelled(source, source.dtype, source.shape)
+    result = interop.convert(value, to="numpy")
     assert type(result) is np.ndarray
     np.testing.assert_array_equal(result, source)
     assert result.flags.carray
     assert result.dtype == source.dtype.newbyteorder("=")
+
+
+@pytest.mark.parametrize("name", ["unit", "units"])
+@pytest.mark.parametrize("labelled", [True, False])
+def test_a_unit_is_a_label(name, labelled):
+    """The unit of a value of any library is dropped only where labels may be."""
+    value = Labelled(matrix(), np.dtype("float64"), (2, 3)) if labelled else Answer(matrix())
+    setattr(value, name, "metre")
+    for target in ("numpy", "python"):
+        with pytest.raises(RefusedError, match="drop_labels"):
+            interop.convert(value, to=target, forbid="drop_labels")
+        result = np.asarray(interop.convert(value, to=target))
+        np.testing.assert_array_equal(result, matrix())
+
+
+def test_a_quantity_is_handed_over_as_what_it_is():
+    """What pint wraps goes on as itself, with its memory, its graph and its unit as a label."""
+    pint = pytest.importorskip("pint")
+    torch = pytest.importorskip("torch")
+    metre = pint.UnitRegistry().metre
+    array = np.arange(3.0)
+    quantity = pint.Quantity(array, metre)
+    for target in ("numpy", "torch"):
+        with pytest.raises(RefusedError, match="drop_labels"):
+            interop.convert(quantity, to=target, forbid="drop_labels")
+        result = interop.convert(quantity, to=target, copy=False)
+        assert np.shares_memory(np.asarray(result), array)
+        owned = interop.convert(quantity, to=target, copy=True)
+        assert not np.shares_memory(np.asarray(owned), array)
+    tensor = torch.ones(2, requires_grad=True)
+    assert interop.convert(pint.Quantity(tensor, metre), to="torch") is tensor
 
 
 def test_a_subclass_answer_becomes_a_plain_array():

@@ -3,7 +3,8 @@
 They are ``__cuda_array_interface__``, ``__array_interface__``, the buffer protocol, Arrow's
 ``__arrow_c_array__`` and ``__arrow_c_stream__``, and ``__array__``. A type that has several is
 recognised by the first: ``__array__`` comes last because it is the only one that may lose something
-on the way, such as nulls, and an integer dtype with them. An interface is checked before
+on the way, such as nulls, and an integer dtype with them. A unit (`units` or `unit`) counts as a
+label. An interface is checked before
 NumPy acts on it, so that a NULL pointer, a negative length or an extent beyond all memory is
 refused. A wrong address that looks plausible cannot be detected: its publisher vouches for it.
 """
@@ -24,6 +25,7 @@ from interop.plugin import (
     Cost,
     Declaration,
     Format,
+    Labels,
     Samples,
     Wrapper,
     hookimpl,
@@ -40,7 +42,7 @@ from .interfaces import (
     from_array_interface,
     interface_memory,
 )
-from .methods import describe_array, from_array
+from .methods import array_in, describe_array, from_array, has_unit, is_asked_first
 from .samples import ArrowArray, buffer_with_gaps, masked_interface
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ __all__ = ["interop_declarations"]
 
 _MASKED = frozenset({"masked"})
 _CARRIES = MEMORY_TRAITS | _MASKED
+#: The unit of a quantity counts as a label.
+_UNITS = Labels(has_unit, lambda value, like: value)
 
 
 @hookimpl
@@ -70,6 +74,7 @@ def _interfaces() -> Iterable[Format]:
             carries=_CARRIES,
             protocol="__cuda_array_interface__",
             memory=cuda_memory,
+            labels=_UNITS,
         ),
         Format(
             "array_interface",
@@ -79,6 +84,7 @@ def _interfaces() -> Iterable[Format]:
             protocol="__array_interface__",
             memory=interface_memory,
             samples=Samples(variants={"masked": masked_interface}),
+            labels=_UNITS,
         ),
     ]
 
@@ -125,6 +131,8 @@ def _array_method() -> Format:
         describe=describe_array,
         dtypes=frozenset(DTYPES) - {"complex32"},
         protocol="__array__",
+        wrapper=Wrapper(array_in, 1e-6, first=is_asked_first),
+        labels=_UNITS,
     )
 
 
@@ -142,7 +150,7 @@ def _to_numpy() -> Iterable[Conversion]:
             name="from_masked_array_interface",
         ),
         _view("buffer", from_buffer, cost=Cost(4e-7)),
-        Conversion("array", "numpy", from_array, effects=COPY, shares=True, cost=Cost(4e-6, 8e9)),
+        Conversion("array", "numpy", from_array, effects=COPY, cost=Cost(8e-6, 8e9)),
     ]
 
 

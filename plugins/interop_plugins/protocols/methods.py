@@ -1,8 +1,15 @@
-"""``__array__``, the method that returns a NumPy array."""
+"""``__array__``, the method that returns a NumPy array.
+
+A value that says its dtype and its shape is described by these, and its array is asked for by the
+step that takes it to NumPy. Any other has to be asked to be described: a conversion asks it once,
+and converts its answer. A quantity, which has a unit and a magnitude, is unwrapped, and not asked.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from inspect import signature
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,13 +28,35 @@ if TYPE_CHECKING:
     Array: TypeAlias = NDArray[Any]
     DType: TypeAlias = np.dtype[Any]
 
-__all__ = ["describe_array", "from_array"]
+__all__ = ["array_in", "describe_array", "from_array", "has_unit", "is_asked_first"]
+
+
+def has_unit(value: Foreign) -> bool:
+    """Tell whether a value has a unit, under which its numbers stand for something else."""
+    units = (getattr(value, name, None) for name in ("units", "unit"))
+    return any(unit is not None for unit in units) and not getattr(value, "unitless", False)
+
+
+def _magnitude(value: Foreign) -> Foreign | None:
+    """Return the array in a quantity, whatever its unit; None for any other value."""
+    return getattr(value, "magnitude", None) if hasattr(value, "units") else None
+
+
+def is_asked_first(value: Foreign) -> bool:
+    """Tell whether nothing but its array tells what a value is."""
+    return _claim(value) is None and _magnitude(value) is None and not has_unit(value)
+
+
+def array_in(value: Foreign) -> Foreign | None:
+    """Return the array in a quantity, or that of a value that has to be asked; else None."""
+    magnitude = _magnitude(value)
+    if magnitude is not None:
+        return magnitude
+    return _array(value) if is_asked_first(value) else None
 
 
 def describe_array(value: Foreign) -> Spec:
     """Return the spec of a value with ``__array__``, from its dtype and shape if it has them.
-
-    Otherwise the array has to be asked for.
 
     Raises
     ------
@@ -43,14 +72,14 @@ def describe_array(value: Foreign) -> Spec:
 
 
 def from_array(value: Foreign) -> Array:
-    """Return what ``__array__`` returns, copied if it is not a plain, writable, C-ordered array.
+    """Return a copy of what ``__array__`` returns: a plain, writable, C-ordered array.
 
-    Nobody can tell whether a plain one shares the value's memory.
+    The value makes it, if it knows how to, so that what it computes or reads is not copied again.
     """
     import numpy as np
 
     claim = _claim(value)
-    array = _array(value)
+    array = _array(value, copy=True)
     _check_answer(value, array, claim)
     flags = array.flags
     plain = type(array) is np.ndarray and array.dtype.isnative
@@ -91,20 +120,51 @@ def _dtype_name(dtype: DType) -> str:
     return name if name in DTYPES and dtype.names is None else str(dtype)
 
 
-def _array(value: Foreign) -> Array:
+def _array(value: Foreign, *, copy: bool | None = None) -> Array:
+    """Return the answer to ``__array__``; with ``copy=True``, in memory that nothing else holds."""
     import numpy as np
 
     try:
         # Called directly, because NumPy would warn of signatures without `copy`.
-        array = value.__array__()
+        answer = _copied(value) if copy else value.__array__()
     except (MemoryError, Warning):
         raise
     # The code of a value may raise anything.
     except Exception as error:
         raise unread(value, "array", error) from error
-    if not isinstance(array, np.ndarray):
-        refuse(value, f"answers __array__ with an object of type {type(array).__name__}")
-    return array
+    if not isinstance(answer, np.ndarray):
+        refuse(value, f"answers __array__ with an object of type {type(answer).__name__}")
+    return answer
+
+
+def _copied(value: Foreign) -> Any:
+    """Return an answer in memory that nothing else holds, copied if something might.
+
+    Not every method that takes ``copy=True`` heeds it.
+    """
+    import numpy as np
+
+    method = value.__array__
+    copies = _takes_copy(method)
+    answer, alone = method(copy=True) if copies else method(), np.empty(0)
+    if not isinstance(answer, np.ndarray):
+        return answer
+    base = answer.base
+    is_held = sys.getrefcount(answer) > sys.getrefcount(alone)
+    if base is not None:
+        alone = alone[:]  # whose base is held by it and by a variable, as that of an answer is
+        other = alone.base
+        is_held = is_held or not copies or sys.getrefcount(base) > sys.getrefcount(other)
+    return answer.copy() if is_held else answer
+
+
+def _takes_copy(method: Callable[..., Any]) -> bool:
+    """Tell whether a method takes ``copy=``, which it need not since NumPy 2."""
+    try:
+        parameters = signature(method).parameters.values()
+    except (TypeError, ValueError):  # a method of an extension may have no signature
+        return False
+    return any(p.name == "copy" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 def _check_answer(value: Foreign, array: Array, claim: _Claim | None) -> None:
