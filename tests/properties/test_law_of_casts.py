@@ -1,0 +1,62 @@
+"""One law for casts to the narrow floats on the host, whatever the frameworks and the route."""
+
+from __future__ import annotations
+
+import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
+import numpy as np
+import pytest
+import torch
+
+import interop
+
+#: Numbers that fit, that round, that overflow, and that some of the dtypes do not have.
+_NUMBERS = np.array(
+    [
+        *(0.0, -0.0, 0.3, -3.0, 1e-9, 448, 449, 463, 464, 465, 480, 1000, -1000, 57344, 7e4),
+        *(np.inf, -np.inf, np.nan),
+    ],
+    "float32",
+)
+_DTYPES = (
+    "bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu".split()
+)
+
+
+def _same(result: object, expected: np.ndarray) -> bool:
+    """Tell whether numbers are the same, the signs of zeros included, and NaN where NaN is."""
+    found = interop.convert(result, to="numpy")
+    nan = np.isnan(expected.astype("float32"))
+    bits = f"u{expected.dtype.itemsize}"
+    return (
+        found.dtype == expected.dtype
+        and (np.isnan(found.astype("float32")) == nan).all()
+        and (found.view(bits) == expected.view(bits))[~nan].all()
+    )
+
+
+@pytest.mark.parametrize("dtype", _DTYPES)
+@pytest.mark.parametrize("source", ["numpy", "torch", "jax", "python"])
+@pytest.mark.parametrize("target", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("repeats", [1, 2**16])
+def test_a_cast_follows_ml_dtypes(dtype: str, source: str, target: str, repeats: int) -> None:
+    """The numbers are those of NumPy's `astype`, between any two frameworks and at any size."""
+    numbers = np.tile(_NUMBERS, 1 if source == "python" else repeats)  # lists are short
+    value = interop.convert(numbers, to=source)
+    with np.errstate(all="ignore"):
+        expected = numbers.astype(dtype)
+        assert _same(interop.convert(value, to=target, dtype=dtype), expected)
+        if source == "torch":
+            tracked = value.detach().clone().requires_grad_()
+            assert _same(interop.convert(tracked, to=target, dtype=dtype), expected)
+        if target == "torch":
+            out = torch.empty(numbers.shape, dtype=getattr(torch, dtype))
+            interop.convert(value, out=out)
+            assert _same(out, expected)
+
+
+def test_torch_casts_by_another_law() -> None:
+    """What the page says of torch's own casts is so; where it is not, the page has to change."""
+    overflow = torch.tensor([465.0, -1000.0, torch.inf]).to(torch.float8_e4m3fn).float()
+    assert overflow.tolist() == [448, -448, 448]
+    powers = torch.tensor([0.0, -2.0]).to(torch.float8_e8m0fnu).float()
+    assert powers.tolist() == [2.0**-127, 2.0]
