@@ -120,7 +120,7 @@ def test_the_picker_says_what_a_pair_does(browser: Browser) -> None:
     assert browser.text("#answer") == "Effects: copy. Memory: its own. And back: the same."
     assert browser.run("return location.hash") == "#torch:jax"
     browser.open(Path(SITE) / "reference" / "pairs.html", "array:numpy")
-    assert browser.text("#answer") == "Effects: copy. Memory: perhaps shared. And back: refused."
+    assert browser.text("#answer") == "Effects: copy. Memory: its own. And back: refused."
     assert browser.run("return document.documentElement.scrollHeight") < 3000
 
 

@@ -43,7 +43,7 @@ from .interfaces import (
     interface_memory,
 )
 from .methods import array_in, describe_array, from_array, has_unit, is_asked_first
-from .samples import ArrowArray, buffer_with_gaps, masked_interface
+from .samples import Answer, ArrowArray, buffer_with_gaps, masked_interface
 
 if TYPE_CHECKING:
     from typing import Any
@@ -133,6 +133,7 @@ def _array_method() -> Format:
         protocol="__array__",
         wrapper=Wrapper(array_in, 1e-6, first=is_asked_first),
         labels=_UNITS,
+        samples=Samples(make=Answer, source="numpy"),
     )
 
 

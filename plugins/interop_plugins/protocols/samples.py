@@ -9,9 +9,22 @@ from interop.plugin import Declined
 if TYPE_CHECKING:
     from typing import Any
 
+    from numpy.typing import NDArray
+
     from .common import Foreign
 
-__all__ = ["ArrowArray", "buffer_with_gaps", "masked_interface"]
+__all__ = ["Answer", "ArrowArray", "buffer_with_gaps", "masked_interface"]
+
+
+class Answer:
+    """A value that says its dtype and its shape, and shows its array by ``__array__`` alone."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array
+        self.dtype, self.shape = array.dtype, array.shape
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[Any]:
+        return self._array.copy() if copy else self._array
 
 
 class ArrowArray:
