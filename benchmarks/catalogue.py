@@ -19,7 +19,7 @@ __all__ = ["MODULES", "measure", "module_of"]
 
 #: The modules, in the order in which their tables are shown.
 MODULES = [
-    *("zero_copy", "everyday", "universal", "instead", "copies", "sparse_formats"),
+    *("zero_copy", "everyday", "universal", "instead", "copies", "busy", "sparse_formats"),
     *("choices", "predictions", "scale", "first", "gpu"),
 ]
 
@@ -50,6 +50,12 @@ _COPIES = {
         "copies.numpy",
         "the same, where the recipe is NumPy's or SciPy's own copy",
         "NumPy's and SciPy's own copy",
+        None,
+    ),
+    "expert_cases": (
+        "copies.expert",
+        "the same, against the best by hand: `np.empty`, and `copy_` into it",
+        "the best by hand",
         None,
     ),
     "middle_cases": (

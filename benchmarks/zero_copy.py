@@ -92,6 +92,10 @@ def pairs() -> Iterator[Pair]:
         yield "tensorflow → numpy", tf.constant(a, "float32"), "numpy", "np.asarray(x)"
     if find_spec("sparse"):
         yield from _sparse_pairs(s)
+    if find_spec("tensorflow"):
+        import tensorflow as tf
+
+        yield "tensorflow → numpy", tf.constant(a, "float32"), "numpy", "np.asarray(x)"
 
 
 def _jax_pairs(a: np.ndarray[Any, Any]) -> Iterator[Pair]:
@@ -100,6 +104,9 @@ def _jax_pairs(a: np.ndarray[Any, Any]) -> Iterator[Pair]:
     x = jnp.asarray(a, "float32")
     yield "jax → numpy", x, "numpy", "np.asarray(x)"
     yield "jax → torch", x, "torch", "torch.from_dlpack(x)"
+    t = torch.arange(12.0).reshape(3, 4)
+    yield "torch → jax, copied", t, "jax", "jnp.array(x.numpy())"
+    _NAMES["jnp"] = jnp
     yield "jax → torch, bfloat16", x.astype("bfloat16"), "torch", "torch.from_dlpack(x)"
 
 
