@@ -8,6 +8,7 @@ here with what comes out again.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -17,7 +18,7 @@ from interop._model.format import Format, Parts
 from interop._model.spec import MEMORY_TRAITS, Spec
 from interop._model.typing import Value
 from interop._registry.installed import not_installed
-from interop.errors import InteropError, RefusedError
+from interop.errors import Declined, InteropError, RefusedError
 
 from ._notes import Notes
 from ._sample import REFUSALS, NoSample, Recipe, first_line, preferred
@@ -109,7 +110,8 @@ class Composite:
             return
         for shape in possible(_SHAPES, self._format.ndims):
             for made in self._made(shape):
-                yield self._problem_of_value(made)
+                with suppress(Declined):  # some shapes are the library's own
+                    yield self._problem_of_value(made)
         yield from self._problems_of_parts()
 
     # ------------------------------------------------------------------ values of the library's
@@ -125,8 +127,9 @@ class Composite:
                 continue
             yield _Made(value, self._interop.spec(value), numbers(recipe))
             if "uncoalesced" in self._format.samples.variants:
-                twice = self._format.samples.variants["uncoalesced"](value)
-                yield _Made(twice, self._interop.spec(twice), numbers(recipe))
+                with suppress(Declined):
+                    twice = self._format.samples.variants["uncoalesced"](value)
+                    yield _Made(twice, self._interop.spec(twice), numbers(recipe))
             return
 
     def _problem_of_value(self, made: _Made) -> str:

@@ -16,6 +16,9 @@ _PATIENCE = 120.0
 #: Seconds once it has been silent for too long. What has to be imported was imported by then.
 _LESS_PATIENCE = 20.0
 
+#: Checks of one promise that may end the process before the others are left out.
+_CRASHES = 2
+
 #: Plans use the declared costs. Waiting threads do not keep processors busy, so that costs can be
 #: measured on a busy machine as well.
 _SETTINGS = {"INTEROP_CALIBRATION": "off", "OMP_WAIT_POLICY": "PASSIVE"}
@@ -82,8 +85,10 @@ class Session:
                     check = next(name for name in promise.checks if name not in fatal)
                 reason = f"{end} when {activity}"
                 fatal[check] = Finding(subject.name, promise.name, check, FAILED, reason)
-                if end.status is None:  # what has hung once would hang in every other check, too
+                if end.status is None:
                     self._patience = _LESS_PATIENCE
+                # What has hung once, or crashed twice, would do so in every other check, too.
+                if end.status is None or len(fatal) >= _CRASHES:
                     return [*fatal.values(), *_left_out(subject, promise, fatal, check)]
             else:
                 return [*(Finding(*fields) for fields in answer["findings"]), *fatal.values()]
@@ -91,10 +96,10 @@ class Session:
 
 
 def _left_out(
-    subject: Subject, promise: Promise, fatal: Collection[str], hung: str
+    subject: Subject, promise: Promise, fatal: Collection[str], last: str
 ) -> list[Finding]:
-    """Return findings about the checks that are left out, since one of the promise has hung."""
-    reason = f"{hung} of {promise.name} timed out, and nothing else of it was tried"
+    """Return findings about the checks that are left out, since others ended the process."""
+    reason = f"{last} of {promise.name} ended the process, and nothing else of it was tried"
     checks = [check for check in promise.checks if check not in fatal]
     return [Finding(subject.name, promise.name, c, NOT_EXERCISED, reason) for c in checks]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import random
+import sys
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
@@ -31,6 +33,7 @@ def problem_of_state(label: str, call: Callable[[], Value]) -> str:
         It is called twice, in two different states.
     """
     environment, folder = dict(os.environ), os.getcwd()
+    collects, limit = gc.isenabled(), sys.getrecursionlimit()
     try:
         for errors in _ERRORS:
             if problem := _problem(call, errors):
@@ -39,6 +42,9 @@ def problem_of_state(label: str, call: Callable[[], Value]) -> str:
         os.environ.clear()
         os.environ.update(environment)
         os.chdir(folder)
+        sys.setrecursionlimit(limit)
+        if collects:
+            gc.enable()
     return ""
 
 
@@ -73,6 +79,7 @@ def _prepare() -> None:
         del os.environ[name]
     os.environ.update(_ENVIRONMENT)
     os.chdir(_FOLDER)
+    gc.enable()
 
 
 def _state() -> dict[str, object]:
@@ -87,4 +94,7 @@ def _state() -> dict[str, object]:
         "NumPy's random numbers": (numpys["key"].tobytes(), numpys["pos"]),
         "what NumPy does about errors": tuple(np.geterr().items()),
         "the filters of warnings": list(warnings.filters),
+        "the collection of garbage": (gc.isenabled(), gc.get_threshold()),
+        "the limit of recursion": sys.getrecursionlimit(),
+        "the switch interval": sys.getswitchinterval(),
     }

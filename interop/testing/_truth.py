@@ -129,11 +129,19 @@ def _is_rounded_alike(truth: Array, cast: Array, dtype: str) -> Array:
     if kind == "b":
         return np.isfinite(truth)
     if kind in "iu" and truth.dtype.kind == "f":
-        bound = 2.0 ** min(digits, np.finfo(truth.dtype).nmant + 1)
+        bound = 2.0 ** min(digits, _digits(truth.dtype))
         return np.isfinite(truth) & (truth < bound) & (truth > (-bound if kind == "i" else -1))
     if {truth.dtype.name, dtype} <= IEEE and truth.dtype.kind == cast.dtype.kind:
         return np.isfinite(cast)
     return np.zeros(truth.shape, bool)
+
+
+def _digits(dtype: np.dtype[Any]) -> int:
+    """Return the digits of a real dtype; NumPy does not call long double as interop does."""
+    import numpy as np
+
+    known = DTYPES.get(dtype.name)
+    return np.finfo(dtype).nmant + 1 if known is None else known.digits
 
 
 def _cast(array: Array, dtype: np.dtype[Any]) -> Array:

@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,8 +27,16 @@ LIARS: dict[str, Liar] = {
 _PAGE = Path(__file__).parents[2] / "docs" / "reference" / "testing.md"
 
 
-def _with(fate: type) -> list[str]:
-    return [module for module, liar in LIARS.items() if isinstance(liar.fate, fate)]
+#: Each of these ends a process, which takes a second to start.
+_SLOW = {"aborts", "fill_exits", "of_the_object", "reads_nowhere"}
+
+
+def _with(fate: type) -> list[Any]:
+    return [
+        pytest.param(module, marks=[pytest.mark.slow] if liar.name in _SLOW else [])
+        for module, liar in LIARS.items()
+        if isinstance(liar.fate, fate)
+    ]
 
 
 @pytest.fixture(scope="module")
