@@ -886,7 +886,7 @@ def accepts(  # type: ignore[overload-overlap] # classes can be called, and name
         of the same layout, if there is one, every other result as a dense array. If the shapes
         agree, the result gets the labels of that argument. A result for whose number of axes
         the framework has no format is given back as it is. Everything that is not an array
-        passes through, and so does the result of a call without arrays.
+        passes through, and so do results of text and the result of a call without arrays.
 
     Raises
     ------

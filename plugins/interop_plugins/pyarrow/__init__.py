@@ -415,6 +415,15 @@ def _lists_to_others() -> Iterable[Conversion]:
         cost=Cost(2e-5, 2e10),
         name="combined_lists",
     )
+    yield Conversion(
+        "pyarrow.chunked_array",
+        fixed,
+        lists.first_regular,
+        takes=_MEMORY | _MASKED | _WHOLE,
+        requires=_LISTS,
+        drops=_LISTS | _WHOLE,
+        cost=Cost(1e-5),
+    )
     anything = _MEMORY | _MASKED | _NESTED | _WHOLE
     yield Conversion(
         "pyarrow.chunked_array",

@@ -31,6 +31,7 @@ __all__ = [
     "describe_chunks",
     "describe_null_row",
     "elements",
+    "first_regular",
     "is_list",
     "memory",
     "offsets_of",
@@ -213,6 +214,11 @@ def regular(array: pa.ListArray) -> pa.FixedSizeListArray:
     length = int(offsets[1] - offsets[0]) if len(array) else 0
     type_ = pa.list_(values.type, length)
     return pa.Array.from_buffers(type_, len(array), [None], 0, children=[values])
+
+
+def first_regular(chunked: pa.ChunkedArray) -> pa.FixedSizeListArray:
+    """Return the lists of the one chunk, which are of one length, as fixed-size lists."""
+    return regular(chunked.chunk(0))
 
 
 def combined(chunked: pa.ChunkedArray) -> Array:
