@@ -166,10 +166,10 @@ def test_numbers_take_the_default_dtypes_of_a_framework(to: str, dtypes: str) ->
 
 
 def test_the_numbers_of_others_keep_their_dtype() -> None:
-    """A scalar of NumPy's has a dtype, and a number beside an array takes the array's."""
+    """A scalar of NumPy's has a dtype, and beside an array numbers have that of NumPy's."""
     assert interop.convert([np.float64(1)], to="torch").dtype == torch.float64
     assert interop.convert(np.float64(1), to="torch").dtype == torch.float64
-    assert interop.convert([torch.ones(()), 2.0], to="torch").dtype == torch.float32
+    assert interop.convert([torch.ones(()), 0.1], to="torch").dtype == torch.float64
     assert interop.convert([torch.ones((), dtype=torch.float16), 2], to="torch").dtype == (
         torch.float16
     )

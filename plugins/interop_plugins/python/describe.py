@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, cast
 
 import interop
 from interop.errors import BadRequestError, UnknownValueError
-from interop.plugin import DTYPES, MEMORY_TRAITS, Spec, itemsize, preserves
+from interop.plugin import MEMORY_TRAITS, Spec, itemsize, preserves
 
 from .numbers import (
     MAX_AXES,
     SEQUENCES,
-    WEAK,
     check_unmasked,
     describe_number,
     describe_numbers,
@@ -33,8 +32,6 @@ __all__ = ["describe"]
 
 #: The traits that an array loses when it is copied into another.
 _RESOLVED = MEMORY_TRAITS | {"conj", "neg", "weak", "scalar", "subclass"}
-#: The kinds of arrays whose dtype is taken by numbers beside them that have none.
-_WIDER = {"float64": "fc", "complex128": "c"}
 
 
 def describe(value: Nested, *, depth: int = 0) -> Spec:
@@ -130,18 +127,11 @@ def _common(value: Sequence[Any], what: str, facts: list[Any]) -> Any:
     return facts[0]
 
 
-def _gives_way(row: Spec, rows: list[Spec]) -> bool:
-    """Tell whether numbers without a dtype take that of an array beside them."""
-    kinds = _WIDER.get(row.dtype or "", "") if row.traits & WEAK else ""
-    others = (DTYPES.get(other.dtype or "") for other in rows if not other.traits & WEAK)
-    return any(other is not None and other.kind in kinds for other in others)
-
-
 def _common_dtype(value: Sequence[Any], rows: list[Spec]) -> str | None:
     """Return the dtype that holds the numbers of all elements, if NumPy finds it for them."""
     import numpy as np
 
-    names = {row.dtype for row in rows if not _gives_way(row, rows)}
+    names = {row.dtype for row in rows}
     if len(names) == 1:
         return names.pop()
     try:
