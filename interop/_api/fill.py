@@ -95,11 +95,11 @@ class Fills:
         if innermost is None or not innermost.traces:
             fill(keywords.out, self._run(x, table, keywords))
             return
-        with collected(peak=any(trace.peak for trace in innermost.traces)) as receipts:
-            result = self._run(x, table, keywords)
-            started = perf_counter_ns()
-            fill(keywords.out, result)
-            elapsed = perf_counter_ns() - started
+        peak = any(trace.peak for trace in innermost.traces)
+        result, receipts = collected(innermost, lambda: self._run(x, table, keywords), peak=peak)
+        started = perf_counter_ns()
+        fill(keywords.out, result)
+        elapsed = perf_counter_ns() - started
         declared_by = str(self._registry.provenance[out_spec.format])
         receipt = receipts[0].filled(
             out_spec, aliased=shared, elapsed=elapsed, declared_by=declared_by

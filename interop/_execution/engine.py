@@ -106,8 +106,9 @@ class Engine:
         if innermost is None or not innermost.traces:
             return self.carry_out(plan, x, spec, request, keywords)
         recorder = Recorder(innermost.traces, self._registry, first=not plan.verified)
-        with collected() as children:
-            result = self.carry_out(plan, x, spec, request, keywords, recorder.note)
+        result, children = collected(
+            innermost, lambda: self.carry_out(plan, x, spec, request, keywords, recorder.note)
+        )
         recorder.record(x, spec, result, plan, children)
         return result
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns, time_ns
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from interop._model.display import duration, html_table, readable, text_table
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.plan import Plan, facts
-from interop._planning.policy import Opening
+from interop._planning.policy import Block, Opening, block
 from interop.errors import BadRequestError, HandOffError
 
 from .memory import PeakMeter
@@ -18,6 +18,8 @@ from .memory import PeakMeter
 if TYPE_CHECKING:
     from interop._planning.step import Step
     from interop._registry.registry import Registry
+
+_Result = TypeVar("_Result")
 
 #: Address and bytes of each stretch of memory.
 Extents: TypeAlias = tuple[tuple[int, int], ...]
@@ -256,10 +258,20 @@ def trace(
     )
 
 
-def collected(*, peak: bool = False) -> Opening[Trace]:
-    """Return a ``with`` statement that collects receipts apart from the traces around it."""
+def collected(
+    innermost: Block, work: Callable[[], _Result], *, peak: bool = False
+) -> tuple[_Result, Trace]:
+    """Return what some work gives, and the receipts of the conversions inside it.
+
+    The traces of the `innermost` block do not get them. If an interruption keeps this from setting
+    the block back, the statement that has opened it does.
+    """
     receipts = Trace(peak=peak)
-    return Opening(lambda outer: outer._replace(traces=(receipts,)), lambda _: receipts)
+    token = block.set(innermost._replace(traces=(receipts,)))
+    try:
+        return work(), receipts
+    finally:
+        block.reset(token)
 
 
 class Recorder:

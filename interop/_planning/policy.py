@@ -245,8 +245,11 @@ def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Opening[Policy]
     frozenset({'copy'})
     """
     allowed, forbidden = reusable(allow, "allow"), reusable(forbid, "forbid")
-    adjusted(Policy(), allowed, forbidden)  # so that mistakes show here
-    return Opening(
-        lambda outer: outer._replace(policy=adjusted(outer.policy, allowed, forbidden)),
-        lambda inner: inner.policy,
-    )
+    base = current_policy()
+    likely = adjusted(base, allowed, forbidden)  # here, so that mistakes show here
+
+    def change(outer: Block) -> Block:
+        same = outer.policy is base
+        return outer._replace(policy=likely if same else adjusted(outer.policy, allowed, forbidden))
+
+    return Opening(change, lambda inner: inner.policy)
