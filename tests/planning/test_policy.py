@@ -435,7 +435,7 @@ def test_a_sparse_cast_is_forbidden_by_name_as_a_dense_one_is() -> None:
     )
 
 
-@pytest.mark.parametrize("source", [np.array([300.0]), torch.tensor([1.5]), [300]])
+@pytest.mark.parametrize("source", [np.array([300.0]), torch.tensor([1.5]), [1.5], [1.5 + 2j]])
 @pytest.mark.parametrize("out", [np.zeros(1, "u1"), torch.zeros(1, dtype=torch.int8)])
 def test_an_explicit_prohibition_wins_over_out(source: Any, out: Any) -> None:
     """``forbid="narrow"`` is heard where ``out=`` would narrow, in a call and in a block."""

@@ -20,6 +20,7 @@ from interop.plugin import (
     Declaration,
     Format,
     Limits,
+    Result,
     Samples,
     hookimpl,
 )
@@ -33,6 +34,15 @@ __all__ = ["interop_declarations"]
 #: The dtypes whose numbers become an equal bool, int, float or complex. Python's floats are less
 #: precise than longdouble, so another dtype has to be requested for those.
 _DTYPES = frozenset(DTYPES) - {"complex32", "longdouble", "clongdouble"}
+#: The dtypes that a framework may give to numbers of each kind, by the name of the step. Integers
+#: may become reals; reals become integers, and complex numbers reals, by `to_dtype` alone.
+_DEFAULTS = [
+    (f"to_default_{dtype}", dtype, frozenset(name for name in DTYPES if DTYPES[name].kind in kinds))
+    for dtype, kinds in (
+        *(("bool", "b"), ("int64", "uifc"), ("uint64", "uifc")),
+        *(("float64", "fc"), ("complex128", "c")),
+    )
+]
 _LABELLED = frozenset({"labelled"})
 _OBJECTS = "make numbers of Python's or NumPy's of them first ([float(n) for n in x])."
 
@@ -102,13 +112,19 @@ def _conversions() -> Iterable[Conversion]:
             cost=Cost(1e-6, 2e8),
             fast_path=numbers.numpy_fast_path,
         ),
-        from_numbers(
-            numbers.to_default,
-            requires=numbers.WEAK,
-            changes=DTYPE,
-            checked=True,
-            cost=Cost(1.2e-6, 2e8),
-            fast_path=numbers.numpy_fast_path,
+        *(
+            from_numbers(
+                numbers.to_default,
+                requires=numbers.WEAK,
+                dtypes={dtype},
+                changes=DTYPE,
+                result=Result(dtypes=targets),
+                checked=True,
+                cost=Cost(1.2e-6, 2e8),
+                fast_path=numbers.numpy_fast_path,
+                name=name,
+            )
+            for name, dtype, targets in _DEFAULTS
         ),
         # A cast of an array would let integers wrap around; this conversion does not.
         from_numbers(
