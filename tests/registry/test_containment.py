@@ -17,7 +17,7 @@ from interop import Conversion, DtypeNames, Format, Interop
 from interop._model.foreign import error_text, is_interruption
 from interop._registry.declared import Provenance
 from interop.errors import ConversionError, PluginError, UnknownValueError
-from interop.plugin import Branch, Container, Labels, Limits, make_spec
+from interop.plugin import Branch, Container, Labels, Limits, Wrapper, make_spec
 from interop.plugin.advanced import Advanced, Namespaces, NoTrace
 from tests.cases import together
 from tests.toys import Box, copy, describe, toy, view
@@ -144,6 +144,10 @@ LOUD: dict[str, tuple[Callable[[Any], Any], Callable[[Interop], object]]] = {
     "labels.present of the format 'odd'": (
         lambda fail: _odd(labels=Labels(fail, fail)),
         lambda instance: instance.spec(OddBox("odd", [1.0])),
+    ),
+    "wrapper.first of the format 'odd'": (
+        lambda fail: _odd(wrapper=Wrapper(lambda box: Box("a", box.numbers), first=fail)),
+        lambda instance: instance.convert(OddBox("odd", [1.0]), to="a"),
     ),
     "labels.give of the format 'odd'": (
         lambda fail: _odd(labels=Labels(lambda box: box.numbers == [5.0], fail)),
