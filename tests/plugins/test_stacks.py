@@ -58,8 +58,8 @@ def test_arrays_of_one_shape_become_one_array(batch: Any, target: str) -> None:
         ([torch.ones(1, dtype=torch.bfloat16), np.ones(1, "float32")], "float32"),
         ([torch.ones(1, dtype=torch.bfloat16)] * 2, "bfloat16"),
         ([torch.tensor(1.5), 2], "float32"),
-        ([torch.tensor(1.5), 0.1], "float32"),  # a number of Python has no dtype
-        ([0.1, torch.tensor(1.5)], "float32"),
+        ([torch.tensor(1.5), 0.1], "float64"),  # as NumPy promotes it: no number is rounded
+        ([0.1, torch.tensor(1.5)], "float64"),
         ([np.ones(1), [2.0]], "float64"),
         ([torch.tensor(3), True, -1], "int64"),
     ],
