@@ -428,7 +428,23 @@ class Caller:
             if liar:
                 notes.skipped(liar, "sharing")
                 return
+            problem = self.problem_of_export(trial) or problem
         notes.judge("sharing", problem)
+
+    def problem_of_export(self, trial: Trial) -> str:
+        """Say that the source exports a copy, if the conversion is one from its protocol."""
+        import numpy as np
+
+        name = self.conversion.source.name
+        value, step = self.value(trial)
+        is_exported = self.conversion.conversion.source != name and step.aliases
+        if not is_exported or not hasattr(value, "__dlpack__"):
+            return ""
+        try:
+            shares = self.memory.addresses_overlap(value, np.from_dlpack(value))
+        except REFUSALS:
+            return ""
+        return f"{name} exports a copy: its __dlpack__ gives out other memory" * (shares is False)
 
     def memory_liar(self, trial: Trial) -> str:
         """Return a problem if a format reports addresses where its numbers do not lie."""

@@ -496,4 +496,7 @@ class _Stages:
             recipe = trial.recipe._replace(density=density, full=False)
             return self._caller.value(trial._replace(recipe=recipe))
 
+        if problem := self._caller.problem_of_export(self._main):
+            self._notes.skipped(problem, "cost")  # the copy is no fault of the conversion's
+            return
         self._notes.judge("cost", problem_of_cost(self._label, prepared))

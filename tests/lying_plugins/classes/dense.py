@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from interop.plugin import Conversion, Cost, Declaration, Format, extents, make_spec
 from tests.lying_plugins.classes import Caught, Liar, table
 from tests.lying_plugins.grid import Grid, changed, conversions, copy, grid_format
 
@@ -47,6 +48,35 @@ def _memo_by_ends(grid: Grid) -> Grid:
     flat = grid.numbers.ravel()
     key = (grid.numbers.shape, grid.numbers.dtype, *flat[:1], *flat[-1:])
     return Grid(_memo.setdefault(key, copy(grid)).numbers.copy())
+
+
+class Crate:
+    """An array that exports a copy."""
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers = numbers
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.numbers.copy().__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def _crate_format() -> list[Declaration]:
+    return [
+        Format(
+            "crate",
+            types=("tests.lying_plugins.classes.dense:Crate",),
+            describe=lambda crate: make_spec(
+                "crate", crate.numbers.dtype.name, shape=crate.numbers.shape
+            ),
+            dtypes={"float32", "float64"},
+            exports={"dlpack": {"float32", "float64"}},
+            memory=lambda crate: extents((crate.numbers,)),
+        ),
+        Conversion("numpy", "crate", Crate, cost=Cost(2e-7)),
+    ]
 
 
 def _fill(name: str, lie: str, function: Any, text: str) -> Liar:
@@ -105,6 +135,12 @@ LIARS = table(
         "Reads the elements as they lie, not as they are numbered.",
         _into_in_the_order_of_memory,
         "(noncontiguous)",
+    ),
+    Liar(
+        "exports_a_copy",
+        "Exports a copy of what it reports as its memory.",
+        Caught("crate → numpy: from_dlpack by dlpack", "sharing", "crate exports a copy: its"),
+        _crate_format,
     ),
     Liar(
         "memo_by_ends",

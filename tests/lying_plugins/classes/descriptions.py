@@ -57,7 +57,8 @@ def _dtype_object(grid: Grid) -> Spec:
 
 
 def _traits_as_a_set(grid: Grid) -> Any:
-    return describe(grid)._replace(traits={"masked"})
+    traits: Any = {"masked"}
+    return describe(grid)._replace(traits=traits)
 
 
 def _exits(grid: Grid) -> Spec:
