@@ -166,7 +166,8 @@ class _Format:
     def _describe_large(self) -> None:
         """Judge the pace of describing a large array, which must not depend on its size."""
         is_array = self._format.is_dense and not self._format.not_recoverable
-        if is_array and (self._format.ndims is None or 2 in self._format.ndims):
+        # Tables, of two axes, are described column by column.
+        if is_array and (self._format.ndims is None or {2, 3} <= self._format.ndims):
             with suppress(NoSample):
                 value = sampled(self._interop, self._recipe(_LARGE))
                 self._notes.judge("describe", self._problem_of_pace(value))
