@@ -292,7 +292,7 @@ def test_an_index_shows_no_link_into_the_repository() -> None:
     """The description of the distribution keeps the README's text, and only links that lead somewhere."""
     from importlib.metadata import metadata
 
-    description = str(metadata("array-interop").get_payload())
+    description = metadata("array-interop")["Description"]
     readme = (ROOT / "README.md").read_text("utf-8")
     link = re.compile(r"\]\((?!https://)[^)]*\)")
     assert len(link.findall(readme)) > 10

@@ -125,6 +125,10 @@ def _pyarrow(value: Any) -> np.ndarray:
             shape.append(value.type.list_size)
             value = value.flatten()
         return np.asarray(value.to_numpy(zero_copy_only=False)).reshape(shape)
+    if kind in ("ListArray", "LargeListArray"):
+        lengths = value.value_lengths().to_pylist()
+        numbers = np.asarray(value.flatten().to_numpy(zero_copy_only=False))
+        return numbers.reshape(len(lengths), *set(lengths))
     if kind.endswith("Scalar"):
         return np.array(value.as_py(), object)
     return np.asarray(value.to_numpy(zero_copy_only=False))

@@ -425,7 +425,7 @@ def _conversion(rng: Random, names: Sequence[str], number: int, lossy: float) ->
         source,
         target,
         print,
-        dtypes=_some(rng, BYTES, 0.8) if rng.random() < 0.2 else None,
+        dtypes=(_some(rng, BYTES, 0.8) or None) if rng.random() < 0.2 else None,
         devices=rng.choice((None, None, None, frozenset({"cpu"}), frozenset({"cuda"}))),
         takes=_some(rng, _TRAITS, 0.8),
         requires=_some(rng, _TRAITS, 0.04),
