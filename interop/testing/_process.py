@@ -76,6 +76,8 @@ class Worker:
         if self._process is None:
             self._start()
             self._write(sys.path)
+        # Not `seek`, which would move where the process writes.
+        self._printed = os.fstat(self._stderr.fileno()).st_size
         self._write(question)
 
     def _start(self) -> None:
@@ -146,7 +148,7 @@ class Worker:
             status = self._process.wait(patience)
         except subprocess.TimeoutExpired:
             return self._timeout(patience)
-        self._stderr.seek(0)
+        self._stderr.seek(self._printed)  # earlier lines belong to earlier questions
         text = how_it_ended(status, self._stderr.read().decode(errors="replace"))
         self.close()
         return WorkerEnded(text, status)

@@ -279,8 +279,9 @@ class _Stages:
                 self._notes.skipped(reason, "refusals")
                 continue
             spec = self._interop.spec(value)
-            if self._conversion.requires <= spec.traits and not recipe.traits:
-                continue  # every value has what is required
+            has_all = self._conversion.requires <= spec.traits and not recipe.traits
+            if has_all or spec.dtype != recipe.dtype:
+                continue  # every value has what is required, or no dtype of its own
             is_offered = self._conversion.takes_value(spec)
             problem = f"{self._label} is offered {spec}, which it does not declare to take"
             self._notes.judge("refusals", problem if is_offered else "")

@@ -14,7 +14,7 @@ import interop
 from interop import Interop
 from interop.testing import CHECKS, Report, check
 from interop.testing._session import Session
-from interop.testing._subject import Bench, subjects_of
+from interop.testing._subject import OF_EXTENSIONS, Bench, subjects_of
 from tests.testing.bundled import BUNDLED
 
 FOLDER = Path(__file__).parent.parent / "lying_plugins"
@@ -82,8 +82,11 @@ def test_the_honest_plugin_passes_everything() -> None:
     assert report.ok, str(report)
     assert report.failed == ()
     passed = {finding.check for finding in report.of("passed")}
-    # It has no module to require, no components, no fast paths, and wraps nothing.
-    assert set(CHECKS) - passed == {"absence", "components", "fast_path", "wrapper"}
+    # It has no module to require, no components, no fast paths, no labels, wraps nothing, and
+    # declares formats and conversions alone.
+    of_extensions = {check for check, _ in OF_EXTENSIONS.values()}
+    missing = {"absence", "components", "fast_path", "labels", "wrapper"} | of_extensions
+    assert set(CHECKS) - passed == missing
 
 
 @pytest.mark.slow

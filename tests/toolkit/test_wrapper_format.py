@@ -110,9 +110,11 @@ def test_another_way_to_wrap_and_to_cast(loaded: Interop) -> None:
 
 
 def test_a_wrapper_without_samples_is_reported_as_not_tried() -> None:
-    """Nothing leads to it and nothing makes one, so that nothing can be said to hold."""
+    """Nothing leads to it and nothing makes one: nothing fails, and nothing can be said to hold."""
     report = check("tests.lying_plugins.wraps_in_secret")
-    assert report.ok, str(report)
+    assert report.failed == ()
+    assert not report.ok
+    assert "nothing that it declares could be tried" in str(report)
     names = {finding.name for finding in report.not_exercised}
     assert {"wrapper of format gauge", "describe of format gauge", "copy of format gauge"} <= names
 
