@@ -41,7 +41,7 @@ SPARSE = [
     declared.name
     for declared in interop.formats()
     if declared.name in FORMATS
-    and declared.format.index_dtypes
+    and declared.format.is_sparse
     and "complex64" in declared.format.dtypes
 ]
 

@@ -65,7 +65,7 @@ __all__ = [
     "view",
 ]
 
-#: The errors of NumPy, torch and TensorFlow when there is nothing to hand over.
+#: The errors of NumPy and torch when there is nothing to hand over.
 _HAND_OFF_ERRORS = (BufferError, ValueError, RuntimeError, TypeError, AttributeError)
 
 #: TensorFlow works on host memory that is aligned to this many bytes, and aborts on any other.
@@ -153,9 +153,17 @@ def numpy_fast_path(value: Tensor) -> object:
                 return NotImplemented if array.flags.writeable else array
             if dtype in narrow_ids:
                 return narrow_to_numpy(value)
-    except (*_HAND_OFF_ERRORS, Declined):
+    except (*_HAND_OFF_ERRORS, _operation_error(), Declined):
         pass
     return NotImplemented
+
+
+def _operation_error() -> type[Exception]:
+    """Return TensorFlow's own error, of more axes than NumPy has, say; it is no `RuntimeError`."""
+    import tensorflow as tf
+
+    error: type[Exception] = tf.errors.OpError
+    return error
 
 
 def to_torch(value: Tensor) -> torch.Tensor:
