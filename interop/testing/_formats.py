@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import product
 from math import prod
-from time import perf_counter
+from timeit import Timer
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from interop._model.conversion import Conversion
@@ -47,8 +47,9 @@ _SHAPES = ((3, 4), (5,), (), (0,), (2, 3, 4), (2, 1, 2, 1, 2))
 _LARGE = (4, 150_000)
 #: Shapes of variants: even lengths, for formats of blocks.
 _EVEN_SHAPES = ((4, 6), (6,), (2, 4, 6))
-#: Seconds that describing a value may take, and the number of attempts.
-_SLOW, _CALLS = 1e-3, 20
+#: How many times as long as describing an array of NumPy's it may take to describe a value, and how
+#: many times as long as a small value a large one may take. The least time of several calls counts.
+_SLOWER, _GROWTH, _CALLS = 500, 20, 20
 #: Dtypes of less than a byte, which some frameworks pack.
 _NARROW = re.compile(r"^(u?int|float)[1-7](_|$)")
 #: The types of what a wrapper may keep beside its array.
@@ -143,8 +144,10 @@ class _Format:
     # ------------------------------------------------------------------ describe
 
     def _describe(self) -> None:
+        import numpy as np
+
         self._compare_with_makers()
-        mistake = ""
+        mistake, describe = "", f"describe of format {self._name}"
         for shape in self._shapes():
             # Every dtype is described in the first shape, and one dtype in the others.
             for dtype in self._dtypes()[: 1 if self._tried else None]:
@@ -158,7 +161,9 @@ class _Format:
                 spec = self._interop.spec(value)
                 self._tried |= {*spec.traits, spec.dtype or ""}
                 self._notes.judge("describe", self._problem_of_bytes(spec))
-                self._notes.judge("describe", self._problem_of_pace(value))
+                problem = f"takes more than {_SLOWER} times as long as that of numpy"
+                is_slow = self._pace(value, np.empty((3, 4))) > _SLOWER
+                self._notes.judge("describe", f"{describe} {problem}" * is_slow)
         self._describe_large()
         if mistake and self._format.samples.make and not self._tried:
             self._notes.failed("describe", f"samples.make fails: {mistake}")
@@ -169,8 +174,11 @@ class _Format:
         # Tables, of two axes, are described column by column.
         if is_array and (self._format.ndims is None or {2, 3} <= self._format.ndims):
             with suppress(NoSample):
-                value = sampled(self._interop, self._recipe(_LARGE))
-                self._notes.judge("describe", self._problem_of_pace(value))
+                small, large = (sampled(self._interop, self._recipe(s)) for s in ((3, 4), _LARGE))
+                problem = f"describe of format {self._name} takes more than {_GROWTH} times as long"
+                is_slow = self._pace(large, small) > _GROWTH
+                problem = f"{problem} for a large value as for a small one" * is_slow
+                self._notes.judge("describe", problem)
 
     def _note_missing(self, reason: NoSample) -> None:
         """Note why a sample could not be made, which may be the fault of `describe`."""
@@ -187,16 +195,16 @@ class _Format:
         """Tell whether a sample of this format is described as something else."""
         return isinstance(reason, WrongSample) and reason.recipe.format == self._name
 
-    def _problem_of_pace(self, value: Value) -> str:
-        """Return a problem if the quickest of some calls still takes long to describe a value."""
-        seconds = _SLOW
-        for _ in range(_CALLS):
-            start = perf_counter()
-            self._interop.spec(value)
-            seconds = min(seconds, perf_counter() - start)
-            if seconds < _SLOW:
-                return ""
-        return f"describe of format {self._name} takes more than {_SLOW * 1e3:.0f} ms"
+    def _pace(self, value: Value, reference: Value) -> float:
+        """Return how many times as long as a reference it takes to describe a value.
+
+        The two are described in turn, and the least time of each counts, because a busy machine
+        can only add to it.
+        """
+        values = (value, reference)
+        timers = [Timer(partial(self._interop.spec, described)) for described in values]
+        rounds = [[timer.timeit(1) for timer in timers] for _ in range(_CALLS)]
+        return min(own for own, _ in rounds) / min(other for _, other in rounds)
 
     def _extent(self) -> None:
         """Note which dtypes and traits of the format no sample had."""

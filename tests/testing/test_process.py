@@ -18,6 +18,8 @@ from interop.testing._process import Say, Worker, WorkerEnded, how_it_ended
 
 def obey(order: str, say: Say) -> None:
     """Do what is asked; run in the worker."""
+    if order == "leave":
+        os._exit(7)  # before it prints anything
     print("frameworks print what they like")
     if order == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -27,6 +29,8 @@ def obey(order: str, say: Say) -> None:
         raise ValueError("nothing\nlast line")
     elif order == "exit":
         raise SystemExit(4)
+    elif order == "mutter":
+        print("an earlier complaint", file=sys.stderr)
     elif order == "warn":
         warnings.warn("nobody wants to know", stacklevel=1)
     elif order == "stay":
@@ -77,6 +81,14 @@ def test_what_ends_a_worker_is_told_and_outlived(
     assert str(caught.value) == text
     assert caught.value.status == status
     assert _asked(worker, "nothing") != first
+
+
+def test_an_end_is_not_explained_by_what_an_earlier_question_printed(worker: Worker) -> None:
+    """Only the last line since the question counts."""
+    assert _asked(worker, "mutter")
+    with pytest.raises(WorkerEnded) as caught:
+        _asked(worker, "leave")
+    assert str(caught.value) == "the process exited with status 7"
 
 
 def test_a_worker_may_finish_by_itself(worker: Worker) -> None:
