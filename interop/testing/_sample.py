@@ -157,13 +157,14 @@ def axes_of(conversion: ResolvedConversion) -> frozenset[int] | None:
 def fitted(shape: tuple[int, ...], conversion: ResolvedConversion) -> tuple[int, ...]:
     """Return a shape of as many elements with the nearest number of axes that a conversion takes.
 
-    A conversion that takes only arrays without axes gets one element.
+    A conversion that takes only arrays without axes gets one element, and so does one that takes
+    none of the numbers of axes that samples have.
     """
     count, ndims = len(shape), axes_of(conversion)
     if ndims is None or count in ndims:
         return shape
     # If two are equally near, take more axes: more can go wrong with them.
-    axes = min(ndims, key=lambda axes: (abs(axes - count), -axes))
+    axes = min(ndims, key=lambda axes: (abs(axes - count), -axes), default=0)
     if axes > count:
         return shape + (1,) * (axes - count)
     return (prod(shape[: count - axes + 1]), *shape[count - axes + 1 :]) if axes else ()

@@ -88,6 +88,15 @@ def test_large_results_are_measured_in_fresh_memory(
     assert events.count(largest) - len(timed) == 1  # the call by which it is judged
 
 
+def test_a_conversion_that_no_sample_fits_is_left_out(loaded: Interop) -> None:
+    """One of more axes than samples of its source have keeps its declared cost, with a reason."""
+    mine = Interop(plugins=False)
+    rows = [format_._replace(ndims=frozenset({1})) for format_ in _formats(loaded)]
+    planes = Conversion("numpy", "numpy", np.copy, ndims={2}, effects={"copy"}, name="planes")
+    mine.register(*rows, *_conversions(loaded), planes)
+    assert "axes" in calibrate(mine, budget=0).skipped["run time: numpy → numpy: planes"]
+
+
 @pytest.mark.slow
 def test_no_time_is_no_measurement() -> None:
     """When the time is up, what is left keeps its declared cost."""
