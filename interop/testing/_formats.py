@@ -436,6 +436,8 @@ class _Format:
                     problem = f"a value of {name} is not returned as it is with copy={copy}"
                     self._notes.failed("copy", problem)
             route = interop.plan(value, name, copy=True, allow=frozenset(EFFECTS) - COPYING)
+            way = f"copy=True by {' → '.join(step.label for step in route.steps)}"
+            self._notes.tell("copy", f"{way} was tried")
             copied = route(value)
         except (RefusedError, StepDeclined) as reason:
             self._notes.skipped(reason, "copy")
@@ -453,8 +455,7 @@ class _Format:
         elif shares is None and before is None:
             self._notes.skipped(f"{name} does not tell where its numbers lie", "copy")
             return
-        steps = " → ".join(step.label for step in route.steps)
-        self._notes.judge("copy", problem and f"copy=True by {steps} {problem}")
+        self._notes.judge("copy", problem and f"{way} {problem}")
 
     def _problem_of_labels(self, plain: Spec, recipe: Recipe) -> str:
         """Return a problem if plain values can be copied or cast, and values with labels cannot."""
