@@ -88,9 +88,10 @@ def to_frame(array: Array) -> pd.DataFrame:
 def copy_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a copy with the labels."""
     copied = frame.copy(deep=True)
-    for place, (dtype, array) in enumerate(zip(frame.dtypes, column_arrays(frame), strict=True)):
-        if is_arrow(dtype):  # of which pandas' copy is none
-            copied.isetitem(place, copy_array(array))
+    if any(map(is_arrow, set(frame.dtypes))):
+        for place, array in enumerate(column_arrays(frame)):
+            if is_arrow(array.dtype):  # of which pandas' copy is none
+                copied.isetitem(place, copy_array(array))
     return copied
 
 
