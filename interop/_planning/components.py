@@ -213,6 +213,7 @@ class Transfer(NamedTuple):
         widened = stored * (itemsize(self.change.dtype) - itemsize(spec.dtype))
         return spec._replace(
             format=self.target.name,
+            wrapped=None,  # the value may be a wrapper, and the result is none
             dtype=self.change.dtype,
             device=self.change.device,
             index_dtype=self._index_dtype(),

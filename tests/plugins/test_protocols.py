@@ -418,6 +418,7 @@ def test_without_a_label_the_array_is_asked_for(label):
 @pytest.mark.parametrize("target", ["numpy", "torch"])
 def test_an_array_is_asked_for_once(target):
     """A conversion and a plan ask for the array once each, the first time and the next."""
+    pytest.importorskip(target)
     for value in (Answer(matrix()), Labelled(matrix(), np.dtype("float64"), (2, 3))):
         for _ in range(3):
             value.calls = 0

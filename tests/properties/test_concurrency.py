@@ -137,14 +137,22 @@ def test_a_format_is_never_there_without_its_conversions(in_subprocess: Callable
     program = """
     for attempt in range(5):
         instance = interop.Interop(plugins=False)
-        fields = dict(types=("tests.toys:Box",), describe=describe, dtypes=frozenset({"float32"}))
-        instance.register(Format("a", **fields), Format("b", **fields), Conversion("a", "b", lambda box: Box("b", box.numbers)))
-        box = Box("a", [1.0])
+
+        def framework(name):  # a format, and a class of its own
+            kind = type(f"Box_{name}", (Box,), {"__module__": "tests.toys"})
+            setattr(sys.modules["tests.toys"], kind.__name__, kind)
+            types = (f"tests.toys:{kind.__name__}",)
+            return kind, Format(name, types=types, describe=describe, dtypes=frozenset({"float32"}))
+
+        (first, a), (second, b) = framework("a"), framework("b")
+        instance.register(a, b, Conversion("a", "b", lambda box: second("b", box.numbers)))
+        box = first("a", [1.0])
         instance.convert(box, to="b")
 
         def declared(name):
-            step = Conversion("a", name, lambda box: Box(name, box.numbers), name=f"to_{name}")
-            return Format(name, **fields), step
+            kind, format_ = framework(name)
+            step = Conversion("a", name, lambda box: kind(name, box.numbers), name=f"to_{name}")
+            return format_, step
 
         def work(number):
             if number % 2:
