@@ -27,6 +27,7 @@ from interop._planning.plan import Plan
 from interop._planning.planner import Planner
 from interop._planning.policy import Block, Policy
 from interop._planning.request import Request
+from interop._planning.step import Step
 from interop._registry.registry import Registry
 
 #: Bytes; values with fewer are small. A few microseconds count for them, so that the engine copies
@@ -234,7 +235,8 @@ class FastPaths:
         if plan.warning or not registry.is_plain(kind, source):
             return
         steps, path = plan.steps, None
-        if _serves(table.request, plan, source, registry.formats):
+        forgets = _forgets(steps, registry.formats)
+        if not forgets and _serves(table.request, plan, source, registry.formats):
             path = self._planner.fast_path(steps) if steps else source.fast_path
         address: Any = NotImplemented if plan.writes else None
         if path is None:
@@ -262,7 +264,8 @@ class FastPaths:
         calls = keep(table.calls, type(x), Calls(key_of), version)
         # A view has effects that a policy may forbid: it loses the graph.
         permits = table.request.policy.permitted >= Policy().permitted
-        share = self._planner.fast_path(steps[:1]) if steps and permits else None
+        views = steps and permits and not _forgets(steps, formats)
+        share = self._planner.fast_path(steps[:1]) if views else None
         key_of_view = formats[steps[0].after.format].fast_key if share else None
         if share is not None and key_of_view is not None:
             view = share(x)
@@ -289,6 +292,18 @@ def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, 
         return False
     stays = device is None or ("cpu",) in (source.devices, formats[names[0]].devices)
     return stays and device in {None, "cpu"} and not copy and (copy is None or not plan.writes)
+
+
+def _forgets(steps: Sequence[Step], formats: Mapping[str, Format]) -> bool:
+    """Tell whether a format on the way lacks a trait that the source and the target carry.
+
+    Such steps are not the route of a value with that trait: a tensor in a graph stays in it where
+    the result is a tensor, and does not go by way of an array that knows no graph.
+    """
+    if len(steps) < 2:
+        return False
+    ends = formats[steps[0].before.format].carries & formats[steps[-1].after.format].carries
+    return any(ends - formats[step.after.format].carries for step in steps[:-1])
 
 
 def _is_default(policy: Policy) -> bool:

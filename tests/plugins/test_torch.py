@@ -2207,3 +2207,20 @@ def test_complex_tensors_in_a_graph_change_their_layout(
         result = interop.convert(value, to=f"torch.{target}")
         assert result.layout == getattr(torch, target)
         assert torch.equal(result.detach().to_dense(), numbers)
+
+
+def test_what_plain_tensors_have_taught_does_not_serve_those_in_a_graph() -> None:
+    """Where plain tensors are cast by way of NumPy, tensors that require grad stay in their graph."""
+    mine = interop.Interop()
+    casts = [c.key for c in mine.conversions() if "torch → torch: cast" in c.key]
+    mine = interop.Interop(costs=dict.fromkeys(casts, interop.Cost(1.0)))
+    plain = torch.ones(3, dtype=torch.bfloat16)
+    steps = mine.plan(plain, to="torch", dtype="float64").steps
+    assert "numpy" in [step.after.format for step in steps]
+    graph = plain.clone().requires_grad_()
+    for value in (graph, plain, graph, plain, graph):
+        result = mine.convert(value, to="torch", dtype="float64")
+        assert result.requires_grad is value.requires_grad
+        assert result.tolist() == [1.0] * 3
+    result.sum().backward()
+    assert graph.grad is not None
