@@ -162,15 +162,21 @@ def _check_arrival(
 ) -> None:
     """Convert a value again and again, and check what arrives, or that it is refused."""
     can_hold = any(preserves(name, dtype) for dtype in held)
+    # Integers are looked at one by one: they pass if each of them fits.
+    fit = expected.dtype.kind in "iu" and any(
+        np.array_equal(expected.astype(dtype), expected)
+        for dtype in ("int32", "uint32")
+        if dtype in held
+    )
     for _ in range(3):
-        if not can_hold:
-            with pytest.raises(interop.errors.RefusedError, match="narrow"):
+        if not can_hold and not fit:
+            with pytest.raises(interop.errors.RefusedError, match="narrow|does not fit"):
                 instance.convert(value, to=to)
             continue
         result = instance.convert(value, to=to)
         arrived = instance.spec(result).dtype
         assert arrived in held
-        assert preserves(name, arrived)
+        assert fit or preserves(name, arrived)
         assert same_numbers(np.asarray(instance.convert(result, "numpy")), expected)
 
 

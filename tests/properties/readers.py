@@ -24,6 +24,7 @@ FORMATS = [
     and declared.name != "dlpack.capsule"  # which reading would use up
     and "cpu" in declared.format.devices
     and not declared.format.protocol
+    and not (declared.format.wrapper and declared.format.wrapper.once)
 ]
 FRAMEWORKS = sorted({name.partition(".")[0] for name in FORMATS})
 

@@ -146,7 +146,8 @@ def check_effects(before: Spec, after: Spec, effects: frozenset[str], words: Any
     for trait, effect in TOLD.items():
         if trait in before.traits and trait not in after.traits:
             assert effect in effects, f"{trait} is gone"
-    if not source.is_dense and target.is_dense and not after.wrapped:
+    is_packed = source.is_sparse or source.layout == "affine"
+    if is_packed and target.is_dense and not after.wrapped:
         assert effects & {"densify", "dequantize"}
     if source.lazy and not target.lazy and not after.wrapped:
         assert "materialize" in effects
