@@ -234,7 +234,7 @@ def test_a_frame_of_one_block_is_shared():
 # ---------------------------------------------------------------------- lists
 
 
-@together("values", [[[1.0, 2], [3, 4]], [[], []], [[True], [False]], [[1.0], [2], [3]]])
+@together("values", [[[1.0, 2.0], [3.0, 4.0]], [[], []], [[True], [False]], [[1.0], [2.0], [3.0]]])
 def test_lists_of_one_length_are_two_axes(values):
     """A Series of lists of one length is an array of two axes, which is shared but for bits."""
     series = pl.Series(values, dtype=None if values[0] else pl.List(pl.Float64))
@@ -263,7 +263,7 @@ def test_nulls_in_lists_are_not_lost():
 @pytest.mark.parametrize("copy", [False, True])
 def test_ragged_lists_are_pyarrows_and_back(copy):
     """Lists of several lengths share their values with PyArrow's, unless a copy is asked for."""
-    series = pl.Series("a", [[1.0, 2], [], [3]])
+    series = pl.Series("a", [[1.0, 2.0], [], [3.0]])
     lists = interop.convert(series, to="pyarrow.list", copy=copy)
     values = series.to_arrow().values.buffers()[1].address
     assert lists.to_pylist() == series.to_list()

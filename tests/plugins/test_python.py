@@ -157,6 +157,7 @@ def test_a_new_default_dtype_counts_at_once() -> None:
 )
 def test_numbers_take_the_default_dtypes_of_a_framework(to: str, dtypes: str) -> None:
     """Each kind of number gets the dtype that the framework gives it, alone and in lists."""
+    pytest.importorskip({"mlx": "mlx.core"}.get(to, to))
     for number, dtype in zip((True, 1, 0.5, 1j), dtypes.split(), strict=True):
         for value in (number, [number, number], [[number]]):
             for _ in range(2):
