@@ -170,7 +170,7 @@ def _check_arrival(
     )
     for _ in range(3):
         if not can_hold and not fit:
-            with pytest.raises(interop.errors.RefusedError, match="narrow|does not fit"):
+            with pytest.raises(interop.errors.RefusedError, match=r"narrow|does not fit"):
                 instance.convert(value, to=to)
             continue
         result = instance.convert(value, to=to)
