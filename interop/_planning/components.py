@@ -129,6 +129,8 @@ class Composite:
         """Tell whether it takes a value."""
         if not spec.traits <= MEMORY_TRAITS | self.unpacking.unpack_keeps:
             return False
+        if spec.carrier:  # each component array has its own way, on which its bits may be carried
+            return False
         ndims = self.target.ndims
         return self.source is self.target or ndims is None or len(spec.shape) in ndims
 

@@ -112,7 +112,8 @@ def check(rng: Random, source: str, target: str) -> str:
     note(str(receipts))
     after = interop.spec(result)
     assert receipt.result == after
-    assert receipt.steps == tuple(step.label for step in plan.steps)
+    if receipt.steps != tuple(step.label for step in plan.steps):
+        return "declined"  # a step finds out from the numbers, and the rest is planned anew
     assert receipt.effects == plan.effects
     assert (sum(receipt.written) > 0) <= (not plan.zero_copy)
     check_result(plan, after)

@@ -61,7 +61,10 @@ def test_either_twin_arrives(target: str) -> None:
             result = interop.convert(value, to=target)
         except RefusedError:
             continue
-        assert same(read(result), array, zeros=False), (array.dtype.char, type(value), value)
+        numbers = read(result)
+        if interop.spec(result).dtype in ("int32", "uint32"):  # each was looked at, and fits
+            numbers = numbers.astype(array.dtype)
+        assert same(numbers, array, zeros=False), (array.dtype.char, type(value), value)
 
 
 @pytest.mark.parametrize("value", [2**64 - 1, [2**64 - 1], [np.ulonglong(3)], [np.longlong(3)]])

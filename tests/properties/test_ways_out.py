@@ -46,7 +46,8 @@ def test_whatever_a_format_holds_has_a_way_out(name: str) -> None:
             tried += 1
             for to in ("numpy", "torch", "python"):
                 try:
-                    interop.plan(value, to=to, allow={"drop_mask", "narrow"})
+                    interop.plan(value, to=to, allow={"drop_mask", "narrow", "pad"})
                 except RefusedError:
-                    assert trait == "meta", (dtype, trait, to)
+                    # Rows of several lengths are padded for the common dtypes alone.
+                    assert trait in {"meta", "nested"}, (dtype, trait, to)
     assert tried

@@ -17,11 +17,21 @@ __all__ = ["slices", "stored", "twice", "variable"]
 
 
 def stored(value: Tensor) -> SparseTensor:
-    """Return the elements that are not zero, as TensorFlow finds them."""
+    """Return the elements that are not zero, as TensorFlow finds them.
+
+    Raises
+    ------
+    Declined
+        TensorFlow has no kernel for the dtype.
+    """
     import tensorflow as tf
 
     with eagerly("/CPU:0"):
-        return tf.sparse.from_dense(value)
+        try:
+            return tf.sparse.from_dense(value)
+        except tf.errors.OpError as error:
+            msg = f"TensorFlow finds no elements of {value.dtype.name}"
+            raise Declined(msg) from error
 
 
 def variable(value: Tensor) -> Variable:
