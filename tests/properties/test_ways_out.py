@@ -17,7 +17,7 @@ tf = pytest.importorskip("tensorflow", reason="TensorFlow is in the group `test-
 pytestmark = pytest.mark.slow
 
 #: What says that there is no such value: torchao and TensorFlow have errors of their own for that.
-_NO_VALUE = (NoSample, AssertionError, tf.errors.InvalidArgumentError)
+_NO_VALUE = (NoSample, AssertionError, tf.errors.InvalidArgumentError, tf.errors.NotFoundError)
 
 
 def _values(name: str) -> Iterator[tuple[str, str, Any]]:
