@@ -466,12 +466,14 @@ def test_names_stay_within_polars():
 
 def test_receipts_know_the_memory():
     """A receipt says that memory is shared exactly where the addresses agree."""
+    pair = pl.Series([2.0, 1.0])  # columns of separate Series may lie side by side by chance
     cases = [
         (pl.Series([1.0, 2.0]), True),
         (pl.Series([True]), False),
         (pl.concat([pl.Series([1.0]), pl.Series([2.0])], rechunk=False), False),
         (pl.Series(np.ones((2, 3))), True),
-        (pl.DataFrame({"a": [1.0], "b": [2.0]}), False),
+        (pl.DataFrame({"a": pair[:1], "b": pair[1:]}), True),
+        (pl.DataFrame({"a": pair[1:], "b": pair[:1]}), False),
     ]
     for value, shared in cases:
         with interop.trace() as receipts:
