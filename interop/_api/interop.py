@@ -20,6 +20,7 @@ from interop._model.display import Listing
 from interop._model.extension import Declaration
 from interop._model.format import package
 from interop._model.spec import Spec, make_spec
+from interop._model.suggestion import with_advice
 from interop._model.typing import (
     ArrayKeywords,
     ConvertKeywords,
@@ -521,6 +522,7 @@ class Interop:
             self._loaded()
         return self._registry.describe(x)
 
+    @with_advice
     def make_spec(
         self,
         format: str,  # noqa: A002 - the field's name
@@ -796,6 +798,7 @@ def _living() -> list[Interop]:
     return [instance for instance in instances if instance is not None]
 
 
+@with_advice
 def set_default_policy(allow: EffectNames = (), forbid: EffectNames = ()) -> None:
     """Change, for a whole program, which effects conversions may have.
 

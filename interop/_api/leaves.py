@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Set
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
@@ -210,9 +211,9 @@ def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
         return True
     if isinstance(value, (Set, MappingView)):
         contents: Value = value
-    elif is_root and not is_builtin:
+    elif is_root and getattr(builtins, kind.__name__, None) is not kind:
         contents = getattr(value, "__dict__", {}).values()
-        if isinstance(value, Iterable):
+        if isinstance(value, Iterable) or hasattr(kind, "keys"):
             return True
     else:
         return False

@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 from typing import Any, Final, NamedTuple, TypeVar
 
 from interop._model.deprecation import Renamed, with_new_names
-from interop._model.suggestion import listed, suggestion
+from interop._model.suggestion import unexpected
 from interop._model.typing import CopyLike, EffectNames, TargetLike, Value
 from interop.errors import BadRequestError
 
@@ -67,9 +67,7 @@ def read(call: str, kind: Any, to: TargetLike | None, named: Mapping[str, Any]) 
     if not named.keys() <= kind.__optional_keys__:
         name = next(name for name in named if name not in kind.__optional_keys__)
         names = [name for name in Keywords._fields if name in kind.__optional_keys__]
-        move = suggestion(name, names, f"the keywords are {listed(names)}.")
-        msg = f"{call}() got an unexpected keyword argument {name!r}; {move}"
-        raise TypeError(msg)
+        raise unexpected(call, name, names)
     keywords = Keywords(to, **named)
     if keywords.copy is not None:
         _check_copy(keywords.copy)

@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MappingView, Set, Sized
 from functools import partial
+from io import IOBase
 from os import PathLike
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
@@ -48,6 +49,7 @@ _MOVES: dict[type | UnionType, str] = {
     str: "; interop reads no files: make numbers of the text first, or describe a value with "
     "interop.make_spec.",
     PathLike: "; interop reads no files: load it, and pass what that returns.",
+    IOBase: "; interop reads no files: load it, and pass what that returns.",
     Mapping: "; interop.convert_tree converts the arrays in it.",
     Iterator | MappingView: "; make a list of it first.",
     deque: "; make a list of it first, or let interop.convert_tree convert the arrays in it.",
@@ -56,6 +58,10 @@ _MOVES: dict[type | UnionType, str] = {
     Spec: "; interop.plan takes it.",
     object: ", and it offers no array protocol; pass the arrays in it, or register a Format.",
 }
+
+#: The methods by which values of types that are not recognised give an array or a table, beside
+#: those that are called as a framework is.
+_READERS = ("to_dense", "todense", "toarray", "to_table", "collect", "compute", "get")
 
 
 class Recognition:
@@ -264,10 +270,25 @@ class Recognition:
                 return format_
         module = "" if type_.__module__ == "builtins" else f"{type_.__module__}."
         move = next(move for base, move in _MOVES.items() if issubclass(type_, base))
-        if callable(getattr(type_, "state_dict", None)):
-            move = "; interop.convert_tree converts the arrays in its state_dict()."
+        if move is _MOVES[object]:
+            move = self._own_move(type_) or move
         msg = f"{module}{type_.__qualname__} is not an array type interop recognises{move}"
         raise UnknownValueError(msg)
+
+    def _own_move(self, type_: type) -> str | None:
+        """Return the advice for values of a type that has a method of its own to read them."""
+        if callable(getattr(type_, "state_dict", None)):
+            return "; interop.convert_tree converts the arrays in its state_dict()."
+        frameworks = dict.fromkeys(format_.framework for format_ in self.formats.values())
+        named = (f"{start}{name}" for name in frameworks for start in ("to_", "", "as"))
+        for name in (*named, *_READERS):
+            if callable(getattr(type_, name, None)):
+                return f"; convert what its {name}() returns."
+        if hasattr(type_, "__getitem__") and (
+            hasattr(type_, "shape") or hasattr(type_, "get_shape")
+        ):
+            return "; convert x[...], which reads it."
+        return None
 
     def problems(self) -> Mapping[str, Provenance]:
         """Return what was found to be wrong with plugins since they were loaded."""

@@ -389,8 +389,14 @@ def test_a_tree_that_is_one_object_with_arrays_is_refused() -> None:
         def __init__(self) -> None:
             self.x = torch.ones(1)
 
+    class Archive:  # as that of safetensors, whose class names no module
+        __module__ = "builtins"
+
+        def keys(self) -> list[str]:
+            return ["x"]
+
     holder, loader = Holder(), torch.utils.data.DataLoader([torch.ones(1)])
-    for value in (holder, loader):
+    for value in (holder, loader, Archive()):
         with pytest.raises(UnknownValueError, match="pass the arrays in it"):
             interop.convert_tree(value, to="numpy")
         assert interop.convert_tree([value], to="numpy")[0] is value

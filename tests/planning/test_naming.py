@@ -6,12 +6,14 @@ import math
 import re
 import types
 from collections import deque
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch.nn.utils.rnn import pack_sequence
 
 import interop
 from interop._model.dtype import SPELLINGS
@@ -19,6 +21,12 @@ from interop.errors import BadRequestError, InteropError, UnknownTargetError, Un
 from tests.cases import together
 
 ARRAY = np.arange(4.0).reshape(2, 2)
+
+
+def instance(**attributes: Any) -> object:
+    """Return an instance of a class with some attributes."""
+    return type("Own", (), attributes)()
+
 
 #: For what stands in to=, what the message says to write.
 TARGETS: list[tuple[object, str]] = [
@@ -188,6 +196,11 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         (ARRAY.sum, "call it, and pass what it returns"),
         (lambda: ARRAY, "call it, and pass what it returns"),
         (interop.Spec("torch"), "interop.plan takes it"),
+        (BytesIO(b"1"), "interop reads no files"),
+        (instance(to_numpy=len), r"convert what its to_numpy\(\) returns"),
+        (instance(collect=len), r"convert what its collect\(\) returns"),
+        (instance(shape=(2,), __getitem__=len), r"convert x\[\.\.\.\], which reads it"),
+        (pack_sequence([torch.ones(2)]), "PackedSequence of torch.Tensor and NoneType is not one"),
     ],
     ids=lambda value: type(value).__name__,
 )

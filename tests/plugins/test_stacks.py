@@ -148,8 +148,8 @@ def test_jax_stacks_what_lies_on_its_devices() -> None:
         ([np.ma.masked_equal([1, 2], 2)], BadRequestError, "has masked elements"),
         ([torch.ones(1).to_sparse()], UnknownValueError, "list of torch.sparse_coo is not one"),
         ([da.ones(2)], UnknownValueError, "list of dask is not one array"),
-        ([np.ones(1), None], UnknownValueError, "list of builtins.NoneType is not one array"),
-        (({}, np.ones(1)), UnknownValueError, "tuple of builtins.dict is not one array"),
+        ([np.ones(1), None], UnknownValueError, "list of NoneType is not one array"),
+        (({}, np.ones(1)), UnknownValueError, "tuple of dict and numpy.ndarray is not one array"),
     ],
 )
 def test_what_is_not_one_array_is_refused(

@@ -90,8 +90,10 @@ def _describe_row(value: Sequence[Any], element: Any, depth: int) -> Spec:
     try:
         spec = interop.spec(element)
     except UnknownValueError as error:
-        kind = type(element)
-        raise _not_stacked(value, f"{kind.__module__}.{kind.__qualname__}") from error
+        kinds = dict.fromkeys(map(type, value))
+        names = (f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
+        shown = " and ".join(name.removeprefix("builtins.") for name in names)
+        raise _not_stacked(value, shown) from error
     if type(element) is int:  # which has no dtype of its own
         import numpy as np
 
