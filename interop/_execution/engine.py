@@ -6,12 +6,14 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping
 from functools import partial
+from math import prod
 
 from interop._model.caller import warn_caller
 from interop._model.device import device_type
 from interop._model.dialect import keyword
 from interop._model.display import readable
 from interop._model.dtype import imaginary_loss, itemsize
+from interop._model.format import Format
 from interop._model.spec import Spec, representative
 from interop._model.suggestion import listed
 from interop._model.typing import Value
@@ -45,6 +47,9 @@ _WIDEST = 32
 _FITTING = _WIDEST * SMALL
 #: How many of the steps that decline for one reason a message names.
 _DECLINED_LABELS = 2
+
+#: The axis along which the lines of a compressed layout run.
+_ACROSS = {"csr": -1, "csc": -2}
 
 _log = logging.getLogger("interop")
 
@@ -122,7 +127,8 @@ class Engine:
         note: Note | None = None,
     ) -> Value:
         """Carry out the steps on `x`."""
-        if plan.allocates or plan.warning or (plan.writes and spec.nbytes >= SMALL):
+        writes_much = plan.writes and (spec.nbytes >= SMALL or spec.size >= SMALL)
+        if writes_much or plan.allocates or plan.warning:
             self._check(plan, spec)
         try:
             if plan.verified:
@@ -256,8 +262,9 @@ class Engine:
         if target.is_dense:
             return spec.size * itemsize(step.after.dtype)
         # The chunks of a lazy sparse array tell how much they store only when they are computed.
-        known = source is not None and not source.is_dense and not source.lazy
-        return spec.nbytes if known else 0
+        if source is None or source.is_dense or source.lazy:
+            return 0
+        return spec.nbytes + _pointers(source, target, spec)
 
     def _available(self, spec: Spec) -> int | None:
         """Return the bytes that are left where a spec is, or None if that is not known."""
@@ -265,6 +272,19 @@ class Engine:
             return available_memory()
         available = self._registry.formats[spec.format].limits.available
         return None if available is None else available(spec.device)
+
+
+def _pointers(source: Format, target: Format, spec: Spec) -> int:
+    """Return the bytes of the pointers that compressing a value adds, of which each line has one.
+
+    A value that stores little may have many lines.
+    """
+    layouts = [f.components.layout for f in (source, target) if f.components is not None]
+    axis = _ACROSS.get(layouts[-1]) if target.components else None
+    if axis is None or len(spec.shape) < 2 or len(set(layouts)) < len(layouts):
+        return 0
+    lines = [length for at, length in enumerate(spec.shape) if at != len(spec.shape) + axis]
+    return prod(lines) * itemsize(spec.index_dtype or "int32")
 
 
 def _logged(error: RefusedError) -> RefusedError:
@@ -300,6 +320,8 @@ def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:
         subject, move = "the dense form of", "ask for a sparse format or"
     elif "pad" in step.effects:
         subject, move = "the padded form of", "ask for a ragged format or"
+    elif step.after.nnz is not None and needed > spec.nbytes:
+        subject, move = "the compressed form of", "ask for a format of coordinates or"
     where = "" if device_type(step.after.device) == "cpu" else f" on {step.after.device}"
     return (
         f"{subject} {spec} takes {readable(needed)}, but only {readable(available)} of memory is "

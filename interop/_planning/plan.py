@@ -30,12 +30,11 @@ FILLING = frozenset({"densify", "pad", "materialize"})
 #: Called with each step and its result, once the step is done.
 Note: TypeAlias = Callable[[Step, Value], None]
 
-#: Exceptions that frameworks raise when memory runs out, and that are no MemoryErrors.
-_OUT_OF_MEMORY = frozenset({"OutOfMemoryError", "ResourceExhaustedError"})
-
-#: Matches the texts of other exceptions that are raised when memory runs out.
-_SAYS_OUT_OF_MEMORY = re.compile(
-    "RESOURCE_EXHAUSTED|out of memory|allocate .*memory", re.IGNORECASE
+#: Matches the names and the texts of exceptions that are raised when memory runs out, and that are
+#: no MemoryErrors.
+_OUT_OF_MEMORY = re.compile(
+    "OutOfMemoryError|ResourceExhausted|RESOURCE_EXHAUSTED|out of memory|allocate .*memory",
+    re.IGNORECASE,
 )
 
 
@@ -101,7 +100,7 @@ class Plan:
             raise StepDeclined(self.steps[position], value, reason, taken) from reason
         except (RuntimeWarning, FloatingPointError):
             raise  # the caller has turned warnings about numbers that do not fit into errors
-        except (InteropError, MemoryError) as error:
+        except InteropError as error:
             error.add_note(f"raised in {_declared(self.steps[position])}")
             raise
         except BaseException as error:
@@ -141,7 +140,7 @@ def _attributed(error: BaseException, step: Step) -> Exception:
         return HandOffError(
             f"{declared}, was refused the memory ({reason}); pass copy=True to copy it."
         )
-    if type(error).__name__ in _OUT_OF_MEMORY or _SAYS_OUT_OF_MEMORY.search(reason):
+    if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(reason):
         return DoesNotFitError(
             f"{declared}, ran out of memory ({reason}); ask for a narrower dtype, or convert it in "
             "parts."

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import sparse
+import torch
 
 import interop
-from interop.errors import HandOffError
+from interop.errors import DoesNotFitError, HandOffError, RefusedError
 from tests.cases import together
 
 #: Makes a value of each kind, with what SciPy notes of its order already noted.
@@ -154,13 +156,41 @@ def test_a_stale_note_of_scipys_loses_no_duplicate(layout: str) -> None:
         value.indices[0] = 1
     assert value.has_canonical_format
     dense = value.toarray()
-    for target in ("numpy", "sparse.coo", "sparse.dok", "scipy.dok", "scipy.dia", "torch"):
-        result = interop.convert(value, to=target)
-        if isinstance(result, (sparse.SparseArray, sp.sparray)):
-            result = (
-                result.todense() if isinstance(result, sparse.SparseArray) else result.toarray()
-            )
-        assert (np.asarray(result) == dense).all(), target
+    for target in _SUMMING:
+        assert (_dense(interop.convert(value, to=target)) == dense).all(), target
+
+
+_SUMMING = (
+    *("numpy", "torch", "sparse.coo", "sparse.gcxs", "sparse.dok"),
+    *(f"scipy.{layout}" for layout in ("csr", "csc", "bsr", "dok", "dia", "lil")),
+)
+
+
+def _dense(value: Any) -> np.ndarray:
+    """Return the dense array that a value's own library makes of it."""
+    makes = ("todense",) if isinstance(value, sparse.SparseArray) else ("toarray",)
+    return np.asarray(
+        next((getattr(value, name)() for name in makes if hasattr(value, name)), value)
+    )
+
+
+@together("layout", ["sparse_coo", "sparse_csr"])
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_a_wrong_note_of_torchs_loses_no_duplicate(layout: str) -> None:
+    """A tensor flagged as coalesced that holds a place twice is summed, and not shared."""
+    rows, columns, numbers = [0, 0, 1], [1, 1, 0], [1.0, 2.0, 4.0]
+    if layout == "sparse_coo":
+        indices = torch.tensor([rows, columns])
+        value = torch.sparse_coo_tensor(
+            indices, numbers, (2, 2), is_coalesced=True, check_invariants=False
+        )
+    else:
+        value = torch.sparse_csr_tensor([0, 2, 3], columns, numbers, (2, 2), check_invariants=False)
+    for target in _SUMMING:
+        assert (_dense(interop.convert(value, to=target)) == [[0, 3], [4, 0]]).all(), target
+    if layout == "sparse_coo":
+        with pytest.raises(RefusedError, match="flagged as coalesced"):
+            interop.convert(value, to="sparse.coo", copy=False)
 
 
 def test_a_dictionary_in_order_is_canonical() -> None:
@@ -192,3 +222,51 @@ def test_shapes_that_torch_cannot_count_are_refused(shape: tuple[int, ...]) -> N
     copied = interop.convert(value, to="sparse.coo", copy=True)
     assert (copied.coords == coords).all()
     assert copied.shape == shape
+
+
+def _tall() -> Any:
+    """Return a coo array of very many rows that holds one place twice, and nothing in order."""
+    coords = np.array([2**39, 0, 2**39]), np.array([1, 0, 1])
+    return sp.coo_array(([2.0, 1.0, 4.0], coords), shape=(2**40, 4))
+
+
+@pytest.mark.parametrize("source", ["scipy.coo", "sparse.coo", "torch.sparse_coo"])
+def test_more_lines_than_memory_has_room_for_are_refused_before_a_kernel_tries(source: str) -> None:
+    """A compressed layout has a pointer for each line, however few elements are stored."""
+    value = interop.convert(_tall(), to=source)
+    for target in ("scipy.csr", "sparse.gcxs.csr", "torch.sparse_csr", "scipy.lil"):
+        for call in (interop.convert, lambda x, to: interop.plan(x, to=to)(x)):
+            with pytest.raises(DoesNotFitError, match=r"8\.0 TiB.*a format of coordinates"):
+                call(value, to=target)
+
+
+@together("target", ["scipy.csc", "scipy.dok", "scipy.coo", "sparse.coo", "torch.sparse_coo"])
+def test_few_elements_of_very_many_lines_take_little_memory(target: str) -> None:
+    """What has no pointers, or few, is made without any on the way; duplicates are summed."""
+    value = interop.convert(_tall(), to=target, copy=True)
+    elements = interop.convert(interop.convert(value, to="sparse.coo"), to="scipy.coo")
+    assert elements.shape == (2**40, 4)
+    assert [indices.tolist() for indices in elements.coords] == [[0, 2**39], [0, 1]]
+    assert elements.data.tolist() == [1.0, 6.0]
+
+
+def test_a_kernel_that_runs_out_of_memory_is_named() -> None:
+    """What no spec tells before, such as how long all diagonals are, ends in a MemoryError, too."""
+    wide = sp.coo_array(([1.0, 2.0], ([0, 1], [0, 2**39])), shape=(4, 2**40))
+    with pytest.raises(DoesNotFitError, match=r"coo_to_dia.*ran out of memory.*in parts") as caught:
+        interop.convert(wide, to="scipy.dia")
+    assert isinstance(caught.value, MemoryError)
+
+
+def test_many_duplicates_are_summed_as_they_are_stored() -> None:
+    """NumPy's own sums of runs go by pairs, and round otherwise than a dense array would."""
+    numbers = np.random.default_rng(1).normal(size=50).astype(np.float32)
+    expected = np.zeros(1, np.float32)
+    np.add.at(expected, np.zeros(50, int), numbers)
+    places = np.zeros(50, int)
+    for axes in (1, 2):
+        for length in (1, 10_000):
+            value = sp.coo_array((numbers, (places,) * axes), shape=(length,) * axes)
+            for target in ("scipy.dok", "sparse.coo", "numpy"):
+                result = _dense(interop.convert(value, to=target))
+                assert result[(0,) * axes] == expected, (axes, length, target)

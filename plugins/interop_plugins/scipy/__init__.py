@@ -179,7 +179,7 @@ def _tidying(layout: str) -> Iterable[Unary]:
     yield Drop("matrix", matrix_to_array, cost=Cost(3e-5 if layout == "dia" else 1e-5))
     if layout in _TIDY:
         yield Drop("byteswapped", to_native, "copy", cost=Cost(1e-5, 8e9))
-        cost = Cost(6e-5, 1.5e9) if layout == "coo" else Cost(4e-5, 1e9)
+        cost = Cost(1.5e-5, 4e9) if layout == "coo" else Cost(4e-5, 1e9)
         yield Drop("uncoalesced", canonicalize, "copy", blocked=SWAPPED, cost=cost)
 
 

@@ -36,6 +36,10 @@ __all__ = [
 ]
 
 
+#: To write the pointers of so many lines takes as long as to sort an element.
+_LINES_PER_ELEMENT = 16
+
+
 def as_it_is(value: Sparse) -> Sparse:
     """Return an array as it is, unless its indices are of two dtypes, or not of one of SciPy's."""
     return value if are_alike(index_arrays(value)) else NotImplemented
@@ -70,7 +74,9 @@ def canonicalize(value: Sparse) -> Sparse:
     would mix them up; going through the other order and back is stable, and faster.
     """
     checked(value)
-    if value.ndim == 2 and value.format == "coo":
+    if value.format == "coo":
+        if value.ndim != 2 or _is_thin(value):
+            return _in_order_of_places(value)
         return csr_to_coo(coo_to_compressed("csr", value))
     if value.ndim == 2 and value.format in ("csr", "csc"):
         result = array_type(value.format)(_across(value))
@@ -78,6 +84,28 @@ def canonicalize(value: Sparse) -> Sparse:
         result = value.copy()
     result.sum_duplicates()
     return result
+
+
+def _is_thin(value: Sparse) -> bool:
+    """Tell whether a coo array stores so little that to sort it is cheaper than to compress it."""
+    return max(value.shape) > _LINES_PER_ELEMENT * len(value.data)
+
+
+def _in_order_of_places(value: Sparse) -> Sparse:
+    """Return a sorted copy of a coo array; duplicates are summed, in the order they are stored in.
+
+    SciPy's `sum_duplicates` would sum them in pairs.
+    """
+    import numpy as np
+
+    order = np.lexsort(value.coords[::-1])
+    coords, data = [indices[order] for indices in value.coords], value.data[order]
+    is_first = np.ones(len(data), bool)
+    is_first[1:] = rising(coords)
+    sums, place = data[is_first], np.cumsum(is_first) - 1
+    np.add.at(sums, place[~is_first], data[~is_first])
+    places = tuple(indices[is_first] for indices in coords)
+    return flagged(array_type("coo")((sums, places), shape=value.shape), canonical=True)
 
 
 def _across(value: Sparse) -> Sparse:
@@ -115,6 +143,8 @@ def coo_to_compressed(layout: str, value: Sparse) -> Sparse:
     checked(value)
     if value.ndim == 2 and not len(value.data):
         return _empty(layout, value)
+    if not value.has_canonical_format and _is_thin(value):
+        value = _in_order_of_places(value)
     if value.ndim == 1 or value.has_canonical_format:
         # SciPy would share the arrays of a vector, and then sort them in place.
         result = value.tocsr(copy=True) if layout == "csr" else value.tocsc()
@@ -171,8 +201,11 @@ def dia_to_csr(value: Sparse) -> Sparse:
 
 
 def csr_to_lil(value: Sparse) -> Sparse:
-    """Return a canonical csr array as lil."""
-    return checked(value).tolil()
+    """Return a canonical csr array as lil, also if SciPy's note that it is one is out of date."""
+    checked(value)
+    components = (value.data, value.indices, value.indptr)
+    anew = array_type("csr")(components, shape=value.shape)  # about which nothing is noted yet
+    return (value if anew.has_canonical_format else canonicalize(anew)).tolil()
 
 
 def lil_to_csr(value: Sparse) -> Sparse:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from interop.plugin import Declined
 
+from .canonical import is_canonical
 from .components import canonical_coo, coo_array
 
 if TYPE_CHECKING:
@@ -31,8 +32,18 @@ def from_scipy_coo(value: SciPyArray) -> Sparse:
 
 
 def from_torch_coo(value: torch.Tensor) -> Sparse:
-    """Return a COO array over the memory of a coalesced torch tensor."""
-    return coo_array(value._indices().numpy(), value._values().numpy(), tuple(value.shape))
+    """Return a COO array over the memory of a coalesced torch tensor.
+
+    Raises
+    ------
+    Declined
+        It is not coalesced, although torch has noted that it is.
+    """
+    result = coo_array(value._indices().numpy(), value._values().numpy(), tuple(value.shape))
+    if not is_canonical(result):  # a look at the coordinates that later steps need not repeat
+        msg = "it is flagged as coalesced, but its coordinates are not sorted, or not distinct"
+        raise Declined(msg)
+    return result
 
 
 def to_torch_coo(value: Sparse) -> torch.Tensor:
