@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -216,3 +217,33 @@ def test_a_crowded_dequantization_gives_the_same_bits(
         result, expected = interop.convert(view, to="numpy"), view.dequantize().numpy()
         assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
         np.testing.assert_array_equal(result.view("uint32"), expected.view("uint32"))
+
+
+#: Codes, scales and zero points of which torch has schemes per channel.
+SCHEMES = [
+    *product(["int8", "uint8", "int32"], ["float32", "float64"], ["none", "whole"]),
+    *product(["int8", "uint8"], ["float32"], ["real"]),
+]
+
+
+@pytest.mark.parametrize(("codes", "scales", "zero_points"), SCHEMES)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.filterwarnings("ignore:.*quantized")
+def test_a_crowded_dequantization_per_channel_gives_the_same_bits(
+    crowded: list[int], axis: int, codes: str, scales: str, zero_points: str
+) -> None:
+    """With a scale for each channel, too, the numbers are torch's, in out= of any strides."""
+    shape, limits = (3, 70_001, 5), torch.iinfo(getattr(torch, codes))
+    numbers = torch.randint(limits.min, limits.max, shape, dtype=getattr(torch, codes))
+    zeros = torch.zeros(shape[axis], dtype=torch.int64)
+    if zero_points == "whole":
+        zeros = zeros.random_(max(limits.min, -(2**31)), limits.max)
+    elif zero_points == "real":
+        zeros = torch.rand(shape[axis]) * 9
+    factors = torch.rand(shape[axis], dtype=getattr(torch, scales))
+    factors = factors if zero_points == "real" else factors.double()
+    value = torch._make_per_channel_quantized_tensor(numbers, factors, zeros, axis)
+    expected = value.dequantize().numpy().view("uint32")
+    out = np.full(shape[::-1], 7, "f4").T
+    for result in (interop.convert(value, to="numpy"), interop.convert(value, out=out)):
+        np.testing.assert_array_equal(result.view("uint32"), expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import product, repeat
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,11 +25,10 @@ __all__ = ["CODE_DTYPES", "dequantize", "dequantize_into", "fast_unpack", "pack"
 
 _DEPRECATED = "torch.quantize_per_tensor, torch.quantize_per_channel and other quantized"
 
-#: Elements from which on torch would dequantize into small pages that the system has to find anew,
-#: and elements that it is given at a time.
-_MANY, _PIECE = 2**23, 2**19
+#: Elements from which on torch would dequantize into small pages that the system has to find anew.
+_MANY = 2**23
 #: Elements that fit into a core's cache.
-_BLOCK = 2**14
+_BLOCK = 2**16
 #: By the dtype of its codes, torch's quantized dtype.
 CODE_DTYPES = {"uint8": "quint8", "int8": "qint8", "int32": "qint32"}
 
@@ -182,57 +182,82 @@ def dequantize(value: Tensor) -> Tensor:
     return run(value, 4 * value.numel(), value.dequantize, alone)
 
 
-def _has_one_scale(value: Tensor) -> bool:
-    """Tell whether a tensor on the host has plain codes with one scale for all."""
-    tools = _tools()
-    return value.is_cpu and value.dtype in tools.blanks and value.qscheme() == tools.per_tensor
-
-
 def dequantize_into(out: Tensor, value: Tensor) -> None:
-    """Write the real numbers into a tensor, some rows of them at a time."""
+    """Write the real numbers into a tensor."""
     _check_zero_points(value)
-    if _has_one_scale(value) and dtype_name(out.dtype) == "float32" and out.is_contiguous():
-        _dequantize_by_numpy(out.detach().numpy().reshape(-1), value)
-        return
-    if value.numel() < _PIECE or value.dtype not in _tools().blanks:
+    has_codes = value.is_cpu and value.dtype in _tools().blanks  # others have several in a byte
+    if has_codes and dtype_name(out.dtype) == "float32" and out.is_cpu and not out.is_neg():
+        _dequantize_by_numpy(out.detach().numpy(), unpack(value))
+    else:
         write(out, value.dequantize())
-        return
-    parts = unpack(value)
-    # Where the channels are along the rows, each row has a scale of its own.
-    by_row = parts.arrays.keys() if parts.facts["axis"] == 0 else {"codes"}
-    step = max(1, _PIECE * len(value) // value.numel())
-    for start in range(0, len(value), step):
-        rows = slice(start, start + step)
-        arrays = {
-            role: array[rows] if role in by_row else array for role, array in parts.arrays.items()
-        }
-        write(out[rows], pack(parts._replace(arrays=arrays)).dequantize())
 
 
-def _dequantize_by_numpy(out: Array, value: Tensor) -> None:
-    """Write the real numbers into a C-ordered array of one axis, a cache's worth at a time.
-
-    They are torch's to the last bit: 32-bit differences, which wrap around, as float32, and their
-    products with the scale as float32.
-    """
+def _dequantize_by_numpy(out: Array, parts: Parts) -> None:
+    """Write the real numbers that codes stand for, a cache's worth at a time."""
     import numpy as np
 
-    codes = np.ascontiguousarray(unpack(value).arrays["codes"].numpy()).reshape(-1)
-    scale, zero_point = np.float32(value.q_scale()), np.int32(value.q_zero_point())
+    axis, codes = parts.facts["axis"], parts.arrays["codes"].numpy()
+    blocks = _blocks(codes.shape)
 
     def work(start: int, stop: int) -> None:
         with np.errstate(all="ignore"):
-            for begin in range(start * _BLOCK, min(stop * _BLOCK, len(out)), _BLOCK):
-                block = slice(begin, begin + _BLOCK)
-                numbers = out[block]
-                if codes.itemsize == 1:  # float32 holds such differences, and is quicker
-                    numbers[...] = codes[block]
-                    numbers -= np.float32(zero_point)
-                else:
-                    numbers[...] = np.subtract(codes[block], zero_point)
-                numbers *= scale
+            for block in blocks[start:stop]:
+                channels = ... if axis is None else block[1 + axis]
+                _write_numbers(out[block], codes[block], scale[channels], zero_point[channels])
 
-    parallel_for(work, -(-len(out) // _BLOCK), out.nbytes)
+    with np.errstate(all="ignore"):
+        scale, zero_point = _exact(parts)
+    parallel_for(work, len(blocks), out.nbytes)
+
+
+def _exact(parts: Parts) -> tuple[Array, Array]:
+    """Return scale and zero point in the fastest dtypes that give torch's numbers to the last bit.
+
+    With one scale, torch's difference to the zero point is as wide as the codes, and wraps around.
+    With a scale for each channel, it is of float32, and the product is as wide as the scale.
+    """
+    axis = parts.facts["axis"]
+    codes, scale, zero_point = (
+        parts.arrays[role].numpy() for role in ("codes", "scale", "zero_point")
+    )
+    narrow = scale.astype("float32")
+    if axis is None or (narrow == scale).all():  # a product of two float32 is rounded only once
+        scale = narrow
+    wraps = axis is None and codes.itemsize > 1  # float32 holds the others, and is quicker
+    zero_point = zero_point.astype(codes.dtype if wraps else "float32")
+    if axis is None:
+        return scale, zero_point
+    shape = -1, *[1] * (codes.ndim - axis - 1)
+    return scale.reshape(shape), zero_point.reshape(shape)
+
+
+def _write_numbers(out: Array, codes: Array, scale: Array, zero_point: Array) -> None:
+    """Write the real numbers of a block, whose steps all find it in the cache."""
+    if zero_point.dtype == codes.dtype:
+        codes = codes - zero_point
+    out[...] = codes
+    if zero_point.dtype == out.dtype and zero_point.any():
+        out -= zero_point
+    if scale.dtype == out.dtype:
+        out *= scale
+    else:
+        wide = out.astype(scale.dtype)
+        wide *= scale
+        out[...] = wide
+
+
+def _blocks(shape: tuple[int, ...]) -> list[tuple[Any, ...]]:
+    """Return the indices of parts of an array that fit into a core's cache, in C order."""
+    steps, room = [], _BLOCK
+    for length in reversed(shape):
+        count = -(-length // max(1, room)) or 1
+        steps.append(-(-length // count) or 1)
+        room //= max(1, length)
+    begins = product(*map(range, repeat(0), shape, reversed(steps)))
+    return [
+        (..., *(slice(b, b + step) for b, step in zip(begin, reversed(steps), strict=True)))
+        for begin in begins
+    ]
 
 
 def _check_zero_points(value: Tensor) -> None:
