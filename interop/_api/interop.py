@@ -724,7 +724,6 @@ class Interop:
         from interop._registry.discovery import check_not_loading, load
 
         check_not_loading()
-        self._registry.forget()  # declarations of an earlier call that was interrupted below
         self._plugins = load(self._registry)
         methods: list[Value] = [getattr(Interop, name) for name in _VALUE_METHODS]
         for function in (self.convert, Converter.convert, _converted, *methods):

@@ -212,8 +212,8 @@ def _missing_conversion(graph: Graph, spec: Spec, request: Request) -> str:
         spec = spec._replace(format=spec.wrapped, traits=spec.traits - LABELLED, wrapped=None)
     conversions = graph.conversions(spec.format)
     transfers = list(_transfer_objections(graph, spec, request))
-    leads_there = any(way.target.name in distance for way in conversions)
-    if not transfers and not leads_there:
+    ways = (*conversions, *graph.composites(spec.format))
+    if not any(way.target.name in distance for way in ways):
         return _unreachable(graph, spec, request)
     if any(goal.requires for goal in goals(graph, spec, request).values()):
         return (

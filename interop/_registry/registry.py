@@ -39,14 +39,8 @@ class Registry(Recognition):
         self.version = 0
         #: Called after every change, to clear caches of results that depend on the declarations.
         self.on_change: list[Callable[[], None]] = []
-        self.forget()
-
-    def forget(self) -> None:
-        """Forget all declarations."""
         #: The reasons why plugins are not loaded, by their names.
         self.unavailable: dict[str, str] = {}
-        self.provenance = {}
-        self._problems = {}
         self.replace([])
 
     def replace(self, entries: Sequence[Entry]) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 
 import interop
 from interop import Interop
+from interop._execution.engine import Engine
 from interop._execution.trace import shares_memory
+from interop._registry.registry import Registry
 from interop.errors import InteropError
 from tests.api.test_fast_trees import STRANGE
 from tests.toys import forget
@@ -207,3 +211,85 @@ def test_a_plain_out_is_written_on_a_fast_path(warm: Interop) -> None:
     assert out.tolist() == [7.0] * 3
     assert not fill(torch.full((1,), 8.0, dtype=torch.float64), out)
     assert out.tolist() == [7.0] * 3
+
+
+#: Values, and the calls with which they are planned every time; all others are fast once warm.
+PLANNED: dict[str, tuple[Callable[[], Any], str]] = {
+    "array": (lambda: np.ones(4), "several stream"),
+    "small array of bits": (lambda: torch.ones(4, dtype=torch.bfloat16), "python several stream"),
+    "tensor": (lambda: torch.ones(4), "several stream"),
+    "tensor in a graph": (
+        lambda: torch.ones(4, requires_grad=True),
+        "same allow copy device dtype forbid like sparse several stream to-copy writable",
+    ),
+    "conjugate": (
+        lambda: torch.ones(4, dtype=torch.complex64).conj(),
+        "same share allow copy device dtype forbid like python several sparse stream to-copy writable",
+    ),
+    "large array": (
+        lambda: np.ones(2**18),
+        "allow copy dtype forbid sparse several stream to-copy writable",
+    ),
+    "array scalar": (
+        lambda: np.float64(1),
+        "same share allow copy device dtype forbid like python several sparse stream to-copy writable",
+    ),
+    "list": (
+        lambda: [1.0, 2.0],
+        "allow copy dtype forbid python sparse several stream to-copy writable",
+    ),
+    "sparse array": (
+        lambda: scipy.sparse.csr_array(np.eye(3)),
+        "allow copy dtype forbid several stream to-copy writable",
+    ),
+}
+REQUESTS: dict[str, dict[str, Any]] = {
+    "same": {"to": "torch"},
+    "share": {"to": "numpy"},
+    "python": {"to": "python"},
+    "sparse": {"to": "scipy.csr"},
+    "several": {"to": ["numpy", "torch"]},
+    "like": {"like": torch.ones(1)},
+    "device": {"to": "torch", "device": "cpu"},
+    "dtype": {"to": "numpy", "dtype": "float64"},
+    "copy": {"to": "torch", "copy": True},
+    "to-copy": {"to": "numpy", "copy": True},
+    "writable": {"to": "torch", "copy": "writable"},
+    "allow": {"to": "torch", "allow": "narrow"},
+    "forbid": {"to": "torch", "forbid": "detach"},
+    "stream": {"to": "torch", "stream": None},
+}
+
+
+@pytest.fixture
+def slow_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what calls that take no fast path have called, as they call it."""
+    called: list[str] = []
+
+    def count(owner: type, name: str) -> None:
+        method = getattr(owner, name)
+
+        def counted(*args: Any, **keywords: Any) -> Any:
+            called.append(name)
+            return method(*args, **keywords)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    count(Engine, "run")
+    count(Registry, "describe")
+    return called
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_which_calls_are_planned_when_they_are_made_again(name: str, slow_calls: list[str]) -> None:
+    """A third call is fast, described and planned by nothing, but for the value and words listed."""
+    make, words = PLANNED[name]
+    mine, planned = Interop(), set()
+    for request, keywords in REQUESTS.items():
+        for _ in range(3):
+            slow_calls.clear()
+            with suppress(interop.errors.RefusedError):  # an array scalar is not made sparse
+                mine.convert(make(), **keywords)
+        if slow_calls:
+            planned.add(request)
+    assert planned == {*words.split()}

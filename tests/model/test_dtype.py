@@ -8,7 +8,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from interop._model.dtype import DTYPES, bit_carrier, itemsize, narrowed, preserves, promoted
+from interop._model.dtype import (
+    DTYPES,
+    bit_carrier,
+    common_first,
+    itemsize,
+    narrowed,
+    preserves,
+    promoted,
+    spelled,
+)
 from tests.cases import together
 
 
@@ -128,3 +137,20 @@ def test_preserves_is_transitive() -> None:
     for a, b, c in itertools.product(DTYPES, repeat=3):
         if preserves(a, b) and preserves(b, c):
             assert preserves(a, c), (a, b, c)
+
+
+@pytest.mark.parametrize("code", ["<f4", ">f4", "=f4", "f4"])
+def test_a_code_of_numpys_counts_in_the_byte_order_of_the_machine(code: str) -> None:
+    """A code of the other order is left as it is, because it names another dtype."""
+    assert spelled(code) == ("float32" if np.dtype(code).isnative else code)
+
+
+def test_everyday_dtypes_are_named_before_all_others() -> None:
+    """Of each kind the narrow ones come first; what is no dtype of the table comes last."""
+    common = (
+        "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"
+    )
+    names = common_first(["of my own", *sorted(DTYPES)])
+    assert names[:12] == common.split()
+    assert sorted(names[12:-1]) == sorted(DTYPES.keys() - {*common.split()})
+    assert names[-1] == "of my own"

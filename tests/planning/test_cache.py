@@ -85,7 +85,7 @@ def test_every_change_of_the_registry_clears_everything(empty: Interop, change: 
     elif change == "price":
         empty._registry.set_costs({"b": Cost(1.0)})
     else:
-        empty._registry.forget()
+        empty._registry.replace([])
     assert entries(empty) == 0
     assert table.plans == {}  # which the converter holds
 

@@ -11,6 +11,7 @@ import pytest
 import interop
 from interop import Format, Interop, Parts, Spec
 from interop.plugin import Components
+from tests.toys import toy
 
 ROLES = {"values": "dtype", "indices": "index_dtype"}
 
@@ -139,6 +140,18 @@ def test_a_trait_that_unpacking_loses_is_refused(loaded: Interop) -> None:
     )
     route = loaded.plan(spec._replace(format="three"), to="four")
     assert (route.zero_copy, route.result.traits) == (True, {"uncoalesced"})
+
+
+@pytest.mark.parametrize("request_", [{"dtype": "float64"}, {"copy": True}], ids=["dtype", "copy"])
+def test_a_step_that_is_missing_beside_the_transfer_is_said_to_be_missing(
+    empty: Interop, request_: dict[str, Any]
+) -> None:
+    """Where arrays are handed over and nothing casts or copies them, no transfer is to blame."""
+    empty.register(toy("numpy"), sparse("one"), sparse("two"))
+    spec = describe(pair())
+    assert empty.plan(spec, to="two").zero_copy
+    with pytest.raises(interop.errors.RefusedError, match=": every route lacks a step; register"):
+        empty.plan(spec, to="two", **request_)
 
 
 @pytest.mark.parametrize(

@@ -222,6 +222,27 @@ def test_a_target_that_can_never_be_written_to_is_refused_at_once(empty: Interop
     assert labels(empty.plan(spec, to="b", copy="writable")) == ["thaw"]
 
 
+def test_memory_that_only_views_lead_to_is_not_called_locked(empty: Interop) -> None:
+    """That a format cannot be written to is said of copy='writable' alone."""
+    empty.register(toy("a"), toy("b"), view("a", "b"))
+    spec = make_spec("a", "float32", shape=(3,))
+    assert labels(empty.plan(spec, to="b")) == ["a_to_b"]
+    with pytest.raises(RefusedError, match="copy=True: every route lacks a step"):
+        empty.plan(spec, to="b", copy=True)
+
+
+def test_the_only_sources_of_a_format_are_named(empty: Interop) -> None:
+    """Where no conversion leads to a format, those are named that would, but none of the targets."""
+    empty.register(toy("a"), toy("b"), toy("c"), toy("d"), toy("e"))
+    empty.register(view("c", "b"), view("d", "b"))
+    spec = make_spec("a", "float32", shape=(3,))
+    with pytest.raises(RefusedError, match=r"from a leads to b or c; only d does\.$"):
+        empty.plan(spec, to=["b", "c"])
+    empty.register(view("e", "c"))
+    with pytest.raises(RefusedError, match=r"from a leads to b or c; only d, e do\.$"):
+        empty.plan(spec, to=["b", "c"])
+
+
 def test_bits_that_are_carried_are_not_carried_again(empty: Interop) -> None:
     """A value whose bits are carried already meets a second step that would carry them, in vain."""
     carry, restore = Result(bits="carry"), Result(bits="restore")

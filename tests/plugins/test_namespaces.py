@@ -173,6 +173,13 @@ def test_a_namespace_of_a_known_librarys_arrays_stands_for_that_library(xp: Any)
     assert not any(item.name == "unheard_of" for item in interop.formats())
 
 
+def test_a_part_of_a_known_library_stands_for_that_library() -> None:
+    """What tells of no arrays of its own is taken by the name of its package."""
+    part: Any = ModuleType("torch.part")
+    part.__array_api_version__ = "2025.12"
+    assert interop.convert([1.0], to=part).equal(torch.tensor([1.0]))
+
+
 @pytest.mark.parametrize("lack", ["from_dlpack", "__array_namespace_info__", "its place"])
 def test_a_module_that_is_no_namespace_is_refused(
     xp: Any, lack: str, monkeypatch: pytest.MonkeyPatch

@@ -217,14 +217,14 @@ def test_a_subclass_of_a_class_of_others_needs_a_priority(
     assert set(registry.problems().values()) == {thief}
 
 
-def test_a_subclass_is_had_with_a_priority_and_within_one_distribution(empty: Interop) -> None:
+def test_a_subclass_is_had_with_a_priority_and_within_one_distribution() -> None:
     """The nearest base counts where there is no conflict."""
     for declared in (
         [(OURS, _format("base", _Base)), (AAA, _format("derived", _Derived, priority=1))],
         [(AAA, _format("base", _Base)), (AAA, _format("derived", _Derived))],
         [(AAA, _format("base", _Base)), (OURS, _format("derived", _Derived))],
     ):
-        empty._registry.forget()
+        empty = Interop(plugins=False)
         entries = [entry for origin, item in declared for entry in entries_of([item], origin)]
         empty._registry.replace(entries)
         formats = [empty.spec(value).format for value in (_Base(), _Derived(), _Further())]

@@ -124,7 +124,7 @@ def test_registering_is_announced() -> None:
     registry.on_change.append(lambda: calls.append(registry.version))
     registry.register([toy("a")])
     registry.set_costs({"a": Cost(1.0)})
-    registry.forget()
+    registry.replace([])
     assert calls == sorted(set(calls))
     assert len(calls) == 3
 

@@ -86,6 +86,16 @@ def test_malformed_declarations_are_refused(empty: Interop, declaration: Any, me
         empty.register(declaration)
 
 
+def test_a_refusal_refers_to_the_reference_unless_it_has_a_guess(empty: Interop) -> None:
+    """What a declaration must be is said by the reference, or by the word that was meant."""
+    with pytest.raises(interop.errors.PluginError) as caught:
+        empty.register(Format("a", dtypes=[1]))  # type: ignore[list-item]
+    assert str(caught.value).endswith("; see the reference of interop.plugin for what it must be.")
+    with pytest.raises(interop.errors.PluginError) as caught:
+        empty.register(Format("a", devices=("cpu", "gpu")))
+    assert str(caught.value).endswith("did you mean 'cuda'?")
+
+
 def test_a_device_type_may_be_new(empty: Interop) -> None:
     """A name that resembles none of those that are known is a device of the plugin's own."""
     empty.register(Format("a", devices=("cpu", "opencl", "cerebras", "qpu")))
