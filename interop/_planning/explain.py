@@ -212,8 +212,9 @@ def _missing_conversion(graph: Graph, spec: Spec, request: Request) -> str:
         spec = spec._replace(format=spec.wrapped, traits=spec.traits - LABELLED, wrapped=None)
     conversions = graph.conversions(spec.format)
     transfers = list(_transfer_objections(graph, spec, request))
-    ways = (*conversions, *graph.composites(spec.format))
-    if not any(way.target.name in distance for way in ways):
+    targets = {way.target.name for way in conversions}
+    targets |= {way.target.name for way in graph.composites(spec.format)}
+    if targets.isdisjoint(distance):
         return _unreachable(graph, spec, request)
     if any(goal.requires for goal in goals(graph, spec, request).values()):
         return (
