@@ -128,19 +128,15 @@ class Recognition:
     def _siblings(self, format_: Format) -> frozenset[str]:
         """Return the formats that the spec of a value may name.
 
-        They are the formats of the plugin that describes it. A value that is read by a protocol
-        may be described as any other protocol's, too, and one that is unwrapped before all else as
-        whatever it wraps.
+        They are the formats of the plugin that describes it. A value that is read by a protocol, or
+        that is unwrapped before all else, may be described as whatever it gives.
         """
         wrapper = format_.wrapper
-        if wrapper is not None and (wrapper.once or wrapper.first is not None):
+        is_opened = wrapper is not None and (wrapper.once or wrapper.first is not None)
+        if format_.protocol or is_opened:
             return frozenset(self.formats)
         origin = self.provenance[format_.name]
-        return frozenset(
-            name
-            for name, other in self.formats.items()
-            if self.provenance[name] == origin or (format_.protocol and other.protocol)
-        )
+        return frozenset(name for name in self.formats if self.provenance[name] == origin)
 
     def _describer(self, format_: Format, type_: type) -> Callable[[Value], Spec]:
         describe = format_.describe
@@ -151,7 +147,7 @@ class Recognition:
         if describe is None:
             msg = f"values of format {format_.name!r} cannot be described; declare its describe."
             raise PluginError(msg)
-        if format_.protocol and format_.wrapper is None:
+        if format_.protocol:
             describe = partial(self._describe_foreign, format_)
         if format_.labels is not None:
             return partial(_labelled, describe, format_.labels)
@@ -163,29 +159,39 @@ class Recognition:
         return not (is_own or self.is_plain(type_, format_))
 
     def _describe_foreign(self, format_: Format, value: Value) -> Spec:
-        """Return the spec of a value by a protocol, or by another that it offers at this moment.
+        """Return the spec of a value by a protocol, or by another that it offers at this moment."""
+        unwrapped = partial(self._describe_wrapped, format_)
+        describe = unwrapped if format_.wrapper is not None else format_.describe
+        while True:
+            assert describe is not None
+            try:
+                return describe(value)
+            except HandOffError as error:
+                following = self._following(format_, value, error)
+                if following is None:
+                    raise
+            # Its steps take the value itself, which no conversion has unwrapped for it.
+            format_ = following
+            describe = format_.describe or partial(self._describe_wrapped, format_)
+
+    def _following(self, format_: Format, value: Value, error: InteropError) -> Format | None:
+        """Return the protocol that serves where one raised an error because it is missing, if any.
 
         A protocol's attribute may be a property that raises AttributeError for some values, such as
         those whose memory is on another device.
         """
-        assert format_.describe is not None
-        try:
-            return format_.describe(value)
-        except HandOffError as error:
-            is_missing = isinstance(error.__cause__, AttributeError)
-            if not is_missing or _offers(value, format_):
-                raise
-            following = next(self._offered(value), None)
-            if following is None:
-                raise
-        return self._describe_foreign(following, value)
+        is_missing = isinstance(error.__cause__, AttributeError)
+        if not is_missing or _offers(value, format_):
+            return None
+        offered = self._offered(value)
+        return next((f for f in offered if f.wrapper is None or not f.wrapper.once), None)
 
     def _describe_wrapped(self, format_: Format, value: Value) -> Spec:
         """Return the spec of a wrapper: that of the wrapped value, with the wrapper's format."""
         assert format_.wrapper is not None
-        if _is_opened_first(format_, value):
-            return self.describe(self.opened(value))
         wrapped = format_.wrapper.unwrap(value)
+        if _is_opened_first(format_, value):
+            return self.describe(wrapped)
         if wrapped is None and format_.describe is not None:
             return format_.describe(value)
         spec = self.describe(wrapped)
@@ -201,19 +207,23 @@ class Recognition:
     def opened(self, value: Value) -> Value:
         """Return a value, or what it wraps if a conversion unwraps it before all else."""
         format_ = self._recognised.get(type(value)) or self.format_of(value)
-        if format_.wrapper is None:
-            return value
-        try:
-            if not _is_opened_first(format_, value):
-                return value
-            wrapped = format_.wrapper.unwrap(value)
-        except InteropError:
-            raise
-        except BaseException as error:
-            if isinstance(error, Warning) or is_interruption(error):
-                raise
-            raise unreadable(value, error) from error
-        return self.opened(wrapped)
+        while format_.wrapper is not None:
+            try:
+                if not _is_opened_first(format_, value):
+                    return value
+                wrapped = format_.wrapper.unwrap(value)
+            except InteropError as error:
+                following = self._following(format_, value, error)
+                if following is None:
+                    raise
+                format_ = following
+                continue
+            except BaseException as error:
+                if isinstance(error, Warning) or is_interruption(error):
+                    raise
+                raise unreadable(value, error) from error
+            return self.opened(wrapped)
+        return value
 
     def _describe_opened(self, value: Value) -> Spec:
         """Return the spec of what a value gives that a conversion unwraps before all else."""

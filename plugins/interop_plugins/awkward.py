@@ -22,6 +22,7 @@ from interop.plugin import (
     Conversion,
     Cost,
     Declaration,
+    Declined,
     Drop,
     Format,
     Limits,
@@ -129,8 +130,16 @@ def unpack(array: ak.Array) -> Parts:
     """Return the values and the offsets of ragged rows, which share its memory.
 
     Offsets that do not begin with zero, as those of a slice, are counted anew.
+
+    Raises
+    ------
+    Declined
+        The array has one axis, more than two, or no rows, and goes by way of NumPy.
     """
     layout = array.layout.to_RegularArray() if array.layout.is_numpy else array.layout
+    if not (layout.is_list and layout.content.is_numpy and len(array)):
+        msg = f"an array of {len(array)} elements and {array.ndim} axes is not made of rows"
+        raise Declined(msg)
     offsets, values = layout.offsets.data, layout.content.data
     first, last = int(offsets[0]), int(offsets[-1])
     if first:

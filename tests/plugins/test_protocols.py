@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import weakref
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -782,3 +783,37 @@ def test_of_several_protocols_the_next_serves(first, second, target):
         assert np.array_equal(np.asarray(result), array)
         if target == "numpy" and second != "__array__":
             assert np.shares_memory(result, array)
+
+
+class Image:
+    """Works its memory out whenever it is asked for its interface, as an image of Pillow's does."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape, self.reads = shape, 0
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        self.reads += 1
+        data = np.full(self.shape, self.reads, np.uint8).tobytes()
+        return {"version": 3, "shape": self.shape, "typestr": "|u1", "data": data}
+
+
+@pytest.mark.parametrize("request_", [{}, {"copy": True}, {"dtype": "float32"}], ids=str)
+@pytest.mark.parametrize("target", ["numpy", "torch", "python"])
+def test_an_interface_is_asked_for_once(target: str, request_: dict[str, Any]) -> None:
+    """A conversion reads the interface of a value once, and takes shape and numbers from it."""
+    if target == "torch":
+        pytest.importorskip("torch")
+    for convert in (
+        lambda image: interop.convert(image, to=target, **request_),
+        lambda image: interop.convert_tree({"a": image}, to=target, **request_)["a"],
+        interop.converter(target, **request_),
+    ):
+        image = Image((2, 3))
+        assert np.array_equal(np.asarray(convert(image)), np.ones((2, 3)))
+        assert image.reads == 1
+    image = Image((2, 3))
+    with interop.trace() as receipts:
+        interop.convert(image, to=target, **request_)
+    assert image.reads == 1
+    assert [receipt.source.format for receipt in receipts] == ["array_interface"]

@@ -213,6 +213,22 @@ def test_offsets_that_lead_outside_are_declined():
 
 
 @pytest.mark.extra("awkward")
+@together("shape", [(0,), (3,), (0, 3), (2, 0), (2, 3), (2, 3, 4), (0, 3, 4), (2, 3, 0)])
+def test_awkward_arrays_that_are_blocks_are_cast_and_copied(shape):
+    """An array of any number of axes and of any length keeps its shape, also without elements."""
+    ak = import_module("awkward")
+    numbers = np.arange(float(np.prod(shape))).reshape(shape)
+    for value in (ak.from_numpy(numbers), ak.to_regular(ak.from_numpy(numbers), axis=None)):
+        for request in ({"dtype": "float32"}, {"copy": True}, {"dtype": "int8", "copy": True}):
+            result = interop.convert(value, to="awkward", **request)
+            dense = ak.to_numpy(result)
+            assert dense.dtype == request.get("dtype", "float64")
+            assert dense.shape == shape
+            assert (dense == numbers).all()
+            assert not np.shares_memory(dense, numbers)
+
+
+@pytest.mark.extra("awkward")
 def test_awkward_arrays_of_other_kinds():
     """Rows in another order are joined by a copy, and what is no number is refused with advice."""
     ak = import_module("awkward")

@@ -41,6 +41,8 @@ from .interfaces import (
     describe_cuda_array_interface,
     from_array_interface,
     interface_memory,
+    is_unread,
+    offer_of,
 )
 from .methods import array_in, describe_array, from_array, has_unit, is_asked_first
 from .samples import Answer, ArrowArray, buffer_with_gaps, masked_interface
@@ -82,7 +84,9 @@ def _interfaces() -> Iterable[Format]:
             dtypes=NUMBERS,
             carries=_CARRIES,
             protocol="__array_interface__",
+            types=("interop_plugins.protocols.interfaces:Offer",),
             memory=interface_memory,
+            wrapper=Wrapper(offer_of, 2e-6, first=is_unread),
             samples=Samples(variants={"masked": masked_interface}),
             labels=_UNITS,
         ),

@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     Entries: TypeAlias = dict[str, Any]
 
 __all__ = [
+    "Offer",
     "cuda_memory",
     "describe_array_interface",
     "describe_cuda_array_interface",
     "from_array_interface",
     "interface_memory",
+    "is_unread",
+    "offer_of",
 ]
 
 _TYPESTR = re.compile(r"([<>|=])([biufc])(\d+)")
@@ -47,6 +50,29 @@ _PAGE = 4096
 def describe_array_interface(value: Foreign) -> Spec:
     """Return the spec of a value with ``__array_interface__``."""
     return _spec("array_interface", "cpu", _numpy_interface(value))
+
+
+class Offer:
+    """What a value says of itself by ``__array_interface__``, asked for once.
+
+    The value may work its memory out for the occasion, as an image does.
+    """
+
+    __slots__ = ("interface", "owner")
+
+    def __init__(self, value: Foreign) -> None:
+        self.owner = value
+        self.interface = _numpy_interface(value)
+
+
+def is_unread(value: Foreign) -> bool:
+    """Tell whether a value has yet to be asked for its interface."""
+    return type(value) is not Offer
+
+
+def offer_of(value: Foreign) -> Offer | None:
+    """Return what a value says of itself; None for what one has said."""
+    return Offer(value) if is_unread(value) else None
 
 
 def describe_cuda_array_interface(value: Foreign) -> Spec:
@@ -79,7 +105,7 @@ def from_array_interface(value: Foreign) -> NDArray[Any]:
     }
     if interface.offset:
         entries["offset"] = interface.offset
-    return np.asarray(MemoryAt(entries, value))
+    return np.asarray(MemoryAt(entries, value.owner if type(value) is Offer else value))
 
 
 def interface_memory(value: Foreign) -> tuple[tuple[int, int], ...]:
@@ -120,6 +146,8 @@ def _numpy_interface(value: Foreign) -> _Interface:
     HandOffError
         It contradicts itself or cannot be true.
     """
+    if type(value) is Offer:
+        return value.interface
     entries = _entries(value, "__array_interface__")
     data = entries.get("data")
     if isinstance(data, tuple):

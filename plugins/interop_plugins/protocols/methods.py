@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from interop.plugin import DTYPES, EMPTY, Declined, Spec, itemsize
 
 from .common import integers, refuse, unread
+from .interfaces import Offer
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -33,6 +34,7 @@ __all__ = ["array_in", "describe_array", "from_array", "has_unit", "is_asked_fir
 
 def has_unit(value: Foreign) -> bool:
     """Tell whether a value has a unit, under which its numbers stand for something else."""
+    value = value.owner if type(value) is Offer else value
     units = (getattr(value, name, None) for name in ("units", "unit"))
     return any(unit is not None for unit in units) and not getattr(value, "unitless", False)
 

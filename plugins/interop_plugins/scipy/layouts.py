@@ -88,7 +88,7 @@ def canonicalize(value: Sparse) -> Sparse:
 
 def _is_thin(value: Sparse) -> bool:
     """Tell whether a coo array stores so little that to sort it is cheaper than to compress it."""
-    return max(value.shape) > _LINES_PER_ELEMENT * len(value.data)
+    return bool(max(value.shape) > _LINES_PER_ELEMENT * len(value.data))
 
 
 def _in_order_of_places(value: Sparse) -> Sparse:
