@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from interop._execution.engine import Engine
 from interop._execution.fast_path import Converter, FastPaths, with_fast_paths
-from interop._execution.fast_tree import fast_tree
+from interop._execution.fast_tree import PASSED, fast_tree
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.display import Listing
@@ -336,7 +336,7 @@ class Interop:
         array([0, 1])
         """
         keywords = read("convert_tree", RequestKeywords, to, named)
-        asks_no_more = others == "keep" and not (progress or consume)
+        passed = PASSED.get(others) if isinstance(others, str) else None
         learn: Callable[..., None] = self._fast_paths.learn
         table = self._requests.any_table(keywords)
         if isinstance(table, PlanTable) and (keywords.dtype is None or cast_all):
@@ -344,8 +344,9 @@ class Interop:
         else:
             paths = table.paths_by_dtype
             learn = partial(self._fast_paths.learn_in_tree, owner=table)
-        if asks_no_more and keywords.stream is None and not is_traced():
-            result = fast_tree(tree, paths, {}, tied=True)
+        asks_no_more = not (progress or consume or keywords.stream is not None)
+        if passed is not None and asks_no_more and not is_traced():
+            result = fast_tree(tree, paths, {}, tied=True, passed=passed)
             if result is not NotImplemented:
                 return result
         from .leaves import check_others, converted, leaf_test

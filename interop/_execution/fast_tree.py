@@ -15,6 +15,12 @@ from interop.errors import InteropError
 _BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kind, type))
 #: The types whose values pass through trees as they are.
 _PASSED = frozenset({int, float, complex, bool, str, bytes, type(None)})
+#: The types that pass, by the fate of leaves that are not arrays.
+PASSED: Mapping[str, frozenset[type]] = {
+    "keep": _PASSED,
+    "convert": frozenset({str, bytes, type(None)}),
+    "refuse": frozenset({type(None)}),
+}
 #: The types of the containers that are opened here.
 _OPENED = frozenset({dict, list, tuple, OrderedDict})
 
@@ -52,6 +58,7 @@ def fast_tree(
     converted: dict[int, tuple[Value, Value]],
     *,
     tied: bool = False,
+    passed: frozenset[type] = _PASSED,
 ) -> Value:
     """Return a tree of plain containers, with the arrays in it converted by their fast paths.
 
@@ -66,6 +73,8 @@ def fast_tree(
         array that occurs twice is converted once.
     tied : bool, default False
         Whether arrays that are the same elements in the same memory get one copy.
+    passed : frozenset of type, default those of "keep" in `PASSED`
+        The types whose values pass as they are.
 
     Returns
     -------
@@ -74,7 +83,7 @@ def fast_tree(
     """
     # An error is raised again by code that can say where in the tree it came up.
     try:
-        return _Walk(paths, converted, tied).grown((tree,))[0]
+        return _Walk(paths, converted, tied, passed).grown((tree,))[0]
     except (_NotPlain, KeyError, RuntimeError, InteropError):  # a tree may be too deep
         return NotImplemented
 
@@ -88,12 +97,17 @@ def _is_same(array: Value, other: Value) -> bool:
 class _Walk:
     """One walk through a tree."""
 
-    __slots__ = ("_converted", "_paths", "_tied", "_ways", "_written")
+    __slots__ = ("_converted", "_passed", "_paths", "_tied", "_ways", "_written")
 
     def __init__(
-        self, paths: TreePaths, converted: dict[int, tuple[Value, Value]], tied: bool
+        self,
+        paths: TreePaths,
+        converted: dict[int, tuple[Value, Value]],
+        tied: bool,
+        passed: frozenset[type],
     ) -> None:
         self._paths = paths
+        self._passed = passed
         self._tied = tied
         self._converted = converted
         #: By type, the path of arrays.
@@ -103,14 +117,14 @@ class _Walk:
 
     def grown(self, values: Iterable[Value]) -> list[Value]:
         """Return the values of a container with all arrays converted."""
-        ways, tied, results = self._ways, self._tied, []
+        ways, tied, passed, results = self._ways, self._tied, self._passed, []
         converted, written = self._converted, self._written
         for value in values:
             kind = type(value)
             way = ways.get(kind)
             if way is None:
-                if kind in _PASSED or kind in _OPENED:
-                    results.append(value if kind in _PASSED else self._opened(kind, value))
+                if kind in passed or kind in _OPENED:
+                    results.append(value if kind in passed else self._opened(kind, value))
                     continue
                 way = ways[kind] = self._way(kind)
             path, address_of = way if isinstance(way, tuple) else way[value.dtype]

@@ -129,6 +129,8 @@ KEYWORDS: dict[str, dict[str, Any]] = {
     "all copied": {"dtype": "float32", "copy": True},
     "device": {"device": "cpu"},
     "forbid": {"forbid": "detach", "copy": True},
+    "others refused": {"others": "refuse"},
+    "others converted": {"others": "convert"},
 }
 PLAIN = {
     "f": lambda: torch.arange(3.0),
