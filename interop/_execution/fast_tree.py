@@ -14,7 +14,7 @@ from interop.errors import InteropError
 
 _BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kind, type))
 #: The types whose values pass through trees as they are.
-_PASSED = frozenset({int, float, complex, bool, str, bytes, type(None)})
+_PASSED: frozenset[type] = frozenset({int, float, complex, bool, str, bytes, type(None)})
 #: The types that pass, by the fate of leaves that are not arrays.
 PASSED: Mapping[str, frozenset[type]] = {
     "keep": _PASSED,
