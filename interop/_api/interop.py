@@ -17,6 +17,7 @@ from interop._execution.fast_tree import PASSED, fast_tree
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.display import Listing
+from interop._model.dtype import DTYPES, same_kind
 from interop._model.extension import Declaration
 from interop._model.format import package
 from interop._model.spec import Spec, make_spec
@@ -353,7 +354,9 @@ class Interop:
         from .tree import Tree
 
         check_others(others)
-        table_of = self._requests.table_of(keywords, of_kind=not cast_all)
+        # What is no number passes through, whatever the dtype is.
+        takes = (lambda own, _: own in DTYPES) if cast_all else same_kind
+        table_of = self._requests.table_of(keywords, takes)
         registry = self._registry
         opened = Tree(tree, leaf_test(registry, others), registry.containers, empties=consume)
         del tree

@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 from interop._model.device import device_type
-from interop._model.dtype import same_kind
 from interop._model.spec import DIVISIONS, Spec
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable, TablesByDtype
@@ -71,20 +70,24 @@ class Requests:
             return self._tables_by_dtype(keywords, dtype)
         return self.table(keywords)
 
-    def table_of(self, keywords: Keywords, *, of_kind: bool = False) -> Callable[[Spec], PlanTable]:
+    def table_of(
+        self,
+        keywords: Keywords,
+        takes: Callable[[str | None, str], bool] | None = None,
+    ) -> Callable[[Spec], PlanTable]:
         """Return a function that gives the plans for a spec.
 
         A dtype may be for some values only: a mapping has dtypes by the dtypes of values or their
-        kinds, and with `of_kind` a dtype is for values of its kind.
+        kinds, and ``takes(own, dtype)`` tells whether a dtype is for values of a dtype.
         """
         dtype = keywords.dtype
         if isinstance(dtype, Mapping):
             return self._tables_by_dtype(keywords, dtype)
         cast = self.table(keywords)
-        if not of_kind or dtype is None:
+        if takes is None or cast.request.dtype is None:
             return lambda spec: cast
-        uncast, kind = self.table(keywords._replace(dtype=None)), cast.request.dtype
-        return lambda spec: cast if same_kind(spec.dtype, kind) else uncast
+        uncast, named = self.table(keywords._replace(dtype=None)), cast.request.dtype
+        return lambda spec: cast if takes(spec.dtype, named) else uncast
 
     def _tables_by_dtype(self, keywords: Keywords, dtypes: Mapping[Any, object]) -> TablesByDtype:
         """Return the plans by the dtypes of values, resolved once."""

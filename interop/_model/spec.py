@@ -48,6 +48,7 @@ TRAITS: dict[str, str] = {
     "labelled": "it has an index, names of axes or columns, coordinates or attributes",
     "masked": "some of its elements are masked or null",
     "not_numbers": "some of its elements are no numbers: text, dates, objects",
+    "untyped": "its elements are objects or decimals: numbers, perhaps, but of no dtype",
     "mixed": "its columns have several dtypes, and its combined dtype cannot hold all their values",
     "weak": "its numbers have no dtype of their own",
     "uncoalesced": "it may hold one coordinate twice, or out of order",

@@ -108,7 +108,7 @@ class ResolvedConversion:
         if not spec.traits <= self.takes:
             trait = min(spec.traits - self.takes)
             return f"it does not take values with the trait {trait_text(trait)}"
-        if dtype not in self.dtypes:
+        if dtype not in self.dtypes and "untyped" not in self.requires:
             return f"it does not take {dtype}"
         if self.devices is not None and device_type(spec.device) not in self.devices:
             return f"it takes data on {', '.join(sorted(self.devices))}, not on {spec.device}"

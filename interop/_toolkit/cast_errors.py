@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import numbers
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import Context, ContextVar
 from functools import cache
 from types import ModuleType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from interop._model.caller import warn_caller
 from interop._model.dtype import DTYPES, Dtype
 from interop._model.typing import Value
+from interop.errors import RefusedError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -180,6 +182,98 @@ def _rounded(np: ModuleType, integers: Value, facts: Dtype) -> Value:
     odd = sizes // np.maximum(sizes & (~sizes + np.uint64(1)), np.uint64(1))
     largest = min(int((2 - 2.0 ** (1 - facts.digits)) * 2.0**facts.high), 2**64 - 1)
     return (odd >= np.uint64(2**facts.digits)) | (sizes > np.uint64(largest))
+
+
+def cast_objects(np: ModuleType, objects: Value, dtype: Any) -> Value:
+    """Return an array of numbers for a NumPy array of objects that all are numbers.
+
+    It is for conversions of values with the trait ``untyped``. Numbers are those of Python and of
+    NumPy, `Decimal` and `Fraction`.
+
+    Parameters
+    ----------
+    np : module
+        NumPy itself.
+    objects : numpy.ndarray
+        Of the dtype ``object``.
+    dtype : numpy.dtype
+
+    Returns
+    -------
+    numpy.ndarray
+        In the order of C. Reals are cast as NumPy casts arrays of them.
+
+    Raises
+    ------
+    RefusedError
+        An element is no number, or is one that does not fit. The error names the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from decimal import Decimal
+    >>> cast_objects(np, np.array([1, Decimal("2.5")]), np.dtype("float32"))
+    array([1. , 2.5], dtype=float32)
+    """
+    elements = objects.ravel().tolist()
+    is_complex = DTYPES[dtype.name].kind == "c"
+    kinds = {kind: _are_numbers(np, kind, is_complex) for kind in set(map(type, elements))}
+    if not all(kinds.values()):
+        place = next(n for n, element in enumerate(elements) if not kinds[type(element)])
+        kind, what = type(elements[place]).__qualname__, "number" if is_complex else "real number"
+        problem = f"of type {kind}, which is no {what}; leave it out, or put a number in its place"
+        raise _unfit(np, objects, place, problem)
+    if any(issubclass(kind, np.generic) for kind in kinds):  # NumPy lets them wrap around
+        elements = [_plain(np, element) for element in elements]
+    try:
+        return _cast(np, elements, dtype).reshape(objects.shape)
+    except (OverflowError, ValueError) as error:
+        place = next(n for n, element in enumerate(elements) if not _fits(np, element, dtype))
+        problem = f"which does not fit in {dtype.name}"
+        raise _unfit(np, objects, place, problem) from error
+
+
+def _are_numbers(np: ModuleType, kind: type, is_complex: bool) -> bool:
+    """Tell whether the values of a type are real numbers, or complex ones."""
+    if issubclass(kind, np.generic) and kind.__module__ != np.__name__:  # those of ml_dtypes
+        return np.dtype(kind).name in DTYPES
+    is_real = issubclass(kind, numbers.Real) or not issubclass(kind, numbers.Complex)
+    return issubclass(kind, (numbers.Number, np.bool_)) and (is_real or is_complex)
+
+
+def _plain(np: ModuleType, element: Any) -> Any:
+    """Return a scalar of NumPy's as a number of Python's, where there is one."""
+    if not isinstance(element, np.generic):
+        return element
+    return element.item() if element.dtype.isbuiltin == 1 else float(element)
+
+
+def _cast(np: ModuleType, elements: Iterable[Any], dtype: Any) -> Value:
+    """Return numbers as an array; those of ml_dtypes are made of the widest of their kind."""
+    objects = np.empty(len(elements := list(elements)), object)
+    objects[:] = elements
+    if dtype.isbuiltin == 1:
+        return checked_cast(np, objects, dtype)
+    kind = DTYPES[dtype.name].kind
+    wide = objects.astype(kind + ("16" if kind == "c" else "8"))
+    if reason := misfit(np, wide, dtype.name):
+        raise OverflowError(reason)
+    return checked_cast(np, wide, dtype)
+
+
+def _fits(np: ModuleType, element: Any, dtype: Any) -> bool:
+    try:
+        _cast(np, (element,), dtype)
+    except (OverflowError, ValueError):
+        return False
+    return True
+
+
+def _unfit(np: ModuleType, objects: Value, place: int, problem: str) -> RefusedError:
+    """Return the error that names an element of an array of objects by its place in order of C."""
+    index = tuple(map(int, np.unravel_index(place, objects.shape)))
+    shown = str(index[0] if len(index) == 1 else index)
+    return RefusedError(f"element {shown} is {objects[index]!r:.40}, {problem}.")
 
 
 @cache

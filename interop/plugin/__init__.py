@@ -68,7 +68,7 @@ from interop._toolkit.arrays import (
     real_part,
     stride_traits,
 )
-from interop._toolkit.cast_errors import CastErrors, checked_cast, misfit
+from interop._toolkit.cast_errors import CastErrors, cast_objects, checked_cast, misfit
 from interop._toolkit.dense_format import dense_format
 from interop._toolkit.dlpack import (
     CapsuleProducer,
@@ -129,6 +129,7 @@ __all__ = [
     "UnaryStep",
     "Wrapper",
     "address",
+    "cast_objects",
     "checked_cast",
     "checked_export",
     "dense_format",

@@ -148,7 +148,7 @@ def test_jax_stacks_what_lies_on_its_devices() -> None:
         ([np.ma.masked_equal([1, 2], 2)], BadRequestError, "has masked elements"),
         ([torch.ones(1).to_sparse()], UnknownValueError, "list of torch.sparse_coo is not one"),
         ([da.ones(2)], UnknownValueError, "list of dask is not one array"),
-        ([np.ones(1), None], UnknownValueError, "list of NoneType is not one array"),
+        ([np.ones(1), None], UnknownValueError, "ndarray and NoneType is not one"),
         (({}, np.ones(1)), UnknownValueError, "tuple of dict and numpy.ndarray is not one array"),
     ],
 )

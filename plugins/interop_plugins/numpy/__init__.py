@@ -44,6 +44,7 @@ from .dense import (
     fill,
     from_bits,
     from_scalar,
+    objects_to_numbers,
 )
 from .describe import describe, fast_key, memory
 from .dlpack import (
@@ -65,12 +66,13 @@ _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _FLAGS = frozenset({"readonly", "immutable", "unaligned"})
 _VIEWABLE = _LAYOUT | _FLAGS
 _GAPS, _SWAPPED = frozenset({"noncontiguous"}), frozenset({"byteswapped"})
+_UNTYPED = frozenset({"untyped"})
 _MEMORY = _VIEWABLE | _SWAPPED
 _TEXT = "x.astype(float) reads the numbers in the text."
 _RECORDS = "choose one field of the records (x['name'])."
 _HINTS = {
     "drop_mask": "The numbers under the mask then count as others do; x.filled(0) replaces them.",
-    "object": "x.astype(float) makes numbers of the objects, if they are some.",
+    "object": "{dtype:float64} makes numbers of the objects, if all are some.",
     **dict.fromkeys(("<U", ">U", "|S", "StringDType"), _TEXT),
     "datetime64": "x.astype('int64') counts its units from 1970 on; NaT is the least integer.",
     "timedelta64": "x.astype('int64') counts its units; NaT is the least integer.",
@@ -100,7 +102,7 @@ def _format() -> Format:
         aliases=("np",),
         describe=describe,
         dtypes=HELD,
-        carries=_MEMORY,
+        carries=_MEMORY | _UNTYPED,
         # Arrays have other protocols, too, but no route needs them.
         exports={"dlpack": PLAIN},
         unary=tuple(_steps()),
@@ -118,6 +120,13 @@ def _format() -> Format:
 def _steps() -> Iterable[Unary]:
     """Yield the steps within NumPy, in groups of dtypes with similar speed."""
     yield from _checked_casts()
+    yield Cast(
+        objects_to_numbers,
+        takes=_VIEWABLE | {"subclass"},
+        requires=_UNTYPED,
+        drops=_UNTYPED | {"subclass"},
+        cost=Cost(5e-6, 5e7),
+    )
     yield Drop("subclass", as_array, cost=Cost(2e-7))
     yield Drop("masked", drop_mask, "drop_mask")
     yield Drop("scalar", from_scalar, "copy", takes=EMPTY, cost=Cost(5e-7))

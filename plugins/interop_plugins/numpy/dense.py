@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from interop.errors import Declined
-from interop.plugin import misfit
+from interop.plugin import cast_objects, misfit
 
 from .copies import FEW, is_simple, write, written
 from .dtypes import dtype_named
@@ -27,6 +27,7 @@ __all__ = [
     "fill",
     "from_bits",
     "from_scalar",
+    "objects_to_numbers",
 ]
 
 
@@ -102,6 +103,14 @@ def _holder(source: DType, name: str) -> DType | None:
 def cast_in_order(value: Array, *, dtype: str) -> Array:
     """Return a copy of another dtype with the elements in the order in which they lie."""
     return written(value, dtype_named(dtype), "K")
+
+
+def objects_to_numbers(value: Array, *, dtype: str) -> Array:
+    """Return the numbers in an array of objects, if all of them are some."""
+    import numpy as np
+
+    numbers: Array = cast_objects(np, np.asarray(value), dtype_named(dtype))
+    return numbers
 
 
 def as_bits(value: Array, *, dtype: str) -> Array:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["describe", "fast_key", "has_mask", "memory"]
 
 _SCALAR, _SWAPPED = frozenset({"scalar"}), frozenset({"byteswapped"})
+_UNTYPED = frozenset({"untyped"})
 
 #: The bits of `flags.num` of a contiguous, aligned and writable array.
 _ORDINARY = 0x0001 | 0x0100 | 0x0400
@@ -75,6 +76,8 @@ def _meet(dtype: DType) -> tuple[str, frozenset[str]]:
         _dtypes_met[dtype] = name, traits
         if not traits and name not in COMPLEX:
             _native_reals.add(dtype)
+    elif dtype.kind == "O":
+        traits = _UNTYPED
     return name, traits
 
 

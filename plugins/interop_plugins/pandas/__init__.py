@@ -55,18 +55,22 @@ __all__ = ["interop_declarations"]
 _READONLY, _NONCONTIGUOUS = frozenset({"readonly"}), frozenset({"noncontiguous"})
 _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
+#: The traits of objects and decimals.
+_UNTYPED = _NOT_NUMBERS | {"untyped"}
 
 _NUMBERS = INTEGERS | REALS | COMPLEX | {"bool"}
 _LONG = frozenset({"longdouble", "clongdouble"})
 _DTYPES = _NUMBERS | _LONG
 #: The dtypes in which nulls can be filled: with NaN in reals, with 0 in others.
 _FILLED = _DTYPES | frozenset(d for d in DTYPES if d.startswith(("bfloat", "float8")))
+#: The dtypes of NumPy and ml_dtypes, in which objects are written.
+_HELD = frozenset(DTYPES) - {"complex32"}
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
 _SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
 
 #: The traits of NumPy's memory that pandas can compute with.
 _COMPUTABLE = MEMORY_TRAITS - {"byteswapped", "unaligned", "pinned"}
-_CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _NOT_NUMBERS
+_CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _UNTYPED
 
 #: The traits that a copy takes: all that numbers may have.
 _COPIED = (MEMORY_TRAITS - {"byteswapped"}) | _MASKED | _SCATTERED | _SEVERAL | UNKNOWN_DTYPE
@@ -76,6 +80,8 @@ _COPIED = (MEMORY_TRAITS - {"byteswapped"}) | _MASKED | _SCATTERED | _SEVERAL | 
 _GATHER = Cost(3e-5, 1e10)
 #: Lies between the costs of a few long columns and of many short ones.
 _COLUMNS = Cost(3e-5, 1e9)
+#: The cost of looking at every object.
+_OBJECTS = Cost(3e-5, 5e7)
 
 _NULL_HINTS = {
     "drop_mask": "In integers nulls then become 0, in bools False, as if that had been measured; "
@@ -85,7 +91,8 @@ _FRAME_HINTS = {
     **_NULL_HINTS,
     "not_numbers": "these are not plain numbers; choose columns of numbers "
     "(x.select_dtypes('number')), or turn the others into numbers in pandas first "
-    "(pandas.to_numeric, astype('boolean'), cat.codes, sparse.to_dense of a column).",
+    "(pandas.to_numeric, astype('boolean'), cat.codes, sparse.to_dense of a column). "
+    "{dtype:float64} makes numbers of objects, if all are some.",
 }
 
 
@@ -95,7 +102,8 @@ def _hints(codes: str, dense: str) -> dict[str, str]:
         **_NULL_HINTS,
         "not_numbers": "these are not plain numbers; make numbers of them in pandas first: "
         f"pandas.to_numeric(x) of text, x.{codes} of categories, x.astype('int64') of dates and "
-        f"spans, {dense} of sparse values.",
+        f"spans, {dense} of sparse values. {{dtype:float64}} makes numbers of objects, if all are "
+        "some.",
     }
 
 
@@ -209,6 +217,15 @@ def _to_numpy(
         effects=COPY | {"drop_mask"},
         name=f"fill_{name}_nulls",
     )
+    cast = partial(write, gather, changes=DTYPE, result=Result(dtypes=_HELD), cost=_OBJECTS)
+    yield cast(requires=_UNTYPED, drops=_UNTYPED, effects=COPY, name=f"cast_{name}_of_objects")
+    if name == "dataframe":  # whose other columns may have nulls
+        yield cast(
+            requires=_UNTYPED | _MASKED,
+            drops=_UNTYPED | _MASKED,
+            effects=COPY | {"drop_mask"},
+            name="fill_nulls_beside_objects",
+        )
 
 
 def _mixed_columns_to_numpy() -> Iterable[Conversion]:
@@ -271,6 +288,7 @@ def _copy_and_casts(
         make = partial(Cast, cast, _NUMBERS, takes=LAYOUT | UNKNOWN_DTYPE, adds=adds, cost=cost)
         yield make()
         yield make(requires=_SCATTERED, drops=_SCATTERED)
+        yield make(requires=_UNTYPED, drops=_UNTYPED, cost=_OBJECTS)
 
 
 def _frame_steps() -> Iterable[Unary]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.plugin import CastErrors, Declined, extents, null_number, real_part
+from interop.plugin import CastErrors, Declined, cast_objects, extents, null_number, real_part
 
-from .describe import is_arrow, number_name, storage
+from .describe import is_arrow, is_untyped, number_name, storage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,10 +95,14 @@ def write(out: Array, array: Storage) -> None:
     """Write the numbers of an array into a NumPy array of any dtype.
 
     Nulls become NaN if the dtype has one, else zero. A number that the dtype cannot hold becomes
-    what NumPy makes of it; a real dtype keeps the real part of a complex number.
+    what NumPy makes of it; a real dtype keeps the real part of a complex number. Objects must all
+    be numbers.
     """
     import numpy as np
 
+    if is_untyped(array.dtype):
+        out[...] = cast_objects(np, np.asarray(array, object), out.dtype)
+        return
     errors, unseen = CastErrors(np), CastErrors(np)
     start, null = 0, null_number(out.dtype)
     for numbers, nulls in pieces(array):

@@ -34,6 +34,7 @@ __all__ = [
     "describe_index",
     "inspect_frame",
     "is_arrow",
+    "is_untyped",
     "number_name",
     "single_block",
     "storage",
@@ -49,6 +50,7 @@ UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 
 _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
+_UNTYPED = _NOT_NUMBERS | {"untyped"}
 
 #: By NumPy's type numbers: the dtypes whose names differ from machine to machine.
 
@@ -134,6 +136,15 @@ def is_arrow(dtype: Dtype) -> bool:
     return isinstance(dtype, pd.ArrowDtype)
 
 
+def is_untyped(dtype: Dtype) -> bool:
+    """Tell whether a dtype is of objects or of Arrow's decimals, which may be numbers."""
+    import numpy as np
+
+    if isinstance(dtype, np.dtype):
+        return dtype.kind == "O"
+    return is_arrow(dtype) and str(dtype.pyarrow_dtype).startswith("decimal")
+
+
 def _is_masked_dtype(dtype: Dtype) -> bool:
     import numpy as np
     import pandas as pd
@@ -187,7 +198,7 @@ def inspect_array(array: Storage) -> Facts:
     dtype = array.dtype
     name = number_name(dtype)
     if not name:
-        return Facts(_other_name(dtype), _NOT_NUMBERS)
+        return Facts(_other_name(dtype), _UNTYPED if is_untyped(dtype) else _NOT_NUMBERS)
     if is_arrow(dtype):
         chunked = array.__arrow_array__()
         one_block = chunked.num_chunks == 1 and name != "bool"
@@ -236,9 +247,7 @@ def inspect_frame(frame: pd.DataFrame) -> Facts:
         return inspect_array(next(column_arrays(frame)))
     name, mixed = _common_dtype(frozenset(names))
     traits = _SCATTERED | mixed
-    for array in column_arrays(frame):
-        traits |= inspect_array(array).traits & _MASKED
-    return Facts(name, traits)
+    return Facts(name, traits.union(*map(_nulls, column_arrays(frame))))
 
 
 def single_block(frame: pd.DataFrame) -> Storage | None:
@@ -259,7 +268,15 @@ def _not_numbers(frame: pd.DataFrame) -> Facts:
         if not number_name(dtype):
             columns.setdefault(str(dtype), column)
     names = ", ".join(f"{dtype} (column {column!r})" for dtype, column in columns.items())
-    return Facts(names, _NOT_NUMBERS)
+    others = [dtype for dtype in frame.dtypes if not number_name(dtype)]
+    if not all(map(is_untyped, others)):
+        return Facts(names, _NOT_NUMBERS)
+    return Facts(names, _UNTYPED.union(*map(_nulls, column_arrays(frame))))
+
+
+def _nulls(array: Storage) -> frozenset[str]:
+    """Return ``masked`` if an array has nulls."""
+    return inspect_array(array).traits & _MASKED
 
 
 def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from interop.errors import RefusedError
 from interop.plugin import Declined, extents, misfit
 
 from .arrays import copy_array, pieces, storage_memory, to_numpy, write
@@ -60,8 +61,12 @@ def gather_frame(frame: pd.DataFrame, *, dtype: str) -> Array:
 
     rows, columns = frame.shape
     out = np.empty((columns, rows), dtype)
-    for part, array in zip(out, column_arrays(frame), strict=True):
-        write(part, array)
+    for part, label, array in zip(out, frame.columns, column_arrays(frame), strict=True):
+        try:
+            write(part, array)
+        except RefusedError as error:  # of an object that is no number
+            error.locate(f"column {label!r}")
+            raise
     return out.T
 
 
