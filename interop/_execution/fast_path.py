@@ -34,6 +34,10 @@ from interop._registry.registry import Registry
 #: them without asking how much memory is left.
 SMALL = 2**21
 
+#: Stands for no argument. Keyword-only parameters would say that there is none, but their defaults
+#: are looked up by name at every call.
+_NONE = object()
+
 #: The keyword that has fast paths of its own, if no other is given.
 _OUT = {"out"}
 #: The keywords that take objects, which cannot be looked up.
@@ -65,11 +69,11 @@ def with_fast_paths(
     tables, fills, addresses = cache.fast_paths, cache.fills, cache.addresses
 
     @wraps(full)
-    def convert(
+    def convert(  # noqa: PLR0912, PLR0917 - any function that it called would be noticeable
         x: Value,
         /,
         to: TargetLike | None = None,
-        *,
+        excess: Any = _NONE,
         like: Any = None,
         dtype: Any = None,
         device: Any = None,
@@ -85,15 +89,22 @@ def with_fast_paths(
             or like is not None
             or others
             or innermost is not None
+            or excess is not _NONE
         ):
-            key = to, dtype, device, copy
-            if others.keys() == _OUT and innermost is to is like is dtype is device is copy is None:
+            if excess is not _NONE:
+                return full(x, to, excess)  # which says that there is one argument too many
+            if not others and like is innermost is None and type(copy) in _COPIES:
+                key = to, dtype, device, copy
+            elif (
+                others.keys() == _OUT and innermost is to is like is dtype is device is copy is None
+            ):
                 out = others["out"]
                 fill = fills.get((type(x), type(out)))
                 if fill is not None and fill(x, out):
                     return out
                 key = None
-            elif not (like is innermost is None and type(copy) in _COPIES and not others):
+            else:
+                key = to, dtype, device, copy
                 key = _longer_key(key, like, addresses, innermost, others)
             if key is None:
                 return full(x, to, like=like, dtype=dtype, device=device, copy=copy, **others)

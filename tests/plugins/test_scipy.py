@@ -642,3 +642,11 @@ def test_an_array_of_no_elements_keeps_its_index_dtype(layout, shape, index):
     assert (result.shape, result.nnz, result.dtype) == (shape, 0, np.float32)
     assert result.has_canonical_format
     assert (result.toarray() == 0).all()
+
+
+@pytest.mark.parametrize(("side", "is_planned"), [(128, False), (129, True)])
+def test_only_small_matrices_are_made_dense_without_a_plan(side: int, is_planned: bool) -> None:
+    """A larger dense array is planned, so that the memory that is left is looked at before."""
+    matrix = sp.csr_array(np.eye(side))
+    assert (dense_steps.numpy_fast_path(matrix) is NotImplemented) == is_planned
+    np.testing.assert_array_equal(interop.convert(matrix, to="numpy"), np.eye(side))

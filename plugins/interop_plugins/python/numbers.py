@@ -318,6 +318,8 @@ def numpy_fast_path(value: Any, *, default_dtype: Callable[[str], str] | None = 
     NumPy makes reals of integers that int64 does not hold.
     """
     kind: type = type(value)
+    if kind is float and default_dtype is None:
+        return _numpy().array(value)
     try:
         if kind is list and value:
             kind = type(value[0])

@@ -29,7 +29,7 @@ __all__ = [
 
 #: Elements that are filled faster than they are planned for, and the characters of dtypes that
 #: SciPy knows.
-_SMALL, _ORDINARY = 2**14, "?bBhHiIlLqQfdFD"
+_QUICK, _ORDINARY = 2**14, "?bBhHiIlLqQfdFD"
 #: The layouts of which a row, or a diagonal, can be added separately.
 _DIVISIBLE = frozenset({"csr", "csc", "lil", "dia"})
 
@@ -61,7 +61,7 @@ def numpy_fast_path(value: Sparse) -> Any:
     data, indices, pointers = value.data, value.indices, value.indptr
     if (
         value.ndim != 2
-        or value.shape[0] * value.shape[1] > _SMALL
+        or value.shape[0] * value.shape[1] > _QUICK
         or data.dtype.char not in _ORDINARY
         or indices.dtype.char not in INDEX_CODES
         or not (data.dtype.isnative and indices.dtype is pointers.dtype)
