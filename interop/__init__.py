@@ -9,21 +9,23 @@ they are first used (as SPEC 1 of Scientific Python recommends), so that ``impor
 next to nothing. The stub beside this file is the only list of them.
 """
 
-from __future__ import annotations
+# ruff: noqa: I002 - under a private name, so that editors do not complete it
+from __future__ import annotations as _annotations
 
-import os
-import sys
-from _thread import RLock, get_ident  # which is quicker than to import `threading`
-from time import monotonic, sleep
+import os as _os
+import sys as _sys
+import time as _time
+from _thread import RLock as _RLock  # which is quicker than to import `threading`
+from _thread import get_ident as _get_ident
 
 #: Seconds for which a fork waits for other threads that import parts of this package.
 _PATIENCE = 10.0
 
 #: Held while a name is imported, and over a fork. No import for a name waits for a thread that
 #: could wait for this lock.
-_importing = RLock()
+_importing = _RLock()
 #: The locks that each thread holds over a fork, by its number.
-_held_over_fork: dict[int, list[RLock]] = {}
+_held_over_fork: dict[int, list[_RLock]] = {}
 #: What `_modules` returns, once it was called.
 _module_by_name: dict[str, str] = {}
 
@@ -93,22 +95,22 @@ def _before_fork() -> None:
     if _hold(0.0):
         return
     _after_fork()
-    registered = "logging" in sys.modules and not _is_being_imported("logging")
+    registered = "logging" in _sys.modules and not _is_being_imported("logging")
     taken = _release(_lock_of_logging())
-    end = monotonic() + _PATIENCE
-    while not _hold(end) and monotonic() < end:
+    end = _time.monotonic() + _PATIENCE
+    while not _hold(end) and _time.monotonic() < end:
         _after_fork()
-        sleep(0.001)
+        _time.sleep(0.001)
     lock = _lock_of_logging()
     if lock is not None and (taken or not registered):
         lock.acquire()
 
 
-def _lock_of_logging() -> RLock | None:
-    return getattr(sys.modules.get("logging"), "_lock", None)
+def _lock_of_logging() -> _RLock | None:
+    return getattr(_sys.modules.get("logging"), "_lock", None)
 
 
-def _release(lock: RLock | None) -> bool:
+def _release(lock: _RLock | None) -> bool:
     """Release a lock if this thread holds it, and tell whether it did."""
     try:
         if lock is not None:
@@ -124,33 +126,33 @@ def _hold(end: float) -> bool:
     The lock of imports comes last, because a thread that loads plugins may need it for a name.
     """
     locks = _locks_of_loading()
-    held = _held_over_fork.setdefault(get_ident(), [])
+    held = _held_over_fork.setdefault(_get_ident(), [])
     for lock in (*locks, _importing):
-        if not lock.acquire(timeout=max(end - monotonic(), 0.0)):
+        if not lock.acquire(timeout=max(end - _time.monotonic(), 0.0)):
             return False
         held.append(lock)
     if _locks_of_loading() != locks:  # an instance was made in the meantime
         return False
-    return not any(map(_is_being_imported, filter(_is_waited_for, list(sys.modules))))
+    return not any(map(_is_being_imported, filter(_is_waited_for, list(_sys.modules))))
 
 
-def _locks_of_loading() -> list[RLock]:
+def _locks_of_loading() -> list[_RLock]:
     """Return the locks that threads hold while they load plugins."""
-    instances = sys.modules.get(f"{__name__}._api.interop")
+    instances = _sys.modules.get(f"{__name__}._api.interop")
     locks = getattr(instances, "locks", list)  # there are none before that module is imported
     return locks()
 
 
 def _after_fork() -> None:
     """Give the locks back."""
-    for lock in _held_over_fork.pop(get_ident(), ()):
+    for lock in _held_over_fork.pop(_get_ident(), ()):
         lock.release()
 
 
 def _after_fork_in_child() -> None:
     """Take a new lock, because the threads that held others did not survive the fork."""
     global _importing  # noqa: PLW0603 - as instances renew theirs
-    _importing = RLock()
+    _importing = _RLock()
     _held_over_fork.clear()
 
 
@@ -160,10 +162,10 @@ def _is_waited_for(name: str) -> bool:
 
 
 def _is_being_imported(name: str) -> bool:
-    return getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False)
+    return getattr(getattr(_sys.modules.get(name), "__spec__", None), "_initializing", False)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(
         before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
     )

@@ -1,5 +1,15 @@
-"""Every public name and where it lives: type checkers read this file, and so does `__init__`."""
+"""Hand arrays from one framework to another by the cheapest correct way.
 
+>>> import interop
+>>> interop.convert([1.0, 2.0], to="numpy")
+array([1., 2.])
+
+The functions here are the methods of one `Interop`, which holds all state. Names are imported when
+they are first used (as SPEC 1 of Scientific Python recommends), so that ``import interop`` costs
+next to nothing. The stub beside this file is the only list of them.
+"""
+
+# Every public name and where it lives: `__init__.py` reads these lines, too.
 from interop_plugins.quantized.array import QuantizedArray as QuantizedArray
 
 # The methods of the shared instance that take a target, as type checkers see them.

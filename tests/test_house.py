@@ -314,3 +314,18 @@ def test_nothing_speaks_of_this_machine() -> None:
             ".git",
         }:
             assert not words.search(path.read_text()), path
+
+
+def test_the_package_offers_nothing_but_its_public_names() -> None:
+    """What editors complete behind ``interop.`` without running it: no import of the file's own."""
+    tree = ast.parse((ROOT / "interop" / "__init__.py").read_text())
+    imports = [node for node in _top(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    bound = [alias.asname or alias.name for node in imports for alias in node.names]
+    assert [name for name in bound if not name.startswith("_")] == []
+
+
+def test_the_stub_shows_the_docstring_of_the_package() -> None:
+    """Over the name of the package, editors show what stands at the top of its stub."""
+    package = ROOT / "interop"
+    stub, source = (ast.parse((package / f"__init__.{end}").read_text()) for end in ("pyi", "py"))
+    assert ast.get_docstring(stub) == ast.get_docstring(source) == inspect.cleandoc(interop.__doc__)

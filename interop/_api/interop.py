@@ -253,9 +253,10 @@ class Interop:
         table = self._requests.any_table(keywords)
         full: ValueFunction = partial(_converted, self, table, keywords)
         if not isinstance(table, PlanTable):
-            return Converter(full, {}, block, pickled)
+            return Converter(full, {}, block, pickled, keywords)
         has_paths = keywords.stream is None and not self._requests.labels(keywords.like)
-        return Converter(full, table.fast_paths if has_paths else {}, block, pickled)
+        paths = table.fast_paths if has_paths else {}
+        return Converter(full, paths, block, pickled, keywords)
 
     def _pickled(
         self, make: Callable[..., object], arguments: tuple[object, ...], keywords: Keywords

@@ -146,9 +146,11 @@ class Converter:
     block : ContextVar
     pickled : callable
         Returns what `__reduce__` has to.
+    keywords : object
+        The request as text.
     """
 
-    __slots__ = ("_block", "_full", "_paths", "_pickled")
+    __slots__ = ("_block", "_full", "_keywords", "_paths", "_pickled")
 
     def __init__(
         self,
@@ -156,11 +158,16 @@ class Converter:
         paths: Paths,
         block: ContextVar[Block | None],
         pickled: Callable[[], tuple[Any, ...]],
+        keywords: object,
     ) -> None:
         self._full = full
         self._paths = paths
         self._block = block
         self._pickled = pickled
+        self._keywords = keywords
+
+    def __repr__(self) -> str:
+        return f"converter({self._keywords})"
 
     def convert(self, x: Value, /) -> Value:
         """Convert a value."""

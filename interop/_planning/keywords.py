@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
+from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from interop._model.deprecation import Renamed, with_new_names
@@ -39,6 +40,21 @@ class Keywords(NamedTuple):
     allow: EffectNames = ()
     forbid: EffectNames = ()
     stream: object = None
+
+    def __str__(self) -> str:
+        """Return what a call gave, as it may stand there; the value in ``like=`` by its type."""
+        given = {
+            name: _shown(value)
+            for name, value in self._asdict().items()
+            if value is not self._field_defaults[name]
+        }
+        if "like" in given:
+            given["like"] = f"<{type(self.like).__qualname__}>"
+        return ", ".join(f"{name}={text}" for name, text in given.items())
+
+
+def _shown(value: object) -> str:
+    return value.__name__ if isinstance(value, (type, ModuleType)) else repr(value)
 
 
 def read(call: str, kind: Any, to: TargetLike | None, named: Mapping[str, Any]) -> Keywords:

@@ -174,6 +174,15 @@ def test_a_converter_keeps_the_policy_it_was_made_under() -> None:
         convert(np.arange(3))
 
 
+def test_a_converter_shows_its_request() -> None:
+    """Its text has what the call gave: modules and types by name, the value in ``like=`` by type."""
+    assert "converter(to='numpy', dtype='float32')" in repr(
+        interop.converter("numpy", dtype="float32")
+    )
+    assert "converter(to=numpy, copy=True)" in repr(interop.converter(np, copy=True))
+    assert "converter(like=<ndarray>)" in repr(interop.converter(like=np.arange(3)))
+
+
 def test_plan_reads_and_runs() -> None:
     """A route is a table, and calling it converts."""
     x = np.arange(6.0).astype(">f8")

@@ -129,7 +129,7 @@ def test_it_looks_like_the_function_behind_it() -> None:
 
 
 def _converter(*arguments: Any) -> Any:
-    return Converter(*arguments, pickled=tuple).convert
+    return Converter(*arguments, pickled=tuple, keywords="").convert
 
 
 def test_a_converter_takes_the_fast_paths_of_its_target() -> None:
