@@ -1,4 +1,4 @@
-"""Extensions: names of dtypes, containers, namespaces and differentiation, tried on values."""
+"""Extensions: what plugins declare beside formats and conversions, tried on values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from interop._model.dtype import DTYPES
-from interop._model.extension import Autodiff, Branch, Container, DtypeNames, Namespaces
+from interop._model.extension import (
+    Autodiff,
+    Branch,
+    Container,
+    DtypeNames,
+    Namespaces,
+    NoTrace,
+    Problem,
+    Problems,
+    Settings,
+)
 from interop._model.format import Format, package
 from interop._model.typing import Value
 from interop._registry.installed import importable
@@ -209,9 +219,72 @@ def _problems_of_autodiff(bench: Bench, autodiff: Autodiff) -> Iterator[str]:
             yield "" if is_right else f"{name} gives a wrong gradient of x * x"
 
 
+# ---------------------------------------------------------------------- the process, the machine
+
+
+def _problems_of_no_trace(bench: Bench, no_trace: NoTrace) -> Iterator[str]:
+    """Mark functions, each twice, as two conversions may share one."""
+
+    def plain(number: int) -> int:
+        return number + 1
+
+    for function in (plain, lambda number: number + 1, _Counter.next_to):
+        for _ in range(2):
+            try:
+                no_trace.mark(function)
+            except REFUSALS as error:
+                yield f"fails on a function: {type(error).__name__}: {first_line(error)}"
+        yield "" if function(1) == 2 else "changes what a function returns"
+
+
+class _Counter:
+    """Has a function of a class, which other functions are not."""
+
+    @staticmethod
+    def next_to(number: int) -> int:
+        """Return the next number."""
+        return number + 1
+
+
+def _problems_of_settings(bench: Bench, settings: Settings) -> Iterator[str]:
+    """Read the settings, and put them back as they are."""
+    if not importable(package(settings.requires)):
+        msg = f"{settings.requires} is not installed"
+        raise NoSample(msg)
+    __import__(settings.requires)
+    before = settings.read()
+    yield "" if settings.read() == before else "reads other settings when nothing has changed"
+    settings.put_back(before)
+    after = settings.read()
+    changed = sorted(name for name in before if after.get(name) != before[name])
+    yield f"does not put back {', '.join(changed)}" if changed else ""
+
+
+def _problems_of_problems(bench: Bench, problems: Problems) -> Iterator[str]:
+    """Look for problems with the framework as it is on this machine."""
+    frameworks = {format_.framework for format_ in bench.registry.formats.values()}
+    try:
+        findings: list[Any] = list(problems.find())
+    except REFUSALS as error:
+        yield f"fails: {type(error).__name__}: {first_line(error)}"
+        return
+    yield ""
+    for problem in findings:
+        if not isinstance(problem, Problem):
+            yield f"finds a {type(problem).__name__}, which is no Problem"
+            continue
+        named = (*problem.formats, *(problem.others or ()))
+        unknown = [name for name in named if name.partition(".")[0] not in frameworks]
+        yield f"concerns {unknown[0]}, which nobody declares" if unknown else ""
+        yield "" if problem.problem and problem.fix else "finds a problem, but says too little"
+
+
 _TRIERS: dict[type, Callable[[Bench, Any], Iterator[str]]] = {
     DtypeNames: _problems_of_names,
     Container: _problems_of_container,
     Namespaces: _problems_of_namespaces,
     Autodiff: _problems_of_autodiff,
+    NoTrace: _problems_of_no_trace,
+    Settings: _problems_of_settings,
+    Problems: _problems_of_problems,
 }

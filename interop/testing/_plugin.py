@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from interop._model.extension import NoTrace
 from interop._model.format import Format, package
 from interop._registry.installed import importable
 from interop.errors import DeviceError, NotInstalledError, RefusedError
@@ -88,8 +89,10 @@ def say_imports(question: dict[str, Any], say: Say) -> None:
     """Load a plugin and its declarations, and send the names of the modules that this imported."""
     before = set(sys.modules)
     module = load_module(Subject(*question["subject"]))
-    if hasattr(module, "interop_declarations"):
-        list(module.interop_declarations())
+    hook = getattr(module, "interop_declarations", list)
+    for declaration in hook():
+        if isinstance(declaration, NoTrace):  # which is asked while plugins are loaded
+            declaration.mark(lambda: None)
     say(sorted((set(sys.modules) - before) & set(question["modules"])))
 
 

@@ -18,7 +18,16 @@ from typing import NamedTuple
 from interop._api.inspection import Inspection
 from interop._api.interop import Interop
 from interop._model.dialect import on_command_line
-from interop._model.extension import Autodiff, Container, Declaration, DtypeNames, Namespaces
+from interop._model.extension import (
+    Autodiff,
+    Container,
+    Declaration,
+    DtypeNames,
+    Namespaces,
+    NoTrace,
+    Problems,
+    Settings,
+)
 from interop._model.format import Format
 from interop._model.suggestion import suggestion
 from interop._planning.conversion import ResolvedConversion
@@ -65,6 +74,9 @@ CHECKS: dict[str, str] = {
     "container": "it opens its containers, rebuilds them in order, and leaves all else alone",
     "namespaces": "it claims no module that makes no arrays",
     "autodiff": "gradients are those of the function, and of the pullback that a caller attaches",
+    "no_trace": "functions of every kind can be marked, and still do what they did",
+    "settings": "they can be read and put back, and are then what they were",
+    "problems": "it finds problems with formats that exist, and says how to fix them",
     "extent": "every trait and dtype that is declared has been tried on some value",
 }
 OF_PLUGIN = ("loading", "imports", "absence")
@@ -84,6 +96,9 @@ OF_EXTENSIONS: dict[type, tuple[str, str]] = {
     Container: ("container", "requires"),
     Namespaces: ("namespaces", ""),
     Autodiff: ("autodiff", "format"),
+    NoTrace: ("no_trace", ""),
+    Settings: ("settings", "requires"),
+    Problems: ("problems", ""),
 }
 
 

@@ -56,7 +56,7 @@ def interop_declarations() -> Iterable[Declaration]:
         Container("attr", records.open_attrs, records.make_attrs),
         Container("pydantic", records.open_pydantic, records.make_pydantic),
         Container("msgspec", records.open_msgspec, records.make_msgspec),
-        Container("optree", records.open_optree),
+        Container("optree", records.open_optree, records.make_optree),
     ]
 
 

@@ -5,6 +5,7 @@ They are made anew without being checked or initialised again.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import copy
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "make_attrs",
     "make_msgspec",
+    "make_optree",
     "make_pydantic",
     "open_attrs",
     "open_msgspec",
@@ -96,6 +98,26 @@ def _record(value: Value, names: Sequence[str], put: Callable[[Value, str, Value
         return new
 
     return Branch(names, [getattr(value, name) for name in names], rebuild)
+
+
+def make_optree(children: list[Value]) -> Value:
+    """Return a container around some children, of a class that optree has been told of."""
+    import optree
+
+    register: Any = optree.register_pytree_node  # which expects a Collection, and needs none
+    with suppress(ValueError):  # it has been told before
+        register(
+            _Row,
+            lambda row: (row.children, None),
+            lambda _, children: _Row(list(children)),
+            namespace=optree.registry.__GLOBAL_NAMESPACE,
+        )
+    return _Row(children)
+
+
+class _Row:
+    def __init__(self, children: list[Value]) -> None:
+        self.children = children
 
 
 def open_optree(value: Value) -> Branch | None:

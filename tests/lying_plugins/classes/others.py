@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from interop.plugin import Branch, Container, Format
-from interop.plugin.advanced import Namespaces
+from interop.plugin.advanced import Namespaces, NoTrace, Problem, Problems, Settings
 from tests.lying_plugins.classes import Caught, Liar, table
 from tests.lying_plugins.grid import conversions, grid_format
 
@@ -68,6 +68,23 @@ def _claims_nothing_but_fails(module: Any) -> list[Format]:
     raise KeyError(module.__name__)
 
 
+def _mark_once(function: Callable[..., Any]) -> None:
+    if "marked" in vars(function):
+        raise TypeError(function.__name__)
+    vars(function)["marked"] = True
+
+
+def _grid(*others: Any) -> Callable[[], list[Any]]:
+    return lambda: [grid_format(), *conversions(), *others]
+
+
+_VOLUME = {"loud": 1}
+
+
+def _turn_down(settings: dict[str, Any]) -> None:
+    _VOLUME["loud"] -= 1
+
+
 LIARS = table(
     __name__,
     _container("opens_everything", "Opens whatever it is given.", _greedy, "which is no container"),
@@ -116,5 +133,29 @@ LIARS = table(
         "Fails on every module.",
         Caught("namespaces", "namespaces", "fails on the module math"),
         lambda: [grid_format(), *conversions(), Namespaces(_claims_nothing_but_fails)],
+    ),
+    Liar(
+        "marks_once",
+        "Fails on functions that it has marked before.",
+        Caught("no trace", "no_trace", "fails on a function: TypeError"),
+        _grid(NoTrace(_mark_once)),
+    ),
+    Liar(
+        "turns_settings_down",
+        "Puts other settings back than those that were read.",
+        Caught("settings math", "settings", "does not put back loud"),
+        _grid(Settings("math", lambda: dict(_VOLUME), _turn_down)),
+    ),
+    Liar(
+        "blames_a_stranger",
+        "Finds a problem with a format that nobody declares.",
+        Caught("problems", "problems", "concerns grind, which nobody declares"),
+        _grid(Problems(lambda: [Problem("it creaks", "oil it", ("grind",))])),
+    ),
+    Liar(
+        "finds_a_text",
+        "Finds a text in place of a problem.",
+        Caught("problems", "problems", "finds a str, which is no Problem"),
+        _grid(Problems(lambda: ["it creaks"])),  # type: ignore[list-item]
     ),
 )
