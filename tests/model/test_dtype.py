@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from interop._model.dtype import (
+    _KIND_WORDS,
     DTYPES,
+    KINDS,
     bit_carrier,
     common_first,
     itemsize,
@@ -17,6 +19,7 @@ from interop._model.dtype import (
     preserves,
     promoted,
     spelled,
+    unknown_kind,
 )
 from tests.cases import together
 
@@ -154,3 +157,10 @@ def test_everyday_dtypes_are_named_before_all_others() -> None:
     assert names[:12] == common.split()
     assert sorted(names[12:-1]) == sorted(DTYPES.keys() - {*common.split()})
     assert names[-1] == "of my own"
+
+
+def test_what_people_call_a_kind_is_answered_with_its_name() -> None:
+    """Each such word is close to no other kind than the one that it is a word for."""
+    for word, kind in _KIND_WORDS.items():
+        assert kind in KINDS
+        assert unknown_kind(word) == f"did you mean {kind!r}?"

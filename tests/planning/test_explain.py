@@ -243,6 +243,23 @@ def test_the_only_sources_of_a_format_are_named(empty: Interop) -> None:
         empty.plan(spec, to=["b", "c"])
 
 
+def test_conversions_that_give_up_less_say_first_why_they_do_not_serve(empty: Interop) -> None:
+    """Of those that do not take a value, views come first, and those that lose something last."""
+    empty.register(
+        toy("a"), toy("b"),
+        view("a", "b", name="loses", dtypes={"int64"}, effects={"detach"}),
+        copy("a", "b", name="copies", dtypes={"int64"}),
+        copy("a", "b", name="copies_in_part", dtypes={"int64"}, shares=True),
+        view("a", "b", name="views", dtypes={"int64"}),
+    )  # fmt: skip
+    with pytest.raises(RefusedError) as caught:
+        empty.plan(make_spec("a", "float32", shape=(3,)), to="b")
+    lines = [line for line in str(caught.value).splitlines() if line.startswith("  - ")]
+    assert [line.split(":")[0] for line in lines] == [
+        "  - views", "  - copies_in_part", "  - copies", "  - loses"
+    ]  # fmt: skip
+
+
 def test_bits_that_are_carried_are_not_carried_again(empty: Interop) -> None:
     """A value whose bits are carried already meets a second step that would carry them, in vain."""
     carry, restore = Result(bits="carry"), Result(bits="restore")

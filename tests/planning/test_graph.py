@@ -52,6 +52,16 @@ def test_no_route_leads_through_a_framework_that_is_missing(empty: Interop) -> N
         empty.convert(Box("a", [1.0]), to="b")
 
 
+def test_of_missing_frameworks_the_nearest_is_named(empty: Interop) -> None:
+    """What is to be installed is what the shortest way leads through, whatever its name."""
+    empty.register(
+        toy("a"), toy("b", requires="far"), toy("c"), toy("d", requires="near"), toy("e")
+    )
+    empty.register(view("a", "b"), view("b", "c"), view("c", "e"), view("a", "d"), view("d", "e"))
+    with pytest.raises(interop.errors.RefusedError, match=r": near is not installed: pip install"):
+        empty.plan(make_spec("a", "float32", shape=(3,)), to="e")
+
+
 def test_a_route_may_lead_through_a_missing_framework_that_is_requested(empty: Interop) -> None:
     """To plan from or to a framework needs none of it; the route says what is not installed."""
     gone = "no_such_framework"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
-from interop import Interop, Route
+from interop import Cost, Interop, Route
 from interop.plugin import make_spec
 from tests.toys import copy, labels, toy, view
 
@@ -52,6 +53,16 @@ def test_a_refused_route_that_comes_back_to_a_place_is_none(empty: Interop) -> N
     empty.register(move, view("a", "b", devices=None))
     route = empty.plan(make_spec("a", "float32", shape=(3,)), to="b", device="cuda:0")
     assert [step.after.device for step in route.steps] == ["cuda:0", "cuda:0"]
+    assert "Refused" not in route.explain()
+
+
+def test_a_refused_route_to_the_same_result_without_a_look_is_none(empty: Interop) -> None:
+    """A cast that looks at the numbers is taken, and the one that would not is no alternative."""
+    cast = partial(copy, "a", "a", changes={"dtype"})
+    empty.register(toy("a"), toy("b", dtypes={"float32"}), view("a", "b"))
+    empty.register(cast(name="look", checked=True), cast(name="cast", cost=Cost(0.0)))
+    route = empty.plan(make_spec("a", "float64", shape=(3,)), to="b")
+    assert labels(route) == ["look", "a_to_b"]
     assert "Refused" not in route.explain()
 
 

@@ -263,8 +263,9 @@ def test_plugins_are_blocked_by_name(
     installed(one=_formats("x"), two=_formats("y"))
     monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", " two , other")
     registry = Registry()
-    states = {plugin.name: plugin.state for plugin in discovery.load(registry)}
-    assert states == {"one": "loaded", "two": "blocked"}
+    one, two = discovery.load(registry)
+    assert (one.name, one.state, one.formats, one.conversions) == ("one", "loaded", 1, 0)
+    assert (two.name, two.state, two.formats, two.conversions) == ("two", "blocked", 0, 0)
     assert set(registry.formats) == {"x"}
 
 

@@ -231,7 +231,7 @@ def _bundled() -> list[str]:
 
 @pytest.mark.parametrize("name", _bundled())
 def test_what_bundled_plugins_declare_is_valid(name: str) -> None:
-    """A process does not validate it; its sets come out as if it did, and its hook is marked."""
+    """A process does not validate it; sets come out as if it did, and labels are words of code."""
     module = import_module(name)
     assert hasattr(module.interop_declarations, "interop_impl")
     declarations = list(module.interop_declarations())
@@ -243,6 +243,7 @@ def test_what_bundled_plugins_declare_is_valid(name: str) -> None:
     ]
     for declaration in (*declarations, *steps):
         assert frozen(declaration) == validated(declaration, name)
-    assert all(
-        hash(frozen(item)) for item in (*declarations, *steps) if isinstance(item, Conversion)
-    )
+    conversions = [item for item in (*declarations, *steps) if isinstance(item, Conversion)]
+    assert all(hash(frozen(conversion)) for conversion in conversions)
+    # Routes, receipts and errors name steps by their labels.
+    assert all(c.label.isidentifier() and c.label.islower() for c in conversions)
