@@ -137,6 +137,16 @@ def _array_specs(
     return specs
 
 
+def _passes(registry: Registry, spec: Spec, path: _Path) -> bool:
+    """Tell whether an array passes as it is: one of text, say, as those in trees do.
+
+    A table that is an argument itself may have columns of numbers, which the function is for.
+    """
+    _, _, *inner = path
+    is_table = len(spec.shape) > 1 and "not_numbers" in spec.traits
+    return not is_of_numbers(registry, spec) and not (is_table and not inner)
+
+
 def _once(convert: ValueFunction) -> ValueFunction:
     """Return a function that converts an array once, however often it is given."""
     converted: dict[int, tuple[Value, Value]] = {}
@@ -273,7 +283,9 @@ class Calls:
         arrays = _array_specs(registry, arguments, partial(_named, self.function))
         if not arrays:
             return self.function(*args, **kwargs)
-        first, spec = next(iter(arrays.items()))
+        numbers = (n for n, spec in arrays.items() if is_of_numbers(registry, spec))
+        first = next(numbers, next(iter(arrays)))
+        spec = arrays[first]
         caller = _Caller(registry, self._convert, arguments.leaves[first], spec)
         call = _Call(registry, self.function, self._convert_argument, arguments, arrays, caller)
         if self._grad:
@@ -460,9 +472,10 @@ class _Call:
         for n, array in zip(numbers, arrays, strict=True):
             leaves[n] = array
         convert = _once(self.convert)
-        for n in self.arrays:
-            with Located(self.arguments.paths[n], partial(_named, self.function)):
-                leaves[n] = convert(leaves[n])
+        for n, spec in self.arrays.items():
+            with Located(path := self.arguments.paths[n], partial(_named, self.function)):
+                if not _passes(self.registry, spec, path):
+                    leaves[n] = convert(leaves[n])
         return leaves
 
     def _called(self, leaves: Sequence[Value]) -> list[Value]:

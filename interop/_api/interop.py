@@ -399,11 +399,14 @@ class Interop:
         callable
             A decorator. The function that it returns converts the arrays among its arguments, also
             those inside lists, tuples and mappings. It gives the arrays in the result back on the
-            device and in the framework of the first array argument: a sparse result in the format
+            device and in the framework of the first array of numbers: a sparse result in the format
             of the same layout, if there is one, every other result as a dense array. If the shapes
-            agree, the result gets the labels of that argument. A result for whose number of axes
-            the framework has no format is given back as it is. Everything that is not an array
-            passes through, and so do results of text and the result of a call without arrays.
+            agree, the result gets the labels of that argument; one of as many rows as a pandas
+            object, if that has not as many columns, gets those of the rows. A result for whose
+            number of axes the framework has no format is given back as it is. Everything that is
+            not an array of numbers passes through, and so do results of text and the result of a
+            call without arrays; but a table among the arguments that has columns of text is
+            refused.
 
         Raises
         ------

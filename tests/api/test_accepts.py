@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse
 import sparse
@@ -15,6 +17,7 @@ import torch
 
 import interop
 from interop.errors import BadRequestError, RefusedError
+from tests.cases import together
 
 
 @interop.accepts("numpy")
@@ -438,3 +441,44 @@ def test_mistakes_show_where_the_function_is_decorated() -> None:
     ):
         with pytest.raises(interop.InteropError, match=match):
             interop.accepts(keywords.pop("to"), **keywords)
+
+
+TEXTS = {
+    "text": lambda: np.array(["a", "b"]),
+    "objects": lambda: np.array(["a", None], dtype=object),
+    "dates": lambda: np.array(["2026-01-01"], "datetime64[D]"),
+    "records": lambda: np.zeros(2, [("a", "int32")]),
+    "Series": lambda: pd.Series(["a", "b"], index=[1, 2]),
+    "Index": lambda: pd.Index(["a", "b"]),
+    "Arrow": lambda: pa.array(["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("make", TEXTS.values(), ids=TEXTS)
+@together("words", [{}, {"dtype": "float16"}, {"grad": True}])
+def test_arrays_of_text_pass_through(make: Any, words: dict[str, Any]) -> None:
+    """What is no array of numbers reaches the function as it is, also first and in containers."""
+    names, received = make(), []
+
+    @interop.accepts("torch", **words)
+    def doubled(names: Any, x: Any, *, inner: Any = None) -> Any:
+        received.append((names, x, inner))
+        return x * 2
+
+    for _ in range(2):
+        result = doubled(names, jnp.ones(2), inner={"n": [names]})
+        assert received[-1][0] is names
+        assert isinstance(received[-1][1], torch.Tensor)
+        assert received[-1][2]["n"][0] is names
+        assert isinstance(result, jax.Array)
+        assert result.tolist() == [2, 2]
+    assert interop.accepts("torch")(lambda names: names)(names) is names
+
+
+def test_a_frame_with_text_is_refused_as_an_argument() -> None:
+    """A table that is an argument may have columns of numbers, and never passes in silence."""
+    frame = pd.DataFrame({"a": [1.0], "text": ["x"]})
+    function = interop.accepts("numpy")(lambda x: x)
+    with pytest.raises(RefusedError, match=r"^x: .*column 'text'.*select_dtypes"):
+        function(frame)
+    assert interop.accepts("numpy")(lambda x: x["f"])({"f": frame, "n": torch.ones(1)}) is frame

@@ -15,6 +15,7 @@ import xarray as xr
 
 import interop
 from interop.errors import RefusedError
+from tests.cases import together
 
 NUMBERS = np.arange(6.0).reshape(3, 2)
 
@@ -121,6 +122,42 @@ def test_accepts_gives_labels_back(kind: str) -> None:
     labelled, _ = LABELLED[kind]
     result = interop.accepts("numpy")(lambda array: array * 1)(labelled)
     assert same(result, labelled)
+
+
+@together(
+    "function, columns",
+    [
+        (lambda array: array.sum(1), None),
+        (lambda array: array.argmax(1), None),
+        (lambda array: array[:, :1], [0]),
+        (lambda array: np.c_[array, array], [0, 1, 2, 3]),
+    ],
+)
+def test_accepts_gives_the_labels_of_rows_back(function: Any, columns: list[int] | None) -> None:
+    """A result with a row for each row of a frame has its index, by which pandas aligns."""
+    frame, _ = LABELLED["frame"]
+    expected = function(frame.to_numpy())
+    result = interop.accepts("numpy")(function)(frame)
+    assert result.index.equals(frame.index)
+    assert result.to_numpy().tolist() == expected.tolist()
+    assert columns is None or list(result.columns) == columns
+    joined = frame.assign(result=result if columns is None else result[0])
+    assert not joined["result"].isna().any()
+    series = interop.accepts("numpy")(lambda array: np.c_[array, array])(frame["a"])
+    assert series.index.equals(frame.index)
+
+
+def test_no_labels_are_guessed() -> None:
+    """As many rows as columns do not tell which of them a result has; nor do other lengths."""
+    frame, _ = LABELLED["frame"]
+    for part, function in (
+        (frame[:2], lambda array: array.sum(1)),
+        (frame[:2], lambda array: array.sum(0)),
+        (frame, lambda array: array[1:]),
+        (frame, lambda array: array.T @ array),
+    ):
+        result = interop.accepts("numpy")(function)(part)
+        assert "labelled" not in interop.spec(result).traits
 
 
 def test_accepts_gives_results_of_other_shapes_back_without_labels() -> None:

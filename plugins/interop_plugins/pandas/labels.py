@@ -24,6 +24,15 @@ def present(value: Labelled) -> bool:
     return isinstance(value, pd.Index) and value.name is not None
 
 
+def _are_of_rows(value: Labelled, like: Labelled) -> bool:
+    """Tell whether a value has as many rows as another, which has not as many columns."""
+    import pandas as pd
+
+    if not all(isinstance(side, (pd.Series, pd.DataFrame)) for side in (value, like)):
+        return False
+    return value.shape[0] == like.shape[0] and like.shape[0] not in like.shape[1:]
+
+
 def _is_default(index: pd.Index) -> bool:
     import pandas as pd
 
@@ -32,11 +41,14 @@ def _is_default(index: pd.Index) -> bool:
 
 
 def give(value: Labelled, like: Labelled) -> Labelled:
-    """Return a value under the labels of another of its type and shape; any other as it is."""
+    """Return a value under the labels of another of its type and shape, or under those of its rows.
+
+    pandas aligns by them: a column of predictions is joined to the frame that it was made of.
+    """
     import pandas as pd
 
     if type(value) is not type(like) or value.shape != like.shape:
-        return value
+        return value.set_axis(like.index, axis=0) if _are_of_rows(value, like) else value
     if isinstance(like, pd.Index):
         return value.rename(like.name)
     labelled = value.set_axis(like.index, axis=0)
