@@ -9,7 +9,7 @@ from typing import Any
 
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
-from interop._model.dtype import itemsize
+from interop._model.dtype import DTYPES, itemsize
 from interop._model.extension import Declaration, DtypeNames
 from interop._model.format import Advanced, Format, Samples, package
 from interop._model.spec import MEMORY_TRAITS, Spec, make_spec
@@ -81,7 +81,8 @@ def dense_format(
     grad : function
         Tells whether a value is part of an autograd graph: ``"requires_grad"``, for one.
     detach : function
-        Returns the array outside of the graph, sharing memory; "" for `from_dlpack`.
+        Returns the array outside of the graph, sharing memory; "" for `from_dlpack`, where arrays
+        export from within a graph.
     namespace : str
         A module of the array API standard by whose `astype` arrays are copied and cast.
     copy : function
@@ -89,8 +90,8 @@ def dense_format(
     cast : function
         ``cast(value, dtype=name)`` returns a copy in C order, in another dtype or in the same.
     dtype_type : str
-        The type of the library's dtype objects, as ``"module:Class"``; their text ends with the
-        name.
+        The type of the library's dtype objects, as ``"module:Class"``; they have a `name`, or their
+        text ends with it.
     array_interface : bool
         Whether arrays on the host show ``__array_interface__``, by which they then leave as well.
     shares : bool
@@ -118,7 +119,8 @@ def dense_format(
     marks = {"grad": grad, **(traits or {})} if grad else traits or {}
     carried = frozenset(carries) | marks.keys()
     memory = carried & MEMORY_TRAITS
-    arrays = _Arrays(name, frozenset(dtypes), carried, marks)
+    plain = partial(_outside, referred(grad), referred(detach)) if grad and detach else None
+    arrays = _Arrays(name, frozenset(dtypes), carried, marks, plain)
     samples = {"grad": partial(_with_grad, grad)} if isinstance(grad, str) and grad else {}
     protocols = ["dlpack"] if from_dlpack or not array_interface else []
     protocols += ["array_interface"] if array_interface else []
@@ -156,7 +158,7 @@ def dense_format(
             for source, function in makers.items()
         ),
         *_unary(name, memory, cost, leaving, detach, copy, cast or _cast_by(namespace)),
-        *([DtypeNames(dtype_type, _last_word)] if dtype_type else []),
+        *([DtypeNames(dtype_type, _dtype_name)] if dtype_type else []),
     ]
 
 
@@ -207,26 +209,41 @@ def _from_dlpack(make: Callable[[Value], Value], memory: Set[str], value: Value)
     return make(CheckedProducer(value, negative_strides=negative_strides, readonly=readonly))
 
 
+def _outside(
+    in_graph: Callable[[Value], Value], detach: Callable[[Value], Value], value: Value
+) -> Value:
+    """Return a value outside of the graph that it may be in, since many export only there."""
+    return detach(value) if in_graph(value) else value
+
+
 def _with_grad(attribute: str, value: Value) -> Value:
     """Return a sample: a value that takes part in an autograd graph."""
     setattr(value, attribute, True)
     return value
 
 
-def _last_word(dtype: object) -> str:
-    """Return the name of a dtype: the end of its text."""
-    return str(dtype).rpartition(".")[2]
+def _dtype_name(dtype: object) -> str:
+    """Return the name of a dtype: its own if it has one, or else the end of its text."""
+    last = str(dtype).rpartition(".")[2]
+    words = (getattr(dtype, "name", ""), getattr(dtype, "__name__", ""), last)
+    return next((name for word in words if (name := str(word).lower()) in DTYPES), last)
 
 
 class _Arrays:
     """Reads what is known of a library's arrays without touching their elements."""
 
     def __init__(
-        self, name: str, dtypes: Set[str], carries: Set[str], marks: Mapping[str, Reference]
+        self,
+        name: str,
+        dtypes: Set[str],
+        carries: Set[str],
+        marks: Mapping[str, Reference],
+        plain: Callable[[Value], Value] | None,
     ) -> None:
         self._name = name
         self._dtypes = dtypes
         self._marks = [(trait, referred(mark)) for trait, mark in marks.items()]
+        self._plain = plain
         self._flags = (_FLAGS & carries) - marks.keys()
         self._has_strides = bool(_LAYOUT & carries)
         #: By dtype object, its name; None if it has none, as a dtype of vectors.
@@ -259,7 +276,7 @@ class _Arrays:
 
     def _by_offer(self, value: Value) -> Spec:
         """Return the spec by what the value exports, and learn what its strides count."""
-        offer = _offer(value)
+        offer = self._offer(value)
         strides, shape = getattr(value, "strides", None), offer.shape
         long = [axis for axis, length in enumerate(shape) if length > 1]
         tells = offer.contiguous and offer.bits > 8 and bool(long) and 0 not in shape
@@ -269,17 +286,19 @@ class _Arrays:
         traits = _layout_traits(shape, offer.strides, 1) | {t for t in self._flags if flags[t]}
         return make_spec(self._name, offer.dtype, device=offer.device, shape=shape, traits=traits)
 
+    def _offer(self, value: Value) -> Export:
+        return _offer(self._plain(value) if self._plain else value)
+
     def _dtype_name(self, dtype: Value) -> str | None:
         if dtype not in self._names:
-            words = [getattr(dtype, word, None) for word in ("name", "__name__")]
-            words.append(_last_word(dtype))
-            self._names[dtype] = next((word for word in words if word in self._dtypes), None)
+            name = _dtype_name(dtype)
+            self._names[dtype] = name if name in self._dtypes else None
         return self._names[dtype]
 
     def memory(self, value: Value) -> tuple[tuple[int, int], ...]:
         """Return the address and the length of the memory an array lies in."""
         try:
-            offer = _offer(value)
+            offer = self._offer(value)
         except HandOffError:  # it cannot leave as it is now, so that nothing tells
             return ()
         size = offer.bits // 8

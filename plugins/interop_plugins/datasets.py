@@ -51,15 +51,24 @@ def _rows(dataset: Dataset, columns: list[str]) -> pa.Table:
             "(x.with_format(None))."
         )
         raise UnknownValueError(msg)
-    table: Any = dataset.data.table.select(columns)
-    if dataset._indices is not None:  # datasets itself would slice row by row
-        table = table.take(dataset._indices.column(0))
+    table: Any = _chosen_rows(dataset, columns)
     for place, field in enumerate(table.schema):
         storage = getattr(field.type, "storage_type", None)
         if storage is not None and type(field.type).__module__.startswith("datasets."):
             chunks = [chunk.storage for chunk in table.column(place).chunks]
             table = table.set_column(place, field.name, _chunked(chunks, storage))
     return table
+
+
+def _chosen_rows(dataset: Dataset, columns: list[str]) -> pa.Table:
+    """Return the rows that a dataset selects, by its private table of their numbers if it has one.
+
+    All its public ways cut the table row by row, which takes a thousand times as long.
+    """
+    if not hasattr(dataset, "_indices"):
+        return dataset.with_format("arrow", columns=columns)[:]
+    table: pa.Table = dataset.data.table.select(columns)
+    return table if dataset._indices is None else table.take(dataset._indices.column(0))
 
 
 def _chunked(chunks: list[pa.Array], type_: pa.DataType) -> pa.ChunkedArray:

@@ -63,6 +63,35 @@ def test_selected_rows_are_the_selected_ones(dataset):
         )
 
 
+def test_selected_rows_are_found_by_public_ways_alone(dataset):
+    """Without the private table of their numbers the rows are the same, if more slowly."""
+    import datasets
+
+    from interop_plugins.datasets import table_of
+
+    class Public:
+        """What is public of a dataset."""
+
+        def __init__(self, hidden):
+            self.hidden = hidden
+
+        def __getattr__(self, name):
+            if name.startswith("_"):
+                raise AttributeError(name)
+            return getattr(self.hidden, name)
+
+    squares = datasets.Dataset.from_dict(
+        {"x": [[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]]},
+        features=datasets.Features({"x": datasets.Array2D((2, 2), "float32")}),
+    )
+    for whole in (dataset, squares):
+        for chosen in (whole, whole.select([1, 0]), whole.select([1, 1]).with_format("numpy")):
+            table = table_of(Public(chosen))
+            assert table.schema == table_of(chosen).schema
+            assert table.equals(table_of(chosen))
+            assert table.num_rows == len(chosen)
+
+
 def test_fixed_sizes_and_arrays_of_two_axes():
     """Lists of a fixed length and the arrays of datasets' own types keep their axes."""
     import datasets

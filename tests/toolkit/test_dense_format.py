@@ -16,7 +16,16 @@ from interop.plugin import Format, dense_format, make_spec
 from interop.plugin.advanced import Advanced
 from interop.testing import check
 from tests.cases import together
-from tests.toolkit.library import Array, ElementArray, Shown, Vectors, from_dlpack, show
+from tests.toolkit.library import (
+    Array,
+    DType,
+    ElementArray,
+    Shown,
+    TracedArray,
+    Vectors,
+    from_dlpack,
+    show,
+)
 from tests.toolkit.library_plugin import DENSE, interop_declarations
 
 CUBE = np.arange(24.0).reshape(2, 3, 4)
@@ -111,6 +120,40 @@ def test_a_gradient_is_dropped_by_a_step_that_says_so(mine: Interop) -> None:
     assert (result.ctypes.data, array.requires_grad) == (array.data.ctypes.data, True)
     with pytest.raises(RefusedError, match="detach"):
         mine.convert(array, to="numpy", forbid={"detach"})
+
+
+def test_an_array_that_exports_only_outside_of_its_graph(loaded: Interop) -> None:
+    """It is described, found in memory and converted by what its `detach` returns."""
+    declarations = dense_format("tests.toolkit.library:TracedArray", **DENSE | {"detach": "detach"})
+    loaded.register(*declarations)
+    array = TracedArray(CUBE.transpose(2, 0, 1), requires_grad=True)
+    shape, traits = array.shape, {"grad", "noncontiguous"}
+    assert loaded.spec(array) == make_spec("library", "float64", shape=shape, traits=traits)
+    format_ = declarations[0]
+    assert isinstance(format_, Format)
+    assert format_.memory is not None
+    assert format_.memory(array) == ((CUBE.ctypes.data, CUBE.nbytes),)
+    result: Any = loaded.convert(array, to="numpy")
+    assert (result.ctypes.data, result.strides) == (CUBE.ctypes.data, array.data.strides)
+
+
+def test_the_name_of_a_dtype_counts_before_its_text() -> None:
+    """A dtype is what it calls itself in capitals, even if its text is that of another."""
+
+    class Named(DType):
+        name = "UINT16"
+
+    class Sixteen(Array):
+        dtype = Named("float64")
+
+    wide = dense_format(
+        (f"{__name__}:Sixteen",), **DENSE | {"name": "sixteen", "dtypes": {"uint16", "float64"}}
+    )
+    [describe] = [part.describe for part in wide if isinstance(part, Format)]
+    assert describe is not None
+    for _ in range(2):  # by a capsule, then by its attributes
+        spec = describe(Sixteen(np.arange(3, dtype="uint16")))
+        assert spec == make_spec("sixteen", "uint16", shape=(3,))
 
 
 def test_what_copies_says_so(loaded: Interop) -> None:

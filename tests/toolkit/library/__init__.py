@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._core import DTYPES, Array, DType, ElementArray, Quantity, Shown, Vectors
+from ._core import DTYPES, Array, DType, ElementArray, Quantity, Shown, TracedArray, Vectors
 
 __all__ = [
     "Array",
@@ -14,6 +14,7 @@ __all__ = [
     "ElementArray",
     "Quantity",
     "Shown",
+    "TracedArray",
     "Vectors",
     "astype",
     "from_dlpack",

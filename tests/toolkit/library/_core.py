@@ -61,6 +61,19 @@ class ElementArray(Array):
         return tuple(step // self.data.itemsize for step in self.data.strides)
 
 
+class TracedArray(Array):
+    """An array that exports nothing while it is in a graph."""
+
+    def __dlpack__(self, **keywords: Any) -> object:
+        if self.requires_grad:
+            raise BufferError("detach it first")
+        return super().__dlpack__(**keywords)
+
+    def detach(self) -> TracedArray:
+        """Return an array outside of the graph, over the same memory."""
+        return TracedArray(self.data)
+
+
 class Vectors(Array):
     """An array of vectors of three numbers, which are no axis of its shape."""
 
