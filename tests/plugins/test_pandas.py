@@ -224,13 +224,10 @@ def test_indexes():
         (pd.Series(["1", "2"]), pd.to_numeric),
         (pd.Series(["a", "b"], dtype="category"), lambda x: x.cat.codes),
         (pd.Series(pd.to_datetime(["2026-01-01"])), lambda x: x.astype("int64")),
-        (pd.Series(pd.arrays.SparseArray([1, 0])), lambda x: x.sparse.to_dense()),
         (pd.Index(["1", "2"]), pd.to_numeric),
         (pd.Index(["a"], dtype="category"), lambda x: x.codes),
         (pd.Index(pd.to_timedelta([1], "s")), lambda x: x.astype("int64")),
-        (pd.Index(pd.arrays.SparseArray([1, 0])), lambda x: x.array.to_dense()),
         (pd.array(["a"], dtype="category"), lambda x: x.codes),
-        (pd.arrays.SparseArray([1, 0]), lambda x: x.to_dense()),
     ],
 )
 def test_the_advice_about_what_is_not_numbers_works(value, numbers):
@@ -418,7 +415,6 @@ OTHERS = {
     "category": pd.Categorical([1, 2]),
     "period": pd.period_range("2020", periods=2, freq="M"),
     "interval": pd.interval_range(0, 2),
-    "Sparse": pd.arrays.SparseArray([0.0, 1.0]),
     "UTC": pd.date_range("2020", periods=2, tz="UTC"),
     "string": pd.array(["a", None], dtype="string"),
     "timestamp": pd.array(pd.to_datetime(["2020", "2021"])).astype("timestamp[us][pyarrow]"),

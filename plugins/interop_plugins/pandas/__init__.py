@@ -57,6 +57,8 @@ _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 #: The traits of objects and decimals.
 _UNTYPED = _NOT_NUMBERS | {"untyped"}
+_SPARSE = frozenset({"sparse"})
+_SPARSE_OR_NOT = _SPARSE | {"zero_fill"}
 
 _NUMBERS = INTEGERS | REALS | COMPLEX | {"bool"}
 _LONG = frozenset({"longdouble", "clongdouble"})
@@ -70,10 +72,11 @@ _SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
 
 #: The traits of NumPy's memory that pandas can compute with.
 _COMPUTABLE = MEMORY_TRAITS - {"byteswapped", "unaligned", "pinned"}
-_CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _UNTYPED
+_CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _UNTYPED | _SPARSE_OR_NOT
 
 #: The traits that a copy takes: all that numbers may have.
 _COPIED = (MEMORY_TRAITS - {"byteswapped"}) | _MASKED | _SCATTERED | _SEVERAL | UNKNOWN_DTYPE
+_COPIED |= _SPARSE_OR_NOT
 
 #: The cost of writing numbers once. It is the same for every dtype, so that no route out of pandas
 #: starts with a cast within pandas.
@@ -91,19 +94,18 @@ _FRAME_HINTS = {
     **_NULL_HINTS,
     "not_numbers": "these are not plain numbers; choose columns of numbers "
     "(x.select_dtypes('number')), or turn the others into numbers in pandas first "
-    "(pandas.to_numeric, astype('boolean'), cat.codes, sparse.to_dense of a column). "
+    "(pandas.to_numeric, astype('boolean'), cat.codes). "
     "{dtype:float64} makes numbers of objects, if all are some.",
 }
 
 
-def _hints(codes: str, dense: str) -> dict[str, str]:
-    """Return the hint for one column, which names the codes of categories and dense values."""
+def _hints(codes: str) -> dict[str, str]:
+    """Return the hint for one column, which names the codes of categories."""
     return {
         **_NULL_HINTS,
         "not_numbers": "these are not plain numbers; make numbers of them in pandas first: "
         f"pandas.to_numeric(x) of text, x.{codes} of categories, x.astype('int64') of dates and "
-        f"spans, {dense} of sparse values. {{dtype:float64}} makes numbers of objects, if all are "
-        "some.",
+        "spans. {dtype:float64} makes numbers of objects, if all are some.",
     }
 
 
@@ -131,7 +133,7 @@ def _formats() -> Iterable[Format]:
             types=("pandas:Series",),
             aliases=("pd",),
             describe=describe.describe,
-            limits=Limits(refusal_hints=_hints("cat.codes", "x.sparse.to_dense()")),
+            limits=Limits(refusal_hints=_hints("cat.codes")),
             unary=tuple(_copy_and_casts(arrays.copy_series, arrays.cast_series)),
         ),
         common(
@@ -148,7 +150,7 @@ def _formats() -> Iterable[Format]:
             "pandas.index",
             types=("pandas:Index",),
             describe=describe.describe_index,
-            limits=Limits(refusal_hints=_hints("codes", "x.array.to_dense()")),
+            limits=Limits(refusal_hints=_hints("codes")),
             dtypes=_DTYPES - _LONG - {"float16"},
             unary=tuple(_copy_and_casts(arrays.copy_index)),
         ),
@@ -156,7 +158,7 @@ def _formats() -> Iterable[Format]:
             "pandas.array",
             types=("pandas.api.extensions:ExtensionArray",),
             describe=describe.describe,
-            limits=Limits(refusal_hints=_hints("codes", "x.to_dense()")),
+            limits=Limits(refusal_hints=_hints("codes")),
             unary=tuple(_copy_and_casts(arrays.copy_array)),
         ),
     ]
@@ -175,6 +177,7 @@ def _conversions() -> Iterable[Conversion]:
         fast_path=frames.frame_fast_path,
     )
     yield from _mixed_columns_to_numpy()
+    yield from _sparse_to_scipy()
     yield from _from_numpy()
 
 
@@ -217,6 +220,26 @@ def _to_numpy(
         effects=COPY | {"drop_mask"},
         name=f"fill_{name}_nulls",
     )
+    densify = partial(
+        write,
+        gather,
+        takes=_SCATTERED | _SEVERAL | {"zero_fill"},
+        drops=_SPARSE_OR_NOT | _SCATTERED | _SEVERAL | _MASKED,
+        changes=DTYPE,
+    )
+    yield densify(
+        requires=_SPARSE,
+        result=Result(dtypes=_DTYPES),
+        effects=COPY | {"densify"},
+        name=f"densify_{name}",
+    )
+    if name == "dataframe":  # whose other columns may have nulls
+        yield densify(
+            requires=_SPARSE | _MASKED,
+            result=Result(dtypes=_FILLED),
+            effects=COPY | {"densify", "drop_mask"},
+            name="densify_and_fill_nulls",
+        )
     cast = partial(write, gather, changes=DTYPE, result=Result(dtypes=_HELD), cost=_OBJECTS)
     yield cast(requires=_UNTYPED, drops=_UNTYPED, effects=COPY, name=f"cast_{name}_of_objects")
     if name == "dataframe":  # whose other columns may have nulls
@@ -226,6 +249,27 @@ def _to_numpy(
             effects=COPY | {"drop_mask"},
             name="fill_nulls_beside_objects",
         )
+
+
+def _sparse_to_scipy() -> Iterable[Conversion]:
+    """Yield the conversions of sparse columns that zeros fill up."""
+    make = partial(
+        Conversion,
+        requires=_SPARSE_OR_NOT,
+        drops=_SPARSE_OR_NOT | _SCATTERED,
+        result=Result(index_dtype="int32"),
+        effects=COPY,
+        cost=Cost(5e-5, 2e9),
+    )
+    for name in ("series", "index", "array"):
+        yield make(f"pandas.{name}", "scipy.coo", arrays.to_coo, name=f"sparse_{name}_to_coo")
+    yield make(
+        "pandas.dataframe",
+        "scipy.csc",
+        frames.to_csc,
+        takes=_SCATTERED,
+        name="sparse_columns_to_csc",
+    )
 
 
 def _mixed_columns_to_numpy() -> Iterable[Conversion]:
@@ -244,18 +288,20 @@ def _mixed_columns_to_numpy() -> Iterable[Conversion]:
     mixed = _MIXED | _SCATTERED
     drops = _SEVERAL | _SCATTERED
     yield make(requires=mixed, drops=drops, effects=COPY, name="gather_mixed_columns")
-    yield Conversion(
+    checked = partial(
+        Conversion,
         "pandas.dataframe",
         "numpy",
         frames.gather_if_exact,
-        takes=_SEVERAL,
-        requires=mixed,
-        drops=drops,
+        takes=_SEVERAL | {"zero_fill"},
+        drops=drops | _SPARSE_OR_NOT,
         adds=_NONCONTIGUOUS,
-        effects=COPY,
         checked=True,
         cost=Cost(6e-5, 5e9),
-        name="gather_columns_if_exact",
+    )
+    yield checked(requires=mixed, effects=COPY, name="gather_columns_if_exact")
+    yield checked(
+        requires=mixed | _SPARSE, effects=COPY | {"densify"}, name="densify_columns_if_exact"
     )
     yield make(
         requires=mixed | _MASKED,

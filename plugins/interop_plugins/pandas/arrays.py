@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.plugin import CastErrors, Declined, cast_objects, extents, null_number, real_part
 
-from .describe import is_arrow, is_untyped, number_name, storage
+from .describe import is_arrow, is_sparse, is_untyped, number_name, storage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,9 @@ __all__ = [
     "pieces",
     "series_fast_path",
     "storage_memory",
+    "stored",
     "to_array",
+    "to_coo",
     "to_index",
     "to_numpy",
     "to_series",
@@ -81,6 +83,21 @@ def gather(vector: Vector, *, dtype: str) -> Array:
     return out
 
 
+def to_coo(vector: Vector) -> Any:
+    """Return the stored numbers and their places as a SciPy array of one axis."""
+    import scipy.sparse
+
+    values, places = stored(storage(vector))
+    coo = scipy.sparse.coo_array((values.copy(), (places,)), shape=vector.shape)
+    coo.has_canonical_format = True
+    return coo
+
+
+def stored(array: Storage) -> tuple[Array, Array]:
+    """Return the numbers that a sparse array stores, and a copy of their places, in order."""
+    return array.sp_values, array.sp_index.to_int_index().indices.copy()
+
+
 def _numbers(vector: Vector) -> Storage:
     """Return the array inside. Those of a range are made anew, as pandas would keep them."""
     import numpy as np
@@ -122,6 +139,8 @@ def pieces(array: Storage) -> Iterator[tuple[Array, Array | None]]:
         for chunk in array.__arrow_array__().chunks:
             for start in range(0, len(chunk), _PIECE):
                 yield _arrow_piece(chunk.slice(start, _PIECE))
+    elif is_sparse(array.dtype):
+        yield array.to_dense(), None
     elif hasattr(array, "_mask"):
         yield array._data, array._mask if array._mask.any() else None
     else:
@@ -229,4 +248,6 @@ def storage_memory(array: Storage) -> tuple[tuple[int, int], ...]:
         return tuple((buffer.address, buffer.size) for buffer in used)
     if hasattr(array, "_mask"):
         return extents((array._data, array._mask))
+    if is_sparse(array.dtype):
+        return extents((array.sp_values,))
     return extents((array,))

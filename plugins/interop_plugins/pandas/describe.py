@@ -34,6 +34,7 @@ __all__ = [
     "describe_index",
     "inspect_frame",
     "is_arrow",
+    "is_sparse",
     "is_untyped",
     "number_name",
     "single_block",
@@ -51,6 +52,8 @@ UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _UNTYPED = _NOT_NUMBERS | {"untyped"}
+#: The traits of sparse arrays, and of frames that have some; ``zero_fill`` if all have that.
+_SPARSE = frozenset({"sparse", "zero_fill"})
 
 #: By NumPy's type numbers: the dtypes whose names differ from machine to machine.
 
@@ -124,6 +127,8 @@ def _name_of_new(dtype: Dtype) -> str:
         name = _ARROW_NAMES.get(arrow_name, arrow_name)
     elif _is_masked_dtype(dtype):
         name = dtype.numpy_dtype.name
+    elif is_sparse(dtype):
+        name = number_name(dtype.subtype)
     else:
         return ""  # not remembered: there may be any number of categorical dtypes and the like
     return _names.setdefault(dtype, name if name in DTYPES else "")
@@ -134,6 +139,13 @@ def is_arrow(dtype: Dtype) -> bool:
     import pandas as pd
 
     return isinstance(dtype, pd.ArrowDtype)
+
+
+def is_sparse(dtype: Dtype) -> bool:
+    """Tell whether only those numbers are stored that differ from one that fills the rest."""
+    import pandas as pd
+
+    return isinstance(dtype, pd.SparseDtype)
 
 
 def is_untyped(dtype: Dtype) -> bool:
@@ -203,6 +215,8 @@ def inspect_array(array: Storage) -> Facts:
         chunked = array.__arrow_array__()
         one_block = chunked.num_chunks == 1 and name != "bool"
         return Facts(name, _null_traits(chunked.null_count) | (EMPTY if one_block else _SCATTERED))
+    if is_sparse(dtype):
+        return Facts(name, _SPARSE if dtype.fill_value == 0 else _SPARSE - {"zero_fill"})
     if hasattr(array, "_mask"):
         return Facts(name, _null_traits(array._mask.any()) | layout(array._data))
     return Facts(name, layout(array))
@@ -246,8 +260,9 @@ def inspect_frame(frame: pd.DataFrame) -> Facts:
     if len(names) == 1:
         return inspect_array(next(column_arrays(frame)))
     name, mixed = _common_dtype(frozenset(names))
-    traits = _SCATTERED | mixed
-    return Facts(name, traits.union(*map(_nulls, column_arrays(frame))))
+    facts = [inspect_array(array).traits for array in column_arrays(frame)]
+    traits = _SCATTERED | mixed | (frozenset().union(*facts) & (_MASKED | {"sparse"}))
+    return Facts(name, traits | frozenset.intersection(*facts) & {"zero_fill"})
 
 
 def single_block(frame: pd.DataFrame) -> Storage | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from interop.errors import RefusedError
 from interop.plugin import Declined, extents, misfit
 
-from .arrays import copy_array, pieces, storage_memory, to_numpy, write
+from .arrays import copy_array, pieces, storage_memory, stored, to_numpy, write
 from .describe import column_arrays, inspect_frame, is_arrow, number_name, single_block
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __all__ = [
     "frame_to_numpy",
     "gather_frame",
     "gather_if_exact",
+    "to_csc",
     "to_frame",
 ]
 
@@ -81,6 +82,27 @@ def gather_if_exact(frame: pd.DataFrame) -> Array:
                 msg = f"column {label!r}: {reason}"
                 raise Declined(msg)
     return gather_frame(frame, dtype=dtype)
+
+
+def to_csc(frame: pd.DataFrame) -> Any:
+    """Return the stored numbers of sparse columns as a SciPy array, column by column.
+
+    Raises
+    ------
+    Declined
+        There are more of them than its indices can count.
+    """
+    import numpy as np
+    import scipy.sparse
+
+    dtype = inspect_frame(frame).dtype
+    values, places = zip(*map(stored, column_arrays(frame)), strict=True)
+    pointers = np.cumsum([0, *map(len, values)])
+    if pointers[-1] > np.iinfo("int32").max:
+        msg = f"the columns store {pointers[-1]} numbers, which indices of 32 bits cannot count"
+        raise Declined(msg)
+    arrays = np.concatenate(values, dtype=dtype), np.concatenate(places), pointers.astype("int32")
+    return scipy.sparse.csc_array(arrays, shape=frame.shape)
 
 
 def to_frame(array: Array) -> pd.DataFrame:
