@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, req
 from typing import TYPE_CHECKING, NamedTuple
 
 from interop._model.extension import Problem
+from interop._registry import costs
 from interop._registry.declared import OWN, DeclaredFormat, Provenance
 from interop._registry.discovery import problem_of_blocking
 from interop._registry.installed import importable, rival
@@ -167,7 +168,7 @@ def diagnose(
     probed_of = _probed(modules_of, progress, timeout)
     installed = packages_distributions()
     frameworks: list[Framework] = []
-    findings = [*_rivalry(), *_plugin_findings(interop)]
+    findings = [*_rivalry(), *_unmet(interop), *_ignored_calibration(), *_plugin_findings(interop)]
     notes = [*_overrides(interop)]
     for origin, modules in modules_of.items():
         probed = probed_of.get(origin, Probed({}, {}, {}))
@@ -283,6 +284,23 @@ def _rivalry() -> Iterator[Finding]:
         yield Finding("interop", problem, fix.removesuffix("."))
 
 
+def _unmet(interop: Interop) -> Iterator[Finding]:
+    """Find what the distributions of the plugins require in any case, and what does not fit it."""
+    for distribution in sorted({plugin.distribution for plugin in interop.plugins()}):
+        for requirement in _requirements(distribution):
+            name, installed = requirement.name, _version(requirement.name)
+            if installed:
+                yield from _unsupported(distribution, requirement, installed, name)
+            else:
+                problem = f"{name} is not installed, and {distribution} needs it"
+                yield Finding(name, problem, f"pip install '{name}{requirement.specifier}'")
+
+
+def _ignored_calibration() -> Iterator[Finding]:
+    if problem := costs.problem():
+        yield Finding("calibration", problem, f"interop calibrate, or set {costs.VARIABLE}=off")
+
+
 def _plugin_findings(interop: Interop) -> Iterator[Finding]:
     for plugin in interop.plugins():
         if plugin.state == "outdated":
@@ -334,19 +352,24 @@ def _disabled(interop: Interop, problem: Problem) -> tuple[str, ...]:
 def _outdated(origin: Provenance, framework: Framework) -> Iterator[Finding]:
     """Compare a framework's version with the extra that is named like its plugin."""
     for requirement in _requirements(origin.distribution, origin.plugin):
-        if _is_same(requirement.name, framework.distribution) and not (
-            requirement.specifier.contains(framework.version, prereleases=True)
-        ):
-            problem = (
-                f"{origin.distribution} does not support {framework.distribution} "
-                f"{framework.version}: it needs {requirement.specifier}"
+        if _is_same(requirement.name, framework.distribution):
+            yield from _unsupported(
+                origin.distribution, requirement, framework.version, framework.module
             )
-            fix = f"pip install '{requirement.name}{requirement.specifier}'"
-            yield Finding(framework.module, problem, fix)
 
 
-def _requirements(distribution: str, extra: str) -> Iterator[Requirement]:
-    """Yield the requirements of one extra of a distribution."""
+def _unsupported(
+    distribution: str, requirement: Requirement, installed: str, about: str
+) -> Iterator[Finding]:
+    """Compare an installed version with what a distribution requires."""
+    name, specifier = requirement.name, requirement.specifier
+    if not specifier.contains(installed, prereleases=True):
+        problem = f"{distribution} does not support {name} {installed}: it needs {specifier}"
+        yield Finding(about, problem, f"pip install '{name}{specifier}'")
+
+
+def _requirements(distribution: str, extra: str = "") -> Iterator[Requirement]:
+    """Yield what a distribution requires in any case, or only with an extra."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
@@ -358,9 +381,9 @@ def _requirements(distribution: str, extra: str) -> Iterator[Requirement]:
             requirement = Requirement(line)
         except InvalidRequirement:
             continue
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-            continue
-        if requirement.marker.evaluate({"extra": extra}):
+        marker = requirement.marker
+        needed = (e for e in ("", extra) if marker is None or marker.evaluate({"extra": e}))
+        if next(needed, None) == extra:
             yield requirement
 
 

@@ -22,7 +22,7 @@ from interop._model.cost import Cost
 #: Version of what the file holds.
 LAYOUT = 1
 #: The environment variable that names another file, or none.
-_VARIABLE = "INTEROP_CALIBRATION"
+VARIABLE = "INTEROP_CALIBRATION"
 #: Its settings that mean that no file is read.
 _NONE = ("", "off")
 
@@ -32,7 +32,7 @@ _MOST_BYTES = 2**24
 _LIMITS = {"latency": (0.0, 60.0), "bandwidth": (1e2, 1e15), "cached": (1e2, 1e15)}
 
 _log = logging.getLogger("interop")
-_warned: set[tuple[str, str]] = set()
+_warned: set[str] = set()
 
 
 class UnusableTable(Exception):  # noqa: N818 - it says what is wrong with a file
@@ -67,9 +67,9 @@ def default_file() -> Path | None:
 
     It is named after the machine, because several machines may share a home directory.
     """
-    setting = os.environ.get(_VARIABLE)
+    setting = os.environ.get(VARIABLE)
     if setting is not None:
-        return None if setting in _NONE else Path(setting)
+        return None if setting.lower() in _NONE else Path(setting)
     try:
         from platformdirs import user_cache_path
     except ImportError:
@@ -80,34 +80,39 @@ def default_file() -> Path | None:
 
 def stored() -> Mapping[str, Cost]:
     """Return the costs that were measured on this machine, as far as there are any."""
+    costs, problem = _examined()
+    if problem and problem not in _warned:
+        _warned.add(problem)
+        # A log record and not a warning, as for plugins that fail: see the page on the design.
+        _log.warning(
+            "%s; run 'interop calibrate' to measure anew, or set %s=off to go without",
+            problem,
+            VARIABLE,
+        )
+    return costs
+
+
+def problem() -> str:
+    """Say which file of costs is ignored, and why; "" if none is."""
+    return _examined()[1]
+
+
+def _examined() -> tuple[Mapping[str, Cost], str]:
+    """Return the costs in the file, and why it is ignored; "" if it is not."""
     path = default_file()
     if path is None:
-        return {}
+        return {}, ""
     try:
-        return decoded(_read(path))
+        return decoded(_read(path)), ""
     except FileNotFoundError:
-        if os.environ.get(_VARIABLE) is None:
-            return {}  # nobody has calibrated here yet
+        if os.environ.get(VARIABLE) is None:
+            return {}, ""  # nobody has calibrated here yet
         reason = "there is no such file"
     except OSError as error:
         reason = f"it cannot be read ({error.strerror or error})"
     except UnusableTable as error:
         reason = str(error)
-    _warn(str(path), reason)
-    return {}
-
-
-def _warn(path: str, reason: str) -> None:
-    if (path, reason) not in _warned:
-        _warned.add((path, reason))
-        # A log record and not a warning, as for plugins that fail: see the page on the design.
-        _log.warning(
-            "the calibration in %s is ignored: %s; run 'interop calibrate' to measure anew, or set "
-            "%s=off to go without",
-            path,
-            reason,
-            _VARIABLE,
-        )
+    return {}, f"the calibration in {path} is ignored: {reason}"
 
 
 def _read(path: Path) -> str:
@@ -188,14 +193,14 @@ def _cost(key: str, entry: Any) -> Cost:
 
 def write(path: Path, text: str) -> None:
     """Write a file whole, or not at all."""
-    import tempfile
-
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
+    # Not a temporary file of Python's, which nobody but its owner may read.
+    draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
+    with open(draft, "x", encoding="utf-8") as file:
+        try:
             file.write(text)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+            file.close()
+            os.replace(draft, path)
+        except BaseException:
+            os.unlink(draft)
+            raise

@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from importlib import invalidate_caches
 
-from interop._model.format import Format
+from interop._model.format import Format, package
 
 from .declared import OWN
 
@@ -51,6 +51,16 @@ def not_installed(format_: Format) -> str:
     if not module or importable(module) or _installed_since(module):
         return ""
     return f"{module} is not installed: {format_.install or f'pip install {module}'}"
+
+
+def absent(error: BaseException) -> str:
+    """Say which library an error shows to be missing; "" if it is about anything else."""
+    if not isinstance(error, ModuleNotFoundError):
+        return ""
+    module = package(error.name or "")
+    if not module or importable(module):
+        return ""
+    return f"{module} is not installed: pip install {module}"
 
 
 @cache  # it reads the metadata of everything that is installed

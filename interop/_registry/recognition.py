@@ -22,6 +22,7 @@ from interop._model.typing import Value
 from interop.errors import (
     HandOffError,
     InteropError,
+    NotInstalledError,
     PluginError,
     UnknownTargetError,
     UnknownValueError,
@@ -30,6 +31,7 @@ from interop.errors import (
 from .classes import Classes, imported
 from .containment import blame
 from .declared import Provenance
+from .installed import absent
 from .precedence import rank
 from .validation import misfit
 
@@ -101,6 +103,8 @@ class Recognition:
         except BaseException as error:
             if isinstance(error, Warning) or is_interruption(error):
                 raise
+            if missing := absent(error):
+                raise NotInstalledError(missing, name=getattr(error, "name", None)) from error
             # The value's own code has raised it, and not the plugin's, if it has a protocol.
             if self.format_of(value).protocol:
                 raise unreadable(value, error) from error

@@ -143,6 +143,41 @@ def test_a_version_that_the_plugin_does_not_support_is_a_finding(
 
 
 @pytest.mark.parametrize(
+    ("needs", "problem"),
+    [
+        ("odd>=2", "interop-odd does not support odd 1.5: it needs >=2"),
+        ("lost>=2", "lost is not installed, and interop-odd needs it"),
+        ("odd>=1; python_version>='3'", ""),
+        ("lost>=2; python_version<'3'", ""),
+    ],
+)
+def test_what_a_plugin_requires_in_any_case_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: str, problem: str
+) -> None:
+    """A requirement without an extra that is not met is a finding with the line that meets it."""
+    install(tmp_path, monkeypatch)
+    metadata = tmp_path / "interop_odd-2.0.dist-info" / "METADATA"
+    metadata.write_text(
+        f"Metadata-Version: 2.1\nName: interop-odd\nVersion: 2\nRequires-Dist: {needs}\n"
+    )
+    findings = list(diagnosis._unmet(Interop(costs={})))
+    name = needs.partition(">")[0]
+    assert findings == ([Finding(name, problem, f"pip install '{needs}'")] if problem else [])
+
+
+def test_a_calibration_that_is_ignored_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of costs that cannot be used is named with the reason and a way out."""
+    path = tmp_path / "costs.json"
+    path.write_text("[]")
+    monkeypatch.setenv("INTEROP_CALIBRATION", str(path))
+    (finding,) = diagnose(Interop(plugins=False)).findings
+    assert finding.problem == f"the calibration in {path} is ignored: it is not a table of costs"
+    assert finding.fix == "interop calibrate, or set INTEROP_CALIBRATION=off"
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("raise ValueError('spoilt')", "ValueError: spoilt"),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,7 +108,7 @@ def test_what_is_stored_is_read_with_the_plugins(file: Path) -> None:
     assert _cost_of_copy(Interop(costs={})) == DECLARED
 
 
-@pytest.mark.parametrize("word", ["", "off"])
+@pytest.mark.parametrize("word", ["", "off", "OFF"])
 def test_the_file_can_be_switched_off(
     word: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +237,18 @@ def test_a_file_is_written_whole_or_not_at_all(
         stored_costs.write(path, "new")
     assert path.read_text() == "old"
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such permissions")
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_whoever_may_read_new_files_may_read_it(umask: int, mode: int, tmp_path: Path) -> None:
+    """A file of costs gets the permissions that the user gives to new files."""
+    old = os.umask(umask)
+    try:
+        stored_costs.write(tmp_path / "costs.json", "{}")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "costs.json").stat().st_mode) == mode
 
 
 def test_what_is_written_is_read_back() -> None:

@@ -16,7 +16,7 @@ import interop.plugin
 from interop import DtypeNames, Format, Interop, Spec
 from interop._registry import recognition
 from interop._registry.declared import Provenance
-from interop.errors import PluginError, UnknownValueError
+from interop.errors import NotInstalledError, PluginError, UnknownValueError
 from tests.toys import Box, copy, describe, toy
 
 
@@ -228,6 +228,21 @@ def test_what_a_description_says_on_purpose_passes(empty: Interop) -> None:
         with pytest.raises(type(error)) as caught:
             instance.spec(Box("odd", [1.0]))
         assert caught.value is error
+
+
+def test_a_library_that_is_missing_is_nobodys_fault(empty: Interop) -> None:
+    """A description that needs what is not installed says so, and only that, with a way to get it."""
+    missing = ModuleNotFoundError("no", name="lost.parts")
+    empty.register(toy("odd")._replace(describe=_failing(missing)))
+    sentence = r"^lost is not installed: pip install lost$"
+    with pytest.raises(NotInstalledError, match=sentence) as caught:
+        empty.spec(Box("odd", [1.0]))
+    assert caught.value.__cause__ is missing
+    other = Interop(plugins=False)
+    torn = ModuleNotFoundError("no", name="interop.lost")  # the library is there
+    other.register(toy("odd")._replace(describe=_failing(torn)))
+    with pytest.raises(PluginError, match="raised ModuleNotFoundError"):
+        other.spec(Box("odd", [1.0]))
 
 
 def test_at_run_time_nobody_else_is_to_blame(empty: Interop) -> None:
