@@ -98,8 +98,8 @@ _REFUSAL_HINTS = {
     "(x['a']).",
     "null_rows": "some of its rows are null, or elements of rows of several lengths; leave null "
     "rows out (drop_nulls), or make empty rows of them (fill_null([])), and fill the elements.",
-    "drop_mask": "In integers nulls then become 0, in bools False, as if that had been measured; "
-    "with {dtype:float64} in addition all become NaN, and x.fill_null(...) says what they become.",
+    "drop_mask": "In reals nulls then become NaN, as with {dtype:float64}; in integers they become "
+    "0 and in bools False, as if that had been measured. x.fill_null(...) says what they become.",
 }
 
 
@@ -328,7 +328,7 @@ def gather_if_exact(frame: pl.DataFrame) -> Array:
     dtype, _ = _inspect_frame(frame)
     for column in frame.iter_columns():
         for _, piece in _pieces(column):
-            if reason := misfit(np, piece.to_numpy(), dtype):
+            if reason := misfit(np, piece.drop_nulls().to_numpy(), dtype):
                 msg = f"column {column.name!r}: {reason}"
                 raise Declined(msg)
     return gather_frame(frame, dtype=dtype)
@@ -598,18 +598,6 @@ def _frames_to_numpy() -> Iterable[Conversion]:
         effects=COPY,
         name="gather_dataframe",
     )
-    mixed = partial(cast, takes=_IMMUTABLE | _SEVERAL)
-    drops = _SEVERAL | _SCATTERED
-    yield mixed(requires=_MIXED | _SCATTERED, drops=drops, effects=COPY, name="gather_mixed")
-    yield make(
-        gather_if_exact,
-        takes=_IMMUTABLE | _SEVERAL,
-        requires=_MIXED | _SCATTERED,
-        drops=drops,
-        effects=COPY,
-        checked=True,
-        cost=Cost(6e-5, 5e8),
-    )
     yield cast(
         takes=_IMMUTABLE | _SCATTERED,
         result=Result(dtypes=_FILLED),
@@ -618,13 +606,19 @@ def _frames_to_numpy() -> Iterable[Conversion]:
         effects=COPY | {"drop_mask"},
         name="fill_dataframe_nulls",
     )
-    yield mixed(
-        requires=_MIXED | _MASKED | _SCATTERED,
-        drops=drops | _MASKED,
-        result=Result(dtypes=_FILLED),
-        effects=COPY | {"drop_mask"},
-        name="fill_mixed_nulls",
-    )
+    for verb, nulls, lost, dtypes in (
+        ("gather", EMPTY, EMPTY, _DTYPES),
+        ("fill", _MASKED, frozenset({"drop_mask"}), _FILLED),
+    ):
+        mixed = partial(
+            make,
+            takes=_IMMUTABLE | _SEVERAL,
+            requires=_MIXED | _SCATTERED | nulls,
+            drops=_SEVERAL | _SCATTERED | nulls,
+            effects=COPY | lost,
+        )
+        yield mixed(gather_frame, changes=DTYPE, result=Result(dtypes=dtypes), name=f"{verb}_mixed")
+        yield mixed(gather_if_exact, checked=True, cost=Cost(6e-5, 5e8), name=f"{verb}_if_exact")
 
 
 def _from_numpy() -> Iterable[Conversion]:

@@ -49,7 +49,7 @@ def test_what_keeps_nulls_right_stands_last(value: Any, fill: str) -> None:
     with pytest.raises(RefusedError) as caught:
         interop.convert(value, to="torch")
     last = str(caught.value).splitlines()[-1]
-    assert last.startswith("In integers nulls then become 0, in bools False")
+    assert last.startswith("In reals nulls then become NaN, as with dtype='float64'; in integers")
     assert last.endswith(f"{fill}(...) says what they become.")
     result = interop.convert(value, to="torch", dtype="float64", allow="drop_mask")
     assert result.isnan().reshape(-1).tolist() == [False, True]

@@ -366,6 +366,18 @@ def test_integers_beside_reals_if_every_one_of_them_is_exact():
     assert interop.convert(large, to="numpy", dtype="float64")[1, 0] == 2.0**53
 
 
+def test_nulls_beside_reals_are_permitted_alone_if_the_integers_are_exact():
+    """`drop_mask` makes nulls NaN in the common dtype; an integer that is no null stays exact."""
+    frame = pd.DataFrame({"n": pd.array([1, None, 2**60], dtype="Int64"), "x": [0.5, 1.5, 2.5]})
+    result = interop.convert(frame, to="numpy", allow="drop_mask")
+    np.testing.assert_array_equal(result, [[1.0, 0.5], [np.nan, 1.5], [2.0**60, 2.5]])
+    large = pd.DataFrame({"n": pd.array([None, 2**53 + 1, 3], dtype="Int64"), "x": [0.5, 1.5, 2.5]})
+    with pytest.raises(
+        RefusedError, match="column 'n': 9_007_199_254_740_993 would be rounded in float64"
+    ):
+        interop.convert(large, to="numpy", allow="drop_mask")
+
+
 def test_nulls_beside_columns_without_a_common_dtype():
     """Two reasons to refuse need two permissions."""
     frame = pd.DataFrame({"a": pd.array([2**60 + 1, None], dtype="Int64"), "b": [0.5, 1.5]})

@@ -341,6 +341,18 @@ def test_integers_beside_reals_if_every_one_of_them_is_exact():
     assert interop.convert(large, to="numpy", dtype="float64")[1, 0] == 2.0**53
 
 
+def test_nulls_beside_reals_are_permitted_alone_if_the_integers_are_exact():
+    """`drop_mask` makes nulls NaN in the common dtype; an integer that is no null stays exact."""
+    frame = pl.DataFrame({"n": [1, None, 2**60], "x": [0.5, 1.5, 2.5]})
+    result = interop.convert(frame, to="numpy", allow="drop_mask")
+    np.testing.assert_array_equal(result, [[1.0, 0.5], [np.nan, 1.5], [2.0**60, 2.5]])
+    large = pl.DataFrame({"n": [None, 2**53 + 1, 3], "x": [0.5, 1.5, 2.5]})
+    with pytest.raises(
+        RefusedError, match="column 'n': 9_007_199_254_740_993 would be rounded in float64"
+    ):
+        interop.convert(large, to="numpy", allow="drop_mask")
+
+
 @pytest.mark.parametrize("dtypes", [{"int64", "float64"}, {"int64", "uint64"}])
 def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
     """Where NumPy's common dtype would lose numbers, the caller has to permit it or name a dtype."""

@@ -87,14 +87,14 @@ _COLUMNS = Cost(3e-5, 1e9)
 _OBJECTS = Cost(3e-5, 5e7)
 
 _NULL_HINTS = {
-    "drop_mask": "In integers nulls then become 0, in bools False, as if that had been measured; "
-    "with {dtype:float64} in addition all become NaN, and x.fillna(...) says what they become.",
+    "drop_mask": "In reals nulls then become NaN, as with {dtype:float64}; in integers they become "
+    "0 and in bools False, as if that had been measured. x.fillna(...) says what they become.",
 }
 _FRAME_HINTS = {
     **_NULL_HINTS,
     "not_numbers": "these are not plain numbers; choose columns of numbers "
-    "(x.select_dtypes('number')), or turn the others into numbers in pandas first "
-    "(pandas.to_numeric, astype('boolean'), cat.codes). "
+    "(x.select_dtypes(['number', 'bool'], exclude='timedelta')), or turn the others into numbers "
+    "in pandas first (pandas.to_numeric, astype('boolean'), cat.codes). "
     "{dtype:float64} makes numbers of objects, if all are some.",
 }
 
@@ -105,7 +105,8 @@ def _hints(codes: str) -> dict[str, str]:
         **_NULL_HINTS,
         "not_numbers": "these are not plain numbers; make numbers of them in pandas first: "
         f"pandas.to_numeric(x) of text, x.{codes} of categories, x.astype('int64') of dates and "
-        "spans. {dtype:float64} makes numbers of objects, if all are some.",
+        "spans, which counts their units. A missing category has the code -1, and NaT is the least "
+        "integer. {dtype:float64} makes numbers of objects, if all are some.",
     }
 
 
@@ -274,42 +275,38 @@ def _sparse_to_scipy() -> Iterable[Conversion]:
 
 def _mixed_columns_to_numpy() -> Iterable[Conversion]:
     """Yield the conversions of columns whose common dtype cannot hold the numbers of all."""
-    make = partial(
-        Conversion,
-        "pandas.dataframe",
-        "numpy",
-        frames.gather_frame,
-        takes=_SEVERAL,
-        changes=DTYPE,
+    make = partial(Conversion, "pandas.dataframe", "numpy", adds=_NONCONTIGUOUS)
+    mixed, drops = _MIXED | _SCATTERED, _SEVERAL | _SCATTERED
+    gather = partial(make, frames.gather_frame, takes=_SEVERAL, changes=DTYPE, cost=_GATHER)
+    yield gather(
+        requires=mixed,
+        drops=drops,
         result=Result(dtypes=_NUMBERS),
-        adds=_NONCONTIGUOUS,
-        cost=_GATHER,
+        effects=COPY,
+        name="gather_mixed_columns",
     )
-    mixed = _MIXED | _SCATTERED
-    drops = _SEVERAL | _SCATTERED
-    yield make(requires=mixed, drops=drops, effects=COPY, name="gather_mixed_columns")
-    checked = partial(
-        Conversion,
-        "pandas.dataframe",
-        "numpy",
-        frames.gather_if_exact,
-        takes=_SEVERAL | {"zero_fill"},
-        drops=drops | _SPARSE_OR_NOT,
-        adds=_NONCONTIGUOUS,
-        checked=True,
-        cost=Cost(6e-5, 5e9),
-    )
-    yield checked(requires=mixed, effects=COPY, name="gather_columns_if_exact")
-    yield checked(
-        requires=mixed | _SPARSE, effects=COPY | {"densify"}, name="densify_columns_if_exact"
-    )
-    yield make(
+    yield gather(
         requires=mixed | _MASKED,
         drops=drops | _MASKED,
         result=Result(dtypes=_FILLED),
         effects=COPY | {"drop_mask"},
         name="fill_mixed_columns_nulls",
     )
+    for verb, trait, lost in (
+        ("gather", EMPTY, EMPTY),
+        ("fill", _MASKED, {"drop_mask"}),
+        ("densify", _SPARSE, {"densify"}),
+    ):
+        yield make(
+            frames.gather_if_exact,
+            takes=_SEVERAL | {"zero_fill"},
+            requires=mixed | trait,
+            drops=drops | _SPARSE_OR_NOT | trait,
+            effects=COPY | lost,
+            checked=True,
+            cost=Cost(6e-5, 5e9),
+            name=f"{verb}_columns_if_exact",
+        )
 
 
 def _from_numpy() -> Iterable[Conversion]:

@@ -77,7 +77,8 @@ def gather_if_exact(frame: pd.DataFrame) -> Array:
 
     dtype = inspect_frame(frame).dtype
     for label, array in zip(frame.columns, column_arrays(frame), strict=True):
-        for numbers, _ in pieces(array):
+        for piece, nulls in pieces(array):
+            numbers = piece if nulls is None else piece[~nulls]
             if reason := misfit(np, numbers, dtype):
                 msg = f"column {label!r}: {reason}"
                 raise Declined(msg)

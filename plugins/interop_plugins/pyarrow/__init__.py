@@ -79,8 +79,8 @@ _REFUSAL_HINTS = {
     "mixed_columns": "its columns are of several types; cast them to one (its method cast), or "
     "select those of one (its method select).",
     "no_columns": "it has no columns; select at least one.",
-    "drop_mask": "In integers nulls then become 0, in bools False, as if that had been measured; "
-    "with {dtype:float64} in addition all become NaN, and x.fill_null(...) says what they become.",
+    "drop_mask": "In reals nulls then become NaN, as with {dtype:float64}; in integers they become "
+    "0 and in bools False, as if that had been measured. x.fill_null(...) says what they become.",
 }
 
 
