@@ -6,7 +6,7 @@ import pytest
 
 import interop
 from interop import Conversion, Interop
-from interop.errors import Declined, PluginError, RefusedError
+from interop.errors import Declined, PluginError, RefusedError, UnknownValueError
 from tests import toys
 from tests.toys import Box
 
@@ -71,6 +71,14 @@ def test_a_conversion_that_divides_needs_a_value_to_divide_like(mine: Interop) -
         mine.convert(start, like=Box("parts", [1.0]))
     assert mine.convert(start, to="whole").kind == "whole"
     assert mine.convert(in_parts(1.0), to="whole").kind == "whole"
+
+
+@pytest.mark.parametrize("name", ["like", "out"])
+def test_a_keyword_that_takes_an_array_refuses_all_else(name: str, mine: Interop) -> None:
+    """The message names the keyword and the type of what it was given."""
+    text = f"^{name}= takes an array, and object is not one interop knows\\.$"
+    with pytest.raises(UnknownValueError, match=text):
+        mine.convert(Box("start", [3.0]), **{name: object()})  # type: ignore[call-overload]
 
 
 def test_a_division_may_be_declined(mine: Interop) -> None:

@@ -264,6 +264,14 @@ def test_lazy_conjugates_are_not_tied_to_what_they_conjugate() -> None:
     assert conjugate.tolist() == [1 - 2j, 3 + 1j]
 
 
+def test_lazy_conjugates_are_told_apart_in_a_graph_as_outside_of_it() -> None:
+    """That they are in a graph ties no two tensors, unless all else is alike."""
+    z = torch.tensor([1 + 2j], requires_grad=True)
+    plain, conjugate, twin = interop.convert_tree([z, z.conj(), z.detach()], to="numpy", copy=True)
+    assert (plain.tolist(), conjugate.tolist()) == ([1 + 2j], [1 - 2j])
+    assert plain is twin
+
+
 def test_only_plain_arrays_are_tied() -> None:
     """Sparse, quantized and labelled values are not tied, even if they share their memory."""
     data, coords = np.ones(2), np.array([[0, 1]])

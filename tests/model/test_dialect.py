@@ -59,7 +59,10 @@ def test_a_text_with_other_braces_is_refused_on_registration(
     limits = interop.plugin.Limits(refusal_hints={"float32": hint})
     with pytest.raises(interop.errors.PluginError, match="double the braces") as caught:
         empty.register(interop.Format("a", limits=limits))
-    assert f"limits.refusal_hints['float32'], {hint!r}" in str(caught.value)
+    assert (
+        f"limits.refusal_hints['float32'], {hint!r}, where something else than a keyword stands in "
+        "braces; double the braces that belong to the text"
+    ) in str(caught.value)
     assert not empty.formats()
 
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from interop import Spec
-from interop._model.spec import representative, spec_class
+from interop._model.effect import EFFECTS
+from interop._model.spec import TRAITS, representative, spec_class
 from interop.plugin import make_spec, size_class
+
+
+@pytest.mark.parametrize(
+    "meanings", [TRAITS.values(), [effect.meaning for effect in EFFECTS.values()]], ids=["t", "e"]
+)
+def test_what_a_trait_or_an_effect_means_is_said_in_half_a_sentence(meanings: list[str]) -> None:
+    """Messages put it in brackets, or after a colon: it begins small and ends without a stop."""
+    assert all(re.fullmatch(r"[a-z].*[a-z0-9)]", meaning) for meaning in meanings)
+    assert len({*meanings}) == len(meanings)
 
 
 def test_a_spec_is_frozen_hashable_and_readable() -> None:

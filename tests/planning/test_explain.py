@@ -211,6 +211,22 @@ def test_the_nearest_routes_need_different_keywords(empty: Interop) -> None:
     assert refused.value.effects == {"gather"}
 
 
+def test_of_routes_that_do_without_different_keywords_the_nearer_comes_first(
+    empty: Interop,
+) -> None:
+    """Of two that need no keyword more than the nearest the one that copies nothing is nearer."""
+    empty.register(toy("a"), toy("b"))
+    empty.register(
+        copy("a", "b", name="nearest", effects={"copy", "gather"}),
+        copy("a", "b", name="an_apart", effects={"copy", "drop_mask"}),
+        view("a", "b", name="the_view", effects={"gather", "drop_mask"}),
+    )
+    with pytest.raises(RefusedError) as refused:
+        empty.plan(make_spec("a", "float32", shape=(3,)), to="b", copy=False)
+    lines = [line for line in str(refused.value).splitlines() if line.startswith("  - ")]
+    assert [line.split()[1] for line in lines] == ["nearest", "the_view", "an_apart"]
+
+
 def test_a_target_that_can_never_be_written_to_is_refused_at_once(empty: Interop) -> None:
     """If every way into a format locks its result, copy='writable' is refused, and says why."""
     locked = frozenset({"immutable"})

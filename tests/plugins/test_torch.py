@@ -408,6 +408,21 @@ def test_torch_is_not_asked_again_for_what_it_refuses(
     assert len(refused) <= 1
 
 
+@pytest.mark.parametrize("lazy", [torch.Tensor.conj, torch._neg_view], ids=["conj", "neg"])
+def test_a_lazy_tensor_of_a_graph_shares_with_numpy_in_no_warm_call(lazy: Any) -> None:
+    """Its numbers are not those in memory: it is refused where nothing may be copied, and not tied."""
+    mine, z = interop.Interop(), torch.tensor([1 + 2j, 3 - 1j], requires_grad=True)
+    for _ in range(200):  # until nothing that was refused before is looked for
+        for copy in (False, True):
+            mine.convert_tree([z], to="numpy", copy=copy)
+            mine.convert(z, to="numpy", copy=copy)
+    with pytest.raises(RefusedError, match="copy=False"):
+        mine.convert(lazy(z), to="numpy", copy=False)
+    plain, resolved = mine.convert_tree([z, lazy(z)], to="numpy", copy=True)
+    assert plain.tolist() == z.tolist()
+    assert resolved.tolist() == lazy(z).tolist() != z.tolist()
+
+
 # ------------------------------------------------------------------ torch → torch
 
 

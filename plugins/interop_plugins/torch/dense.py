@@ -555,8 +555,8 @@ def numpy_fast_path(value: Tensor) -> Any:
         if (bits := _bits_for_numpy.get(value.dtype)) is not None:
             array = value.view(bits[0]).numpy()  # integers are in no graph
             return NotImplemented if array.flags.owndata else array.view(bits[1])
-        if value.requires_grad:  # `force` means detach().numpy(), in one call
-            array = value.numpy(force=value.is_cpu)
+        if value.requires_grad:  # `force` would copy a conjugate instead of refusing it
+            array = value.detach().numpy()
         else:
             _looks_left -= 1
             array = value.numpy()
