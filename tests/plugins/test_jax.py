@@ -46,6 +46,21 @@ def tensor(name, shape=(3, 4)):
 # ------------------------------------------------------------------ describing
 
 
+def test_references_give_what_they_hold_now():
+    """A Ref is read once, and later writes to it do not show in the result."""
+    ref = jax.new_ref(jnp.arange(3.0))
+    assert interop.spec(ref).dtype == "float32"
+    for target in ("numpy", "torch", "jax"):
+        result = interop.convert(ref, to=target)
+        before = np.asarray(result).copy()
+        ref[0] = ref[0] + 5.0
+        assert np.asarray(result).tolist() == before.tolist()
+        assert np.asarray(ref[...]).tolist() == [before[0] + 5.0, 1.0, 2.0]
+    narrow = jax.new_ref(jnp.ones((2, 3), jnp.bfloat16))
+    assert interop.convert(narrow, to="torch").dtype == torch.bfloat16
+    assert interop.convert_tree({"state": [ref]}, to="numpy")["state"][0].tolist() == [15, 1, 2]
+
+
 def test_dtypes_by_their_objects():
     """JAX's scalar types name dtypes."""
     result = interop.convert(np.arange(3.0), to="jax", dtype=jnp.bfloat16)

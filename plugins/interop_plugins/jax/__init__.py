@@ -1,4 +1,4 @@
-"""JAX: dense arrays, and the sparse ones of `jax.experimental`.
+"""JAX: dense arrays, references to them, and the sparse ones of `jax.experimental`.
 
 JAX's arrays never change, so results that share their memory are read-only where the consumer can
 mark them so. On the way into JAX, elements are copied on the host and shared on accelerators: on
@@ -37,6 +37,7 @@ from interop.plugin import (
     Result,
     Samples,
     Unary,
+    Wrapper,
     hookimpl,
     transfer,
 )
@@ -128,6 +129,17 @@ def _formats() -> Iterator[Format]:
         memory=describe.memory,
         fast_path=describe.unless_deleted,
         advanced=_ADVANCED,
+    )
+    yield Format(
+        "jax.ref",
+        types=("jax:Ref",),
+        target_types=(),
+        dtypes=describe.DTYPES,
+        devices=_DEVICES,
+        wrapper=Wrapper(dense.read, 2e-5, once=True),  # every reading is a copy
+        requires="jax",
+        install=_INSTALL,
+        advanced=Advanced(transit=False),
     )
     sparse_format = partial(
         Format,

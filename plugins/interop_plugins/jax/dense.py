@@ -24,7 +24,7 @@ from .describe import DLPACK_DTYPES, IMMUTABLE, NARROW, PACKED, is_compact, plac
 
 if TYPE_CHECKING:
     import numpy as np
-    from jax import Array, Device
+    from jax import Array, Device, Ref
     from torch import Tensor
 
     NumpyArray = np.ndarray[Any, Any]
@@ -44,6 +44,7 @@ __all__ = [
     "jax_fast_path",
     "move",
     "numpy_fast_path",
+    "read",
     "replica",
     "stack",
     "to_numpy",
@@ -130,6 +131,12 @@ def gather_there(value: Array, *, device: str) -> Array:
         _check_width(value.dtype)
         return _put(_gather_into(_aligned(value.shape, value.dtype), value), _host(device))
     return move(value, device=device)
+
+
+def read(value: Ref) -> Array:
+    """Return a copy of what a reference holds now."""
+    array: Array = value[...]
+    return array
 
 
 def replica(value: Array) -> Array:
