@@ -98,7 +98,13 @@ def test_targets_that_cannot_be_looked_up_go_past_the_fast_paths() -> None:
     assert convert(1) == ("full", 1, None, None)
 
 
-@pytest.mark.parametrize("arguments", [((), {"x": 1}), ((), {}), ((1, "there", 2), {})])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(((), {"x": 1}), ((), {}), ((1, "there", 2), {}), ((1, "there", None), {})),
+        *(((1, "there", None, 2, 3, 4, 5), {}), ((1, None, None), {"out": 2})),
+    ],
+)
 def test_it_is_called_as_it_is_declared(arguments: Any) -> None:
     """The value is positional only, and nothing but it and the target is positional."""
     args, keywords = arguments

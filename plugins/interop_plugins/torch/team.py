@@ -132,7 +132,7 @@ def _as_numpy(value: Tensor) -> Any:
     """Return a plain tensor's memory as an array, or None if NumPy is slow with its dtype."""
     if value.dtype not in _quick_dtypes() or value.is_conj() or value.is_neg():
         return None
-    return value.detach().numpy()
+    return (value.detach() if value.requires_grad else value).numpy()
 
 
 @cache
