@@ -346,17 +346,21 @@ class Interop:
         else:
             paths = table.paths_by_dtype
             learn = partial(self._fast_paths.learn_in_tree, owner=table)
+        # What is no number passes through, whatever the dtype is.
+        takes = (lambda own, _: own in DTYPES) if cast_all else same_kind
+
+        def in_full(x: Value) -> Value:
+            return self._run(x, self._requests.table_of(keywords, takes), keywords)
+
         asks_no_more = not (progress or consume or keywords.stream is not None)
         if passed is not None and asks_no_more and not is_traced():
-            result = fast_tree(tree, paths, {}, tied=True, passed=passed)
+            result = fast_tree(tree, paths, {}, tied=True, passed=passed, in_full=in_full)
             if result is not NotImplemented:
                 return result
         from .leaves import check_others, converted, leaf_test
         from .tree import Tree
 
         check_others(others)
-        # What is no number passes through, whatever the dtype is.
-        takes = (lambda own, _: own in DTYPES) if cast_all else same_kind
         table_of = self._requests.table_of(keywords, takes)
         registry = self._registry
         opened = Tree(tree, leaf_test(registry, others), registry.containers, empties=consume)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Any
 
-from interop._model.typing import Value
+from interop._model.typing import Value, ValueFunction
 from interop._planning.cache import NO_PATH, FastPath, Paths, TreePath, TreePaths
 from interop.errors import InteropError
 
@@ -23,6 +23,9 @@ PASSED: Mapping[str, frozenset[type]] = {
 }
 #: The types of the containers that are opened here.
 _OPENED = frozenset({dict, list, tuple, OrderedDict})
+
+#: Stands for the result of an array that is converted once the tree is known to be plain.
+_LEFT = object()
 
 
 class _NotPlain(Exception):  # noqa: N818 - nothing is wrong
@@ -59,6 +62,7 @@ def fast_tree(
     *,
     tied: bool = False,
     passed: frozenset[type] = _PASSED,
+    in_full: ValueFunction | None = None,
 ) -> Value:
     """Return a tree of plain containers, with the arrays in it converted by their fast paths.
 
@@ -75,6 +79,9 @@ def fast_tree(
         Whether arrays that are the same elements in the same memory get one copy.
     passed : frozenset of type, default those of "keep" in `PASSED`
         The types whose values pass as they are.
+    in_full : callable, optional
+        Converts an array that its fast path leaves out, such as a large one. It is called for what
+        is to be copied in a tree that is plain otherwise.
 
     Returns
     -------
@@ -83,7 +90,12 @@ def fast_tree(
     """
     # An error is raised again by code that can say where in the tree it came up.
     try:
-        return _Walk(paths, converted, tied, passed).grown((tree,))[0]
+        walk = _Walk(paths, converted, tied, passed, leaves_out=in_full is not None)
+        result = walk.grown((tree,))[0]
+        if walk.left and in_full is not None:
+            walk.complete(in_full)
+            result = walk.grown((tree,))[0]
+        return result
     except (_NotPlain, KeyError, RuntimeError, InteropError):  # a tree may be too deep
         return NotImplemented
 
@@ -97,7 +109,10 @@ def _is_same(array: Value, other: Value) -> bool:
 class _Walk:
     """One walk through a tree."""
 
-    __slots__ = ("_converted", "_passed", "_paths", "_tied", "_ways", "_written")
+    __slots__ = (
+        *("_converted", "_leaves_out", "_passed", "_paths", "_tied", "_ways", "_written"),
+        "left",
+    )
 
     def __init__(
         self,
@@ -105,6 +120,8 @@ class _Walk:
         converted: dict[int, tuple[Value, Value]],
         tied: bool,
         passed: frozenset[type],
+        *,
+        leaves_out: bool,
     ) -> None:
         self._paths = paths
         self._passed = passed
@@ -114,6 +131,9 @@ class _Walk:
         self._ways: dict[type, TreePath | Mapping[object, TreePath]] = {}
         #: By address, the first array whose result was written, and that result.
         self._written: dict[int, tuple[Value, Value]] = {}
+        self._leaves_out = leaves_out
+        #: By address, the arrays that are to be converted in full.
+        self.left: dict[int, Value] = {}
 
     def grown(self, values: Iterable[Value]) -> list[Value]:
         """Return the values of a container with all arrays converted."""
@@ -134,12 +154,25 @@ class _Walk:
             pair = met.get(key)
             if pair is None or pair[0] is not value:
                 result = value if path is None else path(value)
-                if result is NotImplemented or (pair and not _is_same(value, pair[0])):
+                if result is NotImplemented:
+                    result = self._put_off(key, value, pair, met)
+                if pair and (pair[1] is _LEFT or not _is_same(value, pair[0])):
                     raise _NotPlain
                 if pair is None:
                     pair = met[key] = value, result
             results.append(pair[1])
         return results
+
+    def _put_off(self, key: int, value: Value, pair: object, met: object) -> Value:
+        """Remember an array whose fast path has left it out, if it shares its place with none."""
+        if not self._leaves_out or pair or met is not self._written:
+            raise _NotPlain
+        self.left[key] = value
+        return _LEFT
+
+    def complete(self, in_full: ValueFunction) -> None:
+        """Convert what was left, so that another walk finds the results."""
+        self._written |= {key: (value, in_full(value)) for key, value in self.left.items()}
 
     def _way(self, kind: type) -> TreePath | Mapping[object, TreePath]:
         """Return the path of the arrays of a type, which is looked for once."""

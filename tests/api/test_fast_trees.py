@@ -192,16 +192,40 @@ def test_plain_trees_with_keywords_are_walked_without_a_plan(
 
 
 @pytest.mark.parametrize("keywords", [{"copy": True}, {"dtype": "float64"}], ids=["copy", "dtype"])
+def test_only_the_large_leaf_of_a_tree_is_planned(
+    keywords: dict[str, Any], warm_with_keywords: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The small leaves beside it take their fast paths, and it comes as it does alone."""
+    large, small = torch.arange(2.0**19), torch.arange(3.0)
+    tree = {"a": small, "b": (large, [large, None]), "c": np.ones(3, "float32")}
+    mine, described = warm_with_keywords, []
+    for warming in ({**tree, "b": None}, tree):
+        mine.convert_tree(warming, to="numpy", **keywords)
+    describe = mine._registry.describe
+    monkeypatch.setattr(
+        mine._registry, "describe", lambda value: described.append(value) or describe(value)
+    )
+    result = mine.convert_tree(tree, to="numpy", **keywords)
+    assert [value is large for value in described] == [True]
+    assert result["b"][0] is result["b"][1][0]
+    for array, value in ((result["a"], small), (result["b"][0], large), (result["c"], tree["c"])):
+        np.testing.assert_array_equal(array, value)
+        assert array.dtype == keywords.get("dtype", "float32")
+        assert not np.shares_memory(array, np.asarray(value))
+
+
+@pytest.mark.parametrize("side", [2, 2**10], ids=["small", "large"])
+@pytest.mark.parametrize("keywords", [{"copy": True}, {"dtype": "float64"}], ids=["copy", "dtype"])
 def test_warm_trees_with_keywords_keep_what_is_tied(
-    keywords: dict[str, Any], warm_with_keywords: Interop
+    keywords: dict[str, Any], side: int, warm_with_keywords: Interop
 ) -> None:
     """The same elements are one array; the same bytes as others, in another order, or none, are not."""
-    weight, empty = torch.arange(4.0).reshape(2, 2), torch.zeros(2, 0)
+    weight, empty = torch.arange(side**2 * 1.0).reshape(side, side), torch.zeros(2, 0)
     cases = {
         "twice": (weight, weight, True),
-        "tied": (weight, weight.view(2, 2), True),
+        "tied": (weight, weight.view(side, side), True),
         "detached": (weight, weight.detach(), True),
-        "reshaped": (weight, weight.reshape(4), False),
+        "reshaped": (weight, weight.reshape(-1), False),
         "as bits": (weight, weight.view(torch.int32), False),
         "turned": (weight, weight.T, False),
         "begun": (weight, weight[:1], False),
@@ -214,7 +238,7 @@ def test_warm_trees_with_keywords_keep_what_is_tied(
             result = warm_with_keywords.convert_tree(tree, to="numpy", **keywords)
             assert (result[0] is result[1]) is tied, name
             for array, tensor in zip(result, tree, strict=True):
-                assert array.tolist() == tensor.tolist(), name
+                np.testing.assert_array_equal(array, tensor, name)
                 assert (
                     array.size == 0 or array.ctypes.data != tensor.data_ptr() or name == "as bits"
                 )
