@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from functools import partial
 
-from interop._model.device import device_type, matches
+from interop._model.device import device_type, is_host_part, matches
 from interop._model.display import counted_axes
 from interop._model.dtype import bit_carrier, itemsize
 from interop._model.effect import LOSSES, WRITING
@@ -192,6 +192,9 @@ class ResolvedConversion:
             safe=conversion.checked or question.request.consents,
             aliases=self.aliases,
         )
+        effects = self.effects
+        if "transfer" in effects and is_host_part(device) and device_type(spec.device) == "cpu":
+            effects = effects - {"transfer"} | {"copy"}  # the bytes stay on the host
         keywords: dict[str, object] = {}
         if "dtype" in conversion.changes or self.bits:
             keywords["dtype"] = after.element
@@ -202,7 +205,7 @@ class ResolvedConversion:
             self.provenance,
             spec,
             after,
-            self.effects | derived if derived else self.effects,
+            effects | derived if derived else effects,
             conversion.cost.seconds(spec, after),
             conversion.cost.latency,
             self.writes,

@@ -496,6 +496,18 @@ def test_several_devices(in_subprocess):
 
 
 @pytest.mark.slow
+def test_to_put_an_array_on_a_part_of_the_host_is_a_copy():
+    """The bytes stay on the host, however it is named, so they are copied and not transferred."""
+    array = np.ones(4, "float32")
+    for device in ("cpu", "cpu:0", jax.devices("cpu")[0]):
+        for value in (array, torch.ones(4)):
+            assert interop.plan(value, to="jax", device=device).effects == {"copy"}
+        result = interop.convert(array, to="jax", device=device, forbid="transfer")
+        assert result.tolist() == [1, 1, 1, 1]
+        with pytest.raises(RefusedError, match="leave out copy=False"):
+            interop.convert(array, to="jax", device=device, copy=False)
+
+
 def test_parts_of_the_host(in_subprocess):
     """A part of the host that JAX knows by a number is a place: arrays are put there, and stay."""
     in_subprocess(
@@ -526,7 +538,7 @@ def test_parts_of_the_host(in_subprocess):
                 for value in (array, tensor):
                     for device in ("cpu:0", "cpu:2", fourth, torch.device("cpu", 1)):
                         result, route = check(value, device=device)
-                        assert np.array_equal(result, array) and route.effects == {"transfer"}
+                        assert np.array_equal(result, array) and route.effects == {"copy"}
                 if count:  # the array's memory stays the array's
                     result, _ = check(array)
                     array[...] = 0
@@ -541,7 +553,7 @@ def test_parts_of_the_host(in_subprocess):
         for words in ({}, {"dtype": "int32"}, {"copy": True}):
             assert check(one, **words)[0] is one or words
             moved, route = check(one, device="cpu:0", **words)
-            assert np.array_equal(moved, one) and "transfer" in route.effects
+            assert np.array_equal(moved, one) and route.effects == {"copy"}
             assert moved.unsafe_buffer_pointer() != one.unsafe_buffer_pointer()
         assert np.shares_memory(interop.convert(one, to="numpy"), one)
         sparse = sp.random(20, 30, 0.2, dtype="f4", format="csr", random_state=1)
