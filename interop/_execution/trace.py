@@ -253,9 +253,7 @@ def trace(
         msg = f"on_receipt={on_receipt!r} is not a function; it is called with each receipt."
         raise BadRequestError(msg)
     receipts = Trace(on_receipt, peak)
-    return Opening(
-        lambda outer: outer._replace(traces=(*outer.traces, receipts)), lambda _: receipts
-    )
+    return Opening(lambda outer: Block(outer.policy, (*outer.traces, receipts)), lambda _: receipts)
 
 
 def collected(
@@ -267,7 +265,8 @@ def collected(
     the block back, the statement that has opened it does.
     """
     receipts = Trace(peak=peak)
-    token = block.set(innermost._replace(traces=(receipts,)))
+    policy, _, opening, outer = innermost
+    token = block.set(Block(policy, (receipts,), opening, outer))
     try:
         return work(), receipts
     finally:

@@ -87,8 +87,8 @@ class Opening(AbstractContextManager[_Entered_co], ContextDecorator):
 
     def inside(self, outer: Block | None, opening: ref[Opening[Any]]) -> Block:
         """Return the block that this opens inside another."""
-        around = Block(_default) if outer is None else outer
-        return self._change(around)._replace(opening=opening, outer=outer)
+        changed = self._change(Block(_default) if outer is None else outer)
+        return Block(changed.policy, changed.traces, opening, outer)
 
     def __enter__(self) -> _Entered_co:
         try:
@@ -184,6 +184,11 @@ def adjusted(
     base: Policy, allow: str | Iterable[str] | None, forbid: str | Iterable[str] | None
 ) -> Policy:
     """Return `base` with some effects added and others taken away."""
+    return _adjusted(base, reusable(allow, "allow"), reusable(forbid, "forbid"))
+
+
+@lru_cache(64)
+def _adjusted(base: Policy, allow: Iterable[str], forbid: Iterable[str]) -> Policy:
     allowed, forbidden = effect_names(allow, "allow"), effect_names(forbid, "forbid")
     contradictory = sorted(allowed & forbidden)
     if contradictory:
@@ -251,6 +256,7 @@ def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Opening[Policy]
 
     def change(outer: Block) -> Block:
         same = outer.policy is base
-        return outer._replace(policy=likely if same else adjusted(outer.policy, allowed, forbidden))
+        new = likely if same else adjusted(outer.policy, allowed, forbidden)
+        return Block(new, outer.traces)
 
     return Opening(change, lambda inner: inner.policy)
