@@ -140,7 +140,8 @@ class Wrapper(NamedTuple):
     first : callable or None
         ``first(value) -> bool`` tells of which values a conversion unwraps before all else because
         only that tells what they are, and may take as long as computing them. To describe such a
-        value unwraps it, too.
+        value unwraps it, too. Where it is true of every value (``first=lambda value: True``), the
+        format is a source alone, since no result would be described as of it; so it is with `once`.
     """
 
     unwrap: ValueFunction
@@ -156,7 +157,8 @@ class Labels(NamedTuple):
     ----------
     present : callable
         ``present(value) -> bool`` tells whether a value has labels other than those that the
-        framework gives to every array. Such a value has the trait ``labelled``.
+        framework gives to every array. Such a value then has the trait ``labelled``, which neither
+        `describe` nor a conversion names.
     give : callable
         ``give(value, like) -> value`` returns a value of any format of the framework under those
         labels of `like` that fit its shape, sharing its memory; or the value as it is.
