@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MappingView, Set, Sized
 from functools import partial
 from io import IOBase
+from numbers import Number
 from os import PathLike
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
@@ -57,6 +58,7 @@ _MOVES: dict[type | UnionType, str] = {
     deque: "; make a list of it first, or let interop.convert_tree convert the arrays in it.",
     Set: "; it has no order, so make a list of it first.",
     FunctionType | BuiltinFunctionType | MethodType: "; call it, and pass what it returns.",
+    Number: "; make a float of it first.",
     Spec: "; interop.plan takes it.",
     object: ", and it offers no array protocol; pass the arrays in it, or register a Format.",
 }

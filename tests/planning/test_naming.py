@@ -6,6 +6,7 @@ import math
 import re
 import types
 from collections import deque
+from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,7 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         (ARRAY.sum, "call it, and pass what it returns"),
         (lambda: ARRAY, "call it, and pass what it returns"),
         (interop.Spec("torch"), "interop.plan takes it"),
+        (Fraction(1, 2), "make a float of it first"),
         (BytesIO(b"1"), "interop reads no files"),
         (instance(to_numpy=len), r"convert what its to_numpy\(\) returns"),
         (instance(collect=len), r"convert what its collect\(\) returns"),

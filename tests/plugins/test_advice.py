@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -72,3 +73,26 @@ def test_the_moves_of_pandas_work(series: Any, name: str, move: Any) -> None:
     with pytest.raises(RefusedError, match=name):
         interop.convert(series, to="torch")
     assert interop.convert(move(series), to="torch").shape == series.shape
+
+
+@pytest.mark.parametrize(
+    ("array", "cast", "move"),
+    [
+        (pa.array([Decimal("1.5")]), r"x\.cast\('float64'\)", lambda x: x.cast("float64")),
+        (pa.array(["1.5"]), r"x\.cast\('float64'\)", lambda x: x.cast("float64")),
+        (pa.array([1], pa.timestamp("s")), r"x\.cast\('int64'\)", lambda x: x.cast("int64")),
+        (pa.array([1], pa.duration("s")), r"x\.cast\('int64'\)", lambda x: x.cast("int64")),
+        (pa.array([1], pa.date64()), r"x\.cast\('int64'\)", lambda x: x.cast("int64")),
+        (pa.array([1], pa.date32()), r"x\.cast\('int32'\)", lambda x: x.cast("int32")),
+        (pa.array([1], pa.time32("s")), r"x\.cast\('int32'\)", lambda x: x.cast("int32")),
+        (pa.array([1], pa.time64("us")), r"x\.cast\('int64'\)", lambda x: x.cast("int64")),
+        (pa.array(["a"]).dictionary_encode(), r"x\.indices", lambda x: x.indices),
+        (pa.array([2]).dictionary_encode(), r"x\.dictionary", lambda x: x.dictionary_decode()),
+    ],
+)
+def test_the_moves_of_arrow_work(array: Any, cast: str, move: Any) -> None:
+    """An array, a chunked array and a table of no numbers are refused with a cast that works."""
+    for value in (array, pa.chunked_array([array]), pa.table({"a": array})):
+        with pytest.raises(RefusedError, match=cast):
+            interop.convert(value, to="torch")
+    assert interop.convert(move(array), to="torch").shape == (1,)

@@ -74,8 +74,18 @@ _NUMBER_ARRAYS = tuple(
     f"pyarrow:{name}Array" for name in ("HalfFloat", "Float", "Double", *_INTEGER_NAMES)
 )
 
+#: The casts that make numbers of elements of other types, by the beginnings of Arrow's names.
+_COUNTED = "cast the column (x.cast('int64') counts its units from 1970 or midnight on)."
+_CASTS = {
+    **dict.fromkeys(("decimal", "string", "large_string"), "cast the column (x.cast('float64'))."),
+    **dict.fromkeys(("timestamp", "duration", "date64", "time64"), _COUNTED),
+    **dict.fromkeys(("date32", "time32"), _COUNTED.replace("int64", "int32")),
+    "dictionary": "its codes are numbers (x.indices of each chunk), and so may its values be "
+    "(x.dictionary_decode()).",
+}
 _REFUSAL_HINTS = {
     **lists.REFUSAL_HINTS,
+    **_CASTS,
     "mixed_columns": "its columns are of several types; cast them to one (its method cast), or "
     "select those of one (its method select).",
     "no_columns": "it has no columns; select at least one.",
