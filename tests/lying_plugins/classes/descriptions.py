@@ -48,6 +48,11 @@ def _always(**fields: Any) -> Any:
     return lambda grid: describe(grid)._replace(**fields)
 
 
+def _int64_as_int32(grid: Grid) -> Spec:
+    spec = describe(grid)
+    return spec._replace(dtype="int32") if spec.dtype == "int64" else spec
+
+
 def _shape_reversed(grid: Grid) -> Spec:
     return describe(grid)._replace(shape=grid.numbers.shape[::-1])
 
@@ -120,6 +125,7 @@ LIARS = table(
     _described("no_graphs", "Says nothing of graphs.", _without("grad"), "'grad'", "variants"),
     _described("counts_once", "Says 8 bytes of all.", _always(nbytes=8), "says 8 bytes"),
     _described("one_dtype", "Calls all float32.", _always(dtype="float32"), "float32"),
+    _described("int64_as_int32", "Calls int64 int32.", _int64_as_int32, "gave grid int32"),
     _described("reversed_shape", "Reverses shapes.", _shape_reversed, "grid float32 4x3"),
     _contained("dtype_object", "Gives a dtype object for a name.", _dtype_object, "grid"),
     _contained("traits_as_a_set", "Gives a set of traits.", _traits_as_a_set, "grid"),
