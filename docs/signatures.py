@@ -11,14 +11,14 @@ import inspect
 import json
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import interop
 import interop_plugins
 from interop._api.inspection import Inspection
-from interop._model.dtype import DTYPES, SPELLINGS
+from interop._model.dtype import DTYPES, KINDS, SPELLINGS
 
 from .parts import filled, store_or_print
 
@@ -39,11 +39,18 @@ _ANNOTATIONS = {
 #: The types of results of formats that are named by no type: checkers take all of Python's numbers
 #: for complex ones.
 _OF_NAMES = {"python": ("builtins:list", "builtins:complex")}
-#: The objects that name formats as strings do, by the type of the results.
-_OBJECTS = {("torch:Tensor",): " | torch.layout"}
+#: The objects that name formats as strings do, by the type of the results. NumPy's array has type
+#: arguments, which would be unknown if the type were taken as it is.
+_OBJECTS = {
+    ("numpy:ndarray",): " | NumpyModule | type[numpy.ndarray[Any, Any]]",
+    ("torch:Tensor",): " | torch.layout",
+}
 
 #: The kinds of devices that a machine has several of, and how many are named.
 _NUMBERED, _MOST = ("cpu", "cuda", "rocm", "tpu", "xpu"), 16
+
+#: The frameworks that are asked for most: what editors and checkers show begins with these.
+_FIRST = ("numpy", "torch", "jax", "python", "pandas", "polars", "pyarrow", "scipy", "xarray")
 
 #: The keywords of a call with a target; checkers print a `TypedDict` by its name, whereas fifty
 #: overloads of a wrong call would fill screens with all dtypes.
@@ -78,13 +85,19 @@ class Results(NamedTuple):
 
 def _formats() -> dict[str, interop.Format]:
     """Return the bundled formats that words can name; a protocol's are sources alone."""
+    return {
+        name: format_
+        for name, format_ in _bundled().items()
+        if not format_.protocol and (format_.naming_types or format_.aliases)
+    }
+
+
+def _bundled() -> dict[str, interop.Format]:
     registry = Inspection(interop.default).registry
     return {
         name: format_
         for name, format_ in registry.formats.items()
         if registry.provenance[name].distribution == "array-interop"
-        and not format_.protocol
-        and (format_.naming_types or format_.aliases)
     }
 
 
@@ -99,14 +112,20 @@ def words() -> list[str]:
 
 
 def results() -> list[Results]:
-    """Return the results of all words, in the order of their names."""
+    """Return the results of all words, those asked for most first, then in the order of names."""
     registry = Inspection(interop.default).registry
     by_types: dict[tuple[str, ...], list[str]] = {}
     for word in words():
         types = [type_ for name in registry.named(word) for type_ in _types(name)]
         by_types.setdefault(tuple(dict.fromkeys(types)), []).append(word)
     found = [Results(types, tuple(named)) for types, named in by_types.items()]
-    return sorted(found, key=lambda result: result.alias)
+    return sorted(found, key=_place)
+
+
+def _place(result: Results) -> tuple[int, str]:
+    frameworks = {word.partition(".")[0] for word in result.words}
+    place = next((n for n, name in enumerate(_FIRST) if name in frameworks), len(_FIRST))
+    return place, result.alias
 
 
 def _types(name: str) -> tuple[str, ...]:
@@ -132,14 +151,28 @@ def _parts() -> Iterator[tuple[str, str]]:
     ]
     union = textwrap.fill(" | ".join(literals), 90)
     lines += ["Name: TypeAlias = (", textwrap.indent(union, "    "), ")"]
-    lines.append(f"DtypeName: TypeAlias = Literal{json.dumps(_dtype_names())}")
-    lines.append(f"DeviceName: TypeAlias = Literal{json.dumps(_device_names())}")
+    lines += [
+        f"{alias}: TypeAlias = Literal{json.dumps(names)}"
+        for alias, names in {
+            "FormatName": sorted(_bundled()),
+            "DtypeName": _dtype_names(),
+            "KindName": list(KINDS),
+            "DeviceName": _device_names(),
+            "TraitName": list(interop.TRAITS),
+        }.items()
+    ]
     yield "names", "\n".join(lines)
-    yield "convert", _overloads("convert", "x: object, /, ", "{}", out=True)
-    yield "converter", _overloads("converter", "", "Callable[[object], {}]")
-    yield "plan", _overloads("plan", "x_or_spec: object, /, ", "RouteTo[{}]")
-    yield "convert_tree", "\n".join(_of_trees())
-    yield "accepts", "\n".join(_of_accepts())
+    out = ("x: object, /, *, out: T, **keywords: Unpack[OutKeywords]", "T")
+    yield "convert", _called("convert", [*_targets("x: object, /, ", "{}"), out])
+    yield "converter", _called("converter", _targets("", "Callable[[object], {}]"))
+    yield "plan", _called("plan", _targets("x_or_spec: object, /, ", "RouteTo[{}]"))
+    yield "convert_tree", _called("convert_tree", _trees())
+    yield "accepts", _called("accepts", _decorators())
+    spec = (
+        "format: FormatName, dtype: OneDtype, *, device: Device = ..., "
+        "shape: tuple[int, ...] = ..., traits: TraitNames = ..."
+    )
+    yield "make_spec", _called("make_spec", [(spec, "Spec", "  # noqa: A002")])
 
 
 def _dtype_names() -> list[str]:
@@ -152,35 +185,49 @@ def _device_names() -> list[str]:
     return [*sorted(kinds), *numbered]
 
 
-def _overloads(call: str, first: str, answer: str, *, out: bool = False) -> str:
-    """Return an overload for each type, and those for modules, other types and values."""
-    overloads = [
-        (f"{first}to: {result.alias}{_OBJECTS.get(result.types, '')}, {_TO}", result.annotation)
-        for result in results()
+def _called(call: str, overloads: Iterable[tuple[str, ...]]) -> str:
+    """Return a function as an object that is called with these parameters, for these answers.
+
+    Editors show its docstring, which begins with all keywords, instead of sixty signatures. And for
+    strict checkers no type is unknown but that of a call whose framework is not installed.
+    """
+    kind = "".join(part.capitalize() for part in call.split("_"))
+    calls = [
+        f"    def __call__(self, {parameters}) -> {answer}: ...{''.join(comment)}"
+        for parameters, answer, *comment in overloads
     ]
-    overloads += [
-        (f"{first}to: Framework[T], {_TO}", "T"),
-        (f"{first}to: ModuleType, {_TO}", "Any"),
-        (f"{first}to: type[T], {_TO}", "T"),
-        (f"{first}to: Several, {_TO}", "Any"),
-        (f"{first}*, like: T, {_TO}", "T"),
-    ]
-    if out:
-        overloads.append((f"{first}*, out: T, **keywords: Unpack[OutKeywords]", "T"))
-    lines = []
-    for number, (parameters, type_) in enumerate(overloads):
-        body = " ..." if number else f"\n{_docstring(call)}"
-        lines.append(f"@overload\ndef {call}({parameters}) -> {answer.format(type_)}:{body}")
-    return "\n".join(lines)
+    several = len(calls) > 1
+    lines = [line for each in calls for line in (["    @overload", each] if several else [each])]
+    lines += [f"{call}: {kind}", _docstring(call, getattr(interop.Interop, call))]
+    return "\n".join([f"class {kind}:", *lines])
 
 
-def _docstring(call: str) -> str:
-    text = inspect.cleandoc(getattr(interop.Interop, call).__doc__)
-    return textwrap.indent(f'"""{text}\n"""', "    ", lambda line: bool(line.strip()))
+def _docstring(call: str, method: Any) -> str:
+    _, *parameters = inspect.signature(method).parameters.values()
+    bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
+    text = inspect.cleandoc(method.__doc__)
+    return f'"""``{call}{inspect.Signature(bare)}``\n\n{text}\n"""'
 
 
-def _of_trees() -> Iterator[str]:
-    """Yield the overloads for trees: containers of these kinds come out as what they were."""
+def _targets(first: str, answer: str) -> Iterator[tuple[str, str]]:
+    """Yield parameters and answers for each type, and for modules, other types and values."""
+    for result in results():
+        to = result.alias + _OBJECTS.get(result.types, "")
+        yield f"{first}to: {to}, {_TO}", answer.format(result.annotation)
+    yield f"{first}to: Framework[T], {_TO}", answer.format("T")
+    yield f"{first}to: ModuleType, {_TO}", answer.format("Any")
+    yield f"{first}to: type[T], {_TO}", answer.format("T")
+    yield f"{first}to: Several, {_TO}", answer.format("Any")
+    yield f"{first}*, like: T, {_TO}", answer.format("T")
+
+
+def _trees() -> Iterator[tuple[str, ...]]:
+    """Yield parameters and answers for trees: containers come out as what they were.
+
+    What checkers do not know as a container comes last: by what can be hashed, as dicts and lists
+    cannot, and by shape; the overloads for these must not fit a dict of anything, whose answer is
+    anything otherwise.
+    """
     rest = (
         'to: Target | None = None, *, cast_all: bool = False, others: OtherLeaves = "keep", '
         f"progress: bool = False, consume: bool = False, like: object = None, {_TO}"
@@ -190,22 +237,24 @@ def _of_trees() -> Iterator[str]:
         "defaultdict[K, V]": "defaultdict[K, Any]",
         "dict[K, V]": "dict[K, Any]",
         "list[V]": "list[Any]",
-        "object": "Any",
+        "deque[V]": "deque[Any]",
+        "Record": "Record",
+        "tuple[V, ...]": "tuple[Any, ...]",
+        "Hashable | HasShape": "Any",
     }
-    for number, (tree, answer) in enumerate(kinds.items()):
-        body = " ..." if number else f"\n{_docstring('convert_tree')}"
-        yield f"@overload\ndef convert_tree(tree: {tree}, /, {rest}) -> {answer}:{body}"
+    for tree, answer in kinds.items():
+        yield f"tree: {tree}, /, {rest}", answer
+    # mypy takes every type for one that can be hashed, but where it sees that it cannot
+    yield f"tree: T, /, {rest}", "T", "  # type: ignore[overload-cannot-match]"
 
 
-def _of_accepts() -> Iterator[str]:
-    yield (
-        "@overload\n"
-        "def accepts(  # type: ignore[overload-overlap] # classes can be called, and name formats\n"
-        "    to: Name | type | ModuleType | Several, *, grad: bool = False, "
-        "**keywords: Unpack[ArrayKeywords]\n"
-        f") -> Callable[[Callable[P, R]], Callable[P, R]]:\n{_docstring('accepts')}"
-    )
-    yield "@overload\ndef accepts(to: Callable[P, R], /) -> Callable[P, R]: ..."
+def _decorators() -> Iterator[tuple[str, ...]]:
+    targets = "to: Name | type | ModuleType | Several, *, grad: bool = False"
+    keywords = "**keywords: Unpack[ArrayKeywords]"
+    # classes can be called, and name formats
+    ignored = "  # type: ignore[overload-overlap]"
+    yield f"{targets}, {keywords}", "Callable[[Callable[P, R]], Callable[P, R]]", ignored
+    yield "to: Callable[P, R], /", "Callable[P, R]"
 
 
 def rendered(text: str) -> str:

@@ -12,11 +12,12 @@ next to nothing. The stub beside this file is the only list of them.
 # Every public name and where it lives: `__init__.py` reads these lines, too.
 from interop_plugins.quantized.array import QuantizedArray as QuantizedArray
 
-# The methods of the shared instance that take a target, as type checkers see them.
+# The methods of the shared instance that take words, as type checkers see them.
 from interop_plugins.signatures import accepts as accepts  # of default
 from interop_plugins.signatures import convert as convert  # of default
 from interop_plugins.signatures import convert_tree as convert_tree  # of default
 from interop_plugins.signatures import converter as converter  # of default
+from interop_plugins.signatures import make_spec as make_spec  # of default
 from interop_plugins.signatures import plan as plan  # of default
 
 from . import errors as errors
@@ -42,7 +43,6 @@ from .errors import InteropError as InteropError
 conversion = default.conversion
 conversions = default.conversions
 formats = default.formats
-make_spec = default.make_spec
 plugins = default.plugins
 register = default.register
 spec = default.spec

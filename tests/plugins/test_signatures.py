@@ -27,7 +27,8 @@ def test_the_signatures_are_what_the_declarations_say() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["imports", "names", "convert", "converter", "plan", "convert_tree", "accepts"]
+    "part",
+    ["imports", "names", "convert", "converter", "plan", "convert_tree", "accepts", "make_spec"],
 )
 def test_signatures_without_a_part_are_refused(part: str) -> None:
     """A file that has lost a marker is an error, so that no part goes out of date unseen."""

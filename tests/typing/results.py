@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import Any, assert_type, cast
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, assert_type, cast
 
 import dask.array as da
 import jax
@@ -48,6 +49,8 @@ def names(x: object, y: torch.Tensor) -> None:
     assert_type(interop.converter("numpy"), Callable[[object], npt.NDArray[Any]])
     assert_type(interop.converter("mlx"), Callable[[object], mx.array])
     array: npt.NDArray[np.float32] = interop.convert(x, to=np.ndarray)
+    assert_type(interop.convert(x, to=np.ndarray), npt.NDArray[Any])
+    assert_type(interop.convert(x, to=np), npt.NDArray[Any])
     assert array is not None
     assert_type(interop.convert(x, to=torch), torch.Tensor)
     assert_type(interop.convert(x, to=jnp), jax.Array)
@@ -68,6 +71,11 @@ def names(x: object, y: torch.Tensor) -> None:
     assert_type(interop.convert(x, to="xarray"), xr.Variable | xr.DataArray)
 
 
+def unions(x: object, to: Literal["numpy", "torch"]) -> None:
+    """A target that is one of several words gives one of their types."""
+    assert_type(interop.convert(x, to=to), npt.NDArray[Any] | torch.Tensor)
+
+
 def routes(x: object, y: torch.Tensor) -> None:
     """A route gives what `convert` would give."""
     route: interop.Route = interop.plan(x, to=torch.sparse_csr)
@@ -78,14 +86,44 @@ def routes(x: object, y: torch.Tensor) -> None:
     assert_type(interop.plan(x, to=["numpy", np.ndarray, torch], copy=False)(x), Any)
 
 
-def trees(x: object, y: torch.Tensor) -> None:
-    """Dicts and lists come out as such, around anything."""
+@dataclass
+class Batch:
+    """A container of a class of its own."""
+
+    pixels: Any
+
+
+class Pair(NamedTuple):
+    """A tuple with names."""
+
+    pixels: torch.Tensor
+    ids: object
+
+
+def trees(x: object, y: torch.Tensor, batch: Batch, pair: Pair) -> None:
+    """Containers come out as such, around anything; an array comes out as anything."""
     assert_type(interop.convert_tree({"a": y}, to="numpy"), dict[str, Any])
     state: OrderedDict[str, torch.Tensor] = OrderedDict()
     assert_type(interop.convert_tree(state, to="numpy"), OrderedDict[str, Any])
     assert_type(interop.convert_tree([y], np, others="refuse", allow="detach"), list[Any])
+    assert_type(interop.convert_tree((y, 1), to="numpy"), tuple[Any, ...])
+    assert_type(interop.convert_tree(deque([y]), to="numpy"), deque[Any])
+    assert_type(interop.convert_tree(batch, to="numpy"), Batch)
+    assert_type(interop.convert_tree(pair, to="numpy"), Pair)
+    assert_type(interop.convert_tree(y, to="numpy"), Any)
+    assert_type(interop.convert_tree(np.ones(1), to="torch"), Any)
+    assert_type(interop.convert_tree(pd.DataFrame(), to="torch"), Any)
     assert_type(interop.convert_tree(x, np, others="refuse", allow="detach"), Any)
     assert_type(interop.convert_tree(x, cast(Any, "ring")), Any)
+
+
+def trees_of_anything(a: dict[str, Any], b: dict[int, Any], c: list[dict[str, Any]]) -> None:
+    """A dict of anything is a dict all the same."""
+    assert_type(interop.convert_tree(a, to="numpy"), dict[str, Any])
+    assert_type(interop.convert_tree(b, to="numpy"), dict[int, Any])
+    assert_type(interop.convert_tree(c, to="numpy"), list[Any])
+    model = torch.nn.Linear(1, 1)
+    assert_type(interop.convert_tree(model.state_dict(), to="numpy"), dict[str, Any])
 
 
 def words(x: object, y: torch.Tensor) -> None:
