@@ -74,17 +74,16 @@ class Recognition:
     def __init__(self) -> None:
         self.formats: dict[str, Format] = {}
         self.dtype_names: list[DtypeNames] = []
-        self._recognised: dict[type, Format] = {}
         #: Where each format comes from. Formats that were replaced stay in it.
         self.provenance: dict[str, Provenance] = {}
-        self._describers: dict[type, _Describer] = {}
         #: What is wrong with plugins, found since they were loaded, and which they are.
         self._problems: dict[str, Provenance] = {}
 
     def forget_types(self) -> None:
         """Forget which types were recognised, because a format was registered."""
         # New tables, because other threads may be reading the old ones.
-        self._recognised, self._describers = {}, {}
+        self._recognised: dict[type, Format] = {}
+        self._describers: dict[type, _Describer] = {}
 
     def describe(self, value: object) -> Spec:
         """Return the spec of `value`."""

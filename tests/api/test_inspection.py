@@ -72,6 +72,22 @@ def test_what_is_forgotten_is_planned_again(
     assert len(routes) == 2
 
 
+def test_listings_have_these_columns(loaded: Interop) -> None:
+    """What is registered is listed with its state and with who has declared it."""
+    heads = [
+        repr(listing).splitlines()[0].split("  ")
+        for listing in (loaded.formats(), loaded.conversions(), loaded.plugins())
+    ]
+    assert [[head.strip() for head in row if head] for row in heads] == [
+        ["format", "state", "dtypes", "devices", "declared by"],
+        ["from", "to", "conversion", "effects", "state", "declared by"],
+        [
+            *("plugin", "distribution", "version", "state", "reason"),
+            *("formats", "conversions", "overrides"),
+        ],
+    ]
+
+
 def test_memory_is_told_by_addresses() -> None:
     """A view shares memory with its array, a copy does not, and lists tell no addresses."""
     array = np.zeros((3, 4), "float32")

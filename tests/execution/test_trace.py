@@ -228,6 +228,18 @@ class Subclass(np.ndarray):
     """A subclass of arrays, of which a view is plain."""
 
 
+def test_a_receipt_shows_its_steps_by_numbers_and_its_effects_by_names() -> None:
+    """Steps are counted from 1; a conversion without effects is called a view."""
+    with interop.trace() as receipts:
+        interop.convert(np.arange(3, dtype="float32"), to="torch", dtype="float64")
+        interop.convert(np.arange(3.0), to="torch")
+    numbers = [re.findall(r"<tr><td>(\d+)</td>", receipt._repr_html_()) for receipt in receipts]
+    assert numbers == [["1", "2"], ["1"]]
+    _, cast, share = str(receipts).splitlines()
+    assert re.search(r"on cpu  cast → numpy_to_torch  copy  ", cast)
+    assert re.search(r"on cpu  numpy_to_torch +view  ", share)
+
+
 def test_notebooks_show_receipts_as_tables() -> None:
     """Traces and receipts are HTML tables, whose text is escaped."""
     with interop.trace() as receipts:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from interop._model.dtype import (
-    _KIND_WORDS,
     DTYPES,
     KINDS,
     bit_carrier,
@@ -159,8 +158,31 @@ def test_everyday_dtypes_are_named_before_all_others() -> None:
     assert names[-1] == "of my own"
 
 
-def test_what_people_call_a_kind_is_answered_with_its_name() -> None:
-    """Each such word is close to no other kind than the one that it is a word for."""
-    for word, kind in _KIND_WORDS.items():
-        assert kind in KINDS
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("integer integers integral", "integral"),
+        ("signed signed_integer signedinteger", "signed integer"),
+        ("unsigned unsigned_integer unsignedinteger", "unsigned integer"),
+        ("floating floating_point floating-point floats real reals inexact", "real floating"),
+        ("complexfloating complex_floating", "complex floating"),
+        ("number numbers numeric", "numeric"),
+    ],
+)
+def test_what_people_call_a_kind_is_answered_with_its_name(words: str, kind: str) -> None:
+    """Words of everyday use, and NumPy's for its classes, stand for the standard's names."""
+    assert kind in KINDS
+    for word in words.split():
         assert unknown_kind(word) == f"did you mean {kind!r}?"
+
+
+def test_spellings_mean_what_they_mean_to_numpy() -> None:
+    """NumPy's other names and its codes stand for its dtypes, and those with bits for what they say."""
+    words = "bool_ int float complex short long uint half single double f2 f4 f8 c8 c16"
+    for word in (*words.split(), *(f"{kind}{n}" for kind in "iu" for n in (1, 2, 4, 8))):
+        assert spelled(word) == np.dtype(word).name
+    for bits in ("16", "32", "64"):
+        assert spelled(f"fp{bits}") == f"float{bits}"
+        assert (spelled(f"i{bits}"), spelled(f"u{bits}")) == (f"int{bits}", f"uint{bits}")
+    assert (spelled("f32"), spelled("f64")) == ("float32", "float64")
+    assert spelled("bf16") == "bfloat16"

@@ -16,6 +16,7 @@ import pytest
 
 import interop
 from interop._registry import discovery
+from interop._registry.declared import OWN, Provenance
 from interop._registry.registry import Registry
 from interop.plugin import Conversion, Format, hookimpl
 from interop.plugin.advanced import NoTrace
@@ -254,6 +255,18 @@ def test_a_plugin_that_failed_is_tried_again(installed: Callable[..., None]) -> 
 
     installed(odd={"interop_declarations": interop_declarations})
     assert [discovery.load(Registry())[0].state for _ in range(3)] == ["failed", "loaded", "loaded"]
+
+
+def test_bundled_plugins_come_first() -> None:
+    """They are loaded and listed before those of others, whatever these are called."""
+    pairs = [
+        (EntryPoint(name, name, "interop"), Provenance(name, distribution, "1"))
+        for name, distribution in (("b", "aaa"), ("z", OWN), ("a", "zzz"), ("a", OWN), ("a", "aaa"))
+    ]
+    ordered = sorted(pairs, key=discovery._order)
+    assert [(origin.distribution, point.name) for point, origin in ordered] == [
+        (OWN, "a"), (OWN, "z"), ("aaa", "a"), ("aaa", "b"), ("zzz", "a")
+    ]  # fmt: skip
 
 
 def test_plugins_are_blocked_by_name(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from interop import Conversion, Cost, DtypeNames, Format, Interop
+from interop._registry.classes import Classes
 from interop._registry.declared import OWN, Provenance
 from interop._registry.precedence import entries_of, overrides, settle
 from interop._registry.registry import Registry
@@ -281,3 +282,25 @@ def test_a_new_way_between_others_has_to_be_stated(empty: Interop) -> None:
     assert labels(empty.plan(box, "c")) == ["a_to_b", "b_to_c"]
     registry.register([view("a", "c", name="stated", priority=1)], ZZZ)
     assert labels(empty.plan(box, "c")) == ["stated"]
+
+
+class _Unanswering(type):
+    def __subclasscheck__(cls, other: type) -> bool:
+        raise ZeroDivisionError("who asks?")
+
+
+class _Silent(metaclass=_Unanswering):
+    """A base that fails where it is asked for its subclasses."""
+
+
+def test_a_base_that_does_not_answer_is_passed_over_by_its_name(empty: Interop) -> None:
+    """A class whose own code fails recognises nothing, and the problem names it and its format."""
+    empty._registry.register([_format("odd", _Silent), toy("a")], AAA)
+    assert empty.spec(Box("a", [1.0])).format == "a"
+    classes = Classes(empty._registry.formats, empty._registry.provenance)
+    assert classes.format_of(int) is None
+    (problem,) = classes.problems
+    assert problem == (
+        f"the type {__name__}:_Silent of format 'odd', declared by {AAA}, is passed over: asking it "
+        "for subclasses raised ZeroDivisionError: who asks?."
+    )

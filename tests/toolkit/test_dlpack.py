@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from interop._model.device import DEVICE_TYPES
 from interop._toolkit import dlpack
 from interop._toolkit.dlpack import CheckedProducer, Export, checked_export, export, plain_array
 from interop.errors import HandOffError
@@ -143,7 +144,10 @@ FAULTS = {
     "far_offset": ({"byte_offset": 2**58}, "beyond all memory"),
     "no_shape": ({"shape": ctypes.POINTER(ctypes.c_int64)()}, "has 2 axes"),
     "negative_shape": ({"shape": (-2, 3)}, r"shape \(-2, 3\)"),
-    "overflow": ({"shape": (2**62, 2**62)}, "beyond all memory"),
+    "overflow": (
+        {"shape": (2**62, 2**62)},
+        r"strides \(3, 1\) beyond all memory\. Report it to the producer\.$",
+    ),
     "far_strides": ({"strides": (2**61, 1)}, "beyond all memory"),
     "below_zero": ({"strides": (-(2**58), 1)}, "beyond all memory|negative strides"),
 }
@@ -639,6 +643,13 @@ def test_export_is_plain_data():
     before = sys.getrefcount(array)
     del offer
     assert sys.getrefcount(array) == before
+
+
+def test_devices_that_dlpack_numbers_have_names_that_devices_may_have():
+    """What a capsule's device is called, a caller may ask for and a plugin declare."""
+    names = {dlpack.device_named(number, 0).partition(":")[0] for number in range(1, 19)}
+    assert {name for name in names if not name.startswith("device")} <= DEVICE_TYPES
+    assert "trn" in names
 
 
 if __name__ == "__main__":
