@@ -436,6 +436,29 @@ def test_stream_reaches_only_the_steps_that_want_it(empty: Interop) -> None:
     assert streams == [7, None]
 
 
+def test_stream_reaches_the_steps_before_one_that_writes_into_out(empty: Interop) -> None:
+    """``stream=`` counts with ``out=`` as it does without, also where nothing is written twice."""
+    steps: list[Any] = []
+
+    def streaming(box: Box, stream: Any = None) -> Box:
+        steps.append(stream)
+        return Box("b", box.numbers)
+
+    def into(out: Box, box: Box) -> None:
+        steps.append("into")
+        out.numbers[:] = box.numbers
+
+    def apart(box: Box) -> list[tuple[int, int]]:
+        return [(id(box.numbers), 1)]
+
+    empty.register(toy("a", memory=apart), toy("b"), toy("c", memory=apart, fill=into))
+    empty.register(Conversion("a", "b", streaming, stream=True), copy("b", "c", into=into))
+    out = Box("c", [0.0])
+    empty.convert(Box("a", [1.0]), out=out, stream=7)
+    assert steps == [7, "into"]
+    assert out.numbers == [1.0]
+
+
 def test_plans_refusals_and_declined_steps_are_logged(
     empty: Interop, caplog: pytest.LogCaptureFixture
 ) -> None:

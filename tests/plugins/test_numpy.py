@@ -14,10 +14,10 @@ import pytest
 
 import interop
 from interop.errors import BadRequestError, ComplexWarning, RefusedError
-from interop.plugin import DTYPES, Declined
+from interop.plugin import DTYPES, Declined, size_class
 from interop_plugins.numpy.copies import written
 from interop_plugins.numpy.dense import as_bits, from_bits
-from interop_plugins.numpy.describe import memory
+from interop_plugins.numpy.describe import fast_key, memory
 from interop_plugins.numpy.dlpack import from_dlpack
 from interop_plugins.numpy.dtypes import NARROW_REALS, PLAIN, class_name
 from interop_plugins.numpy.samples import VARIANTS
@@ -739,6 +739,16 @@ def test_a_dtype_of_the_other_byte_order_is_refused():
     swapped = np.ones(2, other)
     assert interop.convert(swapped, to="numpy", dtype="float64").dtype.isnative
     assert interop.convert(np.ones(2), like=swapped).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 100, 10**5])
+def test_the_fast_key_has_the_class_of_the_size(size: int) -> None:
+    """Arrays with one fast key are of one class of sizes, so that they have one plan."""
+    array = np.ones(size, "int16")
+    interop.spec(array)  # whose dtype is met
+    key = fast_key(array)
+    assert key is not None
+    assert key[-1] == size_class(array.nbytes)
 
 
 # ------------------------------------------------------------------ samples

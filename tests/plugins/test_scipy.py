@@ -650,3 +650,11 @@ def test_only_small_matrices_are_made_dense_without_a_plan(side: int, is_planned
     matrix = sp.csr_array(np.eye(side))
     assert (dense_steps.numpy_fast_path(matrix) is NotImplemented) == is_planned
     np.testing.assert_array_equal(interop.convert(matrix, to="numpy"), np.eye(side))
+
+
+@pytest.mark.parametrize("layout", ["lil", "dok"])
+def test_a_layout_of_pythons_objects_counts_as_its_numbers_and_indices(layout: str) -> None:
+    """Its bytes are those of the values and of two indices of 32 bits for each of them."""
+    value = sp.csr_array(np.eye(3, dtype="float32")).asformat(layout)
+    spec = interop.spec(value)
+    assert (spec.nnz, spec.index_dtype, spec.nbytes) == (3, "int32", 3 * (4 + 2 * 4))

@@ -21,7 +21,9 @@ from torch.autograd import forward_ad
 import interop
 from interop import Cost, Interop
 from interop.errors import BadRequestError, InteropError, RefusedError
+from interop.plugin import size_class
 from interop_plugins.torch import dense as torch_dense
+from interop_plugins.torch.describe import fast_key
 from tests.cases import together
 
 NARROW = {
@@ -421,6 +423,16 @@ def test_a_lazy_tensor_of_a_graph_shares_with_numpy_in_no_warm_call(lazy: Any) -
     plain, resolved = mine.convert_tree([z, lazy(z)], to="numpy", copy=True)
     assert plain.tolist() == z.tolist()
     assert resolved.tolist() == lazy(z).tolist() != z.tolist()
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 100, 10**5])
+def test_the_fast_key_has_the_class_of_the_size(size: int) -> None:
+    """Tensors with one fast key are of one class of sizes, so that they have one plan."""
+    tensor = torch.ones(size, dtype=torch.int16)
+    interop.spec(tensor)  # whose dtype is met
+    key = fast_key(tensor)
+    assert key is not None
+    assert key[-1] == size_class(tensor.nbytes)
 
 
 # ------------------------------------------------------------------ torch → torch
