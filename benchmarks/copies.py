@@ -191,9 +191,14 @@ def _densify(side: int) -> Iterator[Case]:
 def _dequantize(f4: torch.Tensor) -> Iterator[Case]:
     zeros = torch.zeros(len(f4), dtype=torch.int64)
     scales = torch.linspace(0.01, 0.02, len(f4), dtype=torch.float64)
+    narrow = scales.float()  # as torch's observers find them
     for name, q in (
         ("quint8", torch.quantize_per_tensor(f4, 0.01, 3, torch.quint8)),
         ("qint8 per channel", torch.quantize_per_channel(f4, scales, zeros, 0, torch.qint8)),
+        (
+            "qint8 per channel, float32 scales",
+            torch.quantize_per_channel(f4, narrow, zeros, 0, torch.qint8),
+        ),
         ("qint32", torch.quantize_per_tensor(f4, 1e-6, 0, torch.qint32)),
     ):
         yield f"{name} → numpy f32", q, _NUMPY, lambda x: x.dequantize().numpy()
