@@ -8,17 +8,22 @@ import typer
 
 from interop._version import __version__
 
+from .output import JSON, show_json
 
-def _show(flag: bool) -> None:
-    if flag:
-        typer.echo(f"interop {__version__}")
-        raise typer.Exit
+_VERSION = typer.Option("--version", help="Print the version and exit.")
 
 
-_VERSION = typer.Option(
-    "--version", is_eager=True, callback=_show, help="Print the version and exit."
-)
-
-
-def about(version: Annotated[bool, _VERSION] = False) -> None:
+def about(
+    context: typer.Context,
+    version: Annotated[bool, _VERSION] = False,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
     """Convert arrays between frameworks by the cheapest correct route."""
+    if version:
+        if as_json:
+            show_json({"version": __version__})
+        else:
+            typer.echo(f"interop {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        context.fail("Missing command.")

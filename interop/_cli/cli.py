@@ -7,47 +7,57 @@ installed; 130, interrupted.
 
 from __future__ import annotations
 
+import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
+
+from .streams import claim_standard_streams, ends_in_order
 
 if TYPE_CHECKING:
     from typer import Typer
 
-#: What the extra `cli` installs.
-_NEEDED = ("typer", "rich", "platformdirs", "packaging")
-_MISSING = (
-    "interop {version}: all but --version needs {names}, not installed here: "
-    "pip install 'array-interop[cli]'"
-)
+#: What the extra `cli` installs, and what the distribution itself does.
+_NEEDED = ("pluggy", "typer", "rich", "platformdirs", "packaging")
+_MISSING = "all but --version needs {names}, not installed here: pip install 'array-interop[cli]'"
 _TORN = "files of array-interop are missing: pip install --force-reinstall --no-deps array-interop"
 
 
 def main() -> None:
     """Run the command; the entry point of the distribution."""
+    with ends_in_order():
+        claim_standard_streams()
+        try:
+            _run(sys.argv[1:])
+        finally:
+            sys.stdout = sys.stderr  # libraries print while the process ends
+
+
+def _run(words: list[str]) -> None:
+    as_json = "--json" in words
     if "_modules" not in vars(sys.modules["interop"]):
         from interop._registry.installed import rival
 
-        print(f"interop: {rival('interop') or _TORN}", file=sys.stderr)
-        raise SystemExit(2)
+        _refuse(rival("interop") or _TORN, as_json=as_json)
     from interop._model.suggestion import listed
     from interop._registry.installed import importable
     from interop._version import __version__
 
-    if sys.argv[1:] == ["--version"]:
-        print(f"interop {__version__}")
+    if words == ["--version"]:
+        print(f"interop {__version__}", flush=True)
         return
     missing = [name for name in _NEEDED if not importable(name)]
     if missing:
-        print(_MISSING.format(version=__version__, names=listed(missing)), file=sys.stderr)
-        raise SystemExit(2)
-    from .output import claim_standard_streams
+        text = _MISSING.format(names=listed(missing))
+        _refuse(text, as_json=as_json)
+    _app()(prog_name="interop")
 
-    app = _app()
-    claim_standard_streams()
-    try:
-        app(prog_name="interop")
-    finally:
-        sys.stdout = sys.stderr  # libraries print while the process ends
+
+def _refuse(reason: str, *, as_json: bool) -> NoReturn:
+    """Report why no command can be run, as all commands report what they need."""
+    if as_json:
+        print(json.dumps({"error": reason}, indent=1, ensure_ascii=False), flush=True)
+    print(f"interop: {reason}", file=sys.stderr)
+    raise SystemExit(2)
 
 
 def _app() -> Typer:
@@ -63,12 +73,11 @@ def _app() -> Typer:
 
     app = typer.Typer(
         cls=Commands,
-        no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(about)
+    app.callback(invoke_without_command=True)(about)
     app.command(cls=PlanCommand)(plan)
     for command in (doctor, formats, conversions, plugins, graph, check, calibrate):
         app.command()(command)

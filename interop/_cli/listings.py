@@ -17,7 +17,7 @@ from interop.errors import InteropError
 from .notation import read, read_spec, unknown_format
 from .output import FAILURE, JSON, fail, misused, reports_errors, show_json, show_table
 
-_NAME = typer.Argument(metavar="[NAME]", help="Only those of one framework, or one format.")
+_NAME = typer.Argument(metavar="NAME", help="Only those of one framework, or one format.")
 _FROM = typer.Option(
     "--from", metavar="NAME", help="Only those that start at a framework or format."
 )

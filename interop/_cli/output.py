@@ -1,13 +1,12 @@
 """Output: what the commands print, for people and for programs.
 
 A terminal gets colors, and lines that are broken between words. A pipe gets plain text, whose lines
-are never cut. Where the encoding of either lacks a character, ASCII stands for it. With ``--json``
-standard output is one document and nothing else, whatever a plugin or its framework prints.
+are never cut. With ``--json`` standard output is one document and nothing else, whatever a plugin
+or its framework prints.
 """
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 import re
@@ -33,16 +32,14 @@ from interop._model.display import text_table
 from interop._registry.declared import OWN, Provenance
 from interop.errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
 
+from .streams import PLAINLY, ends_in_order
+
 #: Exit codes: something is wrong or could not be done; the command line is wrong.
 FAILURE, USAGE_ERROR = 1, 2
 
 _AS_JSON = "--json"
 JSON = typer.Option(_AS_JSON, help="Print one JSON document and nothing else.")
 
-#: What stands for a character that an encoding lacks. All others are escaped.
-_PLAIN = {"→": "->", "—": "-", "–": "-", "µ": "u", "×": "x", "…": "...", "·": ".", "✗": "x"}
-#: How encoding does that, by its name among the handlers of Python's codecs.
-_PLAINLY = "interop.plainly"
 #: What a cell of a table holds that says nothing.
 _NOTHING = frozenset({"", "—", "-"})
 
@@ -65,37 +62,10 @@ _Parameters = ParamSpec("_Parameters")
 _documents: ContextVar[TextIO | None] = ContextVar("documents", default=None)
 
 
-def claim_standard_streams() -> None:
-    """Keep the standard streams for what the command prints.
-
-    Python's streams become copies of their own. Compiled code that prints to standard output then
-    reaches standard error, even if it keeps its output until the process ends.
-    """
-    sys.stdout, sys.stderr = _copy(sys.stdout), _copy(sys.stderr)
-    os.dup2(2, 1)
-
-
-def _copy(stream: TextIO) -> TextIO:
-    descriptor = os.dup(stream.fileno())
-    return open(descriptor, "w", encoding=stream.encoding, errors=_PLAINLY, buffering=1)
-
-
-def _plainly(error: UnicodeError) -> tuple[str, int]:
-    """Return what stands for characters that an encoding lacks, and where they end."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    lacked = error.object[error.start : error.end]
-    plain = (_PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in lacked)
-    return "".join(plain), error.end
-
-
-codecs.register_error(_PLAINLY, _plainly)
-
-
 def _written(text: str) -> str:
     """Return a text as standard output can hold it, so that the columns of a table line up."""
     encoding = sys.stdout.encoding or "utf-8"
-    return text.encode(encoding, _PLAINLY).decode(encoding)
+    return text.encode(encoding, PLAINLY).decode(encoding)
 
 
 @contextmanager
@@ -141,28 +111,16 @@ class Commands(TyperGroup):
 
         ``--json`` before the name is the command's own option.
         """
-        if args[:1] == [_AS_JSON]:
+        if args[:1] == [_AS_JSON] and args[1:] and not args[1].startswith("-"):
             args = [*args[1:2], _AS_JSON, *args[2:]]
         ctx.obj = list(args)
-        with _ends_with_its_reader(), _reports_misuse(ctx.obj):
+        with ends_in_order(), _reports_misuse(ctx.obj):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that is named."""
-        with _ends_with_its_reader(), _reports_misuse(ctx.obj):
+        with ends_in_order(), _reports_misuse(ctx.obj):
             return super().invoke(ctx)
-
-
-@contextmanager
-def _ends_with_its_reader() -> Iterator[None]:
-    """End in silence, and with 0, once nobody reads the output any more, as behind ``| head``."""
-    try:
-        yield
-    except BrokenPipeError:
-        with open(os.devnull, "wb") as nothing:  # for what is written as the process ends
-            for stream in (sys.stdout, sys.stderr):
-                os.dup2(nothing.fileno(), stream.fileno())
-        raise typer.Exit(0) from None
 
 
 @contextmanager
@@ -171,12 +129,11 @@ def _reports_misuse(words: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except _UsageError as error:
-        if not words:  # typer shows the help
-            raise
         with _documents_only() if _AS_JSON in words else nullcontext():
             if error.ctx is not None:
-                usage = f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} -h' for help.\n"
-                _print(Text(usage), _console(stderr=True))
+                usage = f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} -h' for help."
+                usage = usage if words else error.ctx.get_help()
+                _print(Text(f"{usage}\n"), _console(stderr=True))
             error.message = error.message.removeprefix(_INVALID)
             misused(error.format_message())
 
@@ -365,4 +322,12 @@ def _print(text: Text, console: Console) -> None:
 
 
 def _console(*, stderr: bool = False) -> Console:
-    return Console(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    return _Console(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
+class _Console(Console):
+    """A console that lets the command decide how it ends once nobody reads the output."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass the error on, which is being handled."""
+        raise  # noqa: PLE0704

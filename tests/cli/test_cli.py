@@ -140,20 +140,25 @@ def test_help_names_the_commands(run: Run) -> None:
     assert all(f"\n  {name} " in result.stdout for name in names)
 
 
-@pytest.mark.parametrize("missing", ["typer", "rich", "platformdirs", "packaging"])
-def test_without_the_extra_one_line_says_how_to_get_it(missing: str) -> None:
+@pytest.mark.parametrize("missing", ["pluggy", "typer", "rich", "platformdirs", "packaging"])
+@pytest.mark.parametrize("words", [["doctor"], ["--json", "doctor"]], ids=" ".join)
+def test_without_the_extra_one_line_says_how_to_get_it(missing: str, words: list[str]) -> None:
     """What is not installed is named with the line that installs it, and the code is 2."""
     program = (
-        f"import sys; sys.modules[{missing!r}] = None; from interop._cli.cli import main; main()"
+        f"import sys; sys.modules[{missing!r}] = None; sys.argv[1:] = {words}\n"
+        "from interop._cli.cli import main; main()"
     )
     result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
     )
     assert result.returncode == 2
-    assert not result.stdout
     assert result.stderr.count("\n") == 1
     assert missing in result.stderr
     assert "pip install 'array-interop[cli]'" in result.stderr
+    if "--json" in words:
+        assert result.stderr == f"interop: {json.loads(result.stdout)['error']}\n"
+    else:
+        assert not result.stdout
 
 
 def test_the_version_needs_no_extra() -> None:
@@ -690,7 +695,10 @@ def test_where_an_encoding_lacks_characters_ascii_stands_for_them(encoding: str)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it counts on POSIX pipes")
-@pytest.mark.parametrize("args", ["conversions", "conversions --json", "plan -h"])
+@pytest.mark.parametrize(
+    "args",
+    ["conversions", "conversions --json", "plan -h", "plan numpy python", "doctor --no-convert"],
+)
 def test_whoever_stops_reading_sees_no_error(args: str) -> None:
     """Once its pipe is closed, as by ``head``, the command ends with 0 and says nothing."""
     reading, writing = os.pipe()
@@ -706,6 +714,68 @@ def test_whoever_stops_reading_sees_no_error(args: str) -> None:
     )
     os.close(writing)
     assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+@pytest.mark.parametrize(
+    "args", ["formats", "formats --json", "plan numpy python", "-h", "--version"]
+)
+def test_what_cannot_be_written_is_a_sentence(args: str) -> None:
+    """Where the disk is full, the command ends with 1 and says so."""
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "interop", *args.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=120,
+            env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY},
+        )
+    assert (result.returncode, result.stderr) == (
+        1,
+        "interop: cannot write: No space left on device\n",
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it closes streams as POSIX shells do")
+@pytest.mark.parametrize(
+    ("closed", "code", "stderr"),
+    [
+        (">&-", 1, "interop: cannot write: standard output is closed\n"),
+        ("2>&-", 0, ""),
+        ("<&-", 0, ""),
+        (">&- 2>&-", 1, ""),
+    ],
+)
+def test_standard_streams_may_be_closed(closed: str, code: int, stderr: str) -> None:
+    """Without standard error the table is printed all the same; without standard output is a reason."""
+    result = subprocess.run(
+        ["sh", "-c", f'"$0" -m interop formats python {closed}', sys.executable],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY},
+    )
+    assert (result.returncode, result.stderr) == (code, stderr)
+    assert ("exports" in result.stdout) == (code == 0)
+
+
+def test_without_a_command_the_commands_are_listed(run: Run) -> None:
+    """The help and what is missing go to standard error, with the code of a wrong command line."""
+    result = run()
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "\n  doctor " in result.stderr
+    assert result.stderr.endswith("interop: Missing command.\n")
+    assert json.loads(run("--json").stdout) == {"error": "Missing command."}
+
+
+def test_the_version_may_be_a_document(run: Run) -> None:
+    """With ``--json``, before or behind, it is JSON, as all else."""
+    assert run("--version").stdout == f"interop {interop.__version__}\n"
+    for words in (("--json", "--version"), ("--version", "--json")):
+        assert json.loads(run(*words).stdout) == {"version": interop.__version__}
 
 
 def test_in_a_pipe_lines_are_plain_and_whole() -> None:
@@ -761,7 +831,26 @@ def test_an_interruption_has_a_code_of_its_own(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(calibration, "measure", interrupted)
-    assert run("calibrate", "--file", str(tmp_path / "x")).exit_code == 130
+    result = run("calibrate", "--file", str(tmp_path / "x"))
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interop: interrupted\n")
+
+
+def test_an_interruption_before_the_command_is_loaded_is_no_traceback() -> None:
+    """However early Ctrl-C comes, it is told in a line."""
+    program = """
+import sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from interop._cli.cli import main
+main()
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (result.returncode, result.stderr) == (130, "interop: interrupted\n")
 
 
 # ---------------------------------------------------------------------- on a terminal
