@@ -149,6 +149,7 @@ def _planned(
     others: Others,
 ) -> list[_Group]:
     groups: dict[Any, _Group] = {}
+    tables: list[tuple[_Path, RefusedError]] = []
     read = reader(registry)
     for position, (path, leaf) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
         with Located(path):
@@ -167,21 +168,26 @@ def _planned(
             if group is None:
                 table = table_of(spec)
                 passes = others != "refuse" and not is_of_numbers(registry, spec)
-                if not path and len(spec.shape) > 1 and "not_numbers" in spec.traits:
-                    passes = False  # it may have columns of numbers, and nothing else is there
-                if passes and table.key(spec) in table.refusals:
+                is_table = len(spec.shape) > 1 and "not_numbers" in spec.traits
+                if passes and not is_table and table.key(spec) in table.refusals:
                     continue
                 try:
                     plan = engine.plan(spec, table)
-                except RefusedError:
-                    if passes:
-                        continue
-                    raise
+                except RefusedError as error:
+                    if not passes:
+                        raise
+                    if is_table:
+                        tables.append((path, error))
+                    continue
                 key = _tie(registry, value, spec, plan) or identity
                 group = groups.setdefault(key, _Group(path, spec, table, plan, []))
                 groups[identity] = group
             group.positions.append(position)
             tree.leaves[position] = value
+    if tables and not groups:  # they may have columns of numbers, and nothing else is there
+        path, error = tables[0]
+        with Located(path):
+            raise error
     return list({id(group): group for group in groups.values()}.values())
 
 

@@ -402,3 +402,26 @@ def test_a_tree_that_is_one_object_with_arrays_is_refused() -> None:
         assert interop.convert_tree([value], to="numpy")[0] is value
     plain = object()
     assert interop.convert_tree(plain, to="numpy") is plain
+
+
+@together(
+    "make",
+    [
+        lambda frame: frame,
+        lambda frame: {"train": frame},
+        lambda frame: [["a", frame], np.array(["b"]), frame],
+    ],
+)
+def test_a_tree_of_nothing_but_tables_with_text_is_refused(make: Any) -> None:
+    """They may have columns of numbers, so they do not all come back as they are, in silence."""
+    for frame in (
+        pd.DataFrame({"n": [1], "t": ["a"]}),
+        pl.DataFrame({"n": [1], "t": ["a"]}),
+        pa.table({"n": [1], "t": ["a"]}),
+    ):
+        for _ in range(2):
+            with pytest.raises(
+                RefusedError, match=r"^(the root|train|0/1): cannot convert .*select"
+            ):
+                interop.convert_tree(make(frame), to="torch")
+        assert interop.convert_tree([make(frame), np.ones(1)], to="torch")[1].tolist() == [1]
