@@ -165,11 +165,10 @@ class _Caller:
     If the caller's array is sparse or quantized, dense results get the kind of its components.
     """
 
-    def __init__(
-        self, registry: Registry, convert: Callable[..., Value], array: Value, spec: Spec
-    ) -> None:
-        self._registry = registry
-        self._convert = convert
+    def __init__(self, calls: Calls, array: Value, spec: Spec) -> None:
+        self._registry = calls.registry
+        self._convert = calls.convert_result
+        self._function = calls.function
         #: The caller's first array.
         self.array = array
         self.device = spec.device
@@ -183,8 +182,13 @@ class _Caller:
         tree = Tree(result, partial(is_array, self._registry))
         leaves, back = tree.leaves, _once(self.back)
         for n in _array_specs(self._registry, tree):
-            leaves[n] = back(leaves[n])
+            with Located(tree.paths[n], self._named):
+                leaves[n] = back(leaves[n])
         return tree.rebuilt(leaves)
+
+    def _named(self, path: _Path) -> _Path:
+        """Return the path to an array in the result, with the name of the function."""
+        return (f"the result of {getattr(self._function, '__name__', 'the function')}", *path)
 
     def back(self, value: Value, *, dtype: str | None = None) -> Value:
         """Return an array from the function, converted to the caller's kind."""
@@ -250,7 +254,6 @@ class Calls:
         self.registry = requests.registry
         self.block = block
         self._requests = requests
-        self._convert = convert
         self._keywords = keywords
         self._grad = grad
         self._pickled = pickled
@@ -260,6 +263,9 @@ class Calls:
             if value is not Keywords._field_defaults[name]
         }
         self._convert_argument = partial(convert, **named)
+        #: Of the request, results have the policy alone.
+        self._policy = {name: named[name] for name in ("allow", "forbid") if name in named}
+        self.convert_result = partial(convert, **self._policy) if self._policy else convert
         self._is_method = next(iter(_parameters(function)), None) in {"self", "cls"}
         self._has_one_request = not (grad or isinstance(keywords.dtype, Mapping))
         self._paths: Paths = {}
@@ -286,11 +292,11 @@ class Calls:
         numbers = (n for n, spec in arrays.items() if is_of_numbers(registry, spec))
         first = next(numbers, next(iter(arrays)))
         spec = arrays[first]
-        caller = _Caller(registry, self._convert, arguments.leaves[first], spec)
+        caller = _Caller(self, arguments.leaves[first], spec)
         call = _Call(registry, self.function, self._convert_argument, arguments, arrays, caller)
         if self._grad:
             framework = registry.named(self._keywords.to)[0].partition(".")[0]
-            return call.differentiated(self._convert, framework)
+            return call.differentiated(self.convert_result, framework)
         result = call.plain()
         if self._has_one_request:
             self._keep(caller)
@@ -344,7 +350,7 @@ class Calls:
             return returned
         array = next(array for array in arrays if is_array(self.registry, array))
         spec = self.registry.describe(array)
-        return _Caller(self.registry, self._convert, array, spec).returned(result)
+        return _Caller(self, array, spec).returned(result)
 
     def _keep(self, caller: _Caller) -> None:
         """Keep the fast paths of the arrays of a call, if it can take them.
@@ -362,7 +368,7 @@ class Calls:
                 self._paths_back.clear()
                 self.flat.clear()
                 self._paths, self.version = table.fast_paths, registry.version
-            back = self._requests.table(Keywords(caller.format.name))
+            back = self._requests.table(Keywords(caller.format.name, **self._policy))
             self._paths_back[type(caller.array)] = back.fast_paths
 
 

@@ -327,6 +327,30 @@ def test_an_error_names_the_parameter(call: Any, where: str) -> None:
     assert caught.value.where == where
 
 
+def test_its_policy_holds_for_the_results_too() -> None:
+    """What `allow` permits is permitted on the way back, and what `forbid` refuses is refused."""
+    spread = interop.accepts("numpy", allow="narrow")(lambda x: x - x.mean())
+    for _ in range(3):  # cold, and then as fast as can be
+        result = spread(jnp.arange(3))
+        assert (result.dtype, result.tolist()) == (jnp.float32, [-1.0, 0.0, 1.0])
+        assert spread(torch.arange(3)).dtype == torch.float64
+    alike = interop.accepts("torch", forbid="copy")(lambda x: x.expand(2, 2).conj())
+    with pytest.raises(RefusedError, match="'copy'"):
+        alike(np.ones(2, complex))
+
+
+def test_an_error_on_the_way_back_names_the_function() -> None:
+    """It is the result that could not be converted, not an argument."""
+
+    @interop.accepts("numpy")
+    def spread(x: Any) -> Any:
+        return {"above": [x - x.mean()]}
+
+    for _ in range(2):
+        with pytest.raises(RefusedError, match="the result of spread/above/0: cannot convert"):
+            spread(jnp.arange(3))
+
+
 def test_a_function_without_a_signature_is_accepted() -> None:
     """A function of C, whose parameters have no names, says where the argument stands."""
     assert interop.accepts("numpy")(max)(3.0, 4.0) == 4.0
