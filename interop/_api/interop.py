@@ -67,6 +67,8 @@ _instances: WeakValueDictionary[int, Interop] = WeakValueDictionary()
 
 #: The methods that take values, into which no compiler must trace.
 _VALUE_METHODS = ("convert", "convert_tree", "plan", "spec", "_run")
+#: The keywords of `convert_tree` that are no part of a request.
+_TREE_KEYWORDS = ("cast_all", "others", "progress", "consume")
 
 
 class Interop:
@@ -337,7 +339,7 @@ class Interop:
         >>> mine.convert_tree(batch, to="numpy", dtype="float32")["ids"]
         array([0, 1])
         """
-        keywords = read("convert_tree", RequestKeywords, to, named)
+        keywords = read("convert_tree", RequestKeywords, to, named, others=_TREE_KEYWORDS)
         passed = PASSED.get(others) if isinstance(others, str) else None
         learn: Callable[..., None] = self._fast_paths.learn
         table = self._requests.any_table(keywords)
@@ -442,7 +444,7 @@ class Interop:
         if callable(to) and not isinstance(to, type):  # the decorator stands without parentheses
             keywords = Keywords(annotated_target(self._loaded(), to))
             return accepting(self._calls(to, False, keywords))
-        keywords = read("accepts", ArrayKeywords, to, named)
+        keywords = read("accepts", ArrayKeywords, to, named, others=("grad",))
         self._converter(keywords)  # so that mistakes show here
         return lambda function: accepting(self._calls(function, grad, keywords))
 

@@ -57,7 +57,14 @@ def _shown(value: object) -> str:
     return value.__name__ if isinstance(value, (type, ModuleType)) else repr(value)
 
 
-def read(call: str, kind: Any, to: TargetLike | None, named: Mapping[str, Any]) -> Keywords:
+def read(
+    call: str,
+    kind: Any,
+    to: TargetLike | None,
+    named: Mapping[str, Any],
+    *,
+    others: tuple[str, ...] = (),
+) -> Keywords:
     """Return the keywords of a call, checked as far as that needs no registry.
 
     Parameters
@@ -68,6 +75,8 @@ def read(call: str, kind: Any, to: TargetLike | None, named: Mapping[str, Any]) 
         The `TypedDict` of the keywords that it takes.
     to : object
     named : mapping of str to object
+    others : tuple of str
+        The names of the call's keywords that are no part of a request.
 
     Raises
     ------
@@ -83,7 +92,7 @@ def read(call: str, kind: Any, to: TargetLike | None, named: Mapping[str, Any]) 
     if not named.keys() <= kind.__optional_keys__:
         name = next(name for name in named if name not in kind.__optional_keys__)
         names = [name for name in Keywords._fields if name in kind.__optional_keys__]
-        raise unexpected(call, name, names)
+        raise unexpected(call, name, [*others, *names])
     keywords = Keywords(to, **named)
     if keywords.copy is not None:
         _check_copy(keywords.copy)

@@ -149,6 +149,11 @@ def test_jax_stacks_what_lies_on_its_devices() -> None:
         ([torch.ones(1).to_sparse()], UnknownValueError, "list of torch.sparse_coo is not one"),
         ([da.ones(2)], UnknownValueError, "list of dask is not one array"),
         ([np.ones(1), None], UnknownValueError, "ndarray and NoneType is not one"),
+        (
+            [{"a": 1.0}],
+            UnknownValueError,
+            r"list of dict is not one array; make .* pandas.DataFrame",
+        ),
         (({}, np.ones(1)), UnknownValueError, "tuple of dict and numpy.ndarray is not one array"),
     ],
 )

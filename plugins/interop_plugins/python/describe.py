@@ -102,10 +102,12 @@ def _describe_row(value: Sequence[Any], element: Any, depth: int) -> Spec:
 
 
 def _not_stacked(value: Sequence[Any], kind: str) -> UnknownValueError:
-    msg = (
-        f"a {type(value).__name__} of {kind} is not one array; interop.convert_tree converts each "
-        "element, or stack them with their framework first."
+    move = (
+        "make one table of the records first, as pandas.DataFrame(x) does"
+        if kind == "dict"
+        else "interop.convert_tree converts each element, or stack them with their framework first"
     )
+    msg = f"a {type(value).__name__} of {kind} is not one array; {move}."
     return UnknownValueError(msg)
 
 
