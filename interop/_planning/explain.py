@@ -177,7 +177,9 @@ def _hints(graph: Graph, spec: Spec) -> dict[str, str]:
 def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     """Say what stands in the way, if no keyword would permit a route, and what to do about it."""
     for trait in sorted(spec.traits & _ADVICE.keys()):
-        return f"{TRAITS[trait]}; {_ADVICE[trait]}."
+        able = _able(planner, spec, request, trait)
+        move = f"ask for {keyword('to', able)}, or {_ADVICE[trait]}" if able else _ADVICE[trait]
+        return f"{TRAITS[trait]}; {move}."
     hints = _hints(planner.graph, spec)
     for trait in sorted(spec.traits & hints.keys()):
         return hints[trait]
@@ -201,6 +203,18 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     if not goals(graph, spec, request):
         return _impossible_goal(graph, spec, request)
     return _missing_conversion(graph, spec, request)
+
+
+def _able(planner: Planner, spec: Spec, request: Request, trait: str) -> str | None:
+    """Name a format of a target's framework that has the trait, and that a route leads to."""
+    formats = planner.graph.formats
+    frameworks = {formats[name].framework for name in request.formats}
+    for name, format_ in formats.items():
+        if format_.framework in frameworks and trait in format_.carries:
+            searches = planner.searches(spec, request._replace(formats=(name,)))
+            if name not in request.formats and first(searches):
+                return name
+    return None
 
 
 def _missing_conversion(graph: Graph, spec: Spec, request: Request) -> str:

@@ -244,3 +244,13 @@ def test_awkward_arrays_of_other_kinds():
     ):
         with pytest.raises(RefusedError, match=advice):
             interop.convert(other, to="numpy", allow="pad")
+
+
+@together("make", [pa.array, pl.Series, jagged])
+@together("target, able", [("pyarrow", "pyarrow.list"), ("polars.series", "polars.list")])
+def test_a_refusal_names_the_format_that_has_ragged_rows(make, target, able):
+    """A target that cannot have them is refused with a format of its framework that can."""
+    value = make(ROWS)
+    with pytest.raises(RefusedError, match=f"rows may differ in length; ask for to='{able}', or"):
+        interop.convert(value, to=target)
+    assert interop.spec(interop.convert(value, to=able)).format == able
