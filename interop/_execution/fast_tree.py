@@ -90,7 +90,7 @@ def fast_tree(
     """
     # An error is raised again by code that can say where in the tree it came up.
     try:
-        walk = _Walk(paths, converted, tied, passed, leaves_out=in_full is not None)
+        walk = _Walk(paths, converted, tied, passed, in_full is not None)
         result = walk.grown((tree,))[0]
         if walk.left and in_full is not None:
             walk.complete(in_full)
@@ -120,7 +120,6 @@ class _Walk:
         converted: dict[int, tuple[Value, Value]],
         tied: bool,
         passed: frozenset[type],
-        *,
         leaves_out: bool,
     ) -> None:
         self._paths = paths
@@ -133,7 +132,7 @@ class _Walk:
         self._written: dict[int, tuple[Value, Value]] = {}
         self._leaves_out = leaves_out
         #: By address, the arrays that are to be converted in full.
-        self.left: dict[int, Value] = {}
+        self.left: list[tuple[int, Value]] = []
 
     def grown(self, values: Iterable[Value]) -> list[Value]:
         """Return the values of a container with all arrays converted."""
@@ -167,12 +166,12 @@ class _Walk:
         """Remember an array whose fast path has left it out, if it shares its place with none."""
         if not self._leaves_out or pair or met is not self._written:
             raise _NotPlain
-        self.left[key] = value
+        self.left.append((key, value))
         return _LEFT
 
     def complete(self, in_full: ValueFunction) -> None:
         """Convert what was left, so that another walk finds the results."""
-        self._written |= {key: (value, in_full(value)) for key, value in self.left.items()}
+        self._written |= {key: (value, in_full(value)) for key, value in self.left}
 
     def _way(self, kind: type) -> TreePath | Mapping[object, TreePath]:
         """Return the path of the arrays of a type, which is looked for once."""
