@@ -16,7 +16,7 @@ from interop._version import __version__
 from interop.testing._calibration import Calibration
 from interop.testing._calibration import calibrate as measure
 
-from .output import JSON, bar, check_folder, fail, line, quiet, reports_errors, show_json
+from .output import JSON, bar, check_file, fail, line, quiet, reports_errors, show_json
 
 _FILE = typer.Option(
     "--file", metavar="FILE", help="Where to store it instead of the user's cache."
@@ -38,7 +38,7 @@ def calibrate(
     conversion takes, never what comes out.
     """
     if file is not None:
-        check_folder(file)
+        check_file(file)
     path = (
         file
         or _costs.default_file()
@@ -49,7 +49,8 @@ def calibrate(
         calibration = measure(Interop(costs={}), progress, budget=seconds)
     if not calibration.costs:
         fail("nothing could be measured; see 'interop plugins' for what is loaded.")
-    text = _costs.encoded(calibration.costs, **_record(calibration))
+    kept = _costs.usable(path)
+    text = _costs.encoded({**kept, **calibration.costs}, **_record(calibration))
     try:
         _costs.write(path, text)
     except OSError as error:
@@ -57,7 +58,7 @@ def calibrate(
     if as_json:
         show_json({"file": str(path), **json.loads(text)})
     else:
-        _report(path, calibration)
+        _report(path, calibration, len(kept.keys() - calibration.costs.keys()))
 
 
 def _record(calibration: Calibration) -> dict[str, object]:
@@ -70,12 +71,14 @@ def _record(calibration: Calibration) -> dict[str, object]:
     }
 
 
-def _report(path: Path, calibration: Calibration) -> None:
+def _report(path: Path, calibration: Calibration, kept: int) -> None:
     count, seconds = len(calibration.costs), calibration.seconds
-    line(f"measured {count} costs in {seconds:.0f} s and stored them in {path}")
+    line(f"costs measured in {seconds:.0f} s and stored in {path}: {count}")
+    if kept:
+        line(f"costs kept from an earlier calibration: {kept}")
     late = sum("no time" in reason for reason in calibration.skipped.values())
     if late:
-        line(f"{late} were left out because time ran out; pass a larger --seconds.")
+        line(f"left out because time ran out: {late}; pass a larger --seconds.")
     if _busy():
         line(
             "The machine was busy in the meantime, which makes steps on several threads look slow; "

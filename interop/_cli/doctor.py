@@ -262,11 +262,15 @@ def check(
     if as_json:
         show_json(report.as_dict())
     else:
-        tried, _, untried = str(report).partition("\nnot exercised: ")
-        for text in tried.splitlines():
+        verdict, _, untried = str(report).partition("\n")
+        tried, _, untried = untried.partition("not exercised: ")
+        verdict, _, never = verdict.partition("; declared and never tried: ")
+        for text in (verdict, *tried.splitlines()):
             line(text, "red" if text.startswith("FAILED") else "")
-        if untried and verbose:
-            line(f"not exercised: {untried}")
-        elif untried:
+        if not verbose and (never or untried):
             line("-v names what is not exercised, and why.")
+        if verbose and never:
+            line(f"declared and never tried: {never}")
+        if verbose and untried:
+            line(f"not exercised: {untried}")
     raise typer.Exit(0 if report.ok else FAILURE)

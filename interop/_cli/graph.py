@@ -16,7 +16,7 @@ from interop._api.default import default
 
 from .drawing import dot, mermaid
 from .network import network
-from .output import JSON, check_folder, fail, line, misused, reports_errors, show_bytes
+from .output import JSON, check_file, fail, line, misused, reports_errors, show_bytes
 
 
 class Drawing(StrEnum):
@@ -56,13 +56,18 @@ def graph(
 
     As SVG, PNG or PDF, which needs Graphviz, or as Mermaid, DOT or JSON.
     """
-    kind = Drawing.json if as_json else kind or _kind_of(file)
+    if file is not None:
+        check_file(file)
+    if as_json and kind not in (None, Drawing.json):
+        misused(f"--json and --as {kind} exclude each other; leave one out.")
+    named, asked = _kind_named_by(file), Drawing.json if as_json else kind
+    if named and asked and named is not asked:
+        misused(f"{file} names another kind of drawing than {asked}; name the file differently.")
+    kind = asked or named or _default_kind(file)
     if file is None and kind in _PICTURES and sys.stdout.isatty():
         misused(
             "a picture is not for a terminal: pass -o graph.svg (or .png, .pdf), or --as mermaid."
         )
-    if file is not None:
-        check_folder(file)
     drawing = _drawing(kind)
     if file is None:
         show_bytes(drawing)
@@ -74,16 +79,19 @@ def graph(
     line(f"wrote {file}")
 
 
-def _kind_of(file: Path | None) -> Drawing:
-    """Return the kind of drawing that the name of a file asks for."""
-    if file is None:
-        return Drawing.svg
-    suffix = file.suffix.lower()
+def _kind_named_by(file: Path | None) -> Drawing | None:
+    """Return the kind of drawing that the name of a file asks for, if any."""
+    suffix = "" if file is None else file.suffix.lower()
     name = _SUFFIXES.get(suffix, suffix[1:])
-    if name not in set(Drawing):
+    return Drawing(name) if name in set(Drawing) else None
+
+
+def _default_kind(file: Path | None) -> Drawing:
+    """Return the kind where nothing asks for one, which only standard output has."""
+    if file is not None:
         kinds = ", ".join(Drawing)
         misused(f"{file} does not say what to draw; pass --as with one of {kinds}.")
-    return Drawing(name)
+    return Drawing.svg
 
 
 def _drawing(kind: Drawing) -> bytes:

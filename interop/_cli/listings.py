@@ -99,8 +99,9 @@ def conversions(
     for name in (source, target):
         if name is not None and not any(_is_within(end, name) for end in ends):
             misused(unknown_format(default, name))
+    missing = {entry.name for entry in default.formats() if entry.state == "missing"}
     entries = [
-        entry
+        entry if missing.isdisjoint(entry.conversion[:2]) else entry._replace(state="missing")
         for entry in declared
         if (source is None or _is_within(entry.conversion.source, source))
         and (target is None or _is_within(entry.conversion.target, target))

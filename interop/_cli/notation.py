@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _SHAPE = re.compile(r"\d+(x\d+)*|scalar")
 #: A shape as people write it elsewhere: (3, 4), 3*4 …
 _TUPLE = re.compile(r"[(\[]?\d+(\s*[,*X×]\s*\d+)*,?[)\]]?")
+_NEGATIVE = re.compile(r"-?\d+(x-?\d+)*")
+#: No system counts as many bytes or elements.
+_TOO_MANY = 2**63
 #: The number of elements of a value without a shape.
 _ELEMENTS = 1024 * 1024
 #: The dtype of quantized codes, for which the notation has no word.
@@ -95,6 +98,9 @@ def _with(description: Description, word: str, text: str, vocabulary: _Vocabular
         lengths = "x".join(re.findall(r"\d+", word))
         msg = f"{word!r} in {text!r} is not a shape; write a shape as {lengths}."
         raise BadRequestError(msg)
+    if _NEGATIVE.fullmatch(word):
+        msg = f"{word!r} in {text!r} is not a shape; lengths must not be negative."
+        raise BadRequestError(msg)
     options = vocabulary.dtypes | vocabulary.devices | vocabulary.traits
     close = get_close_matches(word, options, 1, cutoff=0.7)
     devices = ", ".join(vocabulary.devices_of.get(description.format, vocabulary.devices))
@@ -140,8 +146,13 @@ def read_spec(interop: Interop, text: str, density: float = 0.01) -> Spec:
     nbytes = prod(shape) * itemsize(dtype)
     spec = Spec(format_.name, dtype, device, shape, description.traits, nbytes, wrapped=wrapped)
     if format_.index_dtypes:
-        return _sparse(spec, format_, density if format_.is_sparse else 1.0)
-    return _quantized(spec, format_) if format_.layout == "affine" else spec
+        spec = _sparse(spec, format_, density if format_.is_sparse else 1.0)
+    elif format_.layout == "affine":
+        spec = _quantized(spec, format_)
+    if max(spec.nbytes, *spec.shape, 0) >= _TOO_MANY:
+        msg = f"{text!r} has too many elements for any machine; give a smaller shape."
+        raise BadRequestError(msg)
+    return spec
 
 
 def _wrapped(interop: Interop, wrapper: Format) -> str | None:

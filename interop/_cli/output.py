@@ -278,8 +278,10 @@ def _end(reason: str, code: int, facts: Mapping[str, object]) -> NoReturn:
     raise typer.Exit(code)
 
 
-def check_folder(file: Path) -> None:
-    """Refuse a file in a folder that does not exist, because its name may be misspelt."""
+def check_file(file: Path) -> None:
+    """Refuse a folder, and a file in none that exists, because its name may be misspelt."""
+    if file.is_dir():
+        fail(f"{file} is a folder; pass --file with the name of a file.")
     if not file.parent.is_dir():
         fail(f"there is no folder {file.parent}; create it, or pass another --file.")
 
@@ -322,7 +324,10 @@ def _print(text: Text, console: Console) -> None:
 
 
 def _console(*, stderr: bool = False) -> Console:
-    return _Console(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    width = 80 if os.environ.get("COLUMNS") == "0" else None  # which means that it is not known
+    return _Console(
+        stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False, width=width
+    )
 
 
 class _Console(Console):

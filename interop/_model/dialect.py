@@ -32,7 +32,7 @@ def keyword(name: str, value: object = None) -> str:
         text = ", ".join(map(repr, values))
         return f"{name}={{{text}}}" if isinstance(value, (set, frozenset)) else f"{name}={text}"
     if name == "to":  # a command has an argument for it
-        return str(value)
+        return str(value) or repr("")
     if isinstance(value, bool):
         return f"--{name}" if value else f"--no-{name}"
     return " ".join(f"--{name} {item}" for item in values)

@@ -133,8 +133,8 @@ class Route:
         -------
         dict
             With ``source``, ``request``, ``result``, ``zero_copy``, ``aliases``, ``effects``,
-            ``seconds``, ``problem`` and ``steps``. Each step has ``step``, ``source``, ``result``,
-            ``effects``, ``written`` (in bytes), ``seconds`` and ``declared_by``.
+            ``seconds``, ``problem``, ``missing`` and ``steps``. Each step has ``step``, ``source``,
+            ``result``, ``effects``, ``written`` (in bytes), ``seconds`` and ``declared_by``.
         """
         return {
             "source": self.spec.as_dict(),
@@ -145,6 +145,7 @@ class Route:
             "effects": sorted(self.effects),
             "seconds": self.cost,
             "problem": self.problem,
+            "missing": list(self.missing),
             "steps": [
                 {
                     "step": step.label,

@@ -97,6 +97,14 @@ def problem() -> str:
     return _examined()[1]
 
 
+def usable(path: Path) -> Mapping[str, Cost]:
+    """Return the costs in a file, or none if it cannot be used."""
+    try:
+        return decoded(_read(path))
+    except (OSError, UnusableTable):
+        return {}
+
+
 def _examined() -> tuple[Mapping[str, Cost], str]:
     """Return the costs in the file, and why it is ignored; "" if it is not."""
     path = default_file()

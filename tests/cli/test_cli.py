@@ -23,7 +23,7 @@ from interop._registry import costs
 from interop.testing._calibration import Calibration
 from tests.docs.test_docs import timeless
 from tests.strange import HEAVY
-from tests.toys import toy, view
+from tests.toys import copy, toy, view
 
 if TYPE_CHECKING:
     from typer.testing import Result
@@ -63,12 +63,24 @@ def test_calibrate_stores_what_it_measures(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "costs.json"
     result = run("calibrate", "--file", str(path))
     assert result.exit_code == 0, result.output
-    assert f"measured 1 costs in 2 s and stored them in {path}" in result.stdout
-    assert "1 were left out because time ran out; pass a larger --seconds." in result.stdout
+    assert result.stdout.startswith(f"costs measured in 2 s and stored in {path}: 1\n")
+    assert "left out because time ran out: 1; pass a larger --seconds." in result.stdout
     assert costs.decoded(path.read_text("utf-8")) == {"a → b": Cost(1e-6, 1e9)}
     content = json.loads(path.read_text("utf-8"))
     assert content["skipped"] == {"c → d": "there was no time left"}
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_calibrating_again_keeps_what_is_not_measured_anew(run: Run, tmp_path: Path) -> None:
+    """What an earlier calibration measured stays in the file, unless the file cannot be used."""
+    path = tmp_path / "costs.json"
+    path.write_text(costs.encoded({"a → b": Cost(9.0), "c → d": Cost(2.0)}), "utf-8")
+    result = run("calibrate", "--file", str(path))
+    assert costs.decoded(path.read_text("utf-8")) == {"a → b": Cost(1e-6, 1e9), "c → d": Cost(2.0)}
+    assert "costs kept from an earlier calibration: 1\n" in result.stdout
+    path.write_text("spoilt")
+    assert "kept" not in run("calibrate", "--file", str(path)).stdout
+    assert costs.decoded(path.read_text("utf-8")) == {"a → b": Cost(1e-6, 1e9)}
 
 
 def test_the_variable_names_the_file(
@@ -190,7 +202,7 @@ def test_the_command_works_in_a_pipe(tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
-    assert result.stdout.startswith("measured ")
+    assert result.stdout.startswith("costs measured ")
     assert "\x1b" not in result.stdout
     assert costs.decoded(path.read_text("utf-8"))
 
@@ -248,6 +260,25 @@ def test_plan_takes_the_keywords_of_convert(run: Run) -> None:
     assert stored["source"]["nnz"] == 2**19
 
 
+def test_what_is_not_installed_is_told_of_a_plan_and_of_conversions(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text and JSON say that a framework is missing, and the list does not call its steps ready."""
+    from interop._cli import listings, plan
+
+    instance = interop.Interop(plugins=False)
+    lost = toy("b")._replace(requires="lost", install="pip install lost")
+    instance.register(toy("a"), lost, view("a", "b"), view("b", "a"), copy("a", "a"))
+    monkeypatch.setattr(listings, "default", instance)
+    monkeypatch.setattr(plan, "default", instance)
+    sentence = "lost is not installed: pip install lost"
+    assert sentence in run("plan", "a", "b").stdout.splitlines()
+    assert json.loads(run("plan", "a", "b", "--json").stdout)["missing"] == [sentence]
+    states = [entry["state"] for entry in json.loads(run("conversions", "--json").stdout)]
+    assert sorted(states) == ["missing", "missing", "ready"]
+    assert run("conversions").stdout.count(" missing ") == 2
+
+
 def test_a_plan_of_what_cannot_fit_fails(run: Run) -> None:
     """The route is shown, with the sentence that convert would refuse with, and the code is 1."""
     args = ("plan", "scipy.csr:float64:10000000x10000000", "numpy")
@@ -297,6 +328,17 @@ def test_a_refused_plan_says_what_would_permit_it(run: Run) -> None:
         (("graph", "--file", "{tmp}/graph.bmp"), 2, "does not say what to draw"),
         (("graph", "--file", "{tmp}/no/graph.dot"), 1, "there is no folder {tmp}/no; create it"),
         (("graph", "--as", "bmp"), 2, "Invalid value for '--as': 'bmp' is not one of 'svg',"),
+        (("graph", "--as", "svg", "--json"), 2, "--json and --as svg exclude each other"),
+        (
+            ("graph", "--file", "{tmp}/y.svg", "--json"),
+            2,
+            "names another kind of drawing than json",
+        ),
+        (("graph", "--file", "{tmp}"), 1, "is a folder; pass --file with the name of a file."),
+        (("plan", "numpy:99999999999999999999x2", "torch"), 2, "too many elements for any machine"),
+        (("plan", "scipy.csr:99999999999999999999x2", "torch"), 2, "too many elements for any"),
+        (("plan", "numpy:-3x4", "torch"), 2, "is not a shape; lengths must not be negative."),
+        (("plan", "numpy", ""), 2, "interop: '' does not name a registered format"),
     ],
 )
 def test_every_error_is_a_sentence_with_a_code(
@@ -802,13 +844,20 @@ def test_a_broken_promise_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -
     """What the suite has caught is shown with its reason."""
     import interop.testing
     from interop.testing import Finding, Report
+    from interop.testing._report import UNTRIED
 
     lie = Finding("odd", "a → b: a_to_b", "memory", "failed", "it says view and copies")
+    gap = Finding("odd", "a → b: a_to_b", "extent", "not exercised", f"{UNTRIED}bool, int8")
     monkeypatch.setattr(
-        interop.testing, "check", lambda name, *, progress=None: Report(name, (lie,), 0.1)
+        interop.testing, "check", lambda name, *, progress=None: Report(name, (lie, gap), 0.1)
     )
     result = run("check", "numpy")
     assert result.exit_code == 1
+    verdict = "numpy: 0 passed, 1 failed, 1 not exercised; nothing that it declares could be tried"
+    assert result.stdout.splitlines()[0] == verdict
+    assert result.stdout.splitlines()[-1] == "-v names what is not exercised, and why."
+    untried = "declared and never tried: bool (in 1 of 1), int8 (in 1 of 1)"
+    assert untried in run("check", "numpy", "-v").stdout.splitlines()
     assert "it says view and copies" in result.stdout
     assert run("check", "numpy", "--json").exit_code == 1
 
@@ -916,6 +965,16 @@ def test_a_plan_fits_a_terminal_of_80_columns_without_broken_lines(
     assert "→" in title
     assert head.split() == heads
     assert [step.split()[0] for step in steps] == ["1"]
+
+
+@pytest.mark.usefixtures("narrow")
+def test_a_terminal_without_a_width_has_80_columns(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the width is said to be 0, nothing is lost."""
+    expected = run(*_ROUTE).stdout
+    monkeypatch.setenv("COLUMNS", "0")
+    assert run(*_ROUTE).stdout == expected
 
 
 @pytest.mark.usefixtures("narrow", "ill")
