@@ -217,7 +217,8 @@ def _targets(first: str, answer: str) -> Iterator[tuple[str, str]]:
     yield f"{first}to: Framework[T], {_TO}", answer.format("T")
     yield f"{first}to: ModuleType, {_TO}", answer.format("Any")
     yield f"{first}to: type[T], {_TO}", answer.format("T")
-    yield f"{first}to: Several, {_TO}", answer.format("Any")
+    # a target that is handed on; and mypy names the argument that is wrong by this overload
+    yield f"{first}to: Target, {_TO}", answer.format("Any")
     yield f"{first}*, like: T, {_TO}", answer.format("T")
 
 
@@ -249,7 +250,7 @@ def _trees() -> Iterator[tuple[str, ...]]:
 
 
 def _decorators() -> Iterator[tuple[str, ...]]:
-    targets = "to: Name | type | ModuleType | Several, *, grad: bool = False"
+    targets = "to: Target, *, grad: bool = False"
     keywords = "**keywords: Unpack[ArrayKeywords]"
     # classes can be called, and name formats
     ignored = "  # type: ignore[overload-overlap]"

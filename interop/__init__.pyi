@@ -25,6 +25,7 @@ from ._api.default import default as default
 from ._api.interop import Interop as Interop
 from ._api.interop import set_default_policy as set_default_policy
 from ._execution.trace import Receipt as Receipt
+from ._execution.trace import Trace as Trace
 from ._execution.trace import trace as trace
 from ._model.conversion import Conversion as Conversion
 from ._model.cost import Cost as Cost

@@ -21,6 +21,7 @@ FILE = Path(__file__).with_suffix(".txt")
 MODULES = {
     "interop": "stable",
     "interop.errors": "stable",
+    "interop.typing": "stable",
     "interop.plugin": "provisional",
     "interop.plugin.advanced": "provisional",
     "interop.testing": "provisional",
@@ -44,7 +45,9 @@ def _lines() -> Iterator[str]:
 
 
 def _described(name: str, value: Any, module: ModuleType) -> Iterator[str]:
-    if isinstance(value, type):
+    if module.__name__ == "interop.typing":
+        yield name
+    elif isinstance(value, type):
         yield from _class(name, value)
     elif callable(value):
         yield f"{name}{_signature(value)}"

@@ -136,7 +136,7 @@ Name: TypeAlias = (
     DpnpTensor | Mlx | Onnxruntime | Quantized | Sparse | SparseCoo | SparseDok | SparseGcxs |
     Tensorflow | TensorflowIndexedSlices | TensorflowRagged | TensorflowSparse
 )
-FormatName: TypeAlias = Literal["array", "array_api_strict", "array_interface", "arrow_c_array", "arrow_c_stream", "awkward", "buffer", "cuda_array_interface", "cupy", "cupy.coo", "cupy.csc", "cupy.csr", "cupy.dia", "dask", "dask.cupy", "dask.scipy.coo", "dask.scipy.csc", "dask.scipy.csr", "dask.sparse.coo", "dask.torch", "datasets", "datasets.column", "dlpack", "dlpack.capsule", "dpnp", "dpnp.tensor", "jax", "jax.bcoo", "jax.bcsr", "mlx", "numpy", "onnxruntime", "pandas.array", "pandas.dataframe", "pandas.index", "pandas.series", "polars.dataframe", "polars.list", "polars.series", "pyarrow", "pyarrow.chunked_array", "pyarrow.fixed_shape_tensor", "pyarrow.fixed_size_list", "pyarrow.list", "pyarrow.record_batch", "pyarrow.row", "pyarrow.scalar", "pyarrow.table", "pyarrow.tensor", "python", "python.arrays", "quantized.cupy", "quantized.numpy", "quantized.torch", "scipy.bsr", "scipy.coo", "scipy.csc", "scipy.csr", "scipy.dia", "scipy.dok", "scipy.lil", "sparse.coo", "sparse.dok", "sparse.gcxs.csc", "sparse.gcxs.csr", "sparse.gcxs.nd", "tensorflow", "tensorflow.indexed_slices", "tensorflow.ragged", "tensorflow.sparse", "torch", "torch.dtensor", "torch.jagged", "torch.mkldnn", "torch.quantized", "torch.sparse_bsc", "torch.sparse_bsr", "torch.sparse_coo", "torch.sparse_csc", "torch.sparse_csr", "torchao.float8", "torchao.int4", "torchao.int8", "torchao.intx", "torchao.nf4", "torchao.opaque", "xarray.dataarray", "xarray.variable"]
+FormatName: TypeAlias = Literal["array", "array_api_strict", "array_interface", "arrow_c_array", "arrow_c_stream", "awkward", "buffer", "cuda_array_interface", "cupy", "cupy.coo", "cupy.csc", "cupy.csr", "cupy.dia", "dask", "dask.cupy", "dask.scipy.coo", "dask.scipy.csc", "dask.scipy.csr", "dask.sparse.coo", "dask.torch", "datasets", "datasets.column", "dlpack", "dlpack.capsule", "dpnp", "dpnp.tensor", "jax", "jax.bcoo", "jax.bcsr", "jax.ref", "mlx", "numpy", "onnxruntime", "pandas.array", "pandas.dataframe", "pandas.index", "pandas.series", "polars.dataframe", "polars.list", "polars.series", "pyarrow", "pyarrow.chunked_array", "pyarrow.fixed_shape_tensor", "pyarrow.fixed_size_list", "pyarrow.list", "pyarrow.record_batch", "pyarrow.row", "pyarrow.scalar", "pyarrow.table", "pyarrow.tensor", "python", "python.arrays", "quantized.cupy", "quantized.numpy", "quantized.torch", "scipy.bsr", "scipy.coo", "scipy.csc", "scipy.csr", "scipy.dia", "scipy.dok", "scipy.lil", "sparse.coo", "sparse.dok", "sparse.gcxs.csc", "sparse.gcxs.csr", "sparse.gcxs.nd", "tensorflow", "tensorflow.indexed_slices", "tensorflow.ragged", "tensorflow.sparse", "torch", "torch.dtensor", "torch.jagged", "torch.mkldnn", "torch.quantized", "torch.sparse_bsc", "torch.sparse_bsr", "torch.sparse_coo", "torch.sparse_csc", "torch.sparse_csr", "torchao.float8", "torchao.int4", "torchao.int8", "torchao.intx", "torchao.nf4", "torchao.opaque", "xarray.dataarray", "xarray.variable"]
 DtypeName: TypeAlias = Literal["bf16", "bfloat16", "bool", "bool_", "c16", "c8", "clongdouble", "complex", "complex128", "complex32", "complex64", "double", "f2", "f32", "f4", "f64", "f8", "float", "float16", "float32", "float4_e2m1fn", "float64", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "fp16", "fp32", "fp64", "half", "i1", "i16", "i2", "i32", "i4", "i64", "i8", "int", "int1", "int16", "int2", "int32", "int4", "int64", "int8", "long", "longdouble", "short", "single", "u1", "u16", "u2", "u32", "u4", "u64", "u8", "uint", "uint1", "uint16", "uint2", "uint32", "uint4", "uint64", "uint8"]
 KindName: TypeAlias = Literal["bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric"]
 DeviceName: TypeAlias = Literal["cpu", "cuda", "mps", "oneapi", "rocm", "tpu", "xpu", "cpu:0", "cpu:1", "cpu:2", "cpu:3", "cpu:4", "cpu:5", "cpu:6", "cpu:7", "cpu:8", "cpu:9", "cpu:10", "cpu:11", "cpu:12", "cpu:13", "cpu:14", "cpu:15", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7", "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15", "rocm:0", "rocm:1", "rocm:2", "rocm:3", "rocm:4", "rocm:5", "rocm:6", "rocm:7", "rocm:8", "rocm:9", "rocm:10", "rocm:11", "rocm:12", "rocm:13", "rocm:14", "rocm:15", "tpu:0", "tpu:1", "tpu:2", "tpu:3", "tpu:4", "tpu:5", "tpu:6", "tpu:7", "tpu:8", "tpu:9", "tpu:10", "tpu:11", "tpu:12", "tpu:13", "tpu:14", "tpu:15", "xpu:0", "xpu:1", "xpu:2", "xpu:3", "xpu:4", "xpu:5", "xpu:6", "xpu:7", "xpu:8", "xpu:9", "xpu:10", "xpu:11", "xpu:12", "xpu:13", "xpu:14", "xpu:15"]
@@ -433,7 +433,7 @@ class Convert:
     @overload
     def __call__(self, x: object, /, to: type[T], **keywords: Unpack[Keywords]) -> T: ...
     @overload
-    def __call__(self, x: object, /, to: Several, **keywords: Unpack[Keywords]) -> Any: ...
+    def __call__(self, x: object, /, to: Target, **keywords: Unpack[Keywords]) -> Any: ...
     @overload
     def __call__(self, x: object, /, *, like: T, **keywords: Unpack[Keywords]) -> T: ...
     @overload
@@ -650,7 +650,7 @@ class Converter:
     @overload
     def __call__(self, to: type[T], **keywords: Unpack[Keywords]) -> Callable[[object], T]: ...
     @overload
-    def __call__(self, to: Several, **keywords: Unpack[Keywords]) -> Callable[[object], Any]: ...
+    def __call__(self, to: Target, **keywords: Unpack[Keywords]) -> Callable[[object], Any]: ...
     @overload
     def __call__(self, *, like: T, **keywords: Unpack[Keywords]) -> Callable[[object], T]: ...
 converter: Converter
@@ -809,7 +809,7 @@ class Plan:
     @overload
     def __call__(self, x_or_spec: object, /, to: type[T], **keywords: Unpack[Keywords]) -> RouteTo[T]: ...
     @overload
-    def __call__(self, x_or_spec: object, /, to: Several, **keywords: Unpack[Keywords]) -> RouteTo[Any]: ...
+    def __call__(self, x_or_spec: object, /, to: Target, **keywords: Unpack[Keywords]) -> RouteTo[Any]: ...
     @overload
     def __call__(self, x_or_spec: object, /, *, like: T, **keywords: Unpack[Keywords]) -> RouteTo[T]: ...
 plan: Plan
@@ -930,7 +930,7 @@ array([0, 1])
 # begin accepts
 class Accepts:
     @overload
-    def __call__(self, to: Name | type | ModuleType | Several, *, grad: bool = False, **keywords: Unpack[ArrayKeywords]) -> Callable[[Callable[P, R]], Callable[P, R]]: ...  # type: ignore[overload-overlap]
+    def __call__(self, to: Target, *, grad: bool = False, **keywords: Unpack[ArrayKeywords]) -> Callable[[Callable[P, R]], Callable[P, R]]: ...  # type: ignore[overload-overlap]
     @overload
     def __call__(self, to: Callable[P, R], /) -> Callable[P, R]: ...
 accepts: Accepts
@@ -954,11 +954,14 @@ Returns
 callable
     A decorator. The function that it returns converts the arrays among its arguments, also
     those inside lists, tuples and mappings. It gives the arrays in the result back on the
-    device and in the framework of the first array argument: a sparse result in the format
+    device and in the framework of the first array of numbers: a sparse result in the format
     of the same layout, if there is one, every other result as a dense array. If the shapes
-    agree, the result gets the labels of that argument. A result for whose number of axes
-    the framework has no format is given back as it is. Everything that is not an array
-    passes through, and so do results of text and the result of a call without arrays.
+    agree, the result gets the labels of that argument; one of as many rows as a pandas
+    object, if that has not as many columns, gets those of the rows. A result for whose
+    number of axes the framework has no format is given back as it is. Everything that is
+    not an array of numbers passes through, and so do results of text and the result of a
+    call without arrays; but a table among the arguments that has columns of text is
+    refused.
 
 Raises
 ------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, assert_type, cast
+from typing import Any, NamedTuple, assert_type, cast
 
 import dask.array as da
 import jax
@@ -23,6 +23,7 @@ import xarray as xr
 from pandas.api.extensions import ExtensionArray
 
 import interop
+from interop.typing import Copy, Device, Dtype, Effects, Target
 
 
 def names(x: object, y: torch.Tensor) -> None:
@@ -71,9 +72,19 @@ def names(x: object, y: torch.Tensor) -> None:
     assert_type(interop.convert(x, to="xarray"), xr.Variable | xr.DataArray)
 
 
-def unions(x: object, to: Literal["numpy", "torch"]) -> None:
-    """A target that is one of several words gives one of their types."""
-    assert_type(interop.convert(x, to=to), npt.NDArray[Any] | torch.Tensor)
+def handed_on(
+    x: object, to: Target, *, dtype: Dtype | None, device: Device | None, copy: Copy, allow: Effects
+) -> None:
+    """What a function of somebody else's takes for us, it can hand on."""
+    interop.convert(x, to)
+    interop.convert(x, to, dtype=dtype, device=device, copy=copy, allow=allow, forbid=allow)
+    assert_type(interop.convert_tree([x], to, dtype=dtype, forbid=allow), list[Any])
+    interop.plan(x, to, dtype=dtype, allow=allow)(x)
+    interop.converter(to, copy=copy)(x)
+    interop.accepts(to, dtype=dtype)
+    with interop.trace() as receipts:
+        kept: interop.Trace = receipts
+    assert kept.as_json()
 
 
 def routes(x: object, y: torch.Tensor) -> None:
