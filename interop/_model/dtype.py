@@ -116,24 +116,10 @@ KINDS = {
     "numeric": "iufc",
 }
 
-#: What else people call a kind.
+#: What else people call a kind, where that, or a slip in it, resembles no name of one.
 _KIND_WORDS = {
-    "integer": "integral",
-    "integers": "integral",
-    "signed": "signed integer",
-    "unsigned": "unsigned integer",
-    "floating": "real floating",
-    "floating point": "real floating",
-    "floating-point": "real floating",
-    "floats": "real floating",
-    "real": "real floating",
-    "reals": "real floating",
-    "inexact": "real floating",
-    "signedinteger": "signed integer",
-    "unsignedinteger": "unsigned integer",
-    "complexfloating": "complex floating",
-    "number": "numeric",
-    "numbers": "numeric",
+    **{word: f"{word} integer" for word in ("signed", "unsigned")},
+    **dict.fromkeys(("floating-point", "floats", "reals", "inexact"), "real floating"),
     **{kind: kind for kind in KINDS},
 }
 

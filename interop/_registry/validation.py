@@ -77,9 +77,6 @@ def frozen(declaration: Any) -> Any:
         pass  # something in it may be a set
     else:
         return declaration
-    if is_dataclass(declaration):
-        changes = {name: _frozen(value) for name, value in vars(declaration).items()}
-        return replace(declaration, **changes)  # type: ignore[type-var]
     return type(declaration)(*map(_frozen, declaration))
 
 

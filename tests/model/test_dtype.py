@@ -162,8 +162,8 @@ def test_everyday_dtypes_are_named_before_all_others() -> None:
     ("words", "kind"),
     [
         ("integer integers integral", "integral"),
-        ("signed signed_integer signedinteger", "signed integer"),
-        ("unsigned unsigned_integer unsignedinteger", "unsigned integer"),
+        ("signed signd signed_integer signedinteger", "signed integer"),
+        ("unsigned unsinged unsigned_integer unsignedinteger", "unsigned integer"),
         ("floating floating_point floating-point floats real reals inexact", "real floating"),
         ("complexfloating complex_floating", "complex floating"),
         ("number numbers numeric", "numeric"),
