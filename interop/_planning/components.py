@@ -219,7 +219,7 @@ class Transfer(NamedTuple):
             dtype=self.change.dtype,
             device=self.change.device,
             index_dtype=self._index_dtype(),
-            nbytes=spec.nbytes + (0 if spec.code_dtype else widened),
+            nbytes=spec.nbytes + widened,  # codes are not cast
         )
 
     def _index_dtype(self) -> str | None:

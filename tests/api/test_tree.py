@@ -272,6 +272,17 @@ def test_lazy_conjugates_are_told_apart_in_a_graph_as_outside_of_it() -> None:
     assert plain is twin
 
 
+def test_containers_without_arrays_are_new_containers_too() -> None:
+    """Nothing that is written into a container of the result shows in the tree, in any call."""
+    tree = {"x": torch.ones(2), "sizes": {"n": [1, 2]}, "none": []}
+    for _ in range(3):
+        result = interop.Interop().convert_tree(tree, to="numpy", copy=True)
+        assert (result["sizes"], result["none"]) == (tree["sizes"], [])
+        assert result["sizes"] is not tree["sizes"]
+        assert result["sizes"]["n"] is not tree["sizes"]["n"]
+        assert result["none"] is not tree["none"]
+
+
 def test_only_plain_arrays_are_tied() -> None:
     """Sparse, quantized and labelled values are not tied, even if they share their memory."""
     data, coords = np.ones(2), np.array([[0, 1]])

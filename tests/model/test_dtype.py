@@ -47,6 +47,21 @@ def test_reals_are_as_finfo_says(name: str) -> None:
     assert facts.signed_zero == bool(np.signbit(zero))
 
 
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("complex32", "float16"),
+        ("complex64", "float32"),
+        ("complex128", "float64"),
+        ("clongdouble", "longdouble"),
+    ],
+)
+def test_complex_numbers_are_two_reals(name: str, part: str) -> None:
+    """The facts of a complex dtype are those of its parts, in twice as many bits."""
+    facts = DTYPES[part]
+    assert DTYPES[name] == facts._replace(kind="c", bits=2 * facts.bits)
+
+
 @together("name", NUMBERS)
 def test_itemsize_is_numpys(name: str) -> None:
     """The bytes of an element are those NumPy reports."""

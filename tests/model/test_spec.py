@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from interop import Spec
+from interop._model import spec as spec_module
 from interop._model.effect import EFFECTS
-from interop._model.spec import TRAITS, representative, spec_class
+from interop._model.spec import MEMORY_TRAITS, TRAITS, representative, spec_class
 from interop.plugin import make_spec, size_class
 
 
@@ -20,6 +21,13 @@ def test_what_a_trait_or_an_effect_means_is_said_in_half_a_sentence(meanings: li
     """Messages put it in brackets, or after a colon: it begins small and ends without a stop."""
     assert all(re.fullmatch(r"[a-z].*[a-z0-9)]", meaning) for meaning in meanings)
     assert len({*meanings}) == len(meanings)
+
+
+def test_sets_of_traits_are_of_traits_that_there_are() -> None:
+    """What a module calls a set of traits names none that has no meaning."""
+    sets = [traits for traits in vars(spec_module).values() if isinstance(traits, frozenset)]
+    assert MEMORY_TRAITS in sets
+    assert frozenset().union(*sets) <= TRAITS.keys()
 
 
 def test_a_spec_is_frozen_hashable_and_readable() -> None:

@@ -180,6 +180,13 @@ def test_what_a_format_does_not_hold_is_said_with_what_it_does(words: Any, reaso
     assert str(caught.value).count(", ") <= 14
 
 
+def test_a_format_that_holds_nothing_says_so(empty: Interop) -> None:
+    """Where there is no dtype to ask for, the message lists none."""
+    empty.register(toy("a"), toy("b", dtypes=()), view("a", "b"))
+    with pytest.raises(RefusedError, match="ask for one of these with dtype=: none"):
+        empty.plan(make_spec("a", "float32", shape=(3,)), to="b")
+
+
 def test_what_is_narrowed_for_a_device_can_be_permitted() -> None:
     """A device without float64 is reached by the cast that the refusal names."""
     spec = interop.make_spec("numpy", "float64", shape=(3,))
