@@ -19,7 +19,7 @@ import pytest
 
 import interop
 import interop.plugin
-from interop import Format, Interop
+from interop import Conversion, Format, Interop
 from interop._execution.fast_path import Converter, with_fast_paths
 from interop._execution.fast_tree import fast_tree
 from interop._planning.cache import PlanCache
@@ -532,6 +532,25 @@ def test_a_rival_along_the_route_rules_the_row_out() -> None:
     instance._registry.register([rival], Provenance("other", "other", "1"))
     instance.convert(Box("a", [1.0]), to="c")
     assert _kept(instance, "c") == {}
+
+
+def test_a_row_that_would_forget_what_both_ends_carry_is_none(empty: Interop) -> None:
+    """A value in a graph stays in it, although plain ones go by way of a format without graphs."""
+    grad = frozenset({"grad"})
+
+    def keep(box: Box) -> Box:
+        return Box("c", list(box.numbers), traits=box.traits)
+
+    empty.register(
+        toy("a", carries=grad), toy("b"), toy("c", carries=grad),
+        view("a", "b", fast_path=lambda box: Box("b", box.numbers)),
+        view("b", "c", fast_path=lambda box: Box("c", box.numbers)),
+        Conversion("a", "c", keep, takes=grad, effects={"copy"}),
+    )  # fmt: skip
+    plain, in_graph = Box("a", [1.0]), Box("a", [1.0], traits=grad)
+    for _ in range(3):
+        assert empty.convert(plain, to="c").numbers is plain.numbers
+        assert empty.convert(in_graph, to="c").traits == grad
 
 
 # ---------------------------------------------------------------------- when they are in force
