@@ -658,3 +658,12 @@ def test_a_layout_of_pythons_objects_counts_as_its_numbers_and_indices(layout: s
     value = sp.csr_array(np.eye(3, dtype="float32")).asformat(layout)
     spec = interop.spec(value)
     assert (spec.nnz, spec.index_dtype, spec.nbytes) == (3, "int32", 3 * (4 + 2 * 4))
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_scipys_own_kernels_fill_dense_arrays(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slower ones stand in for kernels that another SciPy may lack, and this one has."""
+    for name in ("_slower_row_kernel", "_slower_element_kernel"):
+        monkeypatch.setattr(dense_steps, name, None)
+    value = sp.csr_array(np.diag([1.0, 2.0])).asformat(layout)
+    assert interop.convert(value, to="numpy").tolist() == [[1.0, 0.0], [0.0, 2.0]]
