@@ -6,7 +6,7 @@ from collections import UserList, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from inspect import (
     Parameter,
     get_annotations,
@@ -64,6 +64,35 @@ def accepting(calls: Calls) -> Callable[..., Value]:
         return calls.planned(args, kwargs)
 
     return accepted
+
+
+def accepting_later(
+    to: object, decorated: Callable[[], Callable[..., Value]]
+) -> Callable[..., Value]:
+    """Return what `Interop.accepts` does, to be decorated when the function is first called.
+
+    Parameters
+    ----------
+    to : object
+        What `accepts` was given: the function itself, if it stands without parentheses.
+    decorated : callable
+        Returns the result of `accepts` once the plugins are loaded.
+    """
+
+    def later(
+        function: Callable[..., Value], made: Callable[[], Callable[..., Value]]
+    ) -> Callable[..., Value]:
+        made_once = cache(made)
+
+        @wraps(function)
+        def accepted(*args: Any, **kwargs: Any) -> Value:
+            return made_once()(*args, **kwargs)
+
+        return accepted
+
+    if callable(to) and not isinstance(to, type):
+        return later(to, decorated)
+    return lambda function: later(function, lambda: decorated()(function))
 
 
 def _check_function(function: Value) -> None:

@@ -439,8 +439,10 @@ class Interop:
         >>> centred(torch.tensor([1.0, 3.0]))
         tensor([-1.,  1.])
         """
-        from .accepts import accepting, annotated_target
+        from .accepts import accepting, accepting_later, annotated_target
 
+        if self._is_loading():  # the package of a plugin decorates its own functions
+            return accepting_later(to, lambda: self.accepts(to, grad=grad, **named))
         if callable(to) and not isinstance(to, type):  # the decorator stands without parentheses
             keywords = Keywords(annotated_target(self._loaded(), to))
             return accepting(self._calls(to, False, keywords))
@@ -733,6 +735,14 @@ class Interop:
                 if self._has_to_load:
                     self._load()
         return self._registry
+
+    def _is_loading(self) -> bool:
+        """Tell whether a plugin calls while this instance loads it."""
+        if not self._has_to_load:
+            return False
+        from interop._registry.discovery import is_loading
+
+        return is_loading()
 
     def _load(self) -> None:
         """Load the installed plugins."""

@@ -252,13 +252,19 @@ def with_problems(
         yield plugin._replace(reason=" ".join(filter(None, (plugin.reason, *own))))
 
 
+def is_loading() -> bool:
+    """Tell whether a plugin that is being loaded calls, or a module that it imports."""
+    return _loading.get() is not None
+
+
 def check_not_loading() -> None:
     """Refuse calls of interop by a plugin that is being loaded: they would load all plugins."""
     progress = _loading.get()
     if progress is not None:
         msg = (
             f"{_named(progress)} calls interop while it is being loaded; call it in the functions "
-            "that convert."
+            "that convert, and at the top of no module that the plugin's imports, such as the "
+            "package that it is in. (Functions can be decorated with accepts there.)"
         )
         raise PluginError(msg)
 

@@ -41,6 +41,10 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return install
 
 
+class Fake:
+    """The type of a format."""
+
+
 def _declaring(*declarations: Any) -> Attributes:
     @hookimpl
     def interop_declarations() -> list[Any]:
@@ -255,6 +259,38 @@ def test_a_plugin_that_failed_is_tried_again(installed: Callable[..., None]) -> 
 
     installed(odd={"interop_declarations": interop_declarations})
     assert [discovery.load(Registry())[0].state for _ in range(3)] == ["failed", "loaded", "loaded"]
+
+
+def test_the_package_of_a_plugin_may_decorate_its_functions(
+    installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`accepts` waits for the plugins that are being loaded; a call of such a function does not."""
+    decorated: dict[str, Any] = {}
+
+    @hookimpl
+    def interop_declarations() -> list[Any]:
+        mine = decorated["mine"]
+
+        @mine.accepts("fake")
+        def doubled(x: Any) -> Any:
+            """Return twice `x`."""
+            return x * 2
+
+        @mine.accepts
+        def halved(x: Fake) -> Any:
+            return x / 2
+
+        decorated.update(doubled=doubled, halved=halved)
+        return [Format("fake", types=(f"{__name__}:Fake",))]
+
+    installed(fake={"interop_declarations": interop_declarations})
+    monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", "")
+    mine = decorated["mine"] = interop.Interop()
+    assert [(p.name, p.state) for p in mine.plugins()] == [("fake", "loaded")]
+    doubled, halved = decorated["doubled"], decorated["halved"]
+    assert (doubled.__name__, doubled.__doc__) == ("doubled", "Return twice `x`.")
+    assert doubled(3) == 6
+    assert halved(3) == 1.5
 
 
 def test_bundled_plugins_come_first() -> None:
