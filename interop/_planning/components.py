@@ -131,6 +131,8 @@ class Composite:
             return False
         if spec.carrier:  # each component array has its own way, on which its bits may be carried
             return False
+        if not (spec.index_dtype or spec.code_dtype):  # a dense one, of a format that has both
+            return False
         ndims = self.target.ndims
         return self.source is self.target or ndims is None or len(spec.shape) in ndims
 

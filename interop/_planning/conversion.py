@@ -17,6 +17,9 @@ from .derived import complete, derived_effects, shared_traits
 from .question import Question, RouteOf
 from .step import Step
 
+#: What dense arrays share of ragged rows, and what is shared where the other arrays are made anew.
+_VALUES = frozenset({"values"})
+
 
 class ResolvedConversion:
     """A declared conversion between two registered formats.
@@ -53,7 +56,22 @@ class ResolvedConversion:
         self.writes = not effects.isdisjoint(WRITING)
         shares = conversion.shares
         self.aliases = not self.writes if shares is None else shares
-        self.roles = _shared_roles(source, target) if self.aliases and self.writes else None
+        self.roles = self._shared_roles() if self.aliases else None
+
+    def _shared_roles(self) -> frozenset[str] | None:
+        """Return the roles of the component arrays that are shared; None: all there are."""
+        source, target = self.source, self.target
+        if target.components is None:
+            loses_rows = source.layout == "ragged" and "nested" not in target.carries
+            return _VALUES if loses_rows else None
+        if source.components is None and self.conversion.result.index_dtype:
+            return _VALUES  # the indices are made for it
+        if not self.writes:
+            return None
+        copied = target.components.pack_copies
+        if source.components is not None:
+            copied |= source.components.unpack_copies
+        return frozenset(target.components.roles.keys() - copied)
 
     def __getattr__(self, name: str) -> object:
         """Work out all the fields that only a search reads, when it first reads one of them."""
@@ -303,16 +321,6 @@ class Unwrapping:
             call=self.source.wrapper.unwrap,
             origin=(self.source.name, "wrapper"),
         )
-
-
-def _shared_roles(source: Format, target: Format) -> frozenset[str] | None:
-    """Return the roles that a step may share which copies something; None: all there are."""
-    if target.components is None:
-        return None
-    copied = target.components.pack_copies
-    if source.components is not None:
-        copied |= source.components.unpack_copies
-    return frozenset(target.components.roles.keys() - copied)
 
 
 def _intersection(ndims: Set[int] | None, others: Set[int] | None) -> Set[int] | None:

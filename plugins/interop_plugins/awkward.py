@@ -22,7 +22,6 @@ from interop.plugin import (
     Conversion,
     Cost,
     Declaration,
-    Declined,
     Drop,
     Format,
     Limits,
@@ -130,17 +129,8 @@ def unpack(array: ak.Array) -> Parts:
     """Return the values and the offsets of ragged rows, which share its memory.
 
     Offsets that do not begin with zero, as those of a slice, are counted anew.
-
-    Raises
-    ------
-    Declined
-        The array has one axis, more than two, or no rows, and goes by way of NumPy.
     """
-    layout = array.layout.to_RegularArray() if array.layout.is_numpy else array.layout
-    if not (layout.is_list and layout.content.is_numpy and len(array)):
-        msg = f"an array of {len(array)} elements and {array.ndim} axes is not made of rows"
-        raise Declined(msg)
-    offsets, values = layout.offsets.data, layout.content.data
+    offsets, values = array.layout.offsets.data, array.layout.content.data
     first, last = int(offsets[0]), int(offsets[-1])
     if first:
         offsets = offsets - first
@@ -185,13 +175,15 @@ def padded(array: ak.Array) -> Array:
 
 
 def memory(array: ak.Array) -> tuple[tuple[int, int], ...]:
-    """Return the address and the length of the values."""
-    block = to_numpy(array)
-    if block is not None:
-        return extents((block,))
-    is_joined = hasattr(array.layout, "offsets")
-    values = unpack(array).arrays["values"] if is_joined else array.layout.content.data
-    return extents((values,))
+    """Return the addresses and the lengths of the numbers and of what tells the rows apart."""
+    layout, arrays = array.layout, []
+    while layout.is_list:
+        if hasattr(layout, "starts") and not layout.is_regular:
+            arrays += [layout.starts.data, layout.stops.data]  # of offsets, these are views
+        layout = layout.content
+    if layout.is_numpy:
+        arrays.append(layout.data)
+    return extents(arrays)
 
 
 def _without_an_element(array: ak.Array) -> ak.Array:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
 import numpy as np
 import pytest
@@ -60,3 +63,23 @@ def test_torch_casts_by_another_law() -> None:
     assert overflow.tolist() == [448, -448, 448]
     powers = torch.tensor([0.0, -2.0]).to(torch.float8_e8m0fnu).float()
     assert powers.tolist() == [2.0**-127, 2.0]
+
+
+_IMAGINARY: dict[str, Callable[[], Any]] = {
+    "python": lambda: [1j, 0j],
+    "numpy": lambda: np.array([1j, 0]),
+    "numpy's numbers": lambda: [np.complex64(1j), np.complex64(0)],
+    "torch": lambda: torch.tensor([1j, 0]),
+    "torch, conjugate": lambda: torch.tensor([1j, 0]).conj(),
+}
+
+
+@pytest.mark.parametrize("source", _IMAGINARY)
+def test_an_imaginary_number_is_true(source: str) -> None:
+    """A bool tells whether a number is zero, its imaginary part included."""
+    for target in ("numpy", "torch", "python"):
+        result = interop.convert(_IMAGINARY[source](), to=target, dtype="bool")
+        assert list(result) == [True, False], target
+    for out in (np.zeros(2, bool), torch.zeros(2, dtype=torch.bool)):
+        assert interop.convert(_IMAGINARY[source](), out=out) is out
+        assert list(out) == [True, False]

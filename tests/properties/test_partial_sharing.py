@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import sparse
@@ -14,6 +15,8 @@ import torch
 
 import interop
 from interop.errors import RefusedError
+from tests.cases import marked
+from tests.properties.readers import FORMATS
 
 _DENSE = np.array([[1.0, 2, 0], [0, 3, 0], [4, 0, 5]])
 _TARGETS = (
@@ -70,6 +73,47 @@ def test_a_cast_takes_no_detour_for_sharing_that_it_does_not_have() -> None:
     route = interop.plan(value, to="sparse.coo", dtype="float32")
     assert [step.label for step in route.steps] == ["sparse_coo_to_sparse_coo"]
     assert not route.aliases
+
+
+_ROWS: dict[str, Callable[[], Any]] = {
+    "numpy": _DENSE.copy,
+    "torch": lambda: torch.from_numpy(_DENSE.copy()),
+    "lists of one length": lambda: pa.FixedSizeListArray.from_arrays(pa.array(_DENSE.ravel()), 3),
+    "lists": lambda: pa.array(_DENSE.tolist()),
+    "ragged lists": lambda: pa.array([[1.0, 2], [3]]),
+    "jagged": lambda: interop.convert(pa.array([[1.0, 2], [3]]), to="torch.jagged"),
+}
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize("request_", [{}, {"dtype": "float32"}, {"copy": True}], ids=str)
+@pytest.mark.parametrize("source", marked(_ROWS))
+def test_a_plan_says_whether_memory_of_rows_is_shared(
+    source: str, request_: dict[str, Any]
+) -> None:
+    """Offsets that are made for the occasion, or left behind, are no memory of the value's."""
+    planned = 0
+    for target in FORMATS:
+        value = _ROWS[source]()
+        try:
+            route = interop.plan(value, to=target, **request_)
+        except RefusedError:
+            continue
+        planned += 1
+        with interop.trace() as receipts:
+            result = interop.convert(value, to=target, **request_)
+        if interop.spec(result).wrapped:  # of rows of one length, offsets do not count as memory
+            continue
+        if receipts[-1].aliased is not None and not target.startswith("python"):
+            assert receipts[-1].aliased is (route.aliases if route.steps else True), route
+    assert planned > 3
+
+
+def test_rows_of_one_length_are_cast_as_the_dense_array_that_they_are() -> None:
+    """A cast to another framework makes no offsets on the way."""
+    value = _ROWS["lists of one length"]()
+    route = interop.plan(value, to="numpy", dtype="float32")
+    assert [step.label for step in route.steps] == ["to_numpy", "cast"]
 
 
 def test_a_head_says_what_its_steps_say() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from interop.plugin import Declined, Parts, Spec
+from interop.plugin import Declined, Parts, Spec, extents
 
 from .dense import flat_array, to_numpy
 from .describe import ALIGNMENT, device
@@ -195,8 +195,10 @@ def describe_null_row(row: pa.Scalar) -> Spec:
 
 
 def memory(array: pa.ListArray) -> Extents:
-    """Return the addresses and lengths of the memory of the numbers of all rows."""
-    return memory_of_values(_rows(array).values) if array.is_cpu else ()
+    """Return the addresses and lengths of the numbers of all rows, and of the offsets."""
+    if not array.is_cpu:
+        return ()
+    return memory_of_values(_rows(array).values) + extents((offsets_of(array),))
 
 
 # ---------------------------------------------------------------------- rows of one length

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, Declined, RefusedError, UnknownValueError
-from interop.plugin import DTYPES, EMPTY, Spec, checked_cast, misfit
+from interop.plugin import DTYPES, EMPTY, Spec, checked_cast, misfit, real_part
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -395,8 +395,7 @@ def to_dtype(value: Nested, *, dtype: str) -> Array:
 
     array, target = _array(value), numpy_dtype(dtype)
     _check_range(array, dtype)
-    numbers = array.real if array.dtype.kind == "c" and DTYPES[dtype].kind != "c" else array
-    result: Array = checked_cast(np, numbers, target)
+    result: Array = checked_cast(np, real_part(array, target), target)
     return result
 
 

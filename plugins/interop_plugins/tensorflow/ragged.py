@@ -43,8 +43,8 @@ def describe(value: tf.RaggedTensor) -> Spec:
 
 
 def memory(value: tf.RaggedTensor) -> tuple[tuple[int, int], ...]:
-    """Return the address and the length of the values of all rows."""
-    return memory_of_tensor(value.values)
+    """Return the addresses and the lengths of the values of all rows and of their offsets."""
+    return memory_of_tensor(value.values) + memory_of_tensor(value.row_splits)
 
 
 def unpack(value: tf.RaggedTensor) -> Parts:

@@ -624,7 +624,7 @@ def write(out: Tensor, value: Tensor) -> None:
     import torch
 
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        if value.is_complex() and not out.is_complex():
+        if value.is_complex() and not out.is_complex() and out.dtype is not torch.bool:
             value = value.real
         dtypes = dtype_name(value.dtype), dtype_name(out.dtype)
         if not out.is_cpu or _casts_as_numpy(*dtypes):

@@ -46,10 +46,9 @@ def describe(value: Tensor) -> Spec:
 
 
 def memory(value: Tensor) -> tuple[tuple[int, int], ...]:
-    """Return the address and the length of the values of all rows."""
+    """Return the addresses and the lengths of the values of all rows and of their offsets."""
     rows: Any = value
-    values = rows._values
-    return ((values.data_ptr(), values.nbytes),)
+    return tuple((array.data_ptr(), array.nbytes) for array in (rows._values, rows._offsets))
 
 
 def _stored(value: Tensor) -> tuple[Tensor, Tensor]:
