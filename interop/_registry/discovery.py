@@ -226,7 +226,9 @@ def problem_of_blocking(plugins: Iterable[Plugin]) -> str:
 
 def _disabled(origin: Provenance, state: str, reason: str) -> Plugin:
     # A log record and not a warning: under ``-W error`` that would disable the others too.
-    _log.warning("plugin %r of %s is disabled (%s)", origin.plugin, origin, reason)
+    reason = " ".join(reason.split())  # which may quote a text of several lines
+    hint = f"; {_BLOCKING}={origin.plugin} leaves it out" if state == "failed" else ""
+    _log.warning("plugin %r of %s is disabled (%s)%s", origin.plugin, origin, reason, hint)
     return Plugin(*origin, state, reason)
 
 

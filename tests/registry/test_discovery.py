@@ -249,6 +249,22 @@ def test_what_is_installed_or_removed_meanwhile_is_noticed(
     assert formats() == before
 
 
+def test_the_record_of_a_plugin_that_failed_is_one_line_with_a_way_out(
+    installed: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """An error of several lines stays one, and the variable that leaves the plugin out is named."""
+
+    @hookimpl
+    def interop_declarations() -> Any:
+        raise ValueError("first\nsecond")
+
+    installed(torn={"interop_declarations": interop_declarations})
+    (plugin,) = discovery.load(Registry())
+    assert plugin.reason == "ValueError: first second"
+    (record,) = (r.getMessage() for r in caplog.records if "'torn'" in r.getMessage())
+    assert record.endswith("(ValueError: first second); INTEROP_DISABLE_PLUGINS=torn leaves it out")
+
+
 def test_a_plugin_that_failed_is_tried_again(installed: Callable[..., None]) -> None:
     """Nothing is kept of it, so that an instance made later may find it mended."""
     answers: list[Any] = [None, [Format("x")]]
