@@ -185,9 +185,9 @@ def _planned(
             group.positions.append(position)
             tree.leaves[position] = value
     if tables and not groups:  # they may have columns of numbers, and nothing else is there
-        path, error = tables[0]
+        path, refusal = tables[0]
         with Located(path):
-            raise error
+            raise refusal
     return list({id(group): group for group in groups.values()}.values())
 
 
