@@ -425,7 +425,7 @@ def varied(format_: Format, value: Value, traits: frozenset[str]) -> Value:
 
 def _foreign_value(interop: Interop, format_: Format, recipe: Recipe) -> Value:
     """Return a value that shows nothing but one protocol."""
-    if format_.types:  # Python's own types have the protocol
+    if format_.protocol == "__buffer__":  # which Python's own types have
         return varied(format_, _buffer(recipe), recipe.traits)
     protocol = format_.protocol or ""
     variants = recipe.traits & format_.samples.variants.keys()
