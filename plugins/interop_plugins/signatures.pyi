@@ -944,7 +944,8 @@ to : str, type or module
     The format that the function is written for. ``@accepts`` without parentheses takes it
     from the array types among the function's annotations.
 dtype, device, copy, allow, forbid
-    As for `convert`, for every array among the arguments.
+    As for `convert`, for every array among the arguments; `allow` and `forbid` hold for
+    those in the result, too.
 grad : bool, default False
     Whether the function takes part in the caller's reverse-mode differentiation. Both
     frameworks must be ones that a plugin differentiates; arrays of others are constants.
