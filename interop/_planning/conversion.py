@@ -177,12 +177,17 @@ class ResolvedConversion:
             if spec.carrier and spec.dtype in self.target.dtypes:
                 yield spec.dtype, None
         elif "dtype" not in self.conversion.changes or spec.carrier:
+            # The number that stands for a null depends on the dtype: another one that is asked for
+            # is left to a conversion that changes it, and needs no check.
+            asked = question.request.dtype
+            is_checked_fill = self.conversion.checked and "drop_mask" in self.effects
+            if is_checked_fill and asked not in {None, spec.dtype}:
+                return
             if (spec.carrier or spec.dtype) in self.target.dtypes and not self.keeps_order:
                 yield spec.dtype, spec.carrier
         else:
             possible = self.conversion.result.dtypes or self.target.dtypes
-            # The number that stands for a null depends on the dtype, so nulls are filled in the
-            # dtype of the result and in no other.
+            # For the same reason nulls are filled in the dtype of the result and in no other.
             final = "drop_mask" in self.effects and not possible.isdisjoint(question.dtypes)
             for dtype in dict.fromkeys(
                 question.dtypes if final else (spec.dtype, *question.dtypes)

@@ -137,7 +137,8 @@ class Recognition:
         that is unwrapped before all else, may be described as whatever it gives.
         """
         wrapper = format_.wrapper
-        if format_.protocol or (wrapper is not None and wrapper.first is not None):
+        is_opened = wrapper is not None and (wrapper.once or wrapper.first is not None)
+        if format_.protocol or is_opened:
             return frozenset(self.formats)
         origin = self.provenance[format_.name]
         return frozenset(name for name in self.formats if self.provenance[name] == origin)

@@ -241,7 +241,7 @@ def test_lists_of_what_is_neither_number_nor_dense_array(leaf):
     """A list of what is no number, of sparse arrays or of lazy ones is not one array."""
     for value in ([leaf], (leaf, leaf), [[leaf]]):
         with pytest.raises(
-            UnknownValueError, match="convert_tree converts each element, or stack them"
+            UnknownValueError, match=r"is not one array; (make one table|interop.convert_tree)"
         ):
             interop.convert(value, to="numpy")
 
