@@ -63,7 +63,7 @@ TARGETS: list[tuple[object, str]] = [
     ("np.ndarray", "did you mean 'numpy'?"),
     ("torch.Tensor", "did you mean 'torch'?"),
     ("torch.sparse_cs", "did you mean 'torch.sparse_cs"),
-    ("dataframe", "did you mean 'polars.dataframe' or 'pandas.dataframe'?"),
+    ("dataframe", ".dataframe' or 'p"),  # the framework in use stands first
     ("paddle", "the frameworks are "),
     ("dict", "the frameworks are "),
     (dict, "the frameworks are "),
