@@ -781,13 +781,15 @@ class Interop:
         """Carry out the plan for `x` in a table, which its spec may decide."""
         registry = self._registry
         version = registry.version
-        x = registry.opened(x)
+        given, x = x, registry.opened(x)
         spec = registry.describe(x)
         table = table_of if isinstance(table_of, PlanTable) else table_of(spec)
         plan = table.plans.get(table.key(spec)) or self._engine.plan(spec, table)
         request = table.request
         result = self._engine.run(plan, x, spec, request, request.step_keywords(keywords))
         self._fast_paths.learn(x, spec, plan, table, version)
+        if result is x and x is not given and registry.format_of(given).name == spec.format:
+            return given  # what it was opened to only stands for it
         return result
 
     def _planned_steps(self, spec: Spec, table: PlanTable) -> tuple[Step, ...]:

@@ -265,6 +265,8 @@ def _problems_of_problems(bench: Bench, problems: Problems) -> Iterator[str]:
     frameworks = {format_.framework for format_ in bench.registry.formats.values()}
     try:
         findings: list[Any] = list(problems.find())
+    except ModuleNotFoundError as error:
+        raise NoSample(str(error)) from error  # it is asked once a format of its framework is used
     except REFUSALS as error:
         yield f"fails: {type(error).__name__}: {first_line(error)}"
         return

@@ -26,7 +26,7 @@ from interop._model.spec import (
 from interop._model.typing import Value
 from interop._planning.plan import StepDeclined
 from interop._registry.installed import not_installed
-from interop.errors import ConversionError, Declined, InteropError, PluginError, RefusedError
+from interop.errors import Declined, InteropError, PluginError, RefusedError
 
 from ._components import Composite
 from ._memory import Memory
@@ -185,8 +185,6 @@ class _Format:
         start = f"describe of format {self._name!r}"
         if start in str(reason):
             self._notes.failed("describe", start + str(reason).partition(start)[2])
-        elif _is_broken_promise(reason.__cause__):
-            self._notes.failed("describe", first_line(reason.__cause__))
         elif self._is_own(reason):
             maker = "samples.make" if self._format.samples.make else "what makes a sample"
             self._notes.failed("describe", _contradiction(maker, reason))
@@ -624,14 +622,6 @@ def _contradiction(maker: str, wrong: WrongSample) -> str:
         f"{maker} returned {field} {actual}, as describe has it, for a sample of {requested}; "
         f"a {'variant' if recipe.traits else 'sample'} keeps the {field}"
     )
-
-
-def _is_broken_promise(error: BaseException | None) -> bool:
-    """Tell whether a step gave a value that is described as something else than was planned.
-
-    If the step failed, its error has the framework's as its cause.
-    """
-    return isinstance(error, ConversionError) and error.__cause__ is None
 
 
 def _mistake(failure: NoSample) -> str:

@@ -22,6 +22,7 @@ from interop.plugin import (
     Conversion,
     Cost,
     Declaration,
+    Declined,
     Drop,
     Format,
     Limits,
@@ -129,8 +130,17 @@ def unpack(array: ak.Array) -> Parts:
     """Return the values and the offsets of ragged rows, which share its memory.
 
     Offsets that do not begin with zero, as those of a slice, are counted anew.
+
+    Raises
+    ------
+    Declined
+        It has no offsets: it is one block, or its rows lie anywhere.
     """
-    offsets, values = array.layout.offsets.data, array.layout.content.data
+    layout = array.layout
+    if not (hasattr(layout, "offsets") and layout.content.is_numpy):
+        msg = f"an array of the type {array.type} has no offsets of rows of numbers"
+        raise Declined(msg)
+    offsets, values = layout.offsets.data, layout.content.data
     first, last = int(offsets[0]), int(offsets[-1])
     if first:
         offsets = offsets - first

@@ -798,6 +798,14 @@ class Image:
         return {"version": 3, "shape": self.shape, "typestr": "|u1", "data": data}
 
 
+def test_a_value_of_an_interface_is_its_own_conversion_to_that() -> None:
+    """To its own format a value is returned as it is, and not what it was read as."""
+    value = Interface(np.arange(3.0))
+    for _ in range(2):
+        for copy in (None, False):
+            assert interop.convert(value, to="array_interface", copy=copy) is value
+
+
 @pytest.mark.parametrize("request_", [{}, {"copy": True}, {"dtype": "float32"}], ids=str)
 @pytest.mark.parametrize("target", ["numpy", "torch", "python"])
 def test_an_interface_is_asked_for_once(target: str, request_: dict[str, Any]) -> None:

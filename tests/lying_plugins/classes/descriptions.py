@@ -125,7 +125,12 @@ LIARS = table(
     _described("no_graphs", "Says nothing of graphs.", _without("grad"), "'grad'", "variants"),
     _described("counts_once", "Says 8 bytes of all.", _always(nbytes=8), "says 8 bytes"),
     _described("one_dtype", "Calls all float32.", _always(dtype="float32"), "float32"),
-    _described("int64_as_int32", "Calls int64 int32.", _int64_as_int32, "gave grid int32"),
+    Liar(
+        "int64_as_int32",
+        "Calls int64 int32.",
+        Caught("numpy → grid: numpy_to_grid", "dtype", "describe of format grid is wrong"),
+        lambda: [grid_format(describe=_int64_as_int32), *conversions()],
+    ),
     _described("reversed_shape", "Reverses shapes.", _shape_reversed, "grid float32 4x3"),
     _contained("dtype_object", "Gives a dtype object for a name.", _dtype_object, "grid"),
     _contained("traits_as_a_set", "Gives a set of traits.", _traits_as_a_set, "grid"),
