@@ -76,7 +76,8 @@ class Session:
         fatal: dict[str, Finding] = {}
         while len(fatal) < len(promise.checks):
             check, activity = promise.checks[0], "it started"
-            self._worker.send({"subject": subject, "promise": number, "skip": list(fatal)})
+            question = {"subject": subject, "promise": number, "skip": list(fatal)}
+            self._worker.send(question | {"name": promise.name, "checks": promise.checks})
             try:
                 while "findings" not in (answer := self._worker.answer(self._patience)):
                     check, activity = answer["at"]

@@ -1,6 +1,7 @@
 """The worker: tries promises in another process, so that a crash is a finding and not the end.
 
-A question is ``{"subject": …, "promise": number, "skip": [checks]}``. The answers are
+A question is ``{"subject": …, "promise": number, "name": …, "checks": […], "skip": [checks]}``; the
+promise's name and checks are for the case that it is none here. The answers are
 ``{"at": [check, activity]}`` before anything that could end the process, and ``{"findings": […]}``.
 """
 
@@ -15,7 +16,7 @@ from ._formats import try_format
 from ._notes import Notes
 from ._plugin import try_plugin
 from ._process import Say
-from ._report import Finding
+from ._report import NOT_EXERCISED, Finding
 from ._sample import first_line
 from ._stages import try_conversion
 from ._subject import Bench, Promise, Subject
@@ -26,8 +27,14 @@ __all__ = ["answer", "findings_of"]
 def answer(question: dict[str, Any], say: Say) -> None:
     """Try one promise; called for each question that a `Session` sends."""
     bench, promises = _bench(Subject(*question["subject"]))
-    promise, skip = promises[question["promise"]], question["skip"]
-    say({"findings": findings_of(bench, promise, say, skip)})
+    number, skip = question["promise"], question["skip"]
+    if number < len(promises):
+        say({"findings": findings_of(bench, promises[number], say, skip)})
+    else:  # a framework that is imported here alone shows what is wrong with the plugin
+        name, reason = bench.subject.name, f"the plugin could not be loaded: {bench.problem}"
+        checks = [check for check in question["checks"] if check not in skip]
+        findings = [Finding(name, question["name"], c, NOT_EXERCISED, reason) for c in checks]
+        say({"findings": findings})
 
 
 @cache
