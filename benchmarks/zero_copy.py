@@ -105,8 +105,8 @@ def _jax_pairs(a: np.ndarray[Any, Any]) -> Iterator[Pair]:
     yield "jax → numpy", x, "numpy", "np.asarray(x)"
     yield "jax → torch", x, "torch", "torch.from_dlpack(x)"
     t = torch.arange(12.0).reshape(3, 4)
-    yield "torch → jax, copied", t, "jax", "jnp.array(x.numpy())"
     _NAMES["jnp"] = jnp
+    yield "torch → jax, copied", t, "jax", "jnp.array(x.numpy())"
     yield "jax → torch, bfloat16", x.astype("bfloat16"), "torch", "torch.from_dlpack(x)"
 
 
