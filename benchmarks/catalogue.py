@@ -38,31 +38,27 @@ _ZERO_COPY = (
         "converter(x)",
     ),
 )
-#: By function that yields cases: key, title, name in the picture, and the mean that is aimed at.
+#: By function that yields cases: key, title, and name in the picture.
 _COPIES = {
     "cases": (
         "copies",
         "conversions that write 64 MiB or more, against the documented recipe",
         "documented recipe",
-        1 / 3,
     ),
     "numpy_cases": (
         "copies.numpy",
         "the same, where the recipe is NumPy's or SciPy's own copy",
         "NumPy's and SciPy's own copy",
-        None,
     ),
     "expert_cases": (
         "copies.expert",
         "the same, against the best by hand: `np.empty`, and `copy_` into it",
         "the best by hand",
-        None,
     ),
     "middle_cases": (
         "copies.middle",
         "all of these, about 1 MiB of memory that was used before",
         "all of these, 1 MiB",
-        None,
     ),
 }
 _COPIES_NOTE = "A ratio of 0.33 is three times as fast."
@@ -111,7 +107,7 @@ def _zero_copy(module: ModuleType, only: Collection[str] | None, rounds: int) ->
     note = "Against the best call that an expert would write for that very value."
     for key, title, short, statement in _ZERO_COPY:
         lines = from_rows(module.rows(statement, only, rounds), "by hand")
-        yield Table(key, title, note, lines, goal=1.25, short=short)
+        yield Table(key, title, note, lines, short=short)
 
 
 def _copies(module: ModuleType, only: Collection[str] | None) -> Iterator[Table]:
@@ -119,19 +115,19 @@ def _copies(module: ModuleType, only: Collection[str] | None) -> Iterator[Table]
     for name, cases in list(vars(module).items()):  # a case may import into the module
         if name.endswith("cases") and callable(cases):
             chosen = (case for case in cases() if only is None or case[0] in only)
-            key, title, short, goal = _COPIES.get(name) or _unnamed(name, cases)
+            key, title, short = _COPIES.get(name) or _unnamed(name, cases)
             fresh = key != "copies.middle"
             lines = from_rows(module.rows(chosen, fresh=fresh), "recipe", _LIMIT)
             note, limit = (f"{_COPIES_NOTE} {_LIMIT_NOTE}", _LIMIT) if fresh else (_COPIES_NOTE, "")
             if lines:
-                yield Table(key, title, note, lines, goal=goal, short=short, limit=limit)
+                yield Table(key, title, note, lines, short=short, limit=limit)
 
 
-def _unnamed(name: str, cases: Any) -> tuple[str, str, str, None]:
-    """Return key, title, name and aim of a table that is not in `_COPIES`."""
+def _unnamed(name: str, cases: Any) -> tuple[str, str, str]:
+    """Return key, title and name of a table that is not in `_COPIES`."""
     subject = name.removesuffix("_cases")
     title = (cases.__doc__ or subject).partition(".")[0].removeprefix("Yield ")
-    return f"copies.{subject}", title, subject.replace("_", " "), None
+    return f"copies.{subject}", title, subject.replace("_", " ")
 
 
 @cache

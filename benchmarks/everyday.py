@@ -125,7 +125,7 @@ def tables(only: Collection[str] | None = None, rounds: int = 21) -> Iterator[Ta
         limit = "the barest front" if text else ""
         lines = from_rows(list(_rows(calls, only, rounds)), "by hand", limit)
         if lines:
-            yield Table(key, title, text, lines, goal=1.5, short=short, limit=limit)
+            yield Table(key, title, text, lines, short=short, limit=limit)
 
 
 def _rows(calls: tuple[Call, ...], only: Collection[str] | None, rounds: int) -> Iterator[Row]:

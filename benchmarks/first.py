@@ -78,8 +78,7 @@ _NOTE = (
     "and torch, as any process with a tensor has: many modules of the standard library are loaded "
     "by then. On the right one that has imported nothing. The shares of the loader and of the "
     "plugins are parts of `loading the plugins`. Garbage is collected after the imports, since a "
-    "full collection, 100 ms with torch loaded, would otherwise fall due anywhere. Aimed at: 25 ms "
-    "for `import interop`."
+    "full collection, 100 ms with torch loaded, would otherwise fall due anywhere."
 )
 _PARTS = (
     ("import interop", "`import interop`"),

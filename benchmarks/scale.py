@@ -150,9 +150,7 @@ def formats(rounds: int = 21) -> Listing:
     note = (
         "From specs, the plugins being loaded. `first`: there is no graph of the formats yet, as "
         "in a new process. `cold`: the route is not in the cache, and the graph is of the routes "
-        "before; `warm`: the route is in the cache, and is drawn up for the size at hand. Medians. "
-        "Aimed at: 2 ms for a first plan over the bundled plugins, 1 ms for the later ones, 10 ms "
-        "among 1,000 formats."
+        "before; `warm`: the route is in the cache, and is drawn up for the size at hand. Medians."
     )
     return Listing("scale.formats", "planning among many formats", note, heads, tuple(rows), totals)
 

@@ -81,8 +81,6 @@ class Table(NamedTuple):
     title, note : str
         The note says how to read the table.
     lines : tuple of Line
-    goal : float or None
-        The largest geometric mean of all ratios that is acceptable.
     times : bool
         Whether the lines' own times and verdicts are worth a column.
     pooled : bool
@@ -98,7 +96,6 @@ class Table(NamedTuple):
     title: str
     note: str
     lines: tuple[Line, ...]
-    goal: float | None = None
     times: bool = True
     pooled: bool = True
     short: str = ""

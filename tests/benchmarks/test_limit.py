@@ -46,7 +46,7 @@ def test_the_limit_is_no_part_of_the_mean() -> None:
     """It has a column of its own, and the mean and its aim are of the alternative alone."""
     compared = Row("f32", 4.0, 8.0, 0.5, 1.0, Row("f32", 4.0, 2.0, 2.0, 1.5))
     lines = from_rows([compared, compared._replace(name="f64", limit=None)], "recipe", "limit")
-    table = Table("copies", "title", "note", lines, goal=0.9, limit="limit")
+    table = Table("copies", "title", "note", lines, limit="limit")
     assert (table.mean(), table.mean("limit")) == (0.5, 2.0)
     assert table.ratios()["f32 | limit"] == Ratio(2.0, 1.5)
 
