@@ -67,32 +67,16 @@ def accepting(calls: Calls) -> Callable[..., Value]:
 
 
 def accepting_later(
-    to: object, decorated: Callable[[], Callable[..., Value]]
+    function: Callable[..., Value], decorated: Callable[[], Callable[..., Value]]
 ) -> Callable[..., Value]:
-    """Return what `Interop.accepts` does, to be decorated when the function is first called.
+    """Return a function that is decorated when it is first called, by then with all plugins."""
+    decorated_once = cache(decorated)
 
-    Parameters
-    ----------
-    to : object
-        What `accepts` was given: the function itself, if it stands without parentheses.
-    decorated : callable
-        Returns the result of `accepts` once the plugins are loaded.
-    """
+    @wraps(function)
+    def accepted(*args: Any, **kwargs: Any) -> Value:
+        return decorated_once()(*args, **kwargs)
 
-    def later(
-        function: Callable[..., Value], made: Callable[[], Callable[..., Value]]
-    ) -> Callable[..., Value]:
-        made_once = cache(made)
-
-        @wraps(function)
-        def accepted(*args: Any, **kwargs: Any) -> Value:
-            return made_once()(*args, **kwargs)
-
-        return accepted
-
-    if callable(to) and not isinstance(to, type):
-        return later(to, decorated)
-    return lambda function: later(function, lambda: decorated()(function))
+    return accepted
 
 
 def _check_function(function: Value) -> None:
@@ -360,7 +344,10 @@ class Calls:
         paths = self._paths_back.get(type(array))
         if paths is None:
             return NotImplemented
-        if not kwargs and len(self.flat) < _FLAT_CALLS:
+        is_mixed = len({type(array) for array, _ in converted.values()}) > 1
+        if is_mixed and not is_of_numbers(self.registry, self.registry.describe(array)):
+            return NotImplemented  # results go back to the first array of numbers
+        if not (kwargs or is_mixed) and len(self.flat) < _FLAT_CALLS:
             self._keep_flat(tuple(map(type, args)), paths)
         return self._back(self.function(*arguments, **named), paths, (array,))
 

@@ -441,11 +441,15 @@ class Interop:
         """
         from .accepts import accepting, accepting_later, annotated_target
 
-        if self._is_loading():  # the package of a plugin decorates its own functions
-            return accepting_later(to, lambda: self.accepts(to, grad=grad, **named))
+        is_early = self._is_loading()  # the package of a plugin decorates its own functions
+        again = partial(self.accepts, to, grad=grad, **named)
         if callable(to) and not isinstance(to, type):  # the decorator stands without parentheses
+            if is_early:
+                return accepting_later(to, again)
             keywords = Keywords(annotated_target(self._loaded(), to))
             return accepting(self._calls(to, False, keywords))
+        if is_early:
+            return lambda function: accepting_later(function, lambda: again()(function))
         keywords = read("accepts", ArrayKeywords, to, named, others=("grad",))
         self._converter(keywords)  # so that mistakes show here
         return lambda function: accepting(self._calls(function, grad, keywords))

@@ -499,6 +499,15 @@ def test_arrays_of_text_pass_through(make: Any, words: dict[str, Any]) -> None:
     assert interop.accepts("torch")(lambda names: names)(names) is names
 
 
+def test_warm_calls_give_back_to_the_first_array_of_numbers() -> None:
+    """An array of text before it does not count, however many calls were made before."""
+    backwards = interop.accepts("numpy")(lambda first, x: x[::-1])
+    numbers, words = np.ones(2), np.array(["a", "b"])
+    for _ in range(4):
+        assert isinstance(backwards(numbers, torch.ones(2)), np.ndarray)
+        assert isinstance(backwards(words, torch.ones(2)), torch.Tensor)
+
+
 def test_a_frame_with_text_is_refused_as_an_argument() -> None:
     """A table that is an argument may have columns of numbers, and never passes in silence."""
     frame = pd.DataFrame({"a": [1.0], "text": ["x"]})
