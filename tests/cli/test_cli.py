@@ -732,6 +732,20 @@ def test_where_an_encoding_lacks_characters_ascii_stands_for_them(encoding: str)
     assert {row[head.index("exports") - 1] for row in rows} == {" "}
 
 
+def _complaint(args: str, stdout: Any) -> tuple[int, str]:
+    """Return the exit status of a command that writes somewhere, and its standard error."""
+    result = subprocess.run(
+        [sys.executable, "-m", "interop", *args.split()],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY},
+    )
+    return result.returncode, result.stderr
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="it counts on POSIX pipes")
 @pytest.mark.parametrize(
     "args",
@@ -741,17 +755,9 @@ def test_whoever_stops_reading_sees_no_error(args: str) -> None:
     """Once its pipe is closed, as by ``head``, the command ends with 0 and says nothing."""
     reading, writing = os.pipe()
     os.close(reading)
-    result = subprocess.run(
-        [sys.executable, "-m", "interop", *args.split()],
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        timeout=120,
-        env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY},
-    )
+    complaint = _complaint(args, writing)
     os.close(writing)
-    assert (result.returncode, result.stderr) == (0, "")
+    assert complaint == (0, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
@@ -761,19 +767,8 @@ def test_whoever_stops_reading_sees_no_error(args: str) -> None:
 def test_what_cannot_be_written_is_a_sentence(args: str) -> None:
     """Where the disk is full, the command ends with 1 and says so."""
     with open("/dev/full", "w", encoding="utf-8") as full:
-        result = subprocess.run(
-            [sys.executable, "-m", "interop", *args.split()],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=120,
-            env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY},
-        )
-    assert (result.returncode, result.stderr) == (
-        1,
-        "interop: cannot write: No space left on device\n",
-    )
+        complaint = _complaint(args, full)
+    assert complaint == (1, "interop: cannot write: No space left on device\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it closes streams as POSIX shells do")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -47,21 +47,29 @@ _SOURCES: dict[str, Callable[[], Any]] = {
 }
 
 
+def _converted(
+    make: Callable[[], Any], targets: Iterable[str], request: dict[str, Any]
+) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the route of a value to each target that it is not refused, the receipt and the result."""
+    for target in targets:
+        value = make()
+        try:
+            route = interop.plan(value, to=target, **request)
+        except RefusedError:
+            continue
+        with interop.trace() as receipts:
+            result = interop.convert(value, to=target, **request)
+        yield route, receipts[-1], result
+
+
 @pytest.mark.parametrize("request_", [{}, {"dtype": "float32"}, {"copy": True}], ids=str)
 @pytest.mark.parametrize("source", _SOURCES)
 def test_a_plan_says_whether_memory_is_shared(source: str, request_: dict[str, Any]) -> None:
     """What a plan says of sharing is what the addresses say, however many steps share a part."""
     planned = 0
-    for target in _TARGETS:
-        value = _SOURCES[source]()
-        try:
-            route = interop.plan(value, to=target, **request_)
-        except RefusedError:
-            continue
+    for route, receipt, _ in _converted(_SOURCES[source], _TARGETS, request_):
         planned += 1
-        with interop.trace() as receipts:
-            interop.convert(value, to=target, **request_)
-        assert receipts[-1].aliased is (route.aliases if route.steps else True), route
+        assert receipt.aliased is (route.aliases if route.steps else True), route
         if request_.get("copy"):
             assert not route.aliases, route
     assert planned > 4
@@ -93,19 +101,13 @@ def test_a_plan_says_whether_memory_of_rows_is_shared(
 ) -> None:
     """Offsets that are made for the occasion, or left behind, are no memory of the value's."""
     planned = 0
-    for target in FORMATS:
-        value = _ROWS[source]()
-        try:
-            route = interop.plan(value, to=target, **request_)
-        except RefusedError:
-            continue
+    for route, receipt, result in _converted(_ROWS[source], FORMATS, request_):
         planned += 1
-        with interop.trace() as receipts:
-            result = interop.convert(value, to=target, **request_)
+        (target,) = route.request.formats
         if interop.spec(result).wrapped:  # of rows of one length, offsets do not count as memory
             continue
-        if receipts[-1].aliased is not None and not target.startswith("python"):
-            assert receipts[-1].aliased is (route.aliases if route.steps else True), route
+        if receipt.aliased is not None and not target.startswith("python"):
+            assert receipt.aliased is (route.aliases if route.steps else True), route
     assert planned > 3
 
 
