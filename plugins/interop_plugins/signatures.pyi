@@ -957,12 +957,11 @@ callable
     those inside lists, tuples and mappings. It gives the arrays in the result back on the
     device and in the framework of the first array of numbers: a sparse result in the format
     of the same layout, if there is one, every other result as a dense array. If the shapes
-    agree, the result gets the labels of that argument; one of as many rows as a pandas
-    object, if that has not as many columns, gets those of the rows. A result for whose
-    number of axes the framework has no format is given back as it is. Everything that is
-    not an array of numbers passes through, and so do results of text and the result of a
-    call without arrays; but a table among the arguments that has columns of text is
-    refused.
+    agree, the result gets the labels of that argument; one of as many rows gets those of
+    the rows, where the framework aligns by them. A result for whose number of axes the
+    framework has no format is given back as it is. Everything that is not an array of
+    numbers passes through, and so do results of text and the result of a call without
+    arrays; but a table among the arguments that has columns of text is refused.
 
 Raises
 ------

@@ -58,7 +58,7 @@ _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 #: The traits of objects and decimals.
 _UNTYPED = _NOT_NUMBERS | {"untyped"}
 _SPARSE = frozenset({"sparse"})
-_SPARSE_OR_NOT = _SPARSE | {"zero_fill"}
+_ZERO_FILLED = _SPARSE | {"zero_fill"}
 
 _NUMBERS = INTEGERS | REALS | COMPLEX | {"bool"}
 _LONG = frozenset({"longdouble", "clongdouble"})
@@ -72,11 +72,11 @@ _SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
 
 #: The traits of NumPy's memory that pandas can compute with.
 _COMPUTABLE = MEMORY_TRAITS - {"byteswapped", "unaligned", "pinned"}
-_CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _UNTYPED | _SPARSE_OR_NOT
+_CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _UNTYPED | _ZERO_FILLED
 
 #: The traits that a copy takes: all that numbers may have.
 _COPIED = (MEMORY_TRAITS - {"byteswapped"}) | _MASKED | _SCATTERED | _SEVERAL | UNKNOWN_DTYPE
-_COPIED |= _SPARSE_OR_NOT
+_COPIED |= _ZERO_FILLED
 
 #: The cost of writing numbers once. It is the same for every dtype, so that no route out of pandas
 #: starts with a cast within pandas.
@@ -225,7 +225,7 @@ def _to_numpy(
         write,
         gather,
         takes=_SCATTERED | _SEVERAL | {"zero_fill"},
-        drops=_SPARSE_OR_NOT | _SCATTERED | _SEVERAL | _MASKED,
+        drops=_ZERO_FILLED | _SCATTERED | _SEVERAL | _MASKED,
         changes=DTYPE,
     )
     yield densify(
@@ -256,8 +256,8 @@ def _sparse_to_scipy() -> Iterable[Conversion]:
     """Yield the conversions of sparse columns that zeros fill up."""
     make = partial(
         Conversion,
-        requires=_SPARSE_OR_NOT,
-        drops=_SPARSE_OR_NOT | _SCATTERED,
+        requires=_ZERO_FILLED,
+        drops=_ZERO_FILLED | _SCATTERED,
         result=Result(index_dtype="int32"),
         effects=COPY,
         cost=Cost(5e-5, 2e9),
@@ -301,7 +301,7 @@ def _mixed_columns_to_numpy() -> Iterable[Conversion]:
             frames.gather_if_exact,
             takes=_SEVERAL | {"zero_fill"},
             requires=mixed | trait,
-            drops=drops | _SPARSE_OR_NOT | trait,
+            drops=drops | _ZERO_FILLED | trait,
             effects=COPY | lost,
             checked=True,
             cost=Cost(6e-5, 5e9),

@@ -53,9 +53,7 @@ _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _UNTYPED = _NOT_NUMBERS | {"untyped"}
 #: The traits of sparse arrays, and of frames that have some; ``zero_fill`` if all have that.
-_SPARSE = frozenset({"sparse", "zero_fill"})
-
-#: By NumPy's type numbers: the dtypes whose names differ from machine to machine.
+_ZERO_FILLED = frozenset({"sparse", "zero_fill"})
 
 #: NumPy's names of the dtypes that Arrow names differently.
 _ARROW_NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
@@ -216,7 +214,7 @@ def inspect_array(array: Storage) -> Facts:
         one_block = chunked.num_chunks == 1 and name != "bool"
         return Facts(name, _null_traits(chunked.null_count) | (EMPTY if one_block else _SCATTERED))
     if is_sparse(dtype):
-        return Facts(name, _SPARSE if dtype.fill_value == 0 else _SPARSE - {"zero_fill"})
+        return Facts(name, _ZERO_FILLED if dtype.fill_value == 0 else _ZERO_FILLED - {"zero_fill"})
     if hasattr(array, "_mask"):
         return Facts(name, _null_traits(array._mask.any()) | layout(array._data))
     return Facts(name, layout(array))
