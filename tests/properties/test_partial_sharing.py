@@ -108,7 +108,7 @@ def test_a_plan_says_whether_memory_of_rows_is_shared(
             continue
         if receipt.aliased is not None and not target.startswith("python"):
             assert receipt.aliased is (route.aliases if route.steps else True), route
-    assert planned > 3
+    assert planned >= 3  # more with what only the group `test-all` has
 
 
 def test_rows_of_one_length_are_cast_as_the_dense_array_that_they_are() -> None:
