@@ -15,7 +15,7 @@ from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING
 
-from interop.errors import UnknownTargetError
+from interop.errors import HandOffError, UnknownTargetError
 from interop.plugin import (
     COMPLEX,
     COPY,
@@ -25,13 +25,16 @@ from interop.plugin import (
     INTEGERS,
     MEMORY_TRAITS,
     CheckedProducer,
+    Cast,
     Conversion,
+    Copy,
     Cost,
     Declaration,
     DtypeNames,
     Export,
     Format,
     Limits,
+    Move,
     Samples,
     Spec,
     Wrapper,
@@ -61,6 +64,9 @@ _STANDARD = INTEGERS | COMPLEX | {"bool", "float32", "float64"}
 
 #: What the standard calls the kinds of Python's numbers.
 _KINDS = {"int64": "integral", "float64": "real floating", "complex128": "complex floating"}
+
+#: The device type of those devices of a namespace that DLPack takes for the host.
+_OTHER_DEVICES = frozenset({"ext_dev"})
 
 _DEVICES = (
     "cpu",
@@ -111,7 +117,51 @@ def describe(value: Producer) -> Spec:
 
 def _describe_as(name: str, value: Producer) -> Spec:
     """Return the spec of an array of a namespace."""
-    return describe(value)._replace(format=name)
+    spec = describe(value)._replace(format=name)
+    return spec._replace(device=_device(name, value)) if spec.device == "cpu" else spec
+
+
+def _device(module: str, value: Producer) -> str:
+    """Return the device of an array of which DLPack says that it lies on the host.
+
+    A namespace can have several such devices, as array-api-strict has for the tests of its users.
+    They are told apart by their place in the namespace's list; all but the default one count as
+    `ext_dev`, DLPack's word for a device of which it knows nothing.
+    """
+    device = getattr(value, "device", None)
+    devices = _devices(module)
+    return f"ext_dev:{devices.index(device)}" if device in devices[1:] else "cpu"
+
+
+def _devices(module: str) -> list[Any]:
+    """Return the devices of a namespace, the default first, or none if it does not tell."""
+    xp: Any = sys.modules.get(module)
+    try:
+        info = xp.__array_namespace_info__()
+        default, devices = info.default_device(), info.devices()
+    except AttributeError:  # it is not imported yet, or of an older standard
+        return []
+    return [default, *(device for device in devices if device != default)]
+
+
+def _move(module: str, value: Producer, *, device: str) -> Any:
+    """Return a copy of an array of a namespace on another of its devices."""
+    devices, index = _devices(module), int(device.partition(":")[2] or device == "ext_dev")
+    if index >= len(devices):
+        msg = f"{module} has no device {device!r}: it has {', '.join(map(str, devices))}."
+        raise HandOffError(msg)
+    return value.to_device(devices[index])
+
+
+def _cast(value: Producer, *, dtype: str) -> Any:
+    """Return a copy of an array in another dtype, where the array is."""
+    xp = value.__array_namespace__()
+    return xp.astype(value, getattr(xp, dtype))
+
+
+def _copy(value: Producer) -> Any:
+    """Return a copy of an array where the array is."""
+    return value.__array_namespace__().asarray(value, copy=True)
 
 
 def _from_dlpack(module: str, value: Producer) -> Any:
@@ -122,7 +172,8 @@ def _from_dlpack(module: str, value: Producer) -> Any:
 def namespace(module: str, array: str, dtype: str = "", *, install: str = "") -> list[Declaration]:
     """Return the declarations that make a namespace of the array API standard a framework.
 
-    Its arrays lie on the host, and it shares the memory of DLPack's producers.
+    Its arrays lie on the host, and it shares the memory of DLPack's producers. Devices of its own
+    that DLPack takes for the host are `ext_dev`, with their place in the namespace's list.
 
     Parameters
     ----------
@@ -153,8 +204,15 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
             types=(array,),
             describe=partial(_describe_as, module),
             dtypes=_STANDARD,
+            devices=("cpu", *_OTHER_DEVICES),
             carries=MEMORY_TRAITS - {"byteswapped", "pinned"},
             exports={"dlpack": _STANDARD},
+            unary=(
+                # The standard has no cast of complex numbers to real ones.
+                Cast(_cast, dtypes=_STANDARD - COMPLEX, devices=_OTHER_DEVICES, name="astype"),
+                Copy(_copy, devices=_OTHER_DEVICES, name="asarray"),
+                Move(partial(_move, module), name="to_device"),
+            ),
             memory=memory,
             requires=module.partition(".")[0],
             install=install,

@@ -16,7 +16,13 @@ import torch
 
 import interop
 from interop import Interop
-from interop.errors import InteropError, NotInstalledError, RefusedError, UnknownTargetError
+from interop.errors import (
+    HandOffError,
+    InteropError,
+    NotInstalledError,
+    RefusedError,
+    UnknownTargetError,
+)
 from interop_plugins.dlpack import namespace
 
 
@@ -235,6 +241,28 @@ def test_array_api_strict_holds_every_layout() -> None:
     locked.flags.writeable = False
     interop.convert(locked, to=strict, copy="writable")[0, 0] = 7.0
     assert locked[0, 0] == 0.0
+
+
+def test_devices_that_dlpack_takes_for_the_host_are_told_apart() -> None:
+    """Arrays get to the device of `like=`, stay there when they are cast, and leave it as copies."""
+    strict = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+    there = strict.Device("device2")
+    like = strict.zeros(1, device=there)
+    array = interop.convert(np.asarray([1.5, 2.5]), like=like)
+    assert (array.device, array.dtype) == (there, strict.float64)
+    assert interop.spec(array).device == "ext_dev:2"
+    assert interop.convert(array, to=strict) is array
+    for request in ({"copy": True}, {"dtype": "float32"}):
+        result = interop.convert(array, to=strict, **request)
+        assert (result.device, result is array) == (there, False)
+        assert interop.convert(result, to="python") == [1.5, 2.5]
+    route = interop.plan(array, to="numpy")
+    assert (route.effects, route.aliases) == ({"transfer"}, False)
+    assert interop.convert(array, to=strict, device="cpu").device == strict.Device("CPU_DEVICE")
+    with pytest.raises(RefusedError, match="'transfer'"):
+        interop.convert(array, to="numpy", copy=False)
+    with pytest.raises(HandOffError, match="has no device 'ext_dev:9': it has"):
+        interop.convert(np.ones(1), to=strict, device="ext_dev:9")
 
 
 def test_a_namespace_that_is_not_installed_says_how() -> None:
