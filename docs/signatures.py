@@ -47,7 +47,7 @@ _OBJECTS = {
 }
 
 #: The kinds of devices that a machine has several of, and how many are named.
-_NUMBERED, _MOST = ("cpu", "cuda", "rocm", "tpu", "xpu"), 16
+_NUMBERED, _MOST = ("cpu", "cuda", "ext_dev", "oneapi", "rocm", "tpu", "xpu"), 16
 
 #: The frameworks that are asked for most: what editors and checkers show begins with these.
 _FIRST = ("numpy", "torch", "jax", "python", "pandas", "polars", "pyarrow", "scipy", "xarray")
