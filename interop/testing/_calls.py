@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from ._truth import Array
 
-__all__ = ["LOCKED", "OF_A_CALL", "Caller", "Refused"]
-
 #: The checks to which every call contributes.
 OF_A_CALL = (
     "values", "dtype", "shape", "device", "traits", "effects", "source", "sharing", "readonly",

@@ -10,8 +10,6 @@ from ._report import Finding, Report
 from ._session import Session
 from ._subject import Bench, subjects_of
 
-__all__ = ["check"]
-
 
 def check(
     plugin: str | ModuleType, *, progress: Callable[[int, int, str], None] | None = None

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from ._truth import Array
 
-__all__ = ["Composite", "problem_of_components"]
-
 #: Shapes of sparse values: longer along one axis than the other, and longer than 16 bits count.
 _SHAPES = ((3, 4), (2, 40_000), (5,), (2, 3, 4))
 #: The share of the elements that are stored, by the number of elements.

@@ -32,8 +32,6 @@ from ._truth import Truth, same
 if TYPE_CHECKING:
     from ._truth import Array
 
-__all__ = ["try_extension"]
-
 #: Modules that make no arrays.
 _OTHERS = (math, json)
 #: Names of fields that dtypes have, and that no dtype has.

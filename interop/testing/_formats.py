@@ -40,8 +40,6 @@ from ._truth import Truth, numbers, same
 if TYPE_CHECKING:
     from ._truth import Array
 
-__all__ = ["try_format"]
-
 _SHAPES = ((3, 4), (5,), (), (0,), (2, 3, 4), (2, 1, 2, 1, 2))
 #: The shape of a value of 2 MB or more, whose rows are few, since some formats have one for each.
 _LARGE = (4, 150_000)

@@ -12,8 +12,6 @@ from interop._model.typing import Value
 
 from ._sample import NoSample
 
-__all__ = ["problem_of_leaks"]
-
 #: The number of calls; a leak grows by at least as much.
 _CALLS = 4
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from ._truth import Array
 
-__all__ = ["Memory", "Place", "overwrite_freed"]
-
 #: Addresses of blocks of memory, and their lengths in bytes.
 _Extents = tuple[tuple[int, int], ...]
 

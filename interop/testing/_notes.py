@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from ._report import FAILED, NOT_EXERCISED, PASSED, UNTRIED, Finding
 from ._sample import first_line
 
-__all__ = ["Notes"]
-
 _RANK = {NOT_EXERCISED: 0, PASSED: 1, FAILED: 2}
 
 

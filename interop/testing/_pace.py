@@ -11,8 +11,6 @@ from interop._execution.memory import give_back
 from interop._model.typing import Value
 from interop._planning.step import Step
 
-__all__ = ["problem_of_cost"]
-
 #: The factor by which a call may miss its declared cost: an order of magnitude, times three for the
 #: difference between this machine and the one where the cost was measured.
 _FACTOR = 30.0

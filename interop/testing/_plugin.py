@@ -18,8 +18,6 @@ from ._process import Say, Worker, WorkerEnded
 from ._subject import Bench, Promise, Subject, load_module
 from ._truth import hub
 
-__all__ = ["say_imports", "say_problems_without", "try_plugin"]
-
 #: Seconds for a process that loads the plugin.
 _PATIENCE = 120.0
 

@@ -20,8 +20,6 @@ from contextlib import suppress
 from importlib import import_module
 from typing import IO, Any
 
-__all__ = ["Say", "Worker", "WorkerEnded", "how_it_ended", "main"]
-
 #: ``say(answer)`` sends an answer to the process that asked; it must fit into JSON.
 Say = Callable[[object], None]
 

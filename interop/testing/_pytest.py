@@ -13,8 +13,6 @@ from ._subject import Bench, Promise, Subject, subjects_of
 if TYPE_CHECKING:
     import pytest
 
-__all__ = ["PluginTests"]
-
 
 class PluginTests:
     """Everything that a plugin promises, as tests for pytest: one for each check.

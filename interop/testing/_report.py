@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["FAILED", "NOT_EXERCISED", "PASSED", "UNTRIED", "Finding", "Report"]
-
 PASSED, FAILED, NOT_EXERCISED = "passed", "failed", "not exercised"
 #: The beginning of reasons that name declared traits and dtypes which no sample has.
 UNTRIED = "no value was tried that is or has: "

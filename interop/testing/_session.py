@@ -8,8 +8,6 @@ from ._process import Worker, WorkerEnded
 from ._report import FAILED, NOT_EXERCISED, Finding
 from ._subject import Promise, Subject
 
-__all__ = ["Session"]
-
 #: Seconds that the worker may be silent. Some frameworks compile for every shape.
 _PATIENCE = 120.0
 

@@ -42,8 +42,6 @@ from ._truth import expected, same
 if TYPE_CHECKING:
     from ._truth import Array
 
-__all__ = ["try_conversion"]
-
 _ALL = frozenset(EFFECTS)
 #: The orders of memory in which numbers can be written.
 _ORDERS = frozenset({"noncontiguous", "negative_strides", "byteswapped", "unaligned"})

@@ -14,8 +14,6 @@ from typing import Literal
 
 from interop._model.typing import Value
 
-__all__ = ["problem_of_state"]
-
 #: A seed that nobody else uses, and two settings: a function that sets either changes something.
 _SEED = 20_011
 _ERRORS: tuple[Literal["ignore", "warn"], ...] = ("ignore", "warn")

@@ -37,8 +37,6 @@ from interop.errors import PluginError
 
 from ._trial import variants_of
 
-__all__ = ["CHECKS", "Bench", "Promise", "Subject", "load_module", "subjects_of"]
-
 #: The checks, each with the statement that it tests.
 CHECKS: dict[str, str] = {
     "loading": "the plugin loads beside all others, and its declarations are well-formed",

@@ -16,8 +16,6 @@ from ._subject import Subject
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
 
-__all__ = ["Task", "problem_of_threads"]
-
 _CALLS = 3
 #: Lines in one call at which a thread lets the others go first. Long loops are not followed to the
 #: end.

@@ -10,8 +10,6 @@ from interop._model.spec import TRAITS
 from interop._model.suggestion import suggestion
 from interop._registry.registry import Registry
 
-__all__ = ["problem_of_traits"]
-
 
 def problem_of_traits(registry: Registry, declaration: Format | Conversion) -> str:
     """Say which trait of a declaration no value can have, judging by all declarations.

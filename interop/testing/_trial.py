@@ -37,21 +37,6 @@ if TYPE_CHECKING:
 
     from ._truth import Array
 
-__all__ = [
-    "SPECIAL",
-    "SPECIAL_DTYPES",
-    "Trial",
-    "foreign_traits",
-    "main_trial",
-    "obstacle",
-    "odd_numbers",
-    "possible",
-    "sampled",
-    "trials",
-    "value_of",
-    "variants_of",
-]
-
 #: Trials of dtypes, traits and layouts have the first of these shapes that a conversion takes.
 _SHAPES: tuple[tuple[int, ...], ...] = (
     (3, 4),

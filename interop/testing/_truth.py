@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["IEEE", "LAYOUTS", "Reading", "Truth", "dtype_of", "expected", "hub", "numbers", "same"]
-
 #: The formats of IEEE 754 that NumPy has, and pairs of them.
 IEEE = frozenset({"float16", "float32", "float64", "complex64", "complex128"})
 #: Traits of memory whose bytes do not lie in order.

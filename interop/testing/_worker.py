@@ -21,8 +21,6 @@ from ._sample import first_line
 from ._stages import try_conversion
 from ._subject import Bench, Promise, Subject
 
-__all__ = ["answer", "findings_of"]
-
 
 def answer(question: dict[str, Any], say: Say) -> None:
     """Try one promise; called for each question that a `Session` sends."""

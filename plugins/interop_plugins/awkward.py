@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["interop_declarations"]
-
 _DTYPES = INTEGERS | (REALS - {"bfloat16"}) | COMPLEX | {"bool"}
 _NESTED, _SCATTERED = frozenset({"nested"}), frozenset({"scattered"})
 _ODD = frozenset({"not_numbers", "missing", "lists_of_lists", "reordered", "elsewhere"})

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from datasets import Column, Dataset
 
-__all__ = ["interop_declarations"]
-
 
 def table_of(dataset: Dataset) -> pa.Table:
     """Return the rows and columns that a dataset chooses; columns of tensors as lists of lists."""

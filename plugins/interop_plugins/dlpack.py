@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 
     Producer: TypeAlias = Any
 
-__all__ = ["interop_declarations", "namespace"]
-
 #: The type of capsules, which has no name before Python 3.13.
 Capsule = type(datetime_CAPI)
 

@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     NumpyArray = np.ndarray[Any, Any]
     NumpyDtype = np.dtype[Any]
 
-__all__ = ["interop_declarations"]
-
 #: The dtype that MLX holds on the CPU only; its GPUs refuse to compute with it.
 _CPU_ONLY = frozenset({"float64"})
 _COMPLEX, _BYTES = frozenset({"complex64"}), frozenset({"bool", "int8", "uint8"})

@@ -57,8 +57,6 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Extents: TypeAlias = tuple[tuple[int, int], ...]
 
-__all__ = ["interop_declarations"]
-
 _READONLY, _NONCONTIGUOUS = frozenset({"readonly"}), frozenset({"noncontiguous"})
 _IMMUTABLE, _MASKED = frozenset({"immutable"}), frozenset({"masked"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})

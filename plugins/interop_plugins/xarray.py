@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     Labelled: TypeAlias = xr.Variable | xr.DataArray
     LabelledT = TypeVar("LabelledT", xr.Variable, xr.DataArray)
 
-__all__ = ["interop_declarations"]
-
 _MATERIALIZE = frozenset({"materialize"})
 _UNLOADED, _FILL_VALUE = frozenset({"unloaded"}), frozenset({"fill_value"})
 

@@ -71,8 +71,6 @@ if TYPE_CHECKING:
 
     from .describe import CupyArray, Sparse
 
-__all__ = ["interop_declarations"]
-
 _DEVICES = ("cuda", "rocm")
 _ON_DEVICE = frozenset(_DEVICES)
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from .describe import CupyArray, DType
     from .streams import Stream
 
-__all__ = ["as_array", "cast", "copy", "fill", "move", "stack"]
-
 
 def as_array(value: CupyArray) -> CupyArray:
     """Return the memory of an array of a subclass as a plain array."""

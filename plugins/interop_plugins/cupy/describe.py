@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     Sparse: TypeAlias = Any
     DType: TypeAlias = np.dtype[Any]
 
-__all__ = ["describe", "device_name", "memory"]
-
 #: Filled on first use: cupy.ndarray, and the name of each device.
 _plain_types: set[type] = set()
 _device_names: dict[int, str] = {}

@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     #: An object with ``__cuda_array_interface__``.
     CudaInterface: TypeAlias = Any
 
-__all__ = [
-    "copy_from_dlpack",
-    "copy_from_interface",
-    "fill_from_numpy",
-    "from_dlpack",
-    "from_interface",
-    "from_numpy",
-    "to_numpy",
-]
-
 
 def from_dlpack(value: object, *, stream: Stream = None) -> CupyArray:
     """Return an array over a DLPack producer's memory, ordered after the producer's work.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from .describe import CupyArray, Sparse
     from .streams import CupyStream, Stream
 
-__all__ = ["lend", "reading", "torch_of"]
-
 
 def torch_of(value: object) -> Any:
     """Return torch if `value` is a tensor, else None."""

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from interop.plugin.advanced import Problem
 
-__all__ = ["find_problems"]
-
 
 def find_problems() -> Iterable[Problem]:
     """Return what keeps CuPy from the device, without which it can make no array."""

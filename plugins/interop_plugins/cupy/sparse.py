@@ -15,29 +15,6 @@ if TYPE_CHECKING:
     from .describe import CupyArray, DType, Sparse
     from .streams import Stream
 
-__all__ = [
-    "UNCOALESCED",
-    "VECTOR",
-    "canonical",
-    "compressed_memory",
-    "coo_memory",
-    "dense_to_coo",
-    "dense_to_csc",
-    "dense_to_csr",
-    "describe_compressed",
-    "describe_coo",
-    "describe_dia",
-    "pack_coo",
-    "pack_csc",
-    "pack_csr",
-    "to_coo",
-    "to_csc",
-    "to_csr",
-    "to_dense",
-    "unpack_compressed",
-    "unpack_coo",
-]
-
 UNCOALESCED = frozenset({"uncoalesced"})
 #: cupyx's ``csr_array`` may have one axis, which no other compressed format can.
 VECTOR = frozenset({"vector"})

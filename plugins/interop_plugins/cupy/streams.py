@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     #: As callers give it: a handle, the object of any framework, or None.
     Stream: TypeAlias = object
 
-__all__ = ["available", "device_named", "working"]
-
 # Handles that are no addresses: the legacy default stream goes by two names.
 _LEGACY = frozenset({0, 1})
 

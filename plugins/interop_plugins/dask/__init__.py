@@ -44,8 +44,6 @@ from .chunks import map_chunks, wrap
 from .describe import DENSE, INDEX_DTYPES
 from .results import compute, compute_tensor
 
-__all__ = ["interop_declarations"]
-
 _CUDA = frozenset({"cuda"})
 _UNKNOWN_SHAPE, _FILL_VALUE = frozenset({"unknown_shape"}), frozenset({"fill_value"})
 _MATRIX, _UNCOALESCED = frozenset({"matrix"}), frozenset({"uncoalesced"})

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from .describe import Chunk
 
-__all__ = ["checked", "map_chunks", "wrap"]
-
 
 class _Request(TypedDict, total=False):
     """The keywords with which a chunk is converted, beside its format."""

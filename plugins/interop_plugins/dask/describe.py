@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     #: A NumPy array, a tensor, a sparse array: what a task of dask's returns, or a meta.
     Chunk: TypeAlias = Any
 
-__all__ = ["DENSE", "INDEX_DTYPES", "Facts", "describe", "inspect_chunk"]
-
 #: The format of a chunk by the root of its type's module, and its type.
 _FORMATS = {
     ("numpy", "ndarray"): "numpy",

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     #: Where a chunk lies in the result.
     Place: TypeAlias = tuple[slice, ...]
 
-__all__ = ["compute", "compute_tensor"]
-
 
 def compute(array: DaskArray) -> Chunk:
     """Return the array that a dask array stands for, in new memory.

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     _Returning = Callable[[Callable[..., Tensor]], Callable[..., Any]]
 
-__all__ = ["interop_declarations"]
-
 _DEVICES = ("oneapi",)
 _ON_DEVICE = frozenset(_DEVICES)
 _DTYPES = INTEGERS | REALS | COMPLEX | {"bool"}

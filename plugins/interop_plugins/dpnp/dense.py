@@ -22,22 +22,6 @@ if TYPE_CHECKING:
     from .describe import DpnpArray
     from .queues import Queue, Stream, Tensor
 
-__all__ = [
-    "as_array",
-    "cast",
-    "copy",
-    "fill",
-    "fill_array",
-    "from_array",
-    "from_dlpack",
-    "from_locked_dlpack",
-    "from_numpy",
-    "holding",
-    "move",
-    "to_array",
-    "to_numpy",
-]
-
 _Keywords = ParamSpec("_Keywords")
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     #: A ``dpnp.ndarray``, which holds a tensor.
     DpnpArray: TypeAlias = Any
 
-__all__ = ["PRIVATE", "describe", "describe_tensor", "memory", "tensor_memory"]
-
 #: The trait of an array that lies where nobody else can share it: on a part of a device, or in a
 #: context of its own.
 PRIVATE = frozenset({"private_context"})

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from interop.plugin.advanced import Problem
 
-__all__ = ["find_problems"]
-
 
 def find_problems() -> Iterable[Problem]:
     """Return what keeps dpnp from a device, without which it can make no array."""

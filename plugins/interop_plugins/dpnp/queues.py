@@ -31,17 +31,6 @@ if TYPE_CHECKING:
     #: As callers give it: a queue, what has one as its ``sycl_queue``, or None.
     Stream: TypeAlias = object
 
-__all__ = [
-    "available",
-    "device_named",
-    "is_shared",
-    "let_wait",
-    "number_of",
-    "on_queue",
-    "queue_of",
-    "unsupported_now",
-]
-
 _DOUBLES, _HALVES = frozenset({"float64", "complex128"}), frozenset({"float16"})
 
 #: Filled on first use: the number of each device, the context that all arrays on it share, and by

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from .describe import DpnpArray
     from .queues import Tensor
 
-__all__ = ["ARRAYS", "TENSORS"]
-
 
 def _longest_axis(tensor: Tensor) -> int:
     """Return the longest axis; decline an array of too few elements to have strides of its own."""

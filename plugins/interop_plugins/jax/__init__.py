@@ -46,8 +46,6 @@ from interop.plugin.advanced import Advanced, Settings
 from . import autodiff, containers, dense, describe, samples, settings, shards, sparse
 from .describe import DLPACK_DTYPES
 
-__all__ = ["interop_declarations"]
-
 _IMMUTABLE, _SHARDED = frozenset({"immutable"}), frozenset({"sharded"})
 _REPLICATED, _DISTRIBUTED = frozenset({"replicated"}), frozenset({"distributed"})
 _SEVERAL = _SHARDED | _REPLICATED | _DISTRIBUTED

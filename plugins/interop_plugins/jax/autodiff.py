@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     #: From cotangents to gradients; None stands for zeros, and for those of integers.
     Pullback = Callable[[Sequence[Array | None]], list[Array | None]]
 
-__all__ = ["attach", "vjp"]
-
 
 def vjp(function: Function, arrays: Sequence[Array]) -> tuple[list[Array], Pullback]:
     """Call a function of arrays, and return what maps cotangents of its outputs to gradients."""

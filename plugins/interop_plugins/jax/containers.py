@@ -6,8 +6,6 @@ from functools import cache, partial
 
 from interop.plugin import Branch
 
-__all__ = ["open_pytree", "row"]
-
 
 class Row:
     """A pytree around some children, to try `open_pytree` out.

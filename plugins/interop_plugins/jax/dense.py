@@ -30,30 +30,6 @@ if TYPE_CHECKING:
     NumpyArray = np.ndarray[Any, Any]
     NumpyDtype = np.dtype[Any]
 
-__all__ = [
-    "cast",
-    "copy",
-    "download",
-    "from_dlpack",
-    "from_numpy",
-    "from_numpy_if_exact",
-    "from_torch",
-    "from_torch_fast_path",
-    "gather",
-    "gather_there",
-    "jax_fast_path",
-    "move",
-    "numpy_fast_path",
-    "read",
-    "replica",
-    "stack",
-    "to_numpy",
-    "to_torch",
-    "torch_fast_path",
-    "unpack",
-    "upload",
-]
-
 #: XLA shares host memory that is aligned to this many bytes, and copies any other.
 _ALIGNMENT = 64
 #: From this many bytes on it pays to make such memory here.

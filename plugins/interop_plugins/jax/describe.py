@@ -18,23 +18,6 @@ if TYPE_CHECKING:
 
     NumpyDtype = np.dtype[Any]
 
-__all__ = [
-    "DLPACK_DTYPES",
-    "DTYPES",
-    "IMMUTABLE",
-    "NARROW",
-    "PACKED",
-    "WIDE",
-    "default_dtype",
-    "describe",
-    "is_compact",
-    "memory",
-    "place",
-    "scalar_type_name",
-    "unless_deleted",
-    "unsupported_now",
-]
-
 #: JAX holds these only while its option ``jax_enable_x64`` is on, and else narrows in silence.
 WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
 #: What Python's numbers become while it is off.

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from jax import Array
     from jax.experimental.sparse import BCOO, BCSR
 
-__all__ = ["bcoo", "bcsr"]
-
 
 def bcoo(value: Array) -> BCOO:
     """Return the elements that are not zero by their coordinates, as JAX finds them."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["put_back", "read"]
-
 _OPTIONS = ("jax_enable_x64", "jax_default_device", "jax_default_matmul_precision")
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     #: Where a part of an array begins and ends along each axis.
     Bounds = tuple[tuple[int, int], ...]
 
-__all__ = ["from_dtensor", "gather_processes", "join_shards", "share_shard"]
-
 #: Bytes that processes exchange at once.
 _PIECE = 2**22
 

@@ -26,22 +26,6 @@ if TYPE_CHECKING:
 
     NumpyArray = np.ndarray[Any, Any]
 
-__all__ = [
-    "canonicalize",
-    "describe_bcoo",
-    "describe_bcsr",
-    "from_dense",
-    "memory",
-    "pack_bcoo",
-    "pack_bcsr",
-    "to_bcoo",
-    "to_bcsr",
-    "to_dense",
-    "unpack_bcoo",
-    "unpack_bcsr",
-    "without_padding",
-]
-
 _UNCOALESCED, _PADDED = frozenset({"uncoalesced"}), frozenset({"padded"})
 _INVALID = frozenset({"invalid_indices"})
 

@@ -60,8 +60,6 @@ from .samples import VARIANTS
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["interop_declarations"]
-
 _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _FLAGS = frozenset({"readonly", "immutable", "unaligned"})
 _VIEWABLE = _LAYOUT | _FLAGS

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     Box: TypeAlias = tuple[slice, ...] | EllipsisType
     Boxes: TypeAlias = "_Slabs | list[Box]"
 
-__all__ = ["FEW", "is_simple", "write", "written"]
-
 #: Elements that are copied in some microseconds, so that NumPy's own way is good enough.
 FEW = 2**16
 #: Bytes below which `parallel_for` takes one thread.

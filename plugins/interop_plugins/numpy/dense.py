@@ -14,22 +14,6 @@ from .dtypes import dtype_named
 if TYPE_CHECKING:
     from .dtypes import Array, DType, Scalar
 
-__all__ = [
-    "as_array",
-    "as_bits",
-    "cast",
-    "cast_if_exact",
-    "cast_in_order",
-    "copy",
-    "copy_in_order",
-    "copy_to_native",
-    "drop_mask",
-    "fill",
-    "from_bits",
-    "from_scalar",
-    "objects_to_numbers",
-]
-
 
 def as_array(value: Array) -> Array:
     """Return the memory of an array of a subclass (matrix, memmap …) as a plain array."""

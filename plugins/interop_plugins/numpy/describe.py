@@ -20,8 +20,6 @@ from interop.plugin import (
 if TYPE_CHECKING:
     from .dtypes import Array, DType, Scalar
 
-__all__ = ["describe", "fast_key", "has_mask", "memory"]
-
 _SCALAR, _SWAPPED = frozenset({"scalar"}), frozenset({"byteswapped"})
 _UNTYPED = frozenset({"untyped"})
 

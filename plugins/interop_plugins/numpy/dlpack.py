@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 
     from .dtypes import Array
 
-__all__ = [
-    "dlpack_fast_path",
-    "from_dlpack",
-    "from_locked_dlpack",
-    "from_locked_narrow_dlpack",
-    "from_narrow_dlpack",
-]
-
 
 def from_dlpack(value: object) -> Array:
     """Return an array over a DLPack producer's memory, writable unless that is flagged read-only.

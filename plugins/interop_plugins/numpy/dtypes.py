@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     Scalar: TypeAlias = np.generic[Any]
     DType: TypeAlias = np.dtype[Any]
 
-__all__ = [
-    "HELD",
-    "NARROW_REALS",
-    "ONLY_ML_DTYPES",
-    "PLAIN",
-    "class_name",
-    "dtype_named",
-    "requested_name",
-]
-
 #: complex32 is left out: torch's would otherwise be expected as an ml_dtypes array, which NumPy
 #: can do next to nothing with.
 HELD = frozenset(DTYPES) - {"complex32"}

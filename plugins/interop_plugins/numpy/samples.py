@@ -11,8 +11,6 @@ from interop.plugin import Declined
 if TYPE_CHECKING:
     from .dtypes import Array, Scalar
 
-__all__ = ["VARIANTS"]
-
 
 def _check_has_strides(array: Array) -> None:
     """Decline an array of too few elements to have strides of its own."""

@@ -39,8 +39,6 @@ from .describe import (
     REFUSAL_HINTS,
 )
 
-__all__ = ["interop_declarations"]
-
 _CUDA = frozenset({"cuda"})
 #: The traits of memory that may be shared if the policy permits it.
 _FLAGS = frozenset({"readonly", "immutable", "pinned"})

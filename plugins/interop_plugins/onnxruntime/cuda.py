@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["download", "from_cupy", "from_torch", "to_cupy", "to_torch", "upload"]
-
 
 def to_torch(value: OrtValue) -> torch.Tensor:
     """Return a tensor over the memory of one on a CUDA device, which keeps the value alive."""

@@ -27,20 +27,6 @@ if TYPE_CHECKING:
     #: A value that `OrtValue.from_dlpack` takes.
     Exporter: TypeAlias = Any
 
-__all__ = [
-    "Producer",
-    "copy",
-    "from_narrow_numpy",
-    "from_numpy",
-    "numpy_fast_path",
-    "ort_fast_path",
-    "pack",
-    "to_locked_numpy",
-    "to_numpy",
-    "unpack",
-    "wrap",
-]
-
 #: NumPy's numbers of the plain dtypes: from bool to uint64, float32, float64 and float16. (The
 #: dtypes of ml_dtypes share NumPy's characters.)
 _PLAIN_NUMBERS = frozenset({*range(13), 23})

@@ -15,28 +15,6 @@ if TYPE_CHECKING:
 
     Interface: TypeAlias = dict[str, object]
 
-__all__ = [
-    "BARE",
-    "DTYPES",
-    "ELEMENT_TYPES",
-    "LOCKED",
-    "NARROW",
-    "ON_CUDA",
-    "PACKED",
-    "PACKED_BITS",
-    "PLAIN",
-    "REFUSAL_HINTS",
-    "TYPE_NUMBERS",
-    "array_interface",
-    "describe",
-    "device_name",
-    "is_tensor",
-    "itself_if_tensor",
-    "memory",
-    "numpy_dtype",
-    "ownership",
-]
-
 #: dtypes by ONNX's numbers of element types. Its complex ones ONNX Runtime does not have.
 ELEMENT_TYPES = {
     1: "float32",

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     #: A function that may return `NotImplemented`.
     FastPath: TypeAlias = Callable[..., Any]
 
-__all__ = ["interop_declarations"]
-
 _READONLY, _NONCONTIGUOUS = frozenset({"readonly"}), frozenset({"noncontiguous"})
 _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})

@@ -18,25 +18,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = [
-    "cast_series",
-    "copy_array",
-    "copy_index",
-    "copy_series",
-    "gather",
-    "memory",
-    "pieces",
-    "series_fast_path",
-    "storage_memory",
-    "stored",
-    "to_array",
-    "to_coo",
-    "to_index",
-    "to_numpy",
-    "to_series",
-    "write",
-]
-
 #: How many elements of Arrow's memory are read at a time.
 _PIECE = 2**18
 

@@ -25,22 +25,6 @@ if TYPE_CHECKING:
     #: An object of one axis.
     Vector: TypeAlias = pd.Series | pd.Index | pd.api.extensions.ExtensionArray
 
-__all__ = [
-    "LAYOUT",
-    "UNKNOWN_DTYPE",
-    "column_arrays",
-    "describe",
-    "describe_frame",
-    "describe_index",
-    "inspect_frame",
-    "is_arrow",
-    "is_sparse",
-    "is_untyped",
-    "number_name",
-    "single_block",
-    "storage",
-]
-
 #: The traits of memory that a view of it keeps.
 LAYOUT = frozenset(
     {"noncontiguous", "negative_strides", "broadcast", "unaligned", "byteswapped", "readonly"}

@@ -16,18 +16,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = [
-    "cast_frame",
-    "copy_frame",
-    "frame_fast_path",
-    "frame_memory",
-    "frame_to_numpy",
-    "gather_frame",
-    "gather_if_exact",
-    "to_csc",
-    "to_frame",
-]
-
 
 def frame_to_numpy(frame: pd.DataFrame) -> Array:
     """Return a read-only array over the memory of a DataFrame of one block."""

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     #: An object that may have labels; an extension array has none.
     Labelled: TypeAlias = pd.Series | pd.DataFrame | pd.Index | pd.api.extensions.ExtensionArray
 
-__all__ = ["give", "present"]
-
 
 def present(value: Labelled) -> bool:
     """Tell whether a value has labels other than those that pandas gives to every array."""

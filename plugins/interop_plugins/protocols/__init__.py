@@ -52,8 +52,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["interop_declarations"]
-
 _MASKED = frozenset({"masked"})
 _CARRIES = MEMORY_TRAITS | _MASKED
 #: The unit of a quantity counts as a label.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from .common import Foreign
 
-__all__ = ["array_of", "stream_of"]
-
 
 def array_of(value: Foreign) -> pa.Array | pa.RecordBatch:
     """Return the array that a value exports, over its memory; structs are rows of columns."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from .common import Foreign
 
-__all__ = ["BUFFERS", "buffer_memory", "describe_buffer", "from_buffer"]
-
 _READONLY = frozenset({"readonly"})
 
 #: The kind that each code of a buffer's format stands for. The buffer itself gives the size.

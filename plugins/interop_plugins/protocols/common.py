@@ -19,19 +19,6 @@ if TYPE_CHECKING:
     #: An answer of a foreign value, of any type until it is checked.
     Unchecked: TypeAlias = Any
 
-__all__ = [
-    "FOREIGN_ORDER",
-    "NUMBERS",
-    "PLAIN",
-    "Layout",
-    "integers",
-    "layout_of",
-    "name_of_kind",
-    "problem_of",
-    "refuse",
-    "unread",
-]
-
 PLAIN = INTEGERS | REALS | COMPLEX | {"bool"}
 NUMBERS = PLAIN | {"longdouble", "clongdouble"}
 #: The marks of the byte order that is not the machine's.

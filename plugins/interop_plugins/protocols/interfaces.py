@@ -30,17 +30,6 @@ if TYPE_CHECKING:
 
     Entries: TypeAlias = dict[str, Any]
 
-__all__ = [
-    "Offer",
-    "cuda_memory",
-    "describe_array_interface",
-    "describe_cuda_array_interface",
-    "from_array_interface",
-    "interface_memory",
-    "is_unread",
-    "offer_of",
-]
-
 _TYPESTR = re.compile(r"([<>|=])([biufc])(\d+)")
 _MAX_BYTES = 2**63 - 1
 _MAX_AXES = 64

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     Array: TypeAlias = NDArray[Any]
     DType: TypeAlias = np.dtype[Any]
 
-__all__ = ["array_in", "describe_array", "from_array", "has_unit", "is_asked_first"]
-
 
 def has_unit(value: Foreign) -> bool:
     """Tell whether a value has a unit, under which its numbers stand for something else."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from .common import Foreign
 
-__all__ = ["Answer", "ArrowArray", "buffer_with_gaps", "masked_interface"]
-
 
 class Answer:
     """A value that says its dtype and its shape, and shows its array by ``__array__`` alone."""

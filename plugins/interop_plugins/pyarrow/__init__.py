@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = ["interop_declarations"]
-
 _BOOL = frozenset({"bool"})
 _DROP_MASK = COPY | {"drop_mask"}
 _IMMUTABLE, _READONLY = frozenset({"immutable"}), frozenset({"readonly"})

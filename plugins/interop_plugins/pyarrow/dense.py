@@ -28,31 +28,6 @@ if TYPE_CHECKING:
         Callable[[Array], pa.Buffer],
     ]
 
-__all__ = [
-    "all_chunks",
-    "array_fast_path",
-    "cast_with_nulls",
-    "chunk_to_numpy",
-    "combined",
-    "copy",
-    "fill_nulls",
-    "first_chunk",
-    "flat_array",
-    "from_masked",
-    "from_masked_copy",
-    "from_numpy",
-    "null_places",
-    "numpy_fast_path",
-    "scalar_from_numpy",
-    "scalar_to_numpy",
-    "to_chunks",
-    "to_lists",
-    "to_numpy",
-    "to_tensors",
-    "to_torch",
-    "torch_fast_path",
-]
-
 #: The errors of Arrow and torch where memory cannot be shared.
 _REFUSALS = (BufferError, ValueError, RuntimeError, TypeError, NotImplementedError)
 

@@ -15,19 +15,6 @@ if TYPE_CHECKING:
 
     Extents: TypeAlias = tuple[tuple[int, int], ...]
 
-__all__ = [
-    "ALIGNMENT",
-    "describe",
-    "describe_chunks",
-    "describe_lists",
-    "describe_scalar",
-    "describe_tensors",
-    "device",
-    "levels",
-    "memory",
-    "memory_of_chunks",
-]
-
 #: An address that is a multiple of this is aligned for every dtype.
 ALIGNMENT = 8
 

@@ -15,16 +15,6 @@ from interop.plugin import INTEGERS, REALS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "DTYPES",
-    "NUMBERS",
-    "ElementLayout",
-    "arrow_type",
-    "dtype_name",
-    "element_layout",
-    "number_types",
-]
-
 #: The dtypes whose bytes are the same in Arrow and in NumPy.
 NUMBERS = INTEGERS | REALS
 DTYPES = NUMBERS | {"bool"}

@@ -23,25 +23,6 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Extents: TypeAlias = tuple[tuple[int, int], ...]
 
-__all__ = [
-    "ODD",
-    "REFUSAL_HINTS",
-    "combined",
-    "describe",
-    "describe_chunks",
-    "describe_null_row",
-    "elements",
-    "first_regular",
-    "is_list",
-    "memory",
-    "offsets_of",
-    "pack",
-    "padded",
-    "regular",
-    "to_lists",
-    "unpack",
-]
-
 _IMMUTABLE = frozenset({"immutable"})
 #: The traits of lists that lead nowhere.
 ODD = frozenset({"null_rows", "lists_of_lists"})

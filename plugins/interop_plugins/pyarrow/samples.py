@@ -12,13 +12,6 @@ from .dtypes import arrow_type
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "CHUNKED_VARIANTS",
-    "VARIANTS",
-    "batch_of_tensors",
-    "table_of_tensors",
-]
-
 
 def with_null(array: pa.Array) -> pa.Array:
     """Return an array with a null in the place of the last element."""

@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Columns: TypeAlias = pa.Table | pa.RecordBatch
 
-__all__ = [
-    "are_named",
-    "column_to_numpy",
-    "describe_batch",
-    "describe_table",
-    "memory_of_columns",
-    "stacked",
-    "tensor_column",
-]
-
 _IMMUTABLE = frozenset({"immutable"})
 
 #: Bytes of a column that are written at a time, so that a part of every column stays in the caches.

@@ -14,15 +14,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-__all__ = [
-    "describe_tensor",
-    "fill_tensor",
-    "memory_of_tensor",
-    "tensor_fast_path",
-    "tensor_from_numpy",
-    "tensor_to_numpy",
-]
-
 #: NumPy's numbers of the integers and reals that Arrow holds: from int8 to uint64, float32, float64
 #: and float16. Arrow would take bools for bytes. (Those of ml_dtypes share NumPy's characters.)
 _TYPE_NUMBERS = frozenset({*range(1, 11), 11, 12, 23})

@@ -29,8 +29,6 @@ from interop.plugin.advanced import Advanced
 from . import arrays, numbers, records
 from .describe import describe
 
-__all__ = ["interop_declarations"]
-
 #: The dtypes whose numbers become an equal bool, int, float or complex. Python's floats are less
 #: precise than longdouble, so another dtype has to be requested for those.
 _DTYPES = frozenset(DTYPES) - {"complex32", "longdouble", "clongdouble"}

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["CARRIES", "DEVICES", "sample", "stack"]
-
 #: Where arrays that are stacked may lie.
 DEVICES = ("cpu", "cuda", "rocm", "metal", "tpu", "oneapi")
 

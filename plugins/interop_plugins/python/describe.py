@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from .numbers import Nested
 
-__all__ = ["describe"]
-
 #: The traits that an array loses when it is copied into another.
 _RESOLVED = MEMORY_TRAITS | {"conj", "neg", "weak", "scalar", "subclass"}
 

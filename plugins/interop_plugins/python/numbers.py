@@ -26,23 +26,6 @@ if TYPE_CHECKING:
     #: A number, or lists, tuples and ranges of numbers to any depth.
     Nested: TypeAlias = Number | list["Nested"] | tuple["Nested", ...] | range
 
-__all__ = [
-    "MAX_AXES",
-    "SEQUENCES",
-    "WEAK",
-    "check_unmasked",
-    "describe_number",
-    "describe_numbers",
-    "element_types",
-    "from_numpy",
-    "numpy_dtype",
-    "numpy_fast_path",
-    "python_fast_path",
-    "to_default",
-    "to_dtype",
-    "to_numpy",
-]
-
 #: The dtypes of Python's numbers, and the bytes of an element.
 _NUMBERS: dict[type, tuple[str, int]] = {
     bool: ("bool", 1),

@@ -18,17 +18,6 @@ if TYPE_CHECKING:
 
     Value: TypeAlias = Any
 
-__all__ = [
-    "make_attrs",
-    "make_msgspec",
-    "make_optree",
-    "make_pydantic",
-    "open_attrs",
-    "open_msgspec",
-    "open_optree",
-    "open_pydantic",
-]
-
 
 def make_attrs(children: list[Value]) -> Value:
     """Return an instance of an attrs class with some attributes."""

@@ -30,8 +30,6 @@ from .describe import describe, memory
 from .frameworks import DTYPES, NUMPY_DTYPES
 from .samples import require_grad
 
-__all__ = ["interop_declarations"]
-
 _GRAD = frozenset({"grad"})
 _PACKED, _SCHEMES = frozenset({"packed"}), frozenset({"biased", "per_block"})
 _STRIDED = frozenset({"noncontiguous", "broadcast", "unaligned"})

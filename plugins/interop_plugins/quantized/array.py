@@ -7,8 +7,6 @@ from typing import Any
 
 from interop.errors import BadRequestError
 
-__all__ = ["PACKED", "QuantizedArray"]
-
 #: The dtypes of codes of which several can share a byte, and how many do.
 PACKED = {"int2": 4, "uint2": 4, "int4": 2, "uint4": 2, "float4_e2m1fn": 2}
 

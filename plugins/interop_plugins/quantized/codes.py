@@ -11,8 +11,6 @@ from .frameworks import Framework, cupy_framework, numpy_framework, torch_framew
 if TYPE_CHECKING:
     from .frameworks import Array
 
-__all__ = ["unpack_codes", "unpack_cupy", "unpack_numpy", "unpack_torch", "unpack_zero_point"]
-
 #: The numbers that the codes of float4_e2m1fn stand for, in order.
 _FLOAT4 = tuple(sign * n for sign in (1.0, -1.0) for n in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0))
 

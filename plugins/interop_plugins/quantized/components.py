@@ -13,8 +13,6 @@ from .frameworks import dtype_name
 if TYPE_CHECKING:
     from .frameworks import Array
 
-__all__ = ["detach", "pack", "parts_of", "unpack"]
-
 #: The dtypes in which scales and zero points are handed over. All frameworks have them.
 _COMMON = REALS | INTEGERS
 

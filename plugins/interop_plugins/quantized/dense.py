@@ -35,13 +35,6 @@ if TYPE_CHECKING:
     #: Slices, or an ellipsis for an array of no axes.
     Index: TypeAlias = tuple[Any, ...]
 
-__all__ = [
-    "dequantize_cupy",
-    "dequantize_into_numpy",
-    "dequantize_numpy",
-    "dequantize_torch",
-]
-
 _HALVES = frozenset({"float16", "bfloat16"})
 
 

@@ -14,8 +14,6 @@ from .frameworks import dtype_name
 if TYPE_CHECKING:
     from .frameworks import Array
 
-__all__ = ["FRAMEWORKS", "arrays_of", "describe", "framework_of", "memory"]
-
 #: Those whose arrays can be components.
 FRAMEWORKS = ("numpy", "torch", "cupy")
 

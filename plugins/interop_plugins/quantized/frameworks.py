@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     #: An array of NumPy, torch or CuPy.
     Array: TypeAlias = Any
 
-__all__ = [
-    "DTYPES",
-    "NUMPY_DTYPES",
-    "Framework",
-    "cupy_framework",
-    "dtype_name",
-    "empty_numpy",
-    "numpy_framework",
-    "torch_framework",
-]
-
 DTYPES = frozenset({"float16", "bfloat16", "float32", "float64"})
 NUMPY_DTYPES = DTYPES - {"bfloat16"}
 

@@ -6,8 +6,6 @@ from .array import QuantizedArray
 from .components import pack, parts_of
 from .describe import arrays_of
 
-__all__ = ["require_grad"]
-
 
 def require_grad(value: QuantizedArray) -> QuantizedArray:
     """Return the quantized array with a scale that is a leaf of an autograd graph."""

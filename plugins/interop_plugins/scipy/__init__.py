@@ -82,8 +82,6 @@ if TYPE_CHECKING:
 
     from .describe import Sparse
 
-__all__ = ["interop_declarations"]
-
 _VIEWABLE = frozenset(
     {"readonly", "immutable", "noncontiguous", "negative_strides", "broadcast", "unaligned"}
 )

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     #: A ``csr_array``, a ``coo_matrix`` …: SciPy ships no types.
     Sparse: TypeAlias = Any
 
-__all__ = ["check_ends_of", "check_indices", "check_lengths", "checked"]
-
 _COMPRESSED = ("csr", "csc", "bsr")
 
 

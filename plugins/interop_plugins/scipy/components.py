@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 
     from .describe import Array, Sparse
 
-__all__ = [
-    "array_type",
-    "fast_unpack_compressed",
-    "flagged",
-    "pack_compressed",
-    "pack_coo",
-    "unpack_compressed",
-    "unpack_coo",
-]
-
 #: NumPy's codes of bool, the integers from int8 to int64, uint8, and the reals and complexes.
 _PLAIN_CODES = "?bhilqBfdFD"
 

@@ -18,15 +18,6 @@ if TYPE_CHECKING:
 
     from .describe import Array, Sparse
 
-__all__ = [
-    "dense_to_coo",
-    "dense_to_csc",
-    "dense_to_csr",
-    "numpy_fast_path",
-    "to_dense",
-    "to_dense_into",
-]
-
 #: Elements that are filled faster than they are planned for, and the characters of dtypes that
 #: SciPy knows.
 _QUICK, _ORDINARY = 2**14, "?bBhHiIlLqQfdFD"

@@ -21,23 +21,6 @@ if TYPE_CHECKING:
     #: A ``csr_array``, a ``csr_matrix`` …: SciPy ships no types.
     Sparse: TypeAlias = Any
 
-__all__ = [
-    "COMPRESSED",
-    "INDEX_CODES",
-    "MATRIX",
-    "MIXED",
-    "SWAPPED",
-    "UNCOALESCED",
-    "are_alike",
-    "describe_compressed",
-    "describe_coo",
-    "describe_dia",
-    "describe_lists",
-    "index_arrays",
-    "is_canonical",
-    "memory",
-]
-
 COMPRESSED = ("csr", "csc", "bsr")
 
 MATRIX, UNCOALESCED = frozenset({"matrix"}), frozenset({"uncoalesced"})

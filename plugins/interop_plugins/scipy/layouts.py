@@ -15,27 +15,6 @@ from .describe import are_alike, index_arrays, is_canonical
 if TYPE_CHECKING:
     from .describe import Sparse
 
-__all__ = [
-    "as_it_is",
-    "bsr_to_csr",
-    "canonicalize",
-    "coo_to_compressed",
-    "coo_to_dia",
-    "coo_to_dok",
-    "csc_to_coo",
-    "csr_to_bsr",
-    "csr_to_coo",
-    "csr_to_lil",
-    "dia_to_csr",
-    "dok_to_coo",
-    "lil_to_csr",
-    "matrix_to_array",
-    "to_native",
-    "transpose_order",
-    "unify_indices",
-]
-
-
 #: To write the pointers of so many lines takes as long as to sort an element.
 _LINES_PER_ELEMENT = 16
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = ndarray[Any, Any]
 
-__all__ = ["VARIANTS", "stored"]
-
 
 def stored(layout: str, value: Array) -> Sparse:
     """Return the elements that are not zero in a layout, as SciPy finds them."""

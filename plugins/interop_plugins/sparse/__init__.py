@@ -67,8 +67,6 @@ if TYPE_CHECKING:
 
     from .canonical import Sparse
 
-__all__ = ["interop_declarations"]
-
 _VIEWABLE = frozenset(
     {"readonly", "immutable", "noncontiguous", "negative_strides", "broadcast", "unaligned"}
 )

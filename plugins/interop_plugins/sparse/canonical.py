@@ -17,23 +17,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array: TypeAlias = NDArray[Any]
-    Mask: TypeAlias = NDArray[np.bool_]
     DType: TypeAlias = np.dtype[Any]
     Scalar: TypeAlias = np.generic[Any]
     #: A COO, GCXS or DOK array: the library ships no types.
     Sparse: TypeAlias = Any
-
-__all__ = [
-    "check_once",
-    "check_row_ends",
-    "check_rows",
-    "has_canonical_coordinates",
-    "has_canonical_rows",
-    "is_always_canonical",
-    "is_canonical",
-    "shape_of",
-    "sorting_order",
-]
 
 
 class _Inspection(NamedTuple):

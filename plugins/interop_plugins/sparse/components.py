@@ -15,16 +15,6 @@ if TYPE_CHECKING:
 
     from .canonical import Array, DType, Scalar, Sparse
 
-__all__ = [
-    "canonical_coo",
-    "coo_array",
-    "gcxs_array",
-    "pack_coo",
-    "pack_rows",
-    "unpack_coo",
-    "unpack_rows",
-]
-
 _AXES = {"csr": 0, "csc": 1}
 
 

@@ -11,8 +11,6 @@ from .layouts import dok_to_coo, places_of
 if TYPE_CHECKING:
     from .canonical import Array, Sparse
 
-__all__ = ["dense_to_coo", "dok_to_dense", "nd_to_dense", "rows_to_dense", "to_dense"]
-
 
 def to_dense(value: Sparse) -> Array:
     """Return the dense array of a canonical COO array; what is not stored is its fill value."""

@@ -17,18 +17,6 @@ from .canonical import (
 if TYPE_CHECKING:
     from .canonical import Array, Scalar, Sparse
 
-__all__ = [
-    "FILL",
-    "SWAPPED",
-    "UNCOALESCED",
-    "describe_coo",
-    "describe_dok",
-    "describe_gcxs",
-    "is_zero",
-    "layout_of",
-    "memory",
-]
-
 UNCOALESCED, SWAPPED = frozenset({"uncoalesced"}), frozenset({"byteswapped"})
 #: A trait of this library's own: what is not stored is not zero. No other library has it.
 FILL = frozenset({"fill_value"})

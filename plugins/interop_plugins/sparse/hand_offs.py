@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     SciPyArray: TypeAlias = Any
 
-__all__ = ["from_scipy_coo", "from_torch_coo", "to_torch_coo"]
-
 _COUNTABLE = 2**63
 
 

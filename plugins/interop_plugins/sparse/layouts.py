@@ -15,21 +15,6 @@ from .describe import layout_of
 if TYPE_CHECKING:
     from .canonical import Array, DType, Sparse
 
-__all__ = [
-    "canonicalize",
-    "coo_to_csc",
-    "coo_to_csr",
-    "coo_to_dok",
-    "coo_to_nd",
-    "copy_dok",
-    "copy_nd",
-    "dok_to_coo",
-    "nd_to_coo",
-    "places_of",
-    "rows_to_coo",
-    "to_native",
-]
-
 
 def to_native(value: Sparse) -> Sparse:
     """Return a copy whose elements are in the machine's byte order."""

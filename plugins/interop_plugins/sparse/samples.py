@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Variants: TypeAlias = Mapping[str, Callable[[Sparse], Sparse]]
 
-__all__ = ["COO", "FILLED", "ROWS", "coordinates", "rows"]
-
 
 def coordinates(value: Array) -> Sparse:
     """Return the elements that are not zero as a COO array, as the library finds them."""

@@ -43,8 +43,6 @@ from interop.plugin.advanced import Advanced, NoTrace
 from . import dense, describe, ragged, samples, sparse
 from .describe import DLPACK_DTYPES, DTYPES
 
-__all__ = ["interop_declarations"]
-
 _IMMUTABLE, _VARIABLE = frozenset({"immutable"}), frozenset({"variable"})
 _UNCOALESCED = frozenset({"uncoalesced"})
 #: The traits of values that only TensorFlow can make sense of.

@@ -41,30 +41,6 @@ if TYPE_CHECKING:
     NumpyArray = np.ndarray[Any, Any]
     NumpyDtype = np.dtype[Any]
 
-__all__ = [
-    "aligned",
-    "cast",
-    "copy",
-    "deep_copy",
-    "download",
-    "fill",
-    "from_numpy",
-    "memory",
-    "move",
-    "narrow_to_numpy",
-    "numpy_fast_path",
-    "put",
-    "read",
-    "snapshot",
-    "tensorflow_fast_path",
-    "to_consumer",
-    "to_numpy",
-    "to_torch",
-    "torch_fast_path",
-    "upload",
-    "view",
-]
-
 #: The errors of NumPy and torch when there is nothing to hand over.
 _HAND_OFF_ERRORS = (BufferError, ValueError, RuntimeError, TypeError, AttributeError)
 

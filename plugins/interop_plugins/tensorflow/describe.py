@@ -20,26 +20,6 @@ if TYPE_CHECKING:
 
     from tensorflow import DType, Tensor, TensorShape, Variable
 
-__all__ = [
-    "BUFFERED",
-    "DLPACK_DTYPES",
-    "DTYPES",
-    "IMMUTABLE",
-    "NARROW",
-    "buffered_ids",
-    "describe",
-    "dlpack_ids",
-    "dtype_name",
-    "eagerly",
-    "host_names",
-    "keep_autograph_out",
-    "logical_device",
-    "narrow_ids",
-    "place",
-    "unsupported_now",
-    "value_of",
-]
-
 #: The dtypes that the buffer protocol can name. TensorFlow's DLPack also knows bfloat16.
 BUFFERED = INTEGERS | REALS | COMPLEX | {"bool"}
 DLPACK_DTYPES = BUFFERED | {"bfloat16"}

@@ -12,8 +12,6 @@ from .dense import memory as memory_of_tensor
 if TYPE_CHECKING:
     import tensorflow as tf
 
-__all__ = ["describe", "memory", "pack", "padded", "regular", "sample", "unpack", "variant"]
-
 
 def describe(value: tf.RaggedTensor) -> Spec:
     """Return the spec of a ragged tensor, whose second axis is as long as its longest row.

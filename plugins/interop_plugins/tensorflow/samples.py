@@ -13,8 +13,6 @@ from .sparse import sparse_tensor
 if TYPE_CHECKING:
     from tensorflow import IndexedSlices, SparseTensor, Tensor, Variable
 
-__all__ = ["slices", "stored", "twice", "variable"]
-
 
 def stored(value: Tensor) -> SparseTensor:
     """Return the elements that are not zero, as TensorFlow finds them.

@@ -26,24 +26,6 @@ if TYPE_CHECKING:
 
     NumpyArray = np.ndarray[Any, Any]
 
-__all__ = [
-    "canonicalize",
-    "describe_slices",
-    "describe_sparse",
-    "from_array",
-    "from_tensor",
-    "memory",
-    "pack",
-    "slices_to_array",
-    "slices_to_sparse",
-    "slices_to_tensor",
-    "sparse_tensor",
-    "to_array",
-    "to_tensor",
-    "to_tensor_there",
-    "unpack",
-]
-
 _UNCOALESCED, _INVALID = frozenset({"uncoalesced"}), frozenset({"invalid_indices"})
 
 #: For each inspected tensor of indices, by its id and a shape: itself, and the traits it gives

@@ -70,8 +70,6 @@ if TYPE_CHECKING:
 
     TensorFunction = Callable[..., Tensor]
 
-__all__ = ["interop_declarations"]
-
 _GRAD, _LAZY = frozenset({"grad"}), frozenset({"conj", "neg"})
 _UNCOALESCED, _GAPS = frozenset({"uncoalesced"}), frozenset({"noncontiguous"})
 _READONLY = frozenset({"readonly"})

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     #: A function of cotangents that returns gradients; None stands for zeros.
     Pullback = Callable[[Sequence[Tensor | None]], list[Tensor | None]]
 
-__all__ = ["attach", "vjp"]
-
 
 def vjp(function: Function, arrays: Sequence[Tensor]) -> tuple[list[Tensor], Pullback]:
     """Call a function of tensors, and return its outputs and what maps cotangents to gradients.

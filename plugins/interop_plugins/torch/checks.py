@@ -17,8 +17,6 @@ from .describe import components
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["check_ends_of", "check_size", "checked"]
-
 #: The layouts that are compressed by columns.
 _BY_COLUMNS = frozenset({"torch.sparse_csc", "torch.sparse_bsc"})
 _BLOCKED = frozenset({"torch.sparse_bsr", "torch.sparse_bsc"})

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     Value: TypeAlias = Any
 
-__all__ = ["open_tensordict"]
-
 
 def open_tensordict(value: Value) -> Branch | None:
     """Open a TensorDict or a tensorclass; what is no tensor in it is given as it was put in."""

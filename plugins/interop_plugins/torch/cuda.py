@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     #: Returns a tensor over a producer's memory, ordered on ``stream=``.
     Share: TypeAlias = Callable[..., Tensor]
 
-__all__ = ["copy_shared", "fill_from_shared", "from_cuda_array_interface"]
-
 _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 #: The driver's number of the attribute that says on which device memory lies.
 _DEVICE_ORDINAL = 9

@@ -40,47 +40,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
     NumpyDtype = np.dtype[Any]
 
-__all__ = [
-    "CAST_REALS",
-    "CLIPPED",
-    "WHOLE",
-    "align",
-    "bits_to_numpy",
-    "bits_to_torch",
-    "cast",
-    "cast_as_numpy",
-    "cast_in_order",
-    "clone",
-    "clone_in_order",
-    "copy_into_torch",
-    "detach",
-    "dlpack_fast_path",
-    "download",
-    "fill",
-    "fresh",
-    "from_dlpack",
-    "from_numpy",
-    "is_large",
-    "move",
-    "note_write",
-    "numpy_fast_path",
-    "numpy_to_torch",
-    "quietly",
-    "refill",
-    "refill_in_order",
-    "resolve",
-    "resolve_in_order",
-    "stack",
-    "tensor_to_numpy",
-    "torch_fast_path",
-    "unwritable",
-    "upload",
-    "upload_into",
-    "view_as",
-    "without_subclass",
-    "write",
-]
-
 #: Bytes from which on NumPy asks for huge pages. Page faults of small ones cost more than the copy.
 _LARGE = 2**22
 

@@ -16,20 +16,6 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = [
-    "BIT_DTYPES",
-    "DTYPE_NAMES",
-    "available",
-    "components",
-    "default_dtype",
-    "describe",
-    "dtype_name",
-    "fast_key",
-    "has_tangent",
-    "is_transformed",
-    "memory",
-]
-
 #: Reals of 8 and 16 bits that reach NumPy as ml_dtypes, by way of unsigned integers.
 BIT_DTYPES = frozenset(
     {

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import CodeType, ModuleType
 
-__all__ = ["mark", "mark_waiting"]
-
 _REASON = "interop chooses its steps by the value at hand"
 
 #: The code of marked functions that torch has yet to be told of, because it is not imported.

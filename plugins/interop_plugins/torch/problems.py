@@ -7,8 +7,6 @@ from collections.abc import Iterable
 
 from interop.plugin.advanced import Problem
 
-__all__ = ["find"]
-
 
 def find() -> Iterable[Problem]:
     """Return what is wrong with torch as it is installed here."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-__all__ = ["CODE_DTYPES", "dequantize", "dequantize_into", "fast_unpack", "pack", "unpack"]
-
 _DEPRECATED = "torch.quantize_per_tensor, torch.quantize_per_channel and other quantized"
 
 #: Elements from which on torch would dequantize into small pages that the system has to find anew.

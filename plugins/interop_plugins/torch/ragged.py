@@ -11,8 +11,6 @@ from .describe import dtype_name
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["describe", "memory", "pack", "padded", "regular", "sample", "unpack", "variant"]
-
 
 def describe(value: Tensor) -> Spec:
     """Return the spec of a jagged tensor, whose second axis is as long as its longest row.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     Variants = Mapping[str, Callable[[Tensor], Tensor]]
 
-__all__ = ["COO", "DENSE", "QUANTIZED", "SPARSE", "mkldnn", "stored"]
-
 
 def stored(layout: str, value: Tensor) -> Tensor:
     """Return the elements that are not zero in a layout, as torch finds them."""

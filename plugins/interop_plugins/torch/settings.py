@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["put_back", "read"]
-
 
 def read() -> dict[str, Any]:
     """Return the defaults that change what code of others computes."""

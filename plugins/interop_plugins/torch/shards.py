@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.tensor import DTensor
 
-__all__ = ["copy", "describe", "detach", "gather", "gather_in_graph", "memory", "place", "replica"]
-
 #: The traits that a local shard may have, and the whole does not.
 _OF_SHARDS = frozenset(
     {"noncontiguous", "broadcast", "unaligned", "conj", "neg", "grad", "zero_tensor"}

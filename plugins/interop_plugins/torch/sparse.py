@@ -17,26 +17,6 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = [
-    "align",
-    "allow_compressed",
-    "coalesce",
-    "coalesce_stored",
-    "compact",
-    "densify",
-    "densify_into",
-    "fast_unpack_compressed",
-    "in_bits",
-    "pack_compressed",
-    "pack_coo",
-    "regroup",
-    "to_batches",
-    "to_blocks",
-    "to_layout",
-    "unpack_compressed",
-    "unpack_coo",
-]
-
 _BETA = "Sparse CSR tensor support is in beta state"
 
 #: The real dtypes that every framework with sparse matrices can hold.

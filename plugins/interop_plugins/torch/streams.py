@@ -12,8 +12,6 @@ from interop.plugin import stream_handle
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["let_wait", "sharing", "stream_on", "working"]
-
 #: The legacy default stream goes by two numbers.
 _LEGACY = frozenset({0, 1})
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["copied", "copy_into", "is_few", "run"]
-
 #: Elements that torch gives to one thread: ``at::internal::GRAIN_SIZE``.
 _GRAIN = 2**15
 #: Bytes of a result from which on the team gains more than it waits.

@@ -29,8 +29,6 @@ from interop.plugin.advanced import Advanced
 from . import dense, quantized, samples
 from .describe import CODE_DTYPES, describe, memory
 
-__all__ = ["interop_declarations"]
-
 _GRAD, _GAPS = frozenset({"grad"}), frozenset({"noncontiguous"})
 _BLOCKS, _BIASED = frozenset({"per_block"}), frozenset({"biased"})
 _SCALED = frozenset({"act_pre_scale"})

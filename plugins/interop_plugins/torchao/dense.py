@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torchao.utils import TorchAOBaseTensor
 
-__all__ = ["dequantize", "dequantize_nf4", "detach"]
-
 
 def detach(value: TorchAOBaseTensor) -> TorchAOBaseTensor:
     """Return the tensor outside any autograd graph, over the same components."""

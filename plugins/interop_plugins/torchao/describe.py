@@ -18,22 +18,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torchao.utils import TorchAOBaseTensor
 
-__all__ = [
-    "CLASSES",
-    "CODE_DTYPES",
-    "KINDS",
-    "Inside",
-    "Kind",
-    "axis_of",
-    "blocks_along",
-    "describe",
-    "dtype_name",
-    "inside_of",
-    "kind_of",
-    "memory",
-    "packed_axis",
-]
-
 FLOAT8 = frozenset({"float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"})
 _HALVES_AND_SINGLES = frozenset({"float16", "bfloat16", "float32"})
 _INT8 = frozenset({"int8"})

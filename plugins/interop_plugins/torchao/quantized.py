@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torchao.utils import TorchAOBaseTensor
 
-__all__ = ["pack", "unpack"]
-
 
 def unpack(value: TorchAOBaseTensor) -> Parts:
     """Return the components: one element for each code, and scales that vary along one axis.

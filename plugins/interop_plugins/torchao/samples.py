@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torchao.utils import TorchAOBaseTensor
 
-__all__ = ["MAKERS", "VARIANTS"]
-
 
 def _matrix(dense: Tensor) -> Tensor:
     if dense.dim() != 2 or not dense.numel():
