@@ -38,6 +38,11 @@ _ADVICE = {
     "batched": "convert its matrices one by one, or make it dense",
 }
 
+#: What to do about the trait ``untyped``.
+_UNTYPED_ADVICE = (
+    f"{keyword('dtype', 'float64')} makes numbers of objects and decimals, if all are some."
+)
+
 #: How many refused routes a message names, and how many conversions with their objections.
 _ROUTES, _OBJECTIONS = 3, 5
 
@@ -181,12 +186,14 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
         move = f"ask for {keyword('to', able)}, or {_ADVICE[trait]}" if able else _ADVICE[trait]
         return f"{TRAITS[trait]}; {move}."
     hints = _hints(planner.graph, spec)
+    is_untyped = "untyped" in spec.traits and not request.dtype
+    ways_out = [_UNTYPED_ADVICE] if is_untyped else []
     for trait in sorted(spec.traits & hints.keys()):
-        return hints[trait]
+        return " ".join([hints[trait], *ways_out])
     if spec.dtype not in DTYPES:
-        for beginning, hint in hints.items():
-            if str(spec.dtype).startswith(beginning):
-                return f"{spec.dtype} is not a dtype of numbers; {hint}"
+        ways_out += [hint for key, hint in hints.items() if str(spec.dtype).startswith(key)]
+        if ways_out:
+            return f"{spec.dtype} is not a dtype of numbers; {' '.join(ways_out)}"
         return (
             f"{spec.dtype} is not a dtype of numbers that the target can hold; make numbers of it "
             "in its own framework first."

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 from interop._model.caller import warn_caller
 from interop._model.dtype import DTYPES, Dtype
 from interop._model.typing import Value
+from interop._toolkit.arrays import null_number
 from interop.errors import RefusedError
 
 P = ParamSpec("P")
@@ -184,7 +185,7 @@ def _rounded(np: ModuleType, integers: Value, facts: Dtype) -> Value:
     return (odd >= np.uint64(2**facts.digits)) | (sizes > np.uint64(largest))
 
 
-def cast_objects(np: ModuleType, objects: Value, dtype: Any) -> Value:
+def cast_objects(np: ModuleType, objects: Value, dtype: Any, *, fill_nulls: bool = False) -> Value:
     """Return an array of numbers for a NumPy array of objects that all are numbers.
 
     It is for conversions of values with the trait ``untyped``. Numbers are those of Python and of
@@ -197,6 +198,8 @@ def cast_objects(np: ModuleType, objects: Value, dtype: Any) -> Value:
     objects : numpy.ndarray
         Of the dtype ``object``.
     dtype : numpy.dtype
+    fill_nulls : bool, optional
+        Whether None stands for a null, whose place NaN takes, or 0 where the dtype has no NaN.
 
     Returns
     -------
@@ -216,6 +219,9 @@ def cast_objects(np: ModuleType, objects: Value, dtype: Any) -> Value:
     array([1. , 2.5], dtype=float32)
     """
     elements = objects.ravel().tolist()
+    if fill_nulls:
+        null = null_number(dtype)
+        elements = [null if element is None else element for element in elements]
     is_complex = DTYPES[dtype.name].kind == "c"
     kinds = {kind: _are_numbers(np, kind, is_complex) for kind in set(map(type, elements))}
     if not all(kinds.values()):

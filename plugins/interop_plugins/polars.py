@@ -9,13 +9,13 @@ are copied; a single column is shared like a Series.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from interop.errors import UnknownValueError
+from interop.errors import RefusedError, UnknownValueError
 from interop.plugin import (
     COMPLEX,
     COPY,
@@ -40,6 +40,7 @@ from interop.plugin import (
     Spec,
     Unary,
     Wrapper,
+    cast_objects,
     extents,
     hookimpl,
     itemsize,
@@ -61,12 +62,14 @@ _READONLY, _NONCONTIGUOUS = frozenset({"readonly"}), frozenset({"noncontiguous"}
 _IMMUTABLE, _MASKED = frozenset({"immutable"}), frozenset({"masked"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _MIXED, _NESTED = frozenset({"mixed"}), frozenset({"nested"})
+#: The traits of decimals.
+_UNTYPED = _NOT_NUMBERS | {"untyped"}
 #: The trait of lists some of which are null.
 _NULL_ROWS = frozenset({"null_rows"})
 #: The trait of a DataFrame without columns, which has no numbers and so no dtype.
 _UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 
-_CARRIED = _IMMUTABLE | _MASKED | _SCATTERED | _NOT_NUMBERS
+_CARRIED = _IMMUTABLE | _MASKED | _SCATTERED | _UNTYPED
 
 _BOOL = frozenset({"bool"})
 #: The dtypes whose memory NumPy and polars can share.
@@ -86,6 +89,8 @@ _SHARED_NAMES = _NAMES.keys() - {"Boolean"}
 #: How many elements are written at a time.
 _PIECE = 2**18
 _GATHER = Cost(2e-5, 8e9)
+#: The cost of looking at every decimal.
+_OBJECTS = Cost(3e-5, 5e7)
 #: Lies between the costs of a few long columns and of many short ones, since polars makes each.
 _COLUMNS = Cost(3e-5, 8e8)
 
@@ -123,7 +128,7 @@ def describe(series: pl.Series) -> Spec:
     elements, inner_shape = _elements(dtype)
     name = _NAMES.get(elements)
     if name is None:
-        traits = _NOT_NUMBERS | _IMMUTABLE
+        traits = _IMMUTABLE | _other_traits({str(dtype)}, series.null_count())
         return Spec("polars.series", str(dtype), "cpu", shape, traits, 8 * shape[0])
     shape += inner_shape
     traits = _IMMUTABLE
@@ -203,9 +208,9 @@ def _inspect_frame(frame: pl.DataFrame) -> tuple[str, frozenset[str]]:
     dtypes = {str(dtype) for dtype in frame.dtypes}
     if not dtypes:
         return "float64", _IMMUTABLE | _UNKNOWN_DTYPE | _SCATTERED
-    if not dtypes <= _NAMES.keys():
-        return _other_columns(frame), _NOT_NUMBERS | _IMMUTABLE
     nulls = any(column.null_count() for column in frame.iter_columns())
+    if others := dtypes - _NAMES.keys():
+        return _other_columns(frame), _IMMUTABLE | _other_traits(others, nulls)
     name, mixed = _common_dtype(frozenset(_NAMES[dtype] for dtype in dtypes))
     traits = _IMMUTABLE | mixed
     if nulls or mixed or name == "bool" or not _is_one_block(frame):
@@ -213,6 +218,13 @@ def _inspect_frame(frame: pl.DataFrame) -> tuple[str, frozenset[str]]:
     elif frame.width > 1:
         traits |= _NONCONTIGUOUS
     return name, traits | _MASKED if nulls else traits
+
+
+def _other_traits(dtypes: Set[str], nulls: int) -> frozenset[str]:
+    """Return the traits of elements of dtypes that are not of numbers; decimals may be numbers."""
+    if not all(dtype.startswith("Decimal") for dtype in dtypes):
+        return _NOT_NUMBERS
+    return _UNTYPED | _MASKED if nulls else _UNTYPED
 
 
 def _is_one_block(frame: pl.DataFrame) -> bool:
@@ -276,7 +288,7 @@ def gather(series: pl.Series, *, dtype: str) -> Array:
 
     elements, inner_shape = _elements(series.dtype)
     out = np.empty((series.len(), *inner_shape), dtype)
-    _write(out.reshape(-1), _flat(series), _NAMES[elements])
+    _write(out.reshape(-1), _flat(series), _NAMES.get(elements))
     return out
 
 
@@ -315,7 +327,11 @@ def gather_frame(frame: pl.DataFrame, *, dtype: str) -> Array:
     rows, columns = frame.shape
     out = np.empty((columns, rows), dtype)
     for part, column in zip(out, frame.iter_columns(), strict=True):
-        _write(part, column, _NAMES[str(column.dtype)])
+        try:
+            _write(part, column, _NAMES.get(str(column.dtype)))
+        except RefusedError as error:  # of a decimal that does not fit
+            error.locate(f"column {column.name!r}")
+            raise
     return out.T
 
 
@@ -332,10 +348,17 @@ def gather_if_exact(frame: pl.DataFrame) -> Array:
     return gather_frame(frame, dtype=dtype)
 
 
-def _write(out: Array, series: pl.Series, name: str) -> None:
-    """Write a Series into an array of any dtype, cast as NumPy casts; nulls become NaN or zero."""
+def _write(out: Array, series: pl.Series, name: str | None) -> None:
+    """Write a Series into an array of any dtype, cast as NumPy casts; nulls become NaN or zero.
+
+    Decimals are those of no `name`.
+    """
     import numpy as np
 
+    if name is None:
+        decimals = np.array(series.to_list(), object)
+        out[...] = cast_objects(np, decimals, out.dtype, fill_nulls=True)
+        return
     errors = CastErrors(np)
     for start, piece in _pieces(series):
         part, nulls = out[start : start + piece.len()], None
@@ -581,6 +604,7 @@ def _series_to_numpy() -> Iterable[Conversion]:
         cost=_GATHER,
         name="fill_series_nulls",
     )
+    yield from _decimals(make, gather, "series")
 
 
 def _frames_to_numpy() -> Iterable[Conversion]:
@@ -588,6 +612,7 @@ def _frames_to_numpy() -> Iterable[Conversion]:
     block = _IMMUTABLE | _NONCONTIGUOUS
     yield frame(block_to_numpy, dtypes=_SHARED, takes=block, adds=_READONLY, cost=Cost(4e-6))
     make = partial(frame, adds=_NONCONTIGUOUS, cost=_COLUMNS)
+    yield from _decimals(make, gather_frame, "dataframe")
     cast = partial(make, gather_frame, changes=DTYPE, result=Result(dtypes=_DTYPES))
     yield cast(
         takes=_IMMUTABLE | _UNKNOWN_DTYPE,
@@ -619,6 +644,22 @@ def _frames_to_numpy() -> Iterable[Conversion]:
         yield mixed(gather_if_exact, checked=True, cost=Cost(6e-5, 5e8), name=f"{verb}_if_exact")
 
 
+def _decimals(
+    make: Callable[..., Conversion], gather: Callable[..., Array], name: str
+) -> Iterable[Conversion]:
+    """Yield the conversions of decimals, for which there must be a dtype."""
+    held = frozenset(DTYPES) - {"complex32"}
+    cast = partial(make, gather, changes=DTYPE, result=Result(dtypes=held), cost=_OBJECTS)
+    cast = partial(cast, takes=_IMMUTABLE)
+    yield cast(requires=_UNTYPED, drops=_UNTYPED, effects=COPY, name=f"cast_{name}_of_decimals")
+    yield cast(
+        requires=_UNTYPED | _MASKED,
+        drops=_UNTYPED | _MASKED,
+        effects=COPY | {"drop_mask"},
+        name=f"fill_{name}_nulls_of_decimals",
+    )
+
+
 def _from_numpy() -> Iterable[Conversion]:
     make = partial(Conversion, "numpy", adds=_IMMUTABLE)
     shareable = frozenset({"readonly", "immutable", "pinned"})
@@ -640,8 +681,8 @@ def _from_numpy() -> Iterable[Conversion]:
 def _series_casts() -> Iterable[Unary]:
     """Yield the casts of Series, which keep the names."""
     make = partial(Cast, recast, takes=_IMMUTABLE, cost=_GATHER)
-    for scattered in (EMPTY, _SCATTERED):
-        drop: dict[str, Any] = {"requires": scattered, "drops": scattered}
+    for traits in (EMPTY, _SCATTERED, _UNTYPED):
+        drop: dict[str, Any] = {"requires": traits, "drops": traits}
         yield make(_SHARED, adds=_IMMUTABLE, **drop)
         yield make(_BOOL, adds=_IMMUTABLE | _SCATTERED, name="recast_to_bits", **drop)
 
@@ -669,5 +710,6 @@ def _frame_casts() -> Iterable[Unary]:
     mixed = partial(make, takes=_IMMUTABLE | _SEVERAL, requires=_MIXED | _SCATTERED)
     yield scattered(_SHARED, drops=_SCATTERED)
     yield scattered(_BOOL, adds=_IMMUTABLE, name="recast_to_bits")
+    yield make(_SHARED, requires=_UNTYPED, drops=_UNTYPED)
     yield mixed(_SHARED, drops=_SEVERAL | _SCATTERED)
     yield mixed(_BOOL, drops=_SEVERAL, adds=_IMMUTABLE, name="recast_to_bits")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -78,7 +77,6 @@ def test_the_moves_of_pandas_work(series: Any, name: str, move: Any) -> None:
 @pytest.mark.parametrize(
     ("array", "cast", "move"),
     [
-        (pa.array([Decimal("1.5")]), r"x\.cast\('float64'\)", lambda x: x.cast("float64")),
         (pa.array(["1.5"]), r"x\.cast\('float64'\)", lambda x: x.cast("float64")),
         (pa.array([1], pa.timestamp("s")), r"x\.cast\('int64'\)", lambda x: x.cast("int64")),
         (pa.array([1], pa.duration("s")), r"x\.cast\('int64'\)", lambda x: x.cast("int64")),

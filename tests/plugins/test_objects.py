@@ -1,4 +1,4 @@
-"""Arrays and columns of objects: numbers without a dtype, which become what `dtype=` says."""
+"""Objects and decimals: numbers without a dtype, which become what `dtype=` says."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 import torch
@@ -33,6 +34,38 @@ SOURCES = {
     "array": objects,
     "Series": lambda *elements: pd.Series(elements, dtype=object, index=[*map(str, elements)]),
     "Index": lambda *elements: pd.Index(elements, dtype=object),
+}
+#: What has decimals of its own, with nulls among them: makers of one column of five digits.
+_ARROW = pa.decimal128(5, 2)
+_WIDE = pa.decimal256(5, 2)
+COLUMNS = {
+    "Arrow": lambda *elements: pa.array(elements, _ARROW),
+    "wide": lambda *elements: pa.array(elements, _WIDE),
+    "slice": lambda *elements: pa.array([9, *elements, 9], _ARROW)[1:-1],
+    "chunks": lambda *elements: pa.chunked_array([[e] for e in elements], _ARROW),
+    "one chunk": lambda *elements: pa.chunked_array([elements], _ARROW),
+    "no chunks": lambda *elements: pa.chunked_array([elements] if elements else [], _ARROW),
+    "polars": lambda *elements: pl.Series(elements, dtype=pl.Decimal(5, 2)),
+    "polars chunks": lambda *elements: pl.concat(
+        [pl.Series(dtype=pl.Decimal(5, 2))]
+        + [pl.Series([e], dtype=pl.Decimal(5, 2)) for e in elements],
+        rechunk=False,
+    ),
+    "Series": lambda *elements: pd.Series(elements, dtype=pd.ArrowDtype(_ARROW)),
+    "extension array": lambda *elements: pd.array(elements, dtype=pd.ArrowDtype(_ARROW)),
+}
+#: Makers of frames of one such column and one of integers.
+FRAMES = {
+    "Table": lambda column: pa.table({"price": pa.array(column, _ARROW), "n": range(len(column))}),
+    "RecordBatch": lambda column: pa.record_batch(
+        {"price": pa.array(column, _ARROW), "n": pa.array(range(len(column)))}
+    ),
+    "polars": lambda column: pl.DataFrame(
+        {"price": pl.Series(column, dtype=pl.Decimal(5, 2)), "n": range(len(column))}
+    ),
+    "pandas": lambda column: pd.DataFrame(
+        {"price": pd.array(column, dtype=pd.ArrowDtype(_ARROW)), "n": range(len(column))}
+    ),
 }
 
 
@@ -130,9 +163,6 @@ def test_columns_of_objects_join_columns_of_numbers() -> None:
     assert cast.to_numpy().tolist() == result.tolist()
     with pytest.raises(RefusedError, match=r"^column 'objects': element 1 is None"):
         interop.convert(frame.assign(objects=objects(1, None)), to="torch", dtype="float32")
-    missing = frame.assign(decimals=pd.array([None, 1], dtype=DECIMALS))
-    with pytest.raises(RefusedError, match=r"^column 'decimals': element 0 is <NA>"):
-        interop.convert(missing, to="torch", dtype="float32")
 
 
 def test_nulls_beside_objects_are_refused_as_others_are() -> None:
@@ -152,3 +182,113 @@ def test_objects_in_a_tree_pass_whatever_the_dtype_is(cast_all: bool) -> None:
     assert result["x"].dtype is torch.float32
     assert result["names"] is tree["names"]
     assert result["ids"] is tree["ids"]
+
+
+@pytest.mark.parametrize("make", COLUMNS.values(), ids=COLUMNS)
+@together("dtype", ["float64", "float16", "bfloat16", "complex64", "int32"])
+def test_decimals_become_the_dtype_as_objects_do(make: Any, dtype: str) -> None:
+    """Decimals of Arrow and Polars are cast as an array of the same decimals is."""
+    decimals = [Decimal("1.25"), Decimal(-3), Decimal("999.99")]
+    value = make(*decimals)
+    assert "untyped" in interop.spec(value).traits
+    route = interop.plan(value, to="numpy", dtype=dtype)
+    result = route(value)
+    expected = interop.convert(objects(*decimals), to="numpy", dtype=dtype)
+    assert (result.dtype, route.effects) == (expected.dtype, {"copy"})
+    assert result.tolist() == expected.tolist()
+    assert result.flags.writeable
+    assert interop.convert(make(), to="numpy", dtype=dtype).shape == (0,)
+
+
+@pytest.mark.parametrize("make", COLUMNS.values(), ids=COLUMNS)
+def test_nulls_among_decimals_are_nulls_as_others_are(make: Any) -> None:
+    """A dtype is no consent to drop nulls; who gives it gets NaN, or 0 in integers."""
+    value = make(None, Decimal("1.5"), None)
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(value, to="torch", dtype="float32")
+    reals = interop.convert(value, to="torch", dtype="float32", allow="drop_mask")
+    assert np.array_equal(reals, [np.nan, 1.5, np.nan], equal_nan=True)
+    whole = interop.convert(value, to="numpy", dtype="int8", allow="drop_mask")
+    assert (whole.dtype, whole.tolist()) == (np.dtype("int8"), [0, 1, 0])
+
+
+@pytest.mark.parametrize("make", COLUMNS.values(), ids=COLUMNS)
+def test_decimals_are_refused_without_a_dtype_or_where_they_do_not_fit(make: Any) -> None:
+    """The refusal names the keyword, or the first decimal that is out of range."""
+    value = make(1, 300)
+    for target in ("numpy", "torch", "python"):
+        with pytest.raises(RefusedError, match=r"dtype='float64' makes numbers of .* decimals"):
+            interop.convert(value, to=target, allow="drop_mask")
+    with pytest.raises(RefusedError, match=r"^element 1 is Decimal\('300.00'\).* int8"):
+        interop.convert(value, to="numpy", dtype="int8")
+    with pytest.raises(RefusedError, match="leave out copy=False"):
+        interop.convert(value, to="numpy", dtype="float64", copy=False)
+    assert interop.convert(value, to=interop.spec(value).format) is value
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+def test_decimals_beside_numbers_join_them(make: Any) -> None:
+    """Columns of decimals and of integers become one array; an error names the column."""
+    value = make([Decimal("1.25"), Decimal(300)])
+    result = interop.convert(value, to="torch", dtype="float32")
+    assert (result.dtype, result.tolist()) == (torch.float32, [[1.25, 0], [300, 1]])
+    with pytest.raises(RefusedError, match=r"dtype='float64' makes numbers of .* decimals"):
+        interop.convert(value, to="torch")
+    with pytest.raises(RefusedError, match=r"^column 'price': element 1 is Decimal\('300.00'\)"):
+        interop.convert(value, to="torch", dtype="int8")
+    missing = make([None, Decimal(2)])
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(missing, to="numpy", dtype="float64")
+    filled = interop.convert(missing, to="numpy", dtype="float64", allow="drop_mask")
+    assert np.array_equal(filled, [[np.nan, 0], [2, 1]], equal_nan=True)
+
+
+def test_casts_within_a_library_keep_what_is_not_numbers() -> None:
+    """Names stay with Series and frames of Polars, and nulls with arrays of Arrow."""
+    series = pl.Series("price", [1, 2], dtype=pl.Decimal(5, 2))
+    cast = interop.convert(series, to="polars", dtype="float32")
+    assert (cast.name, cast.dtype, cast.to_list()) == ("price", pl.Float32, [1, 2])
+    frame = interop.convert(series.to_frame(), to="polars.dataframe", dtype="float32")
+    assert frame.to_dict(as_series=False) == {"price": [1, 2]}
+    missing = pa.array([None, Decimal("1.5")], _ARROW)
+    kept = interop.convert(missing, to="pyarrow", dtype="float32")
+    assert (kept.type, kept.to_pylist()) == (pa.float32(), [None, 1.5])
+
+
+def test_text_beside_decimals_stays_refused() -> None:
+    """Columns of decimals do not make numbers of a column of text."""
+    frames = {"price": [Decimal("1.5")], "name": ["a"]}
+    for value in (pa.table(frames), pl.DataFrame(frames)):
+        with pytest.raises(RefusedError) as caught:
+            interop.convert(value, to="numpy", dtype="float64")
+        assert "dtype='float64' makes" not in str(caught.value)
+        assert "untyped" not in interop.spec(value).traits
+
+
+def test_a_scalar_of_arrow_is_a_decimal_of_no_axes() -> None:
+    """A decimal alone becomes an array of no axes, and a null NaN."""
+    alone = interop.convert(pa.scalar(Decimal("1.5")), to="numpy", dtype="float32")
+    assert (alone.shape, alone.dtype, alone.item()) == ((), np.float32, 1.5)
+    null = pa.scalar(None, _ARROW)
+    filled = interop.convert(null, to="numpy", dtype="float32", allow="drop_mask")
+    assert np.isnan(filled)
+
+
+@together(
+    "value, expected",
+    [
+        ([Decimal(1), 2**64], [1, 2.0**64]),
+        ([0.5, Fraction(1, 3)], [0.5, 1 / 3]),
+        ([[Decimal("0.1")], (Fraction(-1, 4),)], [[0.1], [-0.25]]),
+        ([Decimal("0.1"), np.float32(2)], [0.1, 2]),
+    ],
+)
+def test_lists_of_decimals_and_fractions_become_the_dtype(value: Any, expected: Any) -> None:
+    """Numbers of the standard library in lists become what `dtype=` says, and nothing without."""
+    result = interop.convert(value, to="numpy", dtype="float64")
+    assert (result.dtype, result.tolist()) == (np.float64, expected)
+    assert interop.convert(value, to="torch", dtype="bfloat16").dtype is torch.bfloat16
+    with pytest.raises(RefusedError, match="dtype='float64' makes numbers of objects and decimals"):
+        interop.convert(value, to="numpy")
+    with pytest.raises(RefusedError, match=r"^element 1 is inf, .* does not fit in int8"):
+        interop.convert([Decimal(1), float("inf")], to="numpy", dtype="int8")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from decimal import Decimal
 from enum import IntEnum
-from fractions import Fraction
 from typing import Any
 
 import dask.array as da
@@ -258,15 +256,6 @@ def test_elements_that_refuse():
     """An element that will not become a number is reported with its own words."""
     with pytest.raises(BadRequestError, match=r"\(not today\); pad"):
         interop.convert([1.0, Unwilling(2)], to="numpy")
-
-
-@pytest.mark.parametrize("value", [[Decimal(1)], [Decimal(1), 2**64], [0.5, Fraction(1, 3)]])
-def test_numbers_that_no_dtype_holds(value):
-    """Numbers of a kind that arrays do not have are refused by name, with a dtype as without."""
-    kind = next(type(x).__name__ for x in value if type(x) in {Decimal, Fraction})
-    for keywords in ({}, {"dtype": "float64"}):
-        with pytest.raises(UnknownValueError, match=f"of type {kind}, .*make a float of each"):
-            interop.convert(value, to="numpy", **keywords)
 
 
 @pytest.mark.parametrize("value", [["a"], (1, "a"), [b"a"], [1, None], [None, 1], [[1], ["a"]]])

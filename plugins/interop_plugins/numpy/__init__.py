@@ -70,7 +70,6 @@ _TEXT = "x.astype(float) reads the numbers in the text."
 _RECORDS = "choose one field of the records (x['name'])."
 _HINTS = {
     "drop_mask": "The numbers under the mask then count as others do; x.filled(0) replaces them.",
-    "object": "{dtype:float64} makes numbers of the objects, if all are some.",
     **dict.fromkeys(("<U", ">U", "|S", "StringDType"), _TEXT),
     "datetime64": "x.astype('int64') counts its units from 1970 on; NaT is the least integer.",
     "timedelta64": "x.astype('int64') counts its units; NaT is the least integer.",

@@ -92,8 +92,7 @@ _FRAME_HINTS = {
     **_NULL_HINTS,
     "not_numbers": "these are not plain numbers; choose columns of numbers "
     "(x.select_dtypes(['number', 'bool'], exclude='timedelta')), or turn the others into numbers "
-    "in pandas first (pandas.to_numeric, astype('boolean'), cat.codes). "
-    "{dtype:float64} makes numbers of objects, if all are some.",
+    "in pandas first (pandas.to_numeric, astype('boolean'), cat.codes).",
 }
 
 
@@ -104,7 +103,7 @@ def _hints(codes: str) -> dict[str, str]:
         "not_numbers": "these are not plain numbers; make numbers of them in pandas first: "
         f"pandas.to_numeric(x) of text, x.{codes} of categories, x.astype('int64') of dates and "
         "spans, which counts their units. A missing category has the code -1, and NaT is the least "
-        "integer. {dtype:float64} makes numbers of objects, if all are some.",
+        "integer.",
     }
 
 
@@ -241,13 +240,12 @@ def _to_numpy(
         )
     cast = partial(write, gather, changes=DTYPE, result=Result(dtypes=_HELD), cost=_OBJECTS)
     yield cast(requires=_UNTYPED, drops=_UNTYPED, effects=COPY, name=f"cast_{name}_of_objects")
-    if name == "dataframe":  # whose other columns may have nulls
-        yield cast(
-            requires=_UNTYPED | _MASKED,
-            drops=_UNTYPED | _MASKED,
-            effects=COPY | {"drop_mask"},
-            name="fill_nulls_beside_objects",
-        )
+    yield cast(
+        requires=_UNTYPED | _MASKED,
+        drops=_UNTYPED | _MASKED,
+        effects=COPY | {"drop_mask"},
+        name=f"fill_{name}_nulls_of_objects",
+    )
 
 
 def _sparse_to_scipy() -> Iterable[Conversion]:

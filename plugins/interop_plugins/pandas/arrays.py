@@ -99,7 +99,9 @@ def write(out: Array, array: Storage) -> None:
     import numpy as np
 
     if is_untyped(array.dtype):
-        out[...] = cast_objects(np, np.asarray(array, object), out.dtype)
+        has_nulls = is_arrow(array.dtype)
+        objects = array.to_numpy(object, na_value=None) if has_nulls else array
+        out[...] = cast_objects(np, objects, out.dtype, fill_nulls=has_nulls)
         return
     errors, unseen = CastErrors(np), CastErrors(np)
     start, null = 0, null_number(out.dtype)

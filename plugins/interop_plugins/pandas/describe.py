@@ -192,7 +192,9 @@ def inspect_array(array: Storage) -> Facts:
     dtype = array.dtype
     name = number_name(dtype)
     if not name:
-        return Facts(_other_name(dtype), _UNTYPED if is_untyped(dtype) else _NOT_NUMBERS)
+        nulls = array.__arrow_array__().null_count if is_arrow(dtype) else 0
+        traits = _UNTYPED | _null_traits(nulls) if is_untyped(dtype) else _NOT_NUMBERS
+        return Facts(_other_name(dtype), traits)
     if is_arrow(dtype):
         chunked = array.__arrow_array__()
         one_block = chunked.num_chunks == 1 and name != "bool"

@@ -47,9 +47,12 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
 _BOOL = frozenset({"bool"})
+#: The dtypes of NumPy and ml_dtypes, in which nulls and decimals are written.
+_HELD = frozenset(plugin.DTYPES) - {"complex32"}
 _DROP_MASK = COPY | {"drop_mask"}
 _IMMUTABLE, _READONLY = frozenset({"immutable"}), frozenset({"readonly"})
 _MASKED, _CHUNKED = frozenset({"masked"}), frozenset({"chunked"})
+_UNTYPED = frozenset({"untyped"})
 _NESTED, _LISTS = frozenset({"nested"}), frozenset({"lists"})
 #: The traits of lists without component arrays: of truth values, which are bits, and of lists.
 _WHOLE = frozenset({"bits", "deep"})
@@ -58,7 +61,7 @@ _NONCONTIGUOUS, _UNALIGNED = frozenset({"noncontiguous"}), frozenset({"unaligned
 #: The traits that the memory of an Arrow array can have.
 _MEMORY = _IMMUTABLE | _READONLY | _UNALIGNED
 #: The traits of a chunked array, also of lists.
-_CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _WHOLE | lists.ODD
+_CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _WHOLE | lists.ODD | _UNTYPED
 #: The trait of a table whose only column lies in one block.
 _ONE_COLUMN = frozenset({"one_column"})
 _ODD_COLUMNS = frozenset({"mixed_columns", "no_columns", "not_numbers"})
@@ -72,10 +75,13 @@ _NUMBER_ARRAYS = tuple(
     f"pyarrow:{name}Array" for name in ("HalfFloat", "Float", "Double", *_INTEGER_NAMES)
 )
 
+#: The cost of looking at every decimal.
+_OBJECTS = Cost(3e-5, 5e7)
+
 #: The casts that make numbers of elements of other types, by the beginnings of Arrow's names.
 _COUNTED = "cast the column (x.cast('int64') counts its units from 1970 or midnight on)."
 _CASTS = {
-    **dict.fromkeys(("decimal", "string", "large_string"), "cast the column (x.cast('float64'))."),
+    **dict.fromkeys(("string", "large_string"), "cast the column (x.cast('float64'))."),
     **dict.fromkeys(("timestamp", "duration", "date64", "time64"), _COUNTED),
     **dict.fromkeys(("date32", "time32"), _COUNTED.replace("int64", "int32")),
     "dictionary": "its codes are numbers (x.indices of each chunk), and so may its values be "
@@ -116,15 +122,20 @@ def _array_formats() -> Iterable[Format]:
     flat = partial(_format, dtypes=DTYPES, ndims={1})
     # Both keep nulls.
     copy = Copy(dense.copy, blocked=_NONCONTIGUOUS, adds=_IMMUTABLE, cost=Cost(5e-6, 3e10))
-    cast = Cast(dense.cast_with_nulls, requires=_MASKED, adds=_IMMUTABLE, cost=Cost(1e-5, 4e9))
+    cast = partial(Cast, dense.cast_with_nulls, adds=_IMMUTABLE)
+    casts = (
+        cast(requires=_MASKED, cost=Cost(1e-5, 4e9)),
+        cast(requires=_UNTYPED, drops=_UNTYPED, cost=_OBJECTS),
+        cast(requires=_UNTYPED | _MASKED, drops=_UNTYPED, cost=_OBJECTS),
+    )
     yield flat(
         "pyarrow",
         types=(*_NUMBER_ARRAYS, "pyarrow:Array"),
         target_types=("pyarrow:Array",),
         aliases=("pa",),
         describe=describe.describe,
-        carries=_MEMORY | _MASKED,
-        unary=(copy, cast),
+        carries=_MEMORY | _MASKED | _UNTYPED,
+        unary=(copy, *casts),
         memory=describe.memory,
         samples=Samples(variants=samples.VARIANTS),
     )
@@ -206,7 +217,7 @@ def _other_formats() -> Iterable[Format]:
         types=("pyarrow:Scalar",),
         describe=describe.describe_scalar,
         dtypes=DTYPES,
-        carries=_MASKED,
+        carries=_MASKED | _UNTYPED,
         ndims={0},
     )
     yield _format(
@@ -227,7 +238,7 @@ def _other_formats() -> Iterable[Format]:
             types=(f"pyarrow:{type_}",),
             describe=describe_columns,
             dtypes=DTYPES,
-            carries=_MEMORY | _MASKED | _ONE_COLUMN | _ODD_COLUMNS,
+            carries=_MEMORY | _MASKED | _ONE_COLUMN | _ODD_COLUMNS | _UNTYPED,
             memory=tables.memory_of_columns,
             wrapper=Wrapper(tables.tensor_column, 1e-5),
             ndims={2},
@@ -246,6 +257,7 @@ def _conversions() -> Iterable[Conversion]:
     return [
         *_arrays_to_numpy(),
         *_others_to_numpy(),
+        *_decimals_to_numpy(),
         *_from_numpy(),
         *_chunks(),
         *_lists_to_others(),
@@ -319,6 +331,31 @@ def _others_to_numpy() -> Iterable[Conversion]:
         yield share(requires=_ONE_COLUMN | _READONLY, drops=_ONE_COLUMN | _IMMUTABLE)
 
 
+def _decimals_to_numpy() -> Iterable[Conversion]:
+    """Yield the conversions of decimals, for which there must be a dtype."""
+    for source, function in (
+        ("pyarrow", dense.cast_decimals),
+        ("pyarrow.chunked_array", dense.cast_decimals),
+        ("pyarrow.scalar", dense.cast_decimals),
+        ("pyarrow.table", tables.cast_columns),
+        ("pyarrow.record_batch", tables.cast_columns),
+    ):
+        for nulls, effects in ((EMPTY, COPY), (_MASKED, _DROP_MASK)):
+            yield Conversion(
+                source,
+                "numpy",
+                function,
+                takes=_IMMUTABLE | _CHUNKED,
+                requires=_UNTYPED | nulls,
+                drops=_UNTYPED | _CHUNKED | nulls,
+                changes=DTYPE,
+                result=Result(dtypes=_HELD),
+                effects=effects,
+                cost=_OBJECTS,
+                name="cast_decimals_and_fill_nulls" if nulls else "cast_decimals",
+            )
+
+
 def _fill_nulls(
     source: str, function: Callable[..., Array], takes: frozenset[str] = EMPTY
 ) -> Conversion:
@@ -331,7 +368,7 @@ def _fill_nulls(
         requires=_MASKED,
         drops=_MASKED | _CHUNKED,
         changes=DTYPE,
-        result=Result(dtypes=frozenset(plugin.DTYPES) - {"complex32"}),
+        result=Result(dtypes=_HELD),
         effects=_DROP_MASK,
         cost=Cost(5e-6, 8e9),
         name="fill_nulls",

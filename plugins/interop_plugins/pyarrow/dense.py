@@ -11,10 +11,10 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.plugin import export, null_number
+from interop.plugin import cast_objects, export, null_number
 
 from .describe import ALIGNMENT, levels
-from .dtypes import NUMBERS, arrow_type, element_layout
+from .dtypes import NUMBERS, arrow_type, element_layout, traits_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -156,6 +156,16 @@ def scalar_to_numpy(scalar: pa.Scalar, *, dtype: str | None = None) -> Array:
 
     type_ = np.dtype(dtype or element_layout(scalar.type).dtype)
     return np.array(scalar.as_py() if scalar.is_valid else null_number(type_)).astype(type_)
+
+
+def cast_decimals(decimals: pa.Array | pa.ChunkedArray | pa.Scalar, *, dtype: str) -> Array:
+    """Return the numbers of decimals, with NaN for nulls, or zero if the dtype has none."""
+    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
+    import numpy as np
+
+    elements = decimals.to_pylist() if hasattr(decimals, "to_pylist") else decimals.as_py()
+    numbers: Array = cast_objects(np, np.array(elements, object), np.dtype(dtype), fill_nulls=True)
+    return numbers
 
 
 def numpy_fast_path(array: pa.Array) -> Any:
@@ -301,6 +311,8 @@ def cast_with_nulls(array: pa.Array, *, dtype: str) -> pa.Array:
     """Return an array of another dtype with the same nulls, its numbers cast as NumPy casts."""
     import numpy as np
 
+    if traits_of(str(array.type)):
+        return flat_array(cast_decimals(array, dtype=dtype), null_places(array))
     with np.errstate(all="ignore"):
         return flat_array(_flat(array).astype(dtype), null_places(array))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from interop.plugin import EMPTY, Spec
 
-from .dtypes import NUMBERS, ElementLayout, element_layout, number_types
+from .dtypes import NUMBERS, ElementLayout, element_layout, number_types, traits_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +69,7 @@ def describe_chunks(chunked: pa.ChunkedArray) -> Spec:
     location = "cpu" if chunked.is_cpu else device(chunked.chunk(0))
     masked = _MASKED if location == "cpu" and chunked.null_count else EMPTY
     traits = _IMMUTABLE | _CHUNKED | masked | _inner_nulls(chunked, layout)
+    traits |= traits_of(layout.dtype)
     nbytes = prod(shape) * layout.width
     return Spec("pyarrow.chunked_array", layout.dtype, location, shape, traits, nbytes)
 
@@ -77,7 +78,7 @@ def describe_scalar(scalar: pa.Scalar) -> Spec:
     """Return the spec of a scalar."""
     layout = element_layout(scalar.type)
     dtype = str(scalar.type) if layout.stored_shape else layout.dtype
-    traits = EMPTY if scalar.is_valid else _MASKED
+    traits = traits_of(dtype) if scalar.is_valid else traits_of(dtype) | _MASKED
     return Spec("pyarrow.scalar", dtype, "cpu", (), traits, layout.width)
 
 
@@ -103,7 +104,9 @@ def _facts(array: pa.Array, layout: ElementLayout) -> _Facts:
     if not array.is_cpu:
         return _Facts(layout.dtype, device(array), shape, _IMMUTABLE, nbytes)
     if layout.dtype not in NUMBERS and layout.dtype != "bool":
-        return _Facts(layout.dtype, "cpu", shape, _IMMUTABLE, array.get_total_buffer_size())
+        nulls = _MASKED if array.null_count else EMPTY
+        others = _IMMUTABLE | nulls | traits_of(layout.dtype)
+        return _Facts(layout.dtype, "cpu", shape, others, array.get_total_buffer_size())
     nested = levels(array)
     data = nested[-1].buffers()[1]
     traits = set(_IMMUTABLE)

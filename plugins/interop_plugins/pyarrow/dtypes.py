@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop.plugin import INTEGERS, REALS
+from interop.plugin import EMPTY, INTEGERS, REALS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 #: The dtypes whose bytes are the same in Arrow and in NumPy.
 NUMBERS = INTEGERS | REALS
 DTYPES = NUMBERS | {"bool"}
+_UNTYPED = frozenset({"untyped"})
 
 
 class ElementLayout(NamedTuple):
@@ -78,6 +79,11 @@ def dtype_name(type_: pa.DataType) -> str:
     if number_type is not None:
         return number_type[0]
     return "bool" if getattr(type_, "extension_name", None) == "arrow.bool8" else str(type_)
+
+
+def traits_of(dtype: str) -> frozenset[str]:
+    """Return the traits of elements of a type, by its name; decimals are numbers of no dtype."""
+    return _UNTYPED if dtype.startswith("decimal") else EMPTY
 
 
 def element_layout(type_: pa.DataType) -> ElementLayout:

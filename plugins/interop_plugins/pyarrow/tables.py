@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from interop.errors import RefusedError
 from interop.plugin import EMPTY, Spec, null_number
 
-from .dense import null_places, to_numpy
+from .dense import cast_decimals, null_places, to_numpy
 from .describe import device, memory, memory_of_chunks
-from .dtypes import DTYPES, NUMBERS, dtype_name, element_layout
+from .dtypes import DTYPES, NUMBERS, dtype_name, element_layout, traits_of
 from .lists import describe_chunks
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Columns: TypeAlias = pa.Table | pa.RecordBatch
 
-_IMMUTABLE = frozenset({"immutable"})
+_IMMUTABLE, _MIXED = frozenset({"immutable"}), frozenset({"mixed_columns"})
 
 #: Bytes of a column that are written at a time, so that a part of every column stays in the caches.
 _BYTES = 2**16
@@ -49,12 +50,11 @@ def _describe_columns(name: str, table: Columns) -> Spec:
         traits.add("no_columns")
         dtype = "of no dtype"
     elif any(type_ != types[0] for type_ in types[1:]):
-        traits.add("mixed_columns")
-        if any(dtype_name(type_) not in DTYPES for type_ in types):
-            traits.add("not_numbers")
         dtype = _columns_by_type(table.schema)
+        traits |= _traits_of_several(types)
     else:
         dtype = dtype_name(types[0])
+        traits |= traits_of(dtype)
     location = "cpu" if table.is_cpu else device(table.column(0))
     if location == "cpu" and any(column.null_count for column in table.columns):
         traits.add("masked")
@@ -63,6 +63,14 @@ def _describe_columns(name: str, table: Columns) -> Spec:
     width = element_layout(types[0]).width if dtype in DTYPES else 0
     nbytes = table.num_rows * table.num_columns * width
     return Spec(name, dtype, location, table.shape, frozenset(traits), nbytes)
+
+
+def _traits_of_several(types: list[pa.DataType]) -> frozenset[str]:
+    """Return the traits of columns of several types; beside decimals numbers count as decimals."""
+    others = {dtype_name(type_) for type_ in types} - DTYPES
+    if others and all(map(traits_of, others)):
+        return traits_of(min(others))
+    return _MIXED | {"not_numbers"} if others else _MIXED
 
 
 def _traits_of_one(table: Columns) -> frozenset[str]:
@@ -129,6 +137,21 @@ def stacked(table: Columns, *, dtype: str | None = None) -> Array:
     for batch in table.to_batches() if hasattr(table, "to_batches") else [table]:
         _write(out[start : start + batch.num_rows], batch.columns)
         start += batch.num_rows
+    return out
+
+
+def cast_columns(table: Columns, *, dtype: str) -> Array:
+    """Return columns of decimals, and of numbers beside them, side by side in one block."""
+    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
+    import numpy as np
+
+    out = np.empty(table.shape, dtype)
+    for place, (name, column) in enumerate(zip(table.schema.names, table.columns, strict=True)):
+        try:
+            out[:, place] = cast_decimals(column, dtype=dtype)
+        except RefusedError as error:  # of a decimal that does not fit
+            error.locate(f"column {name!r}")
+            raise
     return out
 
 

@@ -19,7 +19,6 @@ from interop.plugin import (
     Cost,
     Declaration,
     Format,
-    Limits,
     Result,
     Samples,
     hookimpl,
@@ -42,7 +41,6 @@ _DEFAULTS = [
     )
 ]
 _LABELLED = frozenset({"labelled"})
-_OBJECTS = "make numbers of Python's or NumPy's of them first ([float(n) for n in x])."
 
 
 @hookimpl
@@ -68,10 +66,9 @@ def _formats() -> Iterable[Format]:
             ),
             describe=describe,
             dtypes=_DTYPES,
-            carries=numbers.WEAK,
+            carries=numbers.WEAK | numbers.UNTYPED,
             # The type of a result depends on the array: a number, a list, or a list of lists.
             target_types=(),
-            limits=Limits(refusal_hints={"object": _OBJECTS}),
             aliases=("list",),
             advanced=Advanced(not_recoverable={"dtype", "shape"}),
         ),
@@ -131,6 +128,14 @@ def _conversions() -> Iterable[Conversion]:
             takes=numbers.WEAK,
             changes=DTYPE,
             cost=Cost(1.1e-6, 2e8),
+        ),
+        from_numbers(
+            numbers.to_dtype,
+            requires=numbers.UNTYPED,
+            drops=numbers.UNTYPED,
+            changes=DTYPE,
+            cost=Cost(5e-6, 5e7),
+            name="to_dtype_of_objects",
         ),
         Conversion(
             "numpy",

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, Declined, RefusedError, UnknownValueError
-from interop.plugin import DTYPES, EMPTY, Spec, checked_cast, misfit, real_part
+from interop.plugin import DTYPES, EMPTY, Spec, cast_objects, checked_cast, misfit, real_part
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -41,6 +41,8 @@ _readers: dict[type, tuple[Callable[..., Array], np.dtype[Any]]] = {}
 SEQUENCES = (list, tuple, range)
 #: The trait of numbers that have no dtype of their own.
 WEAK = frozenset({"weak"})
+#: The trait of numbers of the standard library that arrays do not have: decimals and fractions.
+UNTYPED = frozenset({"untyped"})
 
 #: The types of numbers that NumPy takes as they are, and its characters for the dtypes they get.
 _PLAIN = {int: "lq", float: "d", bool: "?", complex: "D"}
@@ -82,6 +84,7 @@ def describe_numbers(value: Nested) -> Spec:
         return _describe_range(value, dtype)
     array = _array(value)
     traits = WEAK if _are_weak(value, array) else EMPTY
+    traits |= UNTYPED if array.dtype == object else EMPTY
     return Spec("python", _name(array.dtype), "cpu", array.shape, traits, array.nbytes)
 
 
@@ -179,13 +182,11 @@ def _check_numbers(value: Nested, depth: int) -> None:
     import numpy as np
 
     for leaf in _leaves(value, depth):
-        if not isinstance(leaf, (int, float, complex, np.number, np.bool_)):
+        if not isinstance(leaf, (numbers.Number, np.bool_)):
             kind = type(leaf).__qualname__
-            is_number = isinstance(leaf, numbers.Number)
-            move = f"make a float of each ({kind} → float)" if is_number else "leave it out"
             msg = (
                 f"a {type(value).__name__} that holds {leaf!r:.40}, of type {kind}, is not an "
-                f"array of numbers; {move}, or put a number in its place."
+                "array of numbers; leave it out, or put a number in its place."
             )
             raise UnknownValueError(msg)
 
@@ -377,8 +378,12 @@ def to_dtype(value: Nested, *, dtype: str) -> Array:
     import numpy as np
 
     array, target = _array(value), numpy_dtype(dtype)
-    _check_range(array, dtype)
-    result: Array = checked_cast(np, real_part(array, target), target)
+    result: Array
+    if array.dtype == object:
+        result = cast_objects(np, array, target)
+    else:
+        _check_range(array, dtype)
+        result = checked_cast(np, real_part(array, target), target)
     return result
 
 
