@@ -36,6 +36,8 @@ _NUMBERS: dict[type, tuple[str, int]] = {
 
 #: Filled on first use: for these types, what makes an array of a list of numbers, and its dtype.
 _readers: dict[type, tuple[Callable[..., Array], np.dtype[Any]]] = {}
+#: Filled on first use: what makes an array of a single number, for the types that always fit.
+_makers: dict[type, Callable[[Any], Array]] = {}
 
 #: The types of sequences that are opened.
 SEQUENCES = (list, tuple, range)
@@ -288,6 +290,7 @@ def _numpy() -> ModuleType:
     import numpy as np
 
     _readers.update({kind: (np.fromiter, np.dtype(name)) for kind, (name, _) in _NUMBERS.items()})
+    _makers.update(dict.fromkeys((bool, float, complex), np.array))
     return np
 
 
@@ -302,8 +305,8 @@ def numpy_fast_path(value: Any, *, default_dtype: Callable[[str], str] | None = 
     NumPy makes reals of integers that int64 does not hold.
     """
     kind: type = type(value)
-    if kind is float and default_dtype is None:
-        return _numpy().array(value)
+    if kind in _makers and default_dtype is None:
+        return _makers[kind](value)
     try:
         if kind is list and value:
             kind = type(value[0])
