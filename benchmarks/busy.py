@@ -53,7 +53,9 @@ def tables(only: Collection[str] | None = None, rounds: int = 300) -> Iterator[T
                 name = f"{case}, 2^{power}"
                 if only is None or name in only:
                     value = torch.ones(2**power, dtype=dtype)
-                    rows.append(_row(name, value, keywords, by_hand, rounds))
+                    # As much work for each row: the scheduler interrupts all equally often.
+                    often = rounds * 2 ** (_POWERS[-1] - power)
+                    rows.append(_row(name, value, keywords, by_hand, often))
     note = (
         "Beside one spinning process for each core: the mean of a call, by the clock on the wall, "
         "against the mean of NumPy's own statement."

@@ -60,8 +60,15 @@ def threads() -> int:
     return max(1, min(cores, _MOST_THREADS, *limits))
 
 
-def _idle_cores() -> int:
-    """Return how many cores only the caller uses, where the system tells."""
+def idle_cores() -> int:
+    """Return how many cores only the caller uses, where the system tells.
+
+    Returns
+    -------
+    int
+        The cores of the machine less the other threads that are running at this moment, on all
+        cores; at most 0 where one of them has to wait for a core. 8 where the system does not tell.
+    """
     try:
         with open(_LOAD, "rb", buffering=0) as line:
             running = int(line.read(64).split()[3].partition(b"/")[0])
@@ -99,7 +106,7 @@ def parallel_for(
     """
     workers = min(count, nbytes // _LEAST_BYTES)
     if workers > 1:
-        workers = min(workers, threads(), _idle_cores())
+        workers = min(workers, threads(), idle_cores())
     if workers < (_LEAST_TOUCHING if touching else 2):
         work(0, count)
         return

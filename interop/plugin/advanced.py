@@ -6,7 +6,7 @@ from interop._model.extension import Namespaces, NoTrace, Problem, Problems, Set
 from interop._model.format import Advanced
 from interop._toolkit.dlpack import ADDRESSES
 from interop._toolkit.sparse_indices import check_coordinates, check_ends, check_lines, rising
-from interop._toolkit.threads import limit_threads
+from interop._toolkit.threads import idle_cores, limit_threads
 
 __all__ = [
     "ADDRESSES",
@@ -19,6 +19,7 @@ __all__ = [
     "check_coordinates",
     "check_ends",
     "check_lines",
+    "idle_cores",
     "limit_threads",
     "rising",
 ]

@@ -40,6 +40,7 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
+    monkeypatch.setattr(team, "_in_time", False)
     monkeypatch.setattr(team, "_crowded_until", float("inf"))
     monkeypatch.setattr(torch.Tensor, "copy_", copy_)
     yield sizes
@@ -111,8 +112,44 @@ def test_a_late_team_is_left_alone_for_a_while(
     monkeypatch: pytest.MonkeyPatch, took: float, pause: float
 ) -> None:
     """After a copy that took too long the team is not used for forty times as long."""
+    run = _stubbed(monkeypatch, took, idle=lambda: 1)
+    assert run(0) == "team"
+    if pause:
+        assert run(pause / 2) == "alone"
+        assert run(pause / 2 - 1e-4) == "alone"
+        assert run(2e-4) == "team"
+    else:
+        assert run(0) == "team"
+
+
+def test_the_team_is_tried_once_a_core_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first try, and after a late one, it is asked whether anything waits for a core."""
+    idle = [0]
+    run = _stubbed(monkeypatch, 0.006, idle=lambda: idle[0])
+    assert [run(0), run(1), run(1)] == ["alone"] * 3
+    idle[0] = 1
+    assert run(team._GLANCE / 2) == "alone"  # it was asked a moment ago
+    assert run(team._GLANCE) == "team"
+    idle[0] = -1
+    assert [run(1), run(1)] == ["alone"] * 2
+
+
+def test_a_team_in_time_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system says of its cores is not read again while copies by the team are in time."""
+    looks: list[None] = []
+    run = _stubbed(monkeypatch, 0.0001, idle=lambda: looks.append(None) or 1)
+    assert [run(0) for _ in range(5)] == ["team"] * 5
+    assert len(looks) == 1
+
+
+def _stubbed(
+    monkeypatch: pytest.MonkeyPatch, took: float, *, idle: Callable[[], int]
+) -> Callable[[float], str]:
+    """Return what waits for some seconds and tells who makes a copy, by a clock of its own."""
     clock, calls = [100.0], []
     monkeypatch.setattr(team, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(team, "idle_cores", idle)
+    monkeypatch.setattr(team, "_in_time", False)
     monkeypatch.setattr(team, "_crowded_until", 0.0)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     value = torch.zeros(2**16)
@@ -126,13 +163,7 @@ def test_a_late_team_is_left_alone_for_a_while(
         team.run(value, 2**20, by_team, lambda: calls.append("alone"))
         return calls[-1]
 
-    assert run(0) == "team"
-    if pause:
-        assert run(pause / 2) == "alone"
-        assert run(pause / 2 - 1e-4) == "alone"
-        assert run(2e-4) == "team"
-    else:
-        assert run(0) == "team"
+    return run
 
 
 @pytest.mark.parametrize("lazy", [torch.conj, lambda value: value.conj().imag])
@@ -153,6 +184,7 @@ def test_crowded_numbers_that_do_not_fit_warn_of_nothing(crowded: list[int]) -> 
 
 def test_only_copies_by_a_team_may_be_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies that one thread of torch makes are made as ever: few elements, or one thread at all."""
+    monkeypatch.setattr(team, "_in_time", False)
     monkeypatch.setattr(team, "_crowded_until", float("inf"))
 
     def by_whom(count: int, threads: int) -> str:

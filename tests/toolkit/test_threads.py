@@ -20,7 +20,7 @@ def three_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let there be three cores and no limit."""
     monkeypatch.setattr(_threads.os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
     monkeypatch.setattr(_threads, "_limits", [])
-    monkeypatch.setattr(_threads, "_idle_cores", lambda: 3)
+    monkeypatch.setattr(_threads, "idle_cores", lambda: 3)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
 
 
@@ -56,7 +56,7 @@ def test_fresh_memory_is_touched_by_one_or_by_many(
 ) -> None:
     """Work that is little more than page faults is divided only among four threads or more."""
     monkeypatch.setattr(_threads, "threads", lambda: cores)
-    monkeypatch.setattr(_threads, "_idle_cores", lambda: cores)
+    monkeypatch.setattr(_threads, "idle_cores", lambda: cores)
     parts: list[tuple[int, int]] = []
     parallel_for(lambda start, stop: parts.append((start, stop)), 100, LARGE, touching=True)
     assert (len(parts) > 1) == several
@@ -105,7 +105,7 @@ def test_without_the_file_the_load_is_no_limit(
     """On a system without the file, work is divided as if all cores were idle."""
     monkeypatch.undo()
     monkeypatch.setattr(_threads, "_LOAD", str(tmp_path / "none"))
-    assert _threads._idle_cores() == _threads._MOST_THREADS
+    assert _threads.idle_cores() == _threads._MOST_THREADS
 
 
 def test_an_error_in_any_part_is_raised() -> None:

@@ -6,8 +6,9 @@ copy of microseconds. So each copy by the team is timed. After one that took far
 calling thread makes the copies alone until the team is tried again. NumPy makes them, or torch in
 pieces too small for a team.
 
-How many threads are running (``/proc/loadavg``) does not tell: the team itself spins for some
-milliseconds after a copy.
+The first try, and each after a copy that was late, waits until no more threads are running than
+there are cores. That alone does not tell that the team is in time: a core can be taken for a
+moment, and containers see cores that they may not use.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from collections.abc import Callable
 from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+
+from interop.plugin.advanced import idle_cores
 
 if TYPE_CHECKING:
     import torch
@@ -29,8 +32,11 @@ _LARGE = 2**25
 _LATE, _SLOW = 1e-3, 3e9
 #: For how many times what it took the team is not tried again: a fortieth of the time is lost.
 _PAUSE = 40
+#: Seconds between two looks at the cores.
+_GLANCE = 0.01
 
-_crowded_until = 0.0
+#: Whether the team's last copy was in time, and if not, until when the team is left alone.
+_in_time, _crowded_until = False, 0.0
 
 
 def is_few(value: Tensor) -> bool:
@@ -52,16 +58,20 @@ def run(
     by_team, alone : callable
         The same work, by torch's threads and by the calling one.
     """
-    global _crowded_until  # noqa: PLW0603 - a lost update costs one more try
+    global _in_time, _crowded_until  # noqa: PLW0603 - a lost update costs one more try
     if not _is_for_team(value, nbytes):
         return by_team()
     start = perf_counter()
-    if start < _crowded_until:
-        return alone()
+    if not _in_time:
+        if start < _crowded_until:
+            return alone()
+        if idle_cores() < 1:
+            _crowded_until = start + _GLANCE
+            return alone()
     result = by_team()
     stop = perf_counter()
-    if stop - start > _LATE + nbytes / _SLOW:
-        _crowded_until = stop + _PAUSE * (stop - start)
+    _in_time = stop - start <= _LATE + nbytes / _SLOW
+    _crowded_until = stop + _PAUSE * (stop - start)
     return result
 
 
@@ -113,6 +123,9 @@ def _write_alone(out: Tensor, value: Tensor) -> Tensor:
 
     arrays = _as_numpy(out), _as_numpy(value)
     if arrays[0] is not None and arrays[1] is not None:
+        if out.dtype is value.dtype:
+            np.copyto(*arrays)
+            return out
         with np.errstate(all="ignore"):  # torch says nothing of numbers that do not fit
             np.copyto(*arrays, casting="unsafe")
         return out
