@@ -141,7 +141,8 @@ class Wrapper(NamedTuple):
         ``first(value) -> bool`` tells of which values a conversion unwraps before all else because
         only that tells what they are, and may take as long as computing them. To describe such a
         value unwraps it, too. Where it is true of every value (``first=lambda value: True``), the
-        format is a source alone, since no result would be described as of it; so it is with `once`.
+        format is a source alone, since no result would be described as of it; so it is with `once`,
+        to which no conversion is planned.
     """
 
     unwrap: ValueFunction
@@ -395,6 +396,11 @@ class Format(NamedTuple):
     def naming_types(self) -> tuple[str, ...]:
         """The types that name it in ``to=``."""
         return self.types if self.target_types is None else self.target_types
+
+    @property
+    def is_read_once(self) -> bool:
+        """Whether conversions read its values before all else, so that none can be a result."""
+        return self.wrapper is not None and self.wrapper.once
 
     @property
     def is_dense(self) -> bool:

@@ -278,8 +278,12 @@ def _missing_within(graph: Graph, spec: Spec) -> str:
 
 def _unreachable(graph: Graph, spec: Spec, request: Request) -> str:
     target = " or ".join(request.formats)
+    if graph.formats[spec.format].is_read_once:
+        return f"{spec.format} is read before all else; plan from the spec of what it gives."
     if all(graph.formats[name].protocol for name in request.formats):
         return f"{target} is a protocol by which values are read and not made; name a framework."
+    if all(graph.formats[name].is_read_once for name in request.formats):
+        return f"values of {target} are read and not made; name another format."
     sources = [name for name in graph.sources(request.formats) if name not in request.formats]
     move = "register one with interop.register"
     if 0 < len(sources) <= _MOST_SOURCES:

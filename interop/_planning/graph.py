@@ -65,7 +65,7 @@ class Graph:
         resolved: dict[str, list[ResolvedConversion]] = {name: [] for name in formats}
         for declared in registry.conversions:
             target = formats.get(declared.conversion.target)
-            if target is not None:
+            if target is not None and not target.is_read_once:
                 for source in exporters.get(declared.conversion.source, ()):
                     resolved[source.name].append(ResolvedConversion(declared, source, target))
         return resolved

@@ -233,6 +233,25 @@ def test_a_wrapper_of_nothing_yet(loaded: Interop) -> None:
     assert loaded.convert(Box(np.zeros(3)), to="torch").tolist() == [0, 0, 0]
 
 
+def test_no_conversion_is_planned_to_what_is_read_before_all_else(loaded: Interop) -> None:
+    """A format that is read once is no result, whatever is declared; the plan already says so."""
+    once = Format(
+        "handles",
+        types=(f"{__name__}:Box",),
+        dtypes=frozenset(interop.plugin.DTYPES),
+        wrapper=Wrapper(lambda box: box.value, once=True),
+        priority=1,
+    )
+    loaded.register(Conversion("numpy", "handles", Box), once)
+    with pytest.raises(RefusedError, match="values of handles are read and not made"):
+        loaded.plan(np.ones(2), to="handles")
+    assert loaded.plan(np.ones(2), to=("handles", "torch")).steps[-1].after.format == "torch"
+    spec = loaded.make_spec("handles", "float64", shape=(2,))
+    with pytest.raises(RefusedError, match="handles is read before all else; plan from the spec"):
+        loaded.plan(spec, to="torch")
+    assert loaded.convert(Box(np.ones(2)), to="torch").tolist() == [1, 1]
+
+
 def test_no_route_leads_through_a_lazy_framework(loaded: Interop) -> None:
     """To wrap memory in a lazy array and compute it is no way round ``copy=False``."""
     locked = frozenset({"readonly"})
