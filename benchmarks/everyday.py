@@ -38,7 +38,6 @@ class Call(NamedTuple):
     bare: str | None = ""  # the call of the barest front, if its text differs; None if it has none
 
 
-#: Above 1.5 on average, or above 4 for one of them, calls are too dear.
 CALLS = (
     Call("copy=True", "convert(t, to='numpy', copy=True)", "t.numpy().copy()"),
     Call("copy=False", "convert(t, to='numpy', copy=False)", "t.numpy()"),
