@@ -40,7 +40,8 @@ _ADVICE = {
 
 #: What to do about the trait ``untyped``.
 _UNTYPED_ADVICE = (
-    f"{keyword('dtype', 'float64')} makes numbers of objects and decimals, if all are some."
+    f"interop.convert's {keyword('dtype', 'float64')} makes numbers of objects and decimals, "
+    "if all are some."
 )
 
 #: How many refused routes a message names, and how many conversions with their objections.

@@ -202,6 +202,7 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         (instance(to_numpy=len), r"convert what its to_numpy\(\) returns"),
         (instance(collect=len), r"convert what its collect\(\) returns"),
         (instance(shape=(2,), __getitem__=len), r"convert x\[\.\.\.\], which reads it"),
+        (instance(get_shape=len, __getitem__=len), r"convert x\[\.\.\.\], which reads it"),
         (pack_sequence([torch.ones(2)]), "PackedSequence of torch.Tensor and NoneType is not one"),
     ],
     ids=lambda value: type(value).__name__,

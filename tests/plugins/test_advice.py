@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import torch
 
 import interop
-from interop.errors import RefusedError
+from interop.errors import RefusedError, UnknownValueError
 
 
 def locked(array: np.ndarray) -> np.ndarray:
@@ -94,3 +96,17 @@ def test_the_moves_of_arrow_work(array: Any, cast: str, move: Any) -> None:
         with pytest.raises(RefusedError, match=cast):
             interop.convert(value, to="torch")
     assert interop.convert(move(array), to="torch").shape == (1,)
+
+
+@pytest.mark.extra("safetensors")
+def test_the_move_of_a_slice_of_a_file_works(tmp_path: Path) -> None:
+    """A slice of safetensors, whose class names no module, is refused with what reads it."""
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+
+    save_file({"w": torch.arange(6.0).reshape(2, 3)}, tmp_path / "w.safetensors")
+    with safe_open(tmp_path / "w.safetensors", "torch") as opened:
+        part = opened.get_slice("w")
+        with pytest.raises(UnknownValueError, match=r"convert x\[\.\.\.\], which reads it"):
+            interop.convert(part, to="numpy")
+        assert interop.convert(part[...], to="numpy").tolist() == [[0, 1, 2], [3, 4, 5]]

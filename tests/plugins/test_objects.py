@@ -184,6 +184,21 @@ def test_objects_in_a_tree_pass_whatever_the_dtype_is(cast_all: bool) -> None:
     assert result["ids"] is tree["ids"]
 
 
+@pytest.mark.parametrize("make", [*COLUMNS.values(), *FRAMES.values()], ids=[*COLUMNS, *FRAMES])
+def test_decimals_in_a_tree_pass_as_objects_do(make: Any) -> None:
+    """The dtype of a tree is for its arrays of numbers; a tree of nothing but a frame is refused."""
+    value = make([Decimal(1)]) if make in FRAMES.values() else make(Decimal(1))
+    for words in ({"dtype": "float32"}, {"dtype": "float32", "cast_all": True}, {}):
+        result = interop.convert_tree({"x": np.ones(2), "other": value}, to="torch", **words)
+        assert isinstance(result["x"], torch.Tensor)
+        assert result["other"] is value
+    with pytest.raises(RefusedError, match=r"interop\.convert's dtype='float64' makes"):
+        interop.convert_tree({"x": value}, to="torch", others="refuse", dtype="float32")
+    if make in FRAMES.values():
+        with pytest.raises(RefusedError, match="dtype='float64' makes"):
+            interop.convert_tree([value], to="torch")
+
+
 @pytest.mark.parametrize("make", COLUMNS.values(), ids=COLUMNS)
 @together("dtype", ["float64", "float16", "bfloat16", "complex64", "int32"])
 def test_decimals_become_the_dtype_as_objects_do(make: Any, dtype: str) -> None:

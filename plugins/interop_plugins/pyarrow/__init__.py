@@ -52,7 +52,8 @@ _HELD = frozenset(plugin.DTYPES) - {"complex32"}
 _DROP_MASK = COPY | {"drop_mask"}
 _IMMUTABLE, _READONLY = frozenset({"immutable"}), frozenset({"readonly"})
 _MASKED, _CHUNKED = frozenset({"masked"}), frozenset({"chunked"})
-_UNTYPED = frozenset({"untyped"})
+#: The traits of decimals.
+_UNTYPED = frozenset({"not_numbers", "untyped"})
 _NESTED, _LISTS = frozenset({"nested"}), frozenset({"lists"})
 #: The traits of lists without component arrays: of truth values, which are bits, and of lists.
 _WHOLE = frozenset({"bits", "deep"})

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: The dtypes whose bytes are the same in Arrow and in NumPy.
 NUMBERS = INTEGERS | REALS
 DTYPES = NUMBERS | {"bool"}
-_UNTYPED = frozenset({"untyped"})
+_UNTYPED = frozenset({"not_numbers", "untyped"})
 
 
 class ElementLayout(NamedTuple):

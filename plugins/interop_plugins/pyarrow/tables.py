@@ -51,10 +51,10 @@ def _describe_columns(name: str, table: Columns) -> Spec:
         dtype = "of no dtype"
     elif any(type_ != types[0] for type_ in types[1:]):
         dtype = _columns_by_type(table.schema)
-        traits |= _traits_of_several(types)
+        traits |= _traits_of_types(types, mixed=True)
     else:
         dtype = dtype_name(types[0])
-        traits |= traits_of(dtype)
+        traits |= _traits_of_types(types[:1], mixed=False)
     location = "cpu" if table.is_cpu else device(table.column(0))
     if location == "cpu" and any(column.null_count for column in table.columns):
         traits.add("masked")
@@ -65,12 +65,13 @@ def _describe_columns(name: str, table: Columns) -> Spec:
     return Spec(name, dtype, location, table.shape, frozenset(traits), nbytes)
 
 
-def _traits_of_several(types: list[pa.DataType]) -> frozenset[str]:
-    """Return the traits of columns of several types; beside decimals numbers count as decimals."""
+def _traits_of_types(types: list[pa.DataType], *, mixed: bool) -> frozenset[str]:
+    """Return the traits of columns of some types; beside decimals numbers count as decimals."""
     others = {dtype_name(type_) for type_ in types} - DTYPES
     if others and all(map(traits_of, others)):
         return traits_of(min(others))
-    return _MIXED | {"not_numbers"} if others else _MIXED
+    traits = _MIXED if mixed else EMPTY
+    return traits | {"not_numbers"} if others else traits
 
 
 def _traits_of_one(table: Columns) -> frozenset[str]:
