@@ -11,6 +11,7 @@ from interop._model.dtype import DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from types import ModuleType
 
 #: No names at all: of traits, of effects, of dtypes.
 EMPTY: frozenset[str] = frozenset()
@@ -129,6 +130,32 @@ def extents(arrays: Iterable[Any]) -> tuple[tuple[int, int], ...]:
         for array in arrays
         if array.size
     )
+
+
+def unlocked(np: ModuleType, array: Any) -> Any:
+    """Return a writable array over the memory of one that may be flagged read-only.
+
+    It is for consumers that cannot carry the flag, once the policy has decided that they may have
+    the memory all the same, and for memory that nobody else has.
+
+    Parameters
+    ----------
+    np : module
+        NumPy itself, which the core does not import.
+    array : numpy.ndarray
+        Of a dtype of NumPy's own.
+
+    Returns
+    -------
+    numpy.ndarray
+        The array itself if it is writable.
+    """
+    if array.flags.writeable:
+        return array
+    # NumPy 2.1 takes an object without axes for a number.
+    interface = dict(np.atleast_1d(array).__array_interface__)
+    interface["data"] = (interface["data"][0], False)
+    return np.asarray(MemoryAt(interface, array)).reshape(array.shape)
 
 
 def dtype_name(dtype: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import lru_cache, partial
-from math import prod
 from typing import Any
 
 from interop._model.conversion import Conversion
@@ -17,7 +16,7 @@ from interop._model.typing import Value, ValueFunction
 from interop.errors import HandOffError, PluginError
 
 from .array_api import recast
-from .arrays import COPY, DTYPE, EMPTY, extent, overlaps, stride_traits
+from .arrays import COPY, DTYPE, EMPTY, overlaps, stride_traits
 from .dlpack import CheckedProducer, Export, checked_export, device_named, is_contiguous
 from .reference import Reference, referred
 
@@ -298,15 +297,9 @@ class _Arrays:
     def memory(self, value: Value) -> tuple[tuple[int, int], ...]:
         """Return the address and the length of the memory an array lies in."""
         try:
-            offer = self._offer(value)
+            return self._offer(value).extents
         except HandOffError:  # it cannot leave as it is now, so that nothing tells
             return ()
-        size = offer.bits // 8
-        start, nbytes = offer.data, prod(offer.shape) * size
-        if offer.strides is not None:
-            strides = [step * size for step in offer.strides]
-            start, nbytes = extent(start, offer.shape, strides, size)
-        return ((start, nbytes),) if nbytes else ()
 
 
 @lru_cache(maxsize=1024)

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 from interop._model.typing import Value
 from interop.errors import HandOffError
 
-from .arrays import overlaps
+from .arrays import extent, overlaps
 
 #: A PyCapsule, which has no type of its own in Python.
 Capsule: TypeAlias = Any
@@ -186,6 +186,16 @@ class Export(NamedTuple):
     def broadcast(self) -> bool:
         """Whether several elements share memory, or might."""
         return not self.contiguous and overlaps(self.shape, self.strides or ())
+
+    @property
+    def extents(self) -> tuple[tuple[int, int], ...]:
+        """The address and the length of its memory, in bytes; empty without elements."""
+        size = self.bits // 8
+        start, nbytes = self.data, prod(self.shape) * size
+        if self.strides is not None:
+            steps = [step * size for step in self.strides]
+            start, nbytes = extent(start, self.shape, steps, size)
+        return ((start, nbytes),) if nbytes else ()
 
 
 def export(

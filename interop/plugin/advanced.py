@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from interop._model.extension import Namespaces, NoTrace, Problem, Problems, Settings
 from interop._model.format import Advanced
+from interop._toolkit.arrays import unlocked
 from interop._toolkit.dlpack import ADDRESSES
 from interop._toolkit.sparse_indices import check_coordinates, check_ends, check_lines, rising
 from interop._toolkit.threads import idle_cores, limit_threads
@@ -22,4 +23,5 @@ __all__ = [
     "idle_cores",
     "limit_threads",
     "rising",
+    "unlocked",
 ]

@@ -107,7 +107,8 @@ def describe(value: Producer) -> Spec:
     HandOffError
         The producer refuses, or what it offers cannot be usable memory.
     """
-    exported = _inspect(value)
+    # No stream is given: some producers take -1 ("no synchronisation") for a handle.
+    exported = checked_export(value)
     traits = _traits(value, exported)
     nbytes = prod(exported.shape) * (exported.bits // 8)
     return Spec("dlpack", exported.dtype, exported.device, exported.shape, traits, nbytes)
@@ -334,11 +335,6 @@ def _last_word(dtype: object) -> str:
     return str(dtype).rpartition(".")[2]
 
 
-def _inspect(value: Producer) -> Export:
-    # No stream is given: some producers take -1 ("no synchronisation") for a handle.
-    return checked_export(value)
-
-
 def _traits(value: Producer, exported: Export) -> frozenset[str]:
     usual = exported.contiguous and exported.aligned
     if usual and exported.versioned and not exported.readonly and not exported.pinned:
@@ -375,15 +371,7 @@ def _writeable(value: Producer) -> bool | None:
 
 def memory(value: Producer) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory that a producer's array lies in."""
-    exported = _inspect(value)
-    if 0 in exported.shape:
-        return ()
-    itemsize = exported.bits // 8
-    if exported.strides is None:
-        return ((exported.data, prod(exported.shape) * itemsize),)
-    reaches = [(n - 1) * step for n, step in zip(exported.shape, exported.strides, strict=True)]
-    low, high = sum(r for r in reaches if r < 0), sum(r for r in reaches if r > 0)
-    return ((exported.data + low * itemsize, (high - low + 1) * itemsize),)
+    return checked_export(value).extents
 
 
 class _CapsuleProducer:

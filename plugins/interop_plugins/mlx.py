@@ -243,13 +243,7 @@ def memory(value: mx.array) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory an array lies in."""
     if describe(value).traits & _STUCK or not value.size:
         return ()
-    offer = checked_export(CapsuleProducer(export(value, dl_device=(_DLPACK_CPU, 0))))
-    itemsize = offer.bits // 8
-    strides = offer.strides or ()
-    reach = [(length - 1) * step for length, step in zip(offer.shape, strides, strict=True)]
-    low = sum(steps for steps in reach if steps < 0)
-    high = sum(steps for steps in reach if steps > 0)
-    return ((offer.data + low * itemsize, (high - low + 1) * itemsize),)
+    return checked_export(CapsuleProducer(export(value, dl_device=(_DLPACK_CPU, 0)))).extents
 
 
 # ---------------------------------------------------------------------- out of MLX

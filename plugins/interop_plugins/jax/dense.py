@@ -13,12 +13,12 @@ from interop.plugin import (
     CastErrors,
     CheckedProducer,
     Declined,
-    MemoryAt,
     address,
     misfit,
     parallel_for,
     real_part,
 )
+from interop.plugin.advanced import unlocked
 
 from .describe import DLPACK_DTYPES, IMMUTABLE, NARROW, PACKED, is_compact, place, unsupported_now
 
@@ -131,9 +131,8 @@ def download(value: Array, *, device: str) -> NumpyArray:
     array = np.asarray(host)
     bits = array.view(f"u{array.itemsize}") if array.dtype.isbuiltin != 1 else array
     # Nobody else has that array, so its memory may be written.
-    interface = dict(bits.__array_interface__)
-    interface["data"] = (interface["data"][0], False)
-    return np.asarray(MemoryAt(interface, array)).view(array.dtype)
+    writable: NumpyArray = unlocked(np, bits).view(array.dtype)
+    return writable
 
 
 def numpy_fast_path(value: Array) -> object:
@@ -182,9 +181,7 @@ def _capsule(array: NumpyArray) -> object:
         return array.__dlpack__(max_version=(1, 0))
     import numpy as np
 
-    interface = dict(np.atleast_1d(array).__array_interface__)
-    interface["data"] = (interface["data"][0], False)
-    return np.asarray(MemoryAt(interface, array)).reshape(array.shape).__dlpack__()
+    return unlocked(np, array).__dlpack__()
 
 
 @cache

@@ -13,6 +13,7 @@ from interop.plugin import (
     export,
     plain_array,
 )
+from interop.plugin.advanced import unlocked
 
 from .dtypes import dtype_named
 
@@ -35,11 +36,7 @@ def from_dlpack(value: object) -> Array:
     if exported.versioned and not _consumes_versioned():
         return _over(exported, producer)
     array: Array = np.from_dlpack(producer)
-    if exported.versioned or array.flags.writeable:
-        return array
-    interface = dict(array.__array_interface__)
-    interface["data"] = (interface["data"][0], False)
-    return np.asarray(MemoryAt(interface, array))
+    return array if exported.versioned else unlocked(np, array)
 
 
 def from_locked_dlpack(value: object) -> Array:

@@ -7,6 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.plugin import Declined, MemoryAt
+from interop.plugin.advanced import unlocked
 
 from .describe import (
     ELEMENT_TYPES,
@@ -120,9 +121,10 @@ def from_numpy(array: Array) -> OrtValue:
     `OrtValue.ortvalue_from_numpy` would keep the array in the Python object, but bindings and views
     of the tensor outlive that.
     """
+    import numpy as np
     from onnxruntime import OrtValue
 
-    source = _writable(array)
+    source = unlocked(np, array)
     if array.dtype.kind == "b":
         source = source.view("u1")
     return OrtValue.from_dlpack(Producer(source, array.dtype))
@@ -135,28 +137,15 @@ def ort_fast_path(array: Array) -> Any:
     return from_numpy(array) if plain else NotImplemented
 
 
-def _writable(array: Array) -> Array:
-    """Return an array over the same memory without the read-only flag, which no capsule carries.
-
-    The policy has decided that the memory may be shared all the same.
-    """
-    import numpy as np
-
-    if array.flags.writeable:
-        return array
-    interface = dict(np.atleast_1d(array).__array_interface__)
-    interface["data"] = (interface["data"][0], False)
-    return np.asarray(MemoryAt(interface, array)).reshape(array.shape)
-
-
 def from_narrow_numpy(array: Array) -> OrtValue:
     """Return a tensor over the memory of a C-ordered array of a dtype of ml_dtypes.
 
     DLPack does not take these, so Python's OrtValue keeps the memory alive.
     """
+    import numpy as np
     from onnxruntime import OrtValue
 
-    bits = _writable(array.view(f"u{array.itemsize}"))
+    bits = unlocked(np, array.view(f"u{array.itemsize}"))
     return OrtValue.ortvalue_from_numpy_with_onnx_type(bits, TYPE_NUMBERS[array.dtype.name])
 
 

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from interop.errors import UnknownValueError
-from interop.plugin import EMPTY, Spec
+from interop.plugin import EMPTY, Spec, extent
 
 from .array import QuantizedArray
 from .frameworks import dtype_name
@@ -118,6 +118,4 @@ def _extent(part: Array) -> tuple[int, int]:
     else:
         address = part.ctypes.data if framework == "numpy" else part.data.ptr
         strides = part.strides
-    reach = [(n - 1) * step for n, step in zip(part.shape, strides, strict=True)]
-    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
-    return address + low, high - low + size
+    return extent(address, part.shape, strides, size)

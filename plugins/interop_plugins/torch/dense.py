@@ -23,10 +23,9 @@ from interop.plugin import (
     CastErrors,
     CheckedProducer,
     Declined,
-    MemoryAt,
     plain_array,
 )
-from interop.plugin.advanced import limit_threads
+from interop.plugin.advanced import limit_threads, unlocked
 
 from .describe import BIT_DTYPES, DTYPE_NAMES, dtype_name
 from .streams import sharing
@@ -427,10 +426,7 @@ def from_numpy(array: Array) -> Tensor:
     import numpy as np
     import torch
 
-    if not array.flags.writeable:
-        interface = dict(array.__array_interface__)
-        interface["data"] = (interface["data"][0], False)
-        array = np.asarray(MemoryAt(interface, array))
+    array = unlocked(np, array)
     # Where two of C's types have one width, torch knows one of them, which NumPy prefers as well.
     dtype = np.dtype(array.dtype.str)
     if dtype.num != array.dtype.num:
