@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from interop._model.device import device_type, is_host_part
 from interop._model.format import Format
@@ -43,9 +43,9 @@ class Graph:
         #: The pairs between which several distributions declare conversions.
         self.contested = _contested(self._every())
         self._layouts = self._composed()
-        self._composites: dict[str, list[Composite]] = {}
-        self._locked: dict[str, bool] = {}
-        self._unwrappings: dict[tuple[str, str], Unwrapping] = {}
+        self.composites: Callable[[str], list[Composite]] = cache(self._composites)
+        self.unwrapping: Callable[[str, str], Unwrapping] = cache(self._unwrapping)
+        self.is_locked: Callable[[str], bool] = cache(self._is_locked)
         self._kept_takers = lru_cache(_MOST)(self._takers)
         self._kept_scope = lru_cache(_MOST)(self._scope)
         pairs = {(way.source.name, way.target.name) for way in self._every()}
@@ -90,6 +90,9 @@ class Graph:
     def _every(self) -> Iterator[ResolvedConversion]:
         return (way for conversions in self._conversions.values() for way in conversions)
 
+    def _into(self, name: str) -> Iterator[ResolvedConversion]:
+        return (way for way in self._every() if way.target.name == name)
+
     def carries(self, format_: Format) -> frozenset[str]:
         """Return the traits that a finished value of a format may have."""
         return self._registry.carries(format_)
@@ -102,35 +105,28 @@ class Graph:
         """Return the declared conversions that start at a format."""
         return self._conversions.get(name, [])
 
-    def composites(self, name: str) -> list[Composite]:
+    def _composites(self, name: str) -> list[Composite]:
         """Return the ways from a composite format to those of its layout, itself among them."""
-        composites = self._composites.get(name)
-        if composites is None:
-            source = self.formats[name]
-            members = self._layouts.get(source.layout or "", [])
-            composites = self._composites[name] = [
-                Composite(
-                    source,
-                    target,
-                    carries=self.carries(target),
-                    provenance=self._provenance[target.name],
-                    contested=self.contested,
-                )
-                for target in (members if source in members else ())
-            ]
-        return composites
+        source = self.formats[name]
+        members = self._layouts.get(source.layout or "", [])
+        return [
+            Composite(
+                source,
+                target,
+                carries=self.carries(target),
+                provenance=self._provenance[target.name],
+                contested=self.contested,
+            )
+            for target in (members if source in members else ())
+        ]
 
     def ways(self, name: str) -> list[ResolvedConversion | Composite]:
         """Return the ways that start at a format, without unwrapping, which depends on a value."""
         return [*self.conversions(name), *self.composites(name)]
 
-    def unwrapping(self, name: str, wrapped: str) -> Unwrapping:
+    def _unwrapping(self, name: str, wrapped: str) -> Unwrapping:
         """Return the way from a wrapper to the format that one of its values wraps."""
-        way = self._unwrappings.get((name, wrapped))
-        if way is None:
-            way = Unwrapping(self.formats[name], self.formats[wrapped], self._provenance[name])
-            self._unwrappings[name, wrapped] = way
-        return way
+        return Unwrapping(self.formats[name], self.formats[wrapped], self._provenance[name])
 
     def takers(self, spec: Spec) -> Collection[Way]:
         """Return the ways that take a value, in the order of their declaration."""
@@ -146,28 +142,23 @@ class Graph:
 
     def divides(self, name: str, division: Set[str]) -> bool:
         """Tell whether a way into a format divides its result as another value of it is divided."""
-        ways = (way for way in self._every() if way.target.name == name)
-        return bool(division) and any(way.conversion.like & division for way in ways)
+        return any(way.conversion.like & division for way in self._into(name))
 
     def needs_like(self, name: str) -> bool:
         """Tell whether every way into a format needs a value of it, to divide the result as it."""
-        ways = [way for way in self._every() if way.target.name == name != way.source.name]
+        ways = [way for way in self._into(name) if way.source is not way.target]
         return bool(ways) and all(way.conversion.like for way in ways)
 
-    def is_locked(self, name: str) -> bool:
+    def _is_locked(self, name: str) -> bool:
         """Tell whether no way into a format gives a result that may be written to."""
-        locked = self._locked.get(name)
-        if locked is None:
-            ways = [way for way in self._every() if way.target.name == name]
-            component = self.formats[name].component_format
-            reached = self.is_locked(component) if component in self.formats else bool(ways)
-            locked = reached and all(
-                not WRITE_LOCKS.isdisjoint(way.conversion.adds)
-                or (way.source is way.target and way.aliases)
-                for way in ways
-            )
-            self._locked[name] = locked
-        return locked
+        ways = list(self._into(name))
+        component = self.formats[name].component_format
+        reached = self.is_locked(component) if component in self.formats else bool(ways)
+        return reached and all(
+            not WRITE_LOCKS.isdisjoint(way.conversion.adds)
+            or (way.source is way.target and way.aliases)
+            for way in ways
+        )
 
     def sources(self, names: Iterable[str]) -> list[str]:
         """Return the formats from which one step leads to some others."""
