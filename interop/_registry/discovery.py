@@ -33,7 +33,7 @@ from interop.errors import PluginError
 
 from . import hooks
 from .declared import OWN, Provenance
-from .minimum_versions import too_old
+from .minimum_versions import normal, too_old
 from .precedence import Conflict, Entry, entries_of, overrides, settle
 from .registry import Registry
 from .surroundings import unchanged
@@ -150,7 +150,7 @@ def _all_declared(points: Iterable[tuple[EntryPoint, Provenance]]) -> list[list[
 def _declared(
     point: EntryPoint, origin: Provenance, settings: Iterable[Settings]
 ) -> list[Entry] | Plugin:
-    if _blocked() & {_normal(point.name), _normal(origin.distribution)}:
+    if _blocked() & {normal(point.name), normal(origin.distribution)}:
         return Plugin(*origin, "blocked", f"disabled by {_BLOCKING}")
     kept = _kept.get((origin, point.value))
     if kept and kept.path == sys.path and kept.module is sys.modules.get(point.module):
@@ -202,18 +202,13 @@ def _own_file(point: EntryPoint) -> str | None:
 
 def _blocked() -> set[str]:
     names = os.environ.get(_BLOCKING, "").split(",")
-    return {_normal(name.strip()) for name in names} - {""}
-
-
-def _normal(name: str) -> str:
-    """Return the name of a distribution or a plugin as package indices compare names."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return {normal(name.strip()) for name in names} - {""}
 
 
 def problem_of_blocking(plugins: Iterable[Plugin]) -> str:
     """Say which names in INTEROP_DISABLE_PLUGINS belong to no plugin; "" if all belong to one."""
     names = [name for plugin in plugins for name in (plugin.name, plugin.distribution)]
-    installed = {_normal(name): name for name in names}
+    installed = {normal(name): name for name in names}
     unknown = sorted(_blocked() - installed.keys())
     if not unknown:
         return ""

@@ -40,7 +40,7 @@ def _version(name: str) -> str:
 
 def _minimum_versions(requirements: Iterable[str], plugin: str) -> Iterator[tuple[str, str]]:
     """Yield the distributions of a plugin's frameworks, with their minimum versions."""
-    plugin = _normal(plugin)
+    plugin = normal(plugin)
     for name, minimum, extra in _stated(tuple(requirements)):
         if extra == plugin or extra.startswith(f"{plugin}-"):
             yield name, minimum
@@ -50,11 +50,12 @@ def _minimum_versions(requirements: Iterable[str], plugin: str) -> Iterator[tupl
 def _stated(requirements: tuple[str, ...]) -> list[tuple[str, str, str]]:
     """Return the distributions in extras of their names, their minimum versions, and the extras."""
     matches = (match.groups() for match in map(_LINE.fullmatch, requirements) if match)
-    stated = [(name, minimum, _normal(extra)) for name, minimum, extra in matches]
-    return [line for line in stated if line[2] == _normal(line[0])]
+    stated = [(name, minimum, normal(extra)) for name, minimum, extra in matches]
+    return [line for line in stated if line[2] == normal(line[0])]
 
 
-def _normal(name: str) -> str:
+def normal(name: str) -> str:
+    """Return the name of a distribution or a plugin as package indices compare names."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

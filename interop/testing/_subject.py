@@ -5,7 +5,6 @@ The promises follow from declarations alone, so that two processes number them a
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -33,6 +32,7 @@ from interop._model.suggestion import suggestion
 from interop._planning.conversion import ResolvedConversion
 from interop._registry.declared import Declared, Provenance
 from interop._registry.discovery import GROUP, declarations_of, provenance_of
+from interop._registry.minimum_versions import normal
 from interop.errors import PluginError
 
 from ._trial import variants_of
@@ -153,11 +153,9 @@ def subjects_of(plugin: str | ModuleType) -> list[Subject]:
     entries = list(entry_points(group=GROUP))
     subjects = [_of_entry(entry) for entry in entries if plugin in (entry.name, entry.value)]
     if not subjects:
-        distribution = _normalized(plugin)
+        distribution = normal(plugin)
         subjects = [
-            _of_entry(entry)
-            for entry in entries
-            if _normalized(_distribution(entry)) == distribution
+            _of_entry(entry) for entry in entries if normal(_distribution(entry)) == distribution
         ]
     if subjects:
         return sorted(subjects, key=lambda subject: subject.name)
@@ -196,10 +194,6 @@ def _is_importable(name: str) -> bool:
 
 def _distribution(entry: EntryPoint) -> str:
     return provenance_of(entry).distribution
-
-
-def _normalized(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 class Bench:
