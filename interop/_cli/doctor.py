@@ -22,6 +22,7 @@ from .output import (
     reports_errors,
     show_json,
     show_table,
+    state_style,
     width,
 )
 from .trial import OUTCOMES, Lane, Trial, try_all
@@ -48,7 +49,6 @@ _NAME = typer.Argument(
 _VERBOSE = typer.Option("--verbose", "-v", help="Name what could not be exercised, and why.")
 
 _FRAMEWORK_HEADS = ("framework", "state", "installed", "import", "formats", "to install it")
-_STYLES = {"ready": "green", "degraded": "red", "broken": "red", "missing": "dim"}
 #: The outcomes of pairs, as the line of totals names them.
 _TOTALS = {outcome: outcome for outcome in OUTCOMES if outcome != "refused"}
 _TOTALS["refused"] = "have no route that is permitted by default (which is no fault)"
@@ -116,7 +116,7 @@ def _show_diagnosis(diagnosis: Diagnosis) -> None:
     line("")
     rows = map(_framework_row, diagnosis.frameworks)
     # The number of formats can be spared, because 'interop formats' lists them.
-    show_table(_FRAMEWORK_HEADS, rows, {"state": _state_style}, spare="formats")
+    show_table(_FRAMEWORK_HEADS, rows, {"state": state_style}, spare="formats")
     counts = Counter(plugin.state for plugin in diagnosis.plugins)
     line("")
     line("plugins: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
@@ -137,10 +137,6 @@ def _framework_row(framework: Framework) -> tuple[str, ...]:
         str(len(framework.formats)),
         framework.install if framework.state == "missing" else "",
     )
-
-
-def _state_style(cell: str) -> str:
-    return _STYLES.get(cell, "")
 
 
 # ---------------------------------------------------------------------- what was converted

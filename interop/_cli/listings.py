@@ -15,21 +15,13 @@ from interop._registry.declared import Declared, DeclaredFormat
 from interop.errors import InteropError
 
 from .notation import read, read_spec, unknown_format
-from .output import FAILURE, JSON, fail, misused, reports_errors, show_json, show_table
+from .output import FAILURE, JSON, fail, misused, reports_errors, show_json, show_table, state_style
 
 _NAME = typer.Argument(metavar="NAME", help="Only those of one framework, or one format.")
 _FROM = typer.Option(
     "--from", metavar="NAME", help="Only those that start at a framework or format."
 )
 _TO = typer.Option("--to", metavar="NAME", help="Only those that lead to a framework or format.")
-
-_STYLES = {
-    "missing": "dim",
-    "failed": "red",
-    "outdated": "yellow",
-    "blocked": "dim",
-    "dormant": "dim",
-}
 
 _FORMAT_HEADS = ("format", "framework", "layout", "dtypes", "devices", "exports", "declared by")
 _CONVERSION_HEADS = (
@@ -52,7 +44,7 @@ def formats(
     else:
         origins = [entry.provenance for entry in entries]
         rows = map(_format_row, entries)
-        show_table(_FORMAT_HEADS, rows, {"framework": _state_style}, origins=origins)
+        show_table(_FORMAT_HEADS, rows, {"framework": state_style}, origins=origins)
 
 
 def _format_row(entry: DeclaredFormat) -> tuple[str, ...]:
@@ -113,7 +105,7 @@ def conversions(
         fail(_nothing_declared(source, target))
     origins = [entry.provenance for entry in entries]
     rows = map(_conversion_row, entries)
-    show_table(_CONVERSION_HEADS, rows, {"state": _state_style}, origins=origins)
+    show_table(_CONVERSION_HEADS, rows, {"state": state_style}, origins=origins)
 
 
 def _nothing_declared(source: str | None, target: str | None) -> str:
@@ -180,13 +172,9 @@ def plugins(as_json: Annotated[bool, JSON] = False) -> None:
         last = ("overrides",) if any(plugin.overrides for plugin in entries) else ()
         heads = (*_PLUGIN_HEADS, *last)
         cells = ([row[head] for head in heads] for row in rows)
-        show_table(heads, cells, {"state": _state_style})
+        show_table(heads, cells, {"state": state_style})
     if any(plugin.state == "failed" for plugin in entries):
         raise typer.Exit(FAILURE)
-
-
-def _state_style(cell: str) -> str:
-    return _STYLES.get(cell, "")
 
 
 def _is_within(name: str, framework: str) -> bool:

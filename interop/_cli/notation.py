@@ -12,12 +12,14 @@ from difflib import get_close_matches
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from interop._api.inspection import Inspection
 from interop._model.device import NICKNAMES
 from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES, common_first, itemsize
 from interop._model.format import Format, common_axes
-from interop._model.spec import TRAITS, Spec
+from interop._model.spec import Spec
 from interop._model.suggestion import listed, suggestion
+from interop._planning.naming import traits
 from interop.errors import BadRequestError, UnknownValueError
 from interop.testing._sample import preferred
 
@@ -67,17 +69,11 @@ class _Vocabulary:
 
     def __init__(self, interop: Interop) -> None:
         formats = [declared.format for declared in interop.formats()]
-        conversions = [declared.conversion for declared in interop.conversions()]
         self.frameworks = {alias: f.framework for f in formats for alias in f.aliases}
         self.devices = {"cpu", *(device for format_ in formats for device in format_.devices)}
         self.devices_of = {format_.name: format_.devices for format_ in formats}
         self.dtypes = {*DTYPES, *(dtype for format_ in formats for dtype in format_.dtypes)}
-        self.traits = {
-            *TRAITS,
-            *(trait for format_ in formats for trait in format_.carries),
-            *(trait for conversion in conversions for trait in conversion.takes),
-            *(trait for conversion in conversions for trait in conversion.requires),
-        }
+        self.traits = traits(Inspection(interop).registry)
 
 
 def _with(description: Description, word: str, text: str, vocabulary: _Vocabulary) -> Description:

@@ -43,6 +43,14 @@ JSON = typer.Option(_AS_JSON, help="Print one JSON document and nothing else.")
 #: What a cell of a table holds that says nothing.
 _NOTHING = frozenset({"", "—", "-"})
 
+#: The styles of the states of frameworks, formats, conversions and plugins.
+_STATES = {
+    **dict.fromkeys(("missing", "blocked", "dormant"), "dim"),
+    **dict.fromkeys(("degraded", "broken", "failed"), "red"),
+    "outdated": "yellow",
+    "ready": "green",
+}
+
 #: Spaces between the columns of a table, and the width up to which a column is not broken, so that
 #: numbers stay beside their units.
 _GAP, _WHOLE = 2, 16
@@ -233,6 +241,11 @@ class _Column(NamedTuple):
         """How much narrower it can get before a word is broken."""
         words = [self.head, *(word for cell in self.cells for word in cell.plain.split(" "))]
         return self.width - max(map(cell_len, words)) if self.width > _WHOLE else 0
+
+
+def state_style(cell: str) -> str:
+    """Return the style of a cell that holds a state."""
+    return _STATES.get(cell, "")
 
 
 def _no_style(cell: str) -> str:
