@@ -39,7 +39,7 @@ def check_coordinates(what: str, coords: Iterable[Any], shape: tuple[int, ...]) 
             _refuse(what, f"has coordinates outside of axis {axis} of its shape {shape}")
 
 
-def check_ends(what: str, pointers: Any, lines: int, stored: int) -> None:
+def check_ends(what: str, pointers: Any, lines: int, stored: int, *, exact: bool = False) -> None:
     """Refuse pointers of a compressed value that do not start at 0, or end beyond its elements.
 
     Only their number and their ends are looked at.
@@ -54,6 +54,8 @@ def check_ends(what: str, pointers: Any, lines: int, stored: int) -> None:
         Rows of a value that is compressed by rows, columns of one that is compressed by columns.
     stored : int, in elements
         The elements, or blocks, for which the value has indices and numbers.
+    exact : bool
+        Whether the last line must end where they do. SciPy allows room behind them, torch does not.
 
     Raises
     ------
@@ -65,12 +67,18 @@ def check_ends(what: str, pointers: Any, lines: int, stored: int) -> None:
     first, last = pointers.item(0), pointers.item(-1)
     if first:
         _refuse(what, f"has pointers that start at {first} and not at 0")
-    if not 0 <= last <= stored:
+    if not 0 <= last <= stored or (exact and last != stored):
         _refuse(what, f"has pointers that end at {last}, but stores {stored} elements")
 
 
 def check_lines(
-    what: str, indices: Any, pointers: Any, shape: tuple[int, int], stored: int
+    what: str,
+    indices: Any,
+    pointers: Any,
+    shape: tuple[int, int],
+    stored: int,
+    *,
+    exact: bool = False,
 ) -> None:
     """Refuse pointers that decrease or lead outside, and indices outside of their lines.
 
@@ -86,6 +94,8 @@ def check_lines(
         The number of lines, and their length.
     stored : int, in elements
         The elements, or blocks, for which the value has indices and numbers.
+    exact : bool
+        Whether the last line must end where they do.
 
     Raises
     ------
@@ -93,7 +103,7 @@ def check_lines(
         There are some.
     """
     lines, length = shape
-    check_ends(what, pointers, lines, stored)
+    check_ends(what, pointers, lines, stored, exact=exact)
     if lines and _largest(pointers[1:] < pointers[:-1]):
         _refuse(what, "has pointers that decrease")
     if _reach_outside(indices[: pointers.item(-1)], length):

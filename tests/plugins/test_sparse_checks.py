@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sparse
@@ -107,6 +108,53 @@ check("lil", value, {_ALL})
     )
 
 
+def test_arrays_that_do_not_belong_together(in_subprocess: Callable[[str], str]) -> None:
+    """Components of other lengths or numbers of axes than the layout has are refused."""
+    in_subprocess(
+        _MAKE
+        + f"""
+def offsets(value): value.offsets = value.offsets[:-1]
+def more_offsets(value): value.offsets = np.arange(99, dtype="i4")
+def flat_diagonals(value): value.data = value.data[0]
+def longer_row(value): value.rows[1].append(1)
+def no_row(value): value.rows[1] = None
+def fewer_rows(value): value.rows = value.rows[:2]
+def axes(value): value.data = value.data[:, None]
+
+for layout, edits in [
+    ("dia", (offsets, more_offsets, flat_diagonals)),
+    ("lil", (longer_row, no_row, fewer_rows)),
+    ("csr", (axes,)), ("csc", (axes,)), ("bsr", (axes,)),
+]:
+    targets = [target for target in ({_ALL}, "scipy.csr") if target != f"scipy.{{layout}}"]
+    for edit in edits:
+        value = scipy(layout)
+        edit(value)
+        check((layout, edit.__name__), value, *targets)
+
+def shorter(value): value.coords = value.coords[:, :-1]
+def fewer_axes(value): value.coords = value.coords[:1]
+def fewer_numbers(value): value.data = value.data[1:]
+
+for edit in (shorter, fewer_axes, fewer_numbers):
+    value = sparse.COO.from_numpy(DENSE)
+    edit(value)
+    check(("sparse.coo", edit.__name__), value, "numpy", "torch", "scipy.csr", "torch.sparse_coo")
+"""
+    )
+
+
+@together("place", [-1, 4, 2**30])
+def test_places_outside_of_a_sparse_column_are_refused(place: int) -> None:
+    """pandas would take a negative one for a place at the end."""
+    array = pd.arrays.SparseArray([0, 5, 0, 0])
+    array.sp_index.indices[0] = place
+    for value in (array, pd.Series(array), pd.DataFrame({"a": array, "b": array})):
+        for target in ("numpy", "scipy.coo", "torch.sparse_coo", "python"):
+            with pytest.raises(HandOffError, match="outside"):
+                interop.convert(value, to=target)
+
+
 def test_tensors_that_lead_outside(in_subprocess: Callable[[str], str]) -> None:
     """torch makes such tensors without a look at them, unless its invariants are switched on."""
     in_subprocess(
@@ -125,6 +173,40 @@ for layout in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_b
         check((layout, name, place, number), value, "numpy", "torch", "sparse.coo", other)
 """
     )
+
+
+@pytest.mark.filterwarnings("ignore:Sparse .* tensor support is in beta")
+@together("layout", ["sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"])
+def test_a_tensor_that_stores_more_than_its_pointers_reach_has_one_meaning(layout: str) -> None:
+    """torch's own kernels differ about it: it is refused, or means what it means to SciPy."""
+    blocks = {"blocksize": (1, 1)} if "bs" in layout else {}
+    value = torch.eye(3).to_sparse(layout=getattr(torch, layout), **blocks)
+    pointers = value.ccol_indices() if layout.endswith("sc") else value.crow_indices()
+    pointers[-1] = 2
+    converted = []
+    for target in (*_SUMMING, "scipy.coo", "torch.sparse_coo", "torch"):
+        try:
+            result = interop.convert(value, to=target)
+        except HandOffError:
+            continue
+        assert (_dense(result) == np.diag([1, 1, 0])).all(), target
+        converted.append(target)
+    assert set(converted) < {"numpy", "torch", "scipy.csr", "scipy.csc", "scipy.bsr", "sparse.gcxs"}
+
+
+@together("graph", [False, True])
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_a_tensor_that_is_not_in_the_order_it_states_keeps_its_rows(*, graph: bool) -> None:
+    """torch compresses the rows of a tensor flagged as coalesced as if they rose."""
+    value = torch.sparse_coo_tensor(
+        [[2, 1, 0], [1, 1, 0]], [1.0, 2.0, 4.0], (3, 2), is_coalesced=True, check_invariants=False
+    ).requires_grad_(graph)
+    expected = [[4, 0], [0, 2], [0, 1]]
+    for target in _SUMMING[: 1 if graph else None]:
+        assert (_dense(interop.convert(value, to=target)) == expected).all(), target
+    result = interop.convert(value, to="torch.sparse_csr")
+    assert result.to_dense().tolist() == expected
+    assert result.requires_grad is graph
 
 
 def test_arrays_of_sparse_that_lead_outside(in_subprocess: Callable[[str], str]) -> None:

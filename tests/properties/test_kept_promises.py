@@ -177,7 +177,9 @@ def check_against_no_copy(value: Any, words: dict[str, Any], plan: Route) -> Non
         assert copies
     else:
         assert not strict.effects & COPYING
-        assert not copies or len(strict.effects & LOSSES) > len(plan.effects & LOSSES)
+        # It may lose more, or compute at once what the other route leaves lazy.
+        more = strict.effects - plan.effects
+        assert not copies or more & (LOSSES | {"materialize"})
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.plugin import CastErrors, Declined, cast_objects, extents, null_number, real_part
+from interop.plugin.advanced import check_coordinates
 
 from .describe import is_arrow, is_sparse, is_untyped, number_name, storage
 
@@ -76,7 +77,15 @@ def to_coo(vector: Vector) -> Any:
 
 def stored(array: Storage) -> tuple[Array, Array]:
     """Return the numbers that a sparse array stores, and a copy of their places, in order."""
-    return array.sp_values, array.sp_index.to_int_index().indices.copy()
+    return array.sp_values, _places(array).copy()
+
+
+def _places(array: Storage) -> Array:
+    """Return the places of the numbers that a sparse array stores, none of which is outside."""
+    index = array.sp_index
+    places: Array = index.to_int_index().indices
+    check_coordinates("a pandas.SparseArray", [places], (index.length,))
+    return places
 
 
 def _numbers(vector: Vector) -> Storage:
@@ -123,6 +132,7 @@ def pieces(array: Storage) -> Iterator[tuple[Array, Array | None]]:
             for start in range(0, len(chunk), _PIECE):
                 yield _arrow_piece(chunk.slice(start, _PIECE))
     elif is_sparse(array.dtype):
+        _places(array)  # which pandas takes on trust
         yield array.to_dense(), None
     elif hasattr(array, "_mask"):
         yield array._data, array._mask if array._mask.any() else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from operator import eq
 from typing import TYPE_CHECKING
 
 from interop.errors import HandOffError
@@ -30,17 +31,21 @@ def checked(value: Sparse) -> Sparse:
         check_indices(value)
     elif value.format == "coo":
         check_coordinates(_name(value), value.coords, value.shape)
+    elif value.format == "lil":
+        _check_lists(value)
     return value
 
 
 def check_indices(value: Sparse) -> None:
     """Refuse a compressed value with indices or pointers that lead outside."""
-    check_lines(_name(value), value.indices, value.indptr, _sides(value), _stored(value))
+    stored = _stored(value)
+    check_lines(_name(value), value.indices, value.indptr, _sides(value), stored)
 
 
 def check_ends_of(value: Sparse) -> None:
     """Refuse a compressed value whose pointers do not start at 0, or end beyond its elements."""
-    check_ends(_name(value), value.indptr, _sides(value)[0], _stored(value))
+    stored = _stored(value)
+    check_ends(_name(value), value.indptr, _sides(value)[0], stored)
 
 
 def check_lengths(value: Sparse, arrays: tuple[Sized, ...]) -> None:
@@ -54,12 +59,42 @@ def check_lengths(value: Sparse, arrays: tuple[Sized, ...]) -> None:
         raise HandOffError(msg)
 
 
+def check_diagonals(value: Sparse) -> None:
+    """Refuse a dia value that does not have one offset for each of its diagonals."""
+    data, offsets = value.data, value.offsets
+    if data.ndim != 2 or offsets.ndim != 1 or len(data) != len(offsets):
+        msg = (
+            f"{_name(value)} holds diagonals of shape {data.shape} and offsets of shape "
+            f"{offsets.shape}; make it anew with one offset for each diagonal."
+        )
+        raise HandOffError(msg)
+
+
+def _check_lists(value: Sparse) -> None:
+    """Refuse a lil value whose rows do not store a number for each of their indices."""
+    rows, data = value.rows, value.data
+    try:
+        agree = len(rows) == len(data) == value.shape[0] and all(
+            map(eq, map(len, rows), map(len, data))
+        )
+    except TypeError:  # not all of them are lists
+        agree = False
+    if not agree:
+        msg = f"{_name(value)} does not hold an index for each number; make it anew from its rows."
+        raise HandOffError(msg)
+
+
 def _name(value: Sparse) -> str:
     return f"a {type(value).__name__}"
 
 
 def _stored(value: Sparse) -> int:
-    return min(len(value.indices), len(value.data))
+    """Return how many elements, or blocks, have an index and a number."""
+    indices, data = value.indices, value.data
+    if data.ndim != (3 if value.format == "bsr" else 1):
+        msg = f"{_name(value)} holds numbers of shape {data.shape}; make it anew from components."
+        raise HandOffError(msg)
+    return min(len(indices), len(data))
 
 
 def _sides(value: Sparse) -> tuple[int, int]:

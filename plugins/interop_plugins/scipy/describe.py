@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from interop.plugin import EMPTY, Spec, dtype_name, extents, memory_traits
 
-from .checks import check_ends_of, check_indices, check_lengths
+from .checks import check_diagonals, check_ends_of, check_indices, check_lengths
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -71,7 +71,14 @@ def describe_coo(value: Sparse) -> Spec:
 
 
 def describe_dia(value: Sparse) -> Spec:
-    """Return the spec of a dia array or matrix."""
+    """Return the spec of a dia array or matrix.
+
+    Raises
+    ------
+    HandOffError
+        It does not have one offset for each diagonal.
+    """
+    check_diagonals(value)
     return _spec(value, (value.data, value.offsets), EMPTY, value.nnz)
 
 

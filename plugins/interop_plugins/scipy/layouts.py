@@ -189,7 +189,7 @@ def csr_to_lil(value: Sparse) -> Sparse:
 
 def lil_to_csr(value: Sparse) -> Sparse:
     """Return a lil array as csr."""
-    return checked(flagged(value.tocsr(), canonical=True))
+    return checked(flagged(checked(value).tocsr(), canonical=True))
 
 
 def coo_to_dok(value: Sparse) -> Sparse:

@@ -8,6 +8,7 @@ from operator import index
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
+from interop.errors import HandOffError
 from interop.plugin.advanced import check_coordinates, check_ends, check_lines, rising
 
 if TYPE_CHECKING:
@@ -50,6 +51,17 @@ def check_once(value: Sparse, arrays: tuple[Array, ...], check: Callable[[Sparse
     reference = ref(value, lambda _: _inspected.pop(key, None))
     _inspected[key] = _Inspection(reference, ids, canonical)
     return canonical
+
+
+def check_lengths(value: Sparse) -> None:
+    """Refuse a COO array without one index along each axis for each element."""
+    data, coords = value.data, value.coords
+    if coords.shape != (len(value.shape), len(data)) or data.ndim != 1:
+        msg = (
+            f"a sparse.COO of {len(value.shape)} axes holds coordinates of shape {coords.shape} "
+            f"and numbers of shape {data.shape}; make it anew from correct arrays."
+        )
+        raise HandOffError(msg)
 
 
 def has_canonical_coordinates(value: Sparse) -> bool:

@@ -69,6 +69,8 @@ def pack_rows(layout: str, parts: Parts) -> Sparse:
     sides = (rows, columns) if layout == "csr" else (columns, rows)
     # The library checks the same, and raises a ValueError.
     check_lines("the value", *components[1:], sides, len(components[0]))
+    stored = arrays["pointers"].item(-1)  # the library leaves no room behind its elements
+    components = (components[0][:stored], components[1][:stored], components[2])
     return gcxs_array(layout, components, parts.shape, parts.facts.get("fill_value"))
 
 

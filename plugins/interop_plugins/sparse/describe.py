@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from interop.plugin import EMPTY, Spec, dtype_name, extents, memory_traits
 
 from .canonical import (
+    check_lengths,
     check_once,
     has_canonical_rows,
     is_always_canonical,
@@ -31,6 +32,7 @@ def describe_coo(value: Sparse) -> Spec:
         It has coordinates outside its shape.
     """
     arrays = (value.data, value.coords)
+    check_lengths(value)
     return _spec("sparse.coo", value, arrays, canonical=is_canonical(value))
 
 

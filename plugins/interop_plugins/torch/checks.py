@@ -43,15 +43,15 @@ def checked(value: Tensor) -> Tensor:
         part.flatten(0, -2).numpy() if part.dim() > 1 else part.numpy()[None] for part in places
     )
     for row, starts in zip(indices, pointers, strict=True):
-        check_lines(_name(value), row, starts, sides, len(row))
+        check_lines(_name(value), row, starts, sides, len(row), exact=True)
     return value
 
 
 def check_ends_of(value: Tensor, pointers: Tensor, stored: int) -> None:
-    """Refuse a compressed tensor whose pointers do not start at 0, or end beyond its elements."""
+    """Refuse a compressed tensor whose pointers start elsewhere than at 0, or end elsewhere."""
     if value.is_cpu and pointers.dim() == 1:
         lines, _ = _sides(value, value.detach().values())
-        check_ends(_name(value), pointers.numpy(), lines, stored)
+        check_ends(_name(value), pointers.numpy(), lines, stored, exact=True)
 
 
 def check_size(shape: Sequence[int]) -> None:

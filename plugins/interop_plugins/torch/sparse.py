@@ -320,6 +320,8 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
     _check_differentiable(checked(value))
     if layout != "sparse_coo":
         allow_compressed()
+    if layout == "sparse_csr":
+        value = _by_rows(value)
     if value.layout in (torch.sparse_csr, torch.sparse_csc) and not value._nnz():
         sides = value.dim() - value.dense_dim()
         if 0 in value.shape[: sides - 2]:
@@ -386,6 +388,21 @@ def _with_indices_in_one_block(value: Tensor) -> Tensor:
         return value
     indices = value.indices().contiguous()
     return _coo(indices, value.values(), value.shape, is_coalesced=True)
+
+
+def _by_rows(value: Tensor) -> Tensor:
+    """Return a tensor, part of the same graph, that is in order of rows if it is flagged as such.
+
+    torch believes a wrong flag, and puts elements into other rows.
+    """
+    import torch
+
+    if value.layout is not torch.sparse_coo or not value.is_cpu or value.sparse_dim() < 1:
+        return value
+    rows = value._indices()[0].numpy()
+    if not (rows[1:] < rows[:-1]).any():
+        return value
+    return _coo(value.indices(), value.values(), value.shape, is_coalesced=False).coalesce()
 
 
 def _coo_to_csr(value: Tensor) -> Tensor:
