@@ -14,7 +14,7 @@ LIE = ("format grid", "describe", "takes more than")
 
 def lie(grid: Grid) -> Spec:
     """Describe a grid, after a nap."""
-    time.sleep(0.0012)
+    time.sleep(0.004)
     return describe(grid)
 
 
