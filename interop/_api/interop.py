@@ -31,7 +31,7 @@ from interop._model.typing import (
     Value,
     ValueFunction,
 )
-from interop._planning.cache import PlanCache, PlanTable, TreePaths
+from interop._planning.cache import PlanCache, PlanTable, TablesByDtype, TreePaths
 from interop._planning.derived import complete
 from interop._planning.explain import refused_routes
 from interop._planning.keywords import Keywords, read, with_signature
@@ -254,8 +254,6 @@ class Interop:
         pickled = self._pickled(self._converter, (), keywords)
         table = self._requests.any_table(keywords)
         full: ValueFunction = partial(_converted, self, table, keywords)
-        if not isinstance(table, PlanTable):
-            return Converter(full, {}, block, pickled, keywords)
         has_paths = keywords.stream is None and not self._requests.labels(keywords.like)
         paths = table.fast_paths if has_paths else {}
         return Converter(full, paths, block, pickled, keywords)
@@ -790,7 +788,10 @@ class Interop:
         plan = table.plans.get(table.key(spec)) or self._engine.plan(spec, table)
         request = table.request
         result = self._engine.run(plan, x, spec, request, request.step_keywords(keywords))
-        self._fast_paths.learn(x, spec, plan, table, version)
+        if isinstance(table_of, TablesByDtype):
+            self._fast_paths.learn_in_tree(x, spec, plan, table, version, owner=table_of)
+        else:
+            self._fast_paths.learn(x, spec, plan, table, version)
         if result is x and x is not given and registry.format_of(given).name == spec.format:
             return given  # what it was opened to only stands for it
         return result

@@ -107,7 +107,7 @@ class Requests:
         uncast = self.table(keywords._replace(dtype=None))
         named = dtypes_by_dtype(self.registry, dtypes)
         tables = {name: self.table(keywords._replace(dtype=dtype)) for name, dtype in named.items()}
-        plans = TablesByDtype(tables, uncast)
+        plans = self.cache.used(TablesByDtype(tables, uncast))
         return self.cache.keep(kept, key, plans, version) if keep else plans
 
     def spec_for(self, name: str, value: Value) -> Spec:
@@ -136,10 +136,10 @@ class Requests:
         effects = [named.get(name, ()) for name in ("allow", "forbid")]
         if not all(isinstance(names, (str, tuple, frozenset)) for names in effects):
             return  # an iterator, which is used up
-        if isinstance(named.get("dtype"), Mapping) or not RENAMED.keys().isdisjoint(named):
+        if not RENAMED.keys().isdisjoint(named):
             return
         version = self.registry.version
-        table = self.table(Keywords(to, **named))
+        table = self.any_table(Keywords(to, **named))
         self.cache.keep(self.cache.fast_paths, key, table.fast_paths, version)
 
     def _resolved_like(self, keywords: Keywords) -> tuple[Keywords, frozenset[str]]:

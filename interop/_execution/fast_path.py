@@ -22,6 +22,7 @@ from interop._planning.cache import (
     PlanCache,
     PlanTable,
     TablesByDtype,
+    TreePath,
 )
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
@@ -93,8 +94,9 @@ def with_fast_paths(
         ):
             if excess is not _NONE:
                 return full(x, to, excess)  # which says that there is one argument too many
+            said = dtype if type(dtype) is not dict else (dict, *dtype.items())  # to look it up
             if not others and like is innermost is None and type(copy) in _COPIES:
-                key = to, dtype, device, copy
+                key = to, said, device, copy
             elif (
                 others.keys() == _OUT and innermost is to is like is dtype is device is copy is None
             ):
@@ -104,7 +106,7 @@ def with_fast_paths(
                     return out
                 key = None
             else:
-                key = to, dtype, device, copy
+                key = to, said, device, copy
                 key = _longer_key(key, like, addresses, innermost, others)
             if key is None:
                 return full(x, to, like=like, dtype=dtype, device=device, copy=copy, **others)
@@ -240,7 +242,11 @@ class FastPaths:
         path = table.fast_paths.get(kind, NO_PATH)
         has_dtype = self._registry.formats[spec.format].fast_key is not None
         if has_dtype and NotImplemented not in path:
-            keep(keep(owner.paths_by_dtype, kind, {}, version), x.dtype, path, version)
+            paths = keep(owner.paths_by_dtype, kind, {}, version)
+            keep(paths, x.dtype, path, version)
+            if isinstance(owner, TablesByDtype):  # calls have one path for a type
+                function = self._registry.untraced(_path_by_dtype(paths))
+                keep(owner.fast_paths, kind, (function, NotImplemented), version)
 
     def learn(self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int) -> None:
         """Keep the fast path for values of the very type of `x`, if its route has one."""
@@ -326,6 +332,16 @@ def _forgets(steps: Sequence[Step], formats: Mapping[str, Format]) -> bool:
 
 def _is_default(policy: Policy) -> bool:
     return policy.permitted == Policy().permitted
+
+
+def _path_by_dtype(paths: Mapping[object, TreePath]) -> ValueFunction:
+    """Return a fast path that is for each value the one of its dtype."""
+
+    def path(x: Value) -> Value:
+        chosen: Any = paths.get(x.dtype, NO_PATH)[0]
+        return x if chosen is None else chosen if chosen is NotImplemented else chosen(x)
+
+    return path
 
 
 def _call(calls: Sequence[ValueFunction]) -> FastPath:

@@ -151,10 +151,20 @@ class TablesByDtype:
         self._uncast = uncast
         #: By type and dtype, the fast paths of trees.
         self.paths_by_dtype: dict[type, dict[object, TreePath]] = {}
+        #: By type, the fast path that looks at the dtype.
+        self.fast_paths: dict[type, TreePath] = {}
+
+    def clear(self) -> None:
+        """Forget all fast paths."""
+        self.paths_by_dtype.clear()
+        self.fast_paths.clear()
 
     def __call__(self, spec: Spec) -> PlanTable:
         """Return the plans for a spec."""
         return self._tables.get(spec.dtype or "", self._uncast)
+
+
+_Table = TypeVar("_Table", PlanTable, TablesByDtype)
 
 
 class PlanCache:
@@ -166,7 +176,7 @@ class PlanCache:
         self._count = 0
         self._tables: dict[Request, PlanTable] = {}
         #: All tables that are in use, also by converters.
-        self._used: WeakSet[PlanTable] = WeakSet()
+        self._used: WeakSet[PlanTable | TablesByDtype] = WeakSet()
         #: For the keywords and the policy of a call, the table of the request that they make.
         self.by_keywords: dict[tuple[Any, ...], PlanTable] = {}
         #: The same where ``dtype=`` is a mapping.
@@ -216,6 +226,12 @@ class PlanCache:
             table[key] = value
             return value
 
+    def used(self, table: _Table) -> _Table:
+        """Return a table that will be cleared with all others."""
+        with self.lock:
+            self._used.add(table)
+        return table
+
     def table(self, request: Request) -> PlanTable:
         """Return the table of a request."""
         table = self._tables.get(request)
@@ -235,5 +251,5 @@ class PlanCache:
             )
             with self.lock:
                 table = self.keep(self._tables, request, PlanTable(request, states, defaults))
-                self._used.add(table)
+                return self.used(table)
         return table

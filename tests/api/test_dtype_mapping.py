@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ BY_KIND = {"real floating": "float32", "integral": "int64"}
 def test_every_entrance_follows_kinds_of_dtypes(dtype: str, expected: torch.dtype) -> None:
     """Every real gets one dtype and every integer another; values of no kind that is named keep theirs."""
     array = np.array([0, 1], dtype)
-    for _ in range(2):  # cold and warm
+    for _ in range(4):  # cold and warm
         results = [
             interop.convert(array, to="torch", dtype=BY_KIND),
             interop.converter("torch", dtype=BY_KIND)(array),
@@ -102,6 +103,52 @@ def test_every_entrance_follows_kinds_of_dtypes(dtype: str, expected: torch.dtyp
         return x.dtype
 
     assert dtype_of(array) == expected
+
+
+def test_warm_calls_with_a_mapping_take_fast_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each dtype the path is kept that its own request has; a registration forgets them all."""
+    mine = interop.Interop()
+    words: dict[str, Any] = {"to": "torch", "dtype": {"float64": "float32", "float16": None}}
+    names = ("float64", "float32", "float16", "int64")
+    arrays = [np.arange(3, dtype=name) for name in names]
+    convert = mine.converter(**words)
+
+    def dtypes() -> list[list[torch.dtype]]:
+        results = [[call(array) for array in arrays] for call in (convert, through)]
+        assert all(result.tolist() == [0, 1, 2] for row in results for result in row)
+        return [[result.dtype for result in row] for row in results]
+
+    def through(array: Any) -> Any:
+        return mine.convert(array, **words)
+
+    expected = [torch.float32, torch.float32, torch.float16, torch.int64]
+    for _ in range(3):
+        assert dtypes() == [expected, expected]
+    with monkeypatch.context() as patched:
+        patched.setattr(interop.Interop, "_run", None)
+        assert dtypes() == [expected, expected]
+        with interop.trace(), pytest.raises(TypeError):  # a receipt is for the full way
+            convert(arrays[0])
+        with interop.policy(forbid="narrow"), pytest.raises(TypeError):
+            through(arrays[0])
+    mine.register(interop.Format("other"))
+    with monkeypatch.context() as patched:
+        patched.setattr(interop.Interop, "_run", None)
+        for call in (convert, through):
+            with pytest.raises(TypeError):
+                call(arrays[0])
+    assert dtypes() == [expected, expected]
+
+
+def test_a_mapping_that_changes_between_calls_counts_as_it_is() -> None:
+    """Warm calls look at what the mapping says now, in whatever kind of mapping it stands."""
+    array = np.ones(2)
+    for kind in (dict, OrderedDict):
+        mapping = kind(float64="float32")
+        for dtype in (torch.float32, torch.float16, torch.float32):
+            mapping["float64"] = dtype
+            for _ in range(3):
+                assert interop.convert(array, to="torch", dtype=mapping).dtype == dtype
 
 
 def test_kinds_are_those_of_the_array_api_standard() -> None:
