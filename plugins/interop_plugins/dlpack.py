@@ -8,14 +8,14 @@ serve all formats that export DLPack. A namespace of the array API standard cons
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime_CAPI
 from functools import partial
 from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING
 
-from interop.errors import HandOffError, UnknownTargetError
+from interop.errors import DeviceError, UnknownTargetError
 from interop.plugin import (
     COMPLEX,
     COPY,
@@ -148,19 +148,24 @@ def _move(module: str, value: Producer, *, device: str) -> Any:
     devices, index = _devices(module), int(device.partition(":")[2] or device == "ext_dev")
     if index >= len(devices):
         msg = f"{module} has no device {device!r}: it has {', '.join(map(str, devices))}."
-        raise HandOffError(msg)
-    return value.to_device(devices[index])
+        raise DeviceError(msg)
+    return _in_order(value, lambda xp, flat: flat.to_device(devices[index]))
 
 
 def _cast(value: Producer, *, dtype: str) -> Any:
     """Return a copy of an array in another dtype, where the array is."""
-    xp = value.__array_namespace__()
-    return xp.astype(value, getattr(xp, dtype))
+    return _in_order(value, lambda xp, flat: xp.astype(flat, getattr(xp, dtype)))
 
 
 def _copy(value: Producer) -> Any:
     """Return a copy of an array where the array is."""
-    return value.__array_namespace__().asarray(value, copy=True)
+    return _in_order(value, lambda xp, flat: xp.asarray(flat, copy=True))
+
+
+def _in_order(value: Producer, copied: Callable[[Any, Any], Any]) -> Any:
+    """Return a copy in C order; of several axes, some functions keep the order that they find."""
+    xp = value.__array_namespace__()
+    return xp.reshape(copied(xp, xp.reshape(value, (-1,))), value.shape)
 
 
 def _from_dlpack(module: str, value: Producer) -> Any:
@@ -197,20 +202,22 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
     ['mylib']
     """
     dtype_names = [DtypeNames(dtype, _last_word)] if dtype else []
+    devices = CPU | _OTHER_DEVICES
+    there: dict[str, Any] = {"devices": _OTHER_DEVICES, "cost": Cost(1e-5, 4e9)}
     return [
         Format(
             module,
             types=(array,),
             describe=partial(_describe_as, module),
             dtypes=_STANDARD,
-            devices=("cpu", *_OTHER_DEVICES),
+            devices=("cpu", *_OTHER_DEVICES),  # the first is the default
             carries=MEMORY_TRAITS - {"byteswapped", "pinned"},
             exports={"dlpack": _STANDARD},
             unary=(
                 # The standard has no cast of complex numbers to real ones.
-                Cast(_cast, dtypes=_STANDARD - COMPLEX, devices=_OTHER_DEVICES, name="astype"),
-                Copy(_copy, devices=_OTHER_DEVICES, name="asarray"),
-                Move(partial(_move, module), name="to_device"),
+                Cast(_cast, dtypes=_STANDARD - COMPLEX, name="astype", **there),
+                Copy(_copy, name="asarray", **there),
+                Move(partial(_move, module), to=devices, devices=devices, name="to_device"),
             ),
             memory=memory,
             requires=module.partition(".")[0],

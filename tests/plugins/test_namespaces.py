@@ -17,7 +17,7 @@ import torch
 import interop
 from interop import Interop
 from interop.errors import (
-    HandOffError,
+    DeviceError,
     InteropError,
     NotInstalledError,
     RefusedError,
@@ -252,16 +252,17 @@ def test_devices_that_dlpack_takes_for_the_host_are_told_apart() -> None:
     assert (array.device, array.dtype) == (there, strict.float64)
     assert interop.spec(array).device == "ext_dev:2"
     assert interop.convert(array, to=strict) is array
-    for request in ({"copy": True}, {"dtype": "float32"}):
-        result = interop.convert(array, to=strict, **request)
-        assert (result.device, result is array) == (there, False)
-        assert interop.convert(result, to="python") == [1.5, 2.5]
+    turned = strict.permute_dims(strict.reshape(strict.arange(6.0, device=there), (2, 3)), (1, 0))
+    for request in ({"copy": True}, {"dtype": "int32"}, {"device": "cpu"}):
+        result = interop.convert(turned, to=strict, **request)
+        assert result.device == (strict.Device("CPU_DEVICE") if "device" in request else there)
+        assert interop.spec(result).traits == frozenset()
+        assert interop.convert(result, to="python") == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
     route = interop.plan(array, to="numpy")
     assert (route.effects, route.aliases) == ({"transfer"}, False)
-    assert interop.convert(array, to=strict, device="cpu").device == strict.Device("CPU_DEVICE")
     with pytest.raises(RefusedError, match="'transfer'"):
         interop.convert(array, to="numpy", copy=False)
-    with pytest.raises(HandOffError, match="has no device 'ext_dev:9': it has"):
+    with pytest.raises(DeviceError, match="has no device 'ext_dev:9': it has"):
         interop.convert(np.ones(1), to=strict, device="ext_dev:9")
 
 
