@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 from interop._model.caller import warn_caller
 from interop._model.dtype import DTYPES, Dtype
 from interop._model.typing import Value
-from interop._toolkit.arrays import null_number
+from interop._toolkit.arrays import dtype_name, null_number
 from interop.errors import RefusedError
 
 P = ParamSpec("P")
@@ -222,7 +222,7 @@ def cast_objects(np: ModuleType, objects: Value, dtype: Any, *, fill_nulls: bool
     if fill_nulls:
         null = null_number(dtype)
         elements = [null if element is None else element for element in elements]
-    is_complex = DTYPES[dtype.name].kind == "c"
+    is_complex = dtype.kind == "c"
     kinds = {kind: _are_numbers(np, kind, is_complex) for kind in set(map(type, elements))}
     if not all(kinds.values()):
         place = next(n for n, element in enumerate(elements) if not kinds[type(element)])
@@ -235,7 +235,7 @@ def cast_objects(np: ModuleType, objects: Value, dtype: Any, *, fill_nulls: bool
         return _cast(np, elements, dtype).reshape(objects.shape)
     except (OverflowError, ValueError) as error:
         place = next(n for n, element in enumerate(elements) if not _fits(np, element, dtype))
-        problem = f"which does not fit in {dtype.name}"
+        problem = f"which does not fit in {dtype_name(dtype)}"
         raise _unfit(np, objects, place, problem) from error
 
 
@@ -279,7 +279,11 @@ def _unfit(np: ModuleType, objects: Value, place: int, problem: str) -> RefusedE
     """Return the error that names an element of an array of objects by its place in order of C."""
     index = tuple(map(int, np.unravel_index(place, objects.shape)))
     shown = str(index[0] if len(index) == 1 else index)
-    return RefusedError(f"element {shown} is {objects[index]!r:.40}, {problem}.")
+    try:
+        element = f"{objects[index]!r:.40}"
+    except ValueError:  # Python writes no integer of thousands of digits
+        element = "an integer of thousands of digits"
+    return RefusedError(f"element {shown} is {element}, {problem}.")
 
 
 @cache

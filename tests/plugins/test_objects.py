@@ -32,7 +32,9 @@ def objects(*elements: Any) -> np.ndarray:
 
 SOURCES = {
     "array": objects,
-    "Series": lambda *elements: pd.Series(elements, dtype=object, index=[*map(str, elements)]),
+    "Series": lambda *elements: pd.Series(
+        elements, dtype=object, index=[*"abcdefghi"][: len(elements)]
+    ),
     "Index": lambda *elements: pd.Index(elements, dtype=object),
 }
 #: What has decimals of its own, with nulls among them: makers of one column of five digits.
@@ -70,13 +72,13 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
-@together("dtype", ["float64", "float16", "bfloat16", "float8_e4m3fn", "complex64"])
+@together("dtype", ["float64", "float16", "bfloat16", "float8_e4m3fn", "complex64", "longdouble"])
 def test_numbers_of_any_type_become_the_dtype(make: Any, dtype: str) -> None:
     """Objects that all are numbers are cast to the dtype that is asked for, in fresh memory."""
     value = make(*NUMBERS)
     route = interop.plan(value, to="numpy", dtype=dtype)
     result = route(value)
-    assert (result.dtype.name, result.shape, route.effects - {"drop_labels"}) == (
+    assert (interop.spec(result).dtype, result.shape, route.effects - {"drop_labels"}) == (
         dtype,
         (len(NUMBERS),),
         {"copy"},
@@ -111,6 +113,8 @@ def test_objects_keep_their_shape(order: Any) -> None:
         ("int8", [1, np.int64(300)], r"element 1 is np.int64\(300\), which does not fit in int8"),
         ("uint8", [1, -1], "element 1 is -1, which does not fit in uint8"),
         ("int4", [1, 8], "element 1 is 8, which does not fit in int4"),
+        ("float64", [1, 10**5000], "element 1 is an integer of .*, which does not fit in float64"),
+        ("longdouble", [1, 10**5000], "element 1 is an integer of .*, which does not fit in longd"),
         ("int64", [1, float("nan")], "element 1 is nan, which does not fit in int64"),
     ],
 )
@@ -200,7 +204,7 @@ def test_decimals_in_a_tree_pass_as_objects_do(make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", COLUMNS.values(), ids=COLUMNS)
-@together("dtype", ["float64", "float16", "bfloat16", "complex64", "int32"])
+@together("dtype", ["float64", "float16", "bfloat16", "complex64", "clongdouble", "int32"])
 def test_decimals_become_the_dtype_as_objects_do(make: Any, dtype: str) -> None:
     """Decimals of Arrow and Polars are cast as an array of the same decimals is."""
     decimals = [Decimal("1.25"), Decimal(-3), Decimal("999.99")]
