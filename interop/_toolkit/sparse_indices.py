@@ -6,12 +6,15 @@ belongs to something else. Each check makes one pass, or looks at the ends of an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from weakref import ref
 
 from interop.errors import HandOffError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Hashable, Iterable
+
+_Outcome = TypeVar("_Outcome")
 
 #: By the bytes of integers, the unsigned ones of NumPy, which takes longer to read other names.
 _UNSIGNED = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -130,6 +133,37 @@ def rising(coords: Any) -> Any:
         is_after &= indices[1:] == indices[:-1]
         is_after |= indices[1:] > indices[:-1]
     return is_after
+
+
+def inspect_once(
+    kept: dict[int, Any], owner: object, key: Hashable, inspect: Callable[[], _Outcome]
+) -> _Outcome:
+    """Return the outcome of an inspection, which is made once for an object and a key.
+
+    Parameters
+    ----------
+    kept : dict
+        The outcomes so far, by the ids of their owners. They are forgotten with these.
+    owner : object
+        What is inspected, or owns it. It needs weak references, but no hash.
+    key : hashable
+        What else the outcome depends on: if it is another one, the inspection is made again.
+    inspect : callable
+        It takes no arguments.
+
+    Returns
+    -------
+    object
+        What `inspect` returned.
+    """
+    place = id(owner)
+    entry = kept.get(place)
+    if entry is not None and entry[0]() is owner and entry[1] == key:
+        known: _Outcome = entry[2]
+        return known
+    outcome = inspect()
+    kept[place] = ref(owner, lambda _: kept.pop(place, None)), key, outcome
+    return outcome
 
 
 def _reach_outside(indices: Any, length: int) -> bool:

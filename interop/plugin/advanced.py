@@ -6,7 +6,13 @@ from interop._model.extension import Namespaces, NoTrace, Problem, Problems, Set
 from interop._model.format import Advanced
 from interop._toolkit.arrays import unlocked
 from interop._toolkit.dlpack import ADDRESSES
-from interop._toolkit.sparse_indices import check_coordinates, check_ends, check_lines, rising
+from interop._toolkit.sparse_indices import (
+    check_coordinates,
+    check_ends,
+    check_lines,
+    inspect_once,
+    rising,
+)
 from interop._toolkit.threads import idle_cores, limit_threads
 
 __all__ = [
@@ -21,6 +27,7 @@ __all__ = [
     "check_ends",
     "check_lines",
     "idle_cores",
+    "inspect_once",
     "limit_threads",
     "rising",
     "unlocked",

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from math import prod
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 from interop.plugin import EMPTY, Parts, Spec
-from interop.plugin.advanced import rising
+from interop.plugin.advanced import inspect_once, rising
 
 from . import dense
 from .describe import describe, unsupported_now
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 _UNCOALESCED, _PADDED = frozenset({"uncoalesced"}), frozenset({"padded"})
 _INVALID = frozenset({"invalid_indices"})
 
-#: For each inspected array of indices, by its id: itself, and the traits it gives its owner.
-_inspected: dict[int, tuple[ref[Array], frozenset[str]]] = {}
+#: The traits that inspected arrays of indices give their owners.
+_inspected: dict[int, Any] = {}
 
 
 # ---------------------------------------------------------------------- described
@@ -74,20 +73,8 @@ def _index_traits(value: BCOO | BCSR, device: str) -> frozenset[str]:
     if not device.startswith("cpu"):
         # Inspecting it would cost too much: report what may be as if it were.
         return _PADDED if _is_flagged(value) else _PADDED | _UNCOALESCED
-    indices = value.indices
-    traits = _inspected_traits(indices)
-    if traits is None:
-        inspect: Any = _inspect_rows if hasattr(value, "indptr") else _inspect_coordinates
-        traits = inspect(value)
-        key = id(indices)
-        _inspected[key] = ref(indices, lambda _: _inspected.pop(key, None)), traits
-    return traits
-
-
-def _inspected_traits(indices: Array) -> frozenset[str] | None:
-    """Return what an inspection of some indices gave, or None if they were never inspected."""
-    entry = _inspected.get(id(indices))
-    return entry[1] if entry is not None and entry[0]() is indices else None
+    inspect: Any = _inspect_rows if hasattr(value, "indptr") else _inspect_coordinates
+    return inspect_once(_inspected, value.indices, None, lambda: inspect(value))
 
 
 def _is_flagged(value: BCOO | BCSR) -> bool:

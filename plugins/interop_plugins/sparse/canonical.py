@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 from operator import index
-from typing import TYPE_CHECKING, NamedTuple
-from weakref import ref
+from typing import TYPE_CHECKING, Any
 
 from interop.errors import HandOffError
-from interop.plugin.advanced import check_coordinates, check_ends, check_lines, rising
+from interop.plugin.advanced import (
+    check_coordinates,
+    check_ends,
+    check_lines,
+    inspect_once,
+    rising,
+)
 
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import TypeAlias
 
     import numpy as np
     from numpy.typing import NDArray
@@ -24,16 +29,8 @@ if TYPE_CHECKING:
     Sparse: TypeAlias = Any
 
 
-class _Inspection(NamedTuple):
-    """The outcome of a check of a value, with the ids of its index arrays at that time."""
-
-    value: ref[Sparse]
-    arrays: tuple[int, ...]
-    canonical: bool
-
-
 #: The last check of each living value, by its id.
-_inspected: dict[int, _Inspection] = {}
+_inspected: dict[int, Any] = {}
 
 
 def shape_of(value: Sparse) -> tuple[int, ...]:
@@ -43,14 +40,7 @@ def shape_of(value: Sparse) -> tuple[int, ...]:
 
 def check_once(value: Sparse, arrays: tuple[Array, ...], check: Callable[[Sparse], bool]) -> bool:
     """Return whether a value is canonical, checked once for the arrays it has now."""
-    key, ids = id(value), tuple(map(id, arrays))
-    inspection = _inspected.get(key)
-    if inspection is not None and inspection.value() is value and inspection.arrays == ids:
-        return inspection.canonical
-    canonical = check(value)
-    reference = ref(value, lambda _: _inspected.pop(key, None))
-    _inspected[key] = _Inspection(reference, ids, canonical)
-    return canonical
+    return inspect_once(_inspected, value, tuple(map(id, arrays)), lambda: check(value))
 
 
 def check_lengths(value: Sparse) -> None:

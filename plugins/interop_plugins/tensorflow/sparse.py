@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from math import prod
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 from interop.plugin import EMPTY, Parts, Spec
-from interop.plugin.advanced import rising
+from interop.plugin.advanced import inspect_once, rising
 
 from . import dense
 from .dense import view
@@ -28,9 +27,8 @@ if TYPE_CHECKING:
 
 _UNCOALESCED, _INVALID = frozenset({"uncoalesced"}), frozenset({"invalid_indices"})
 
-#: For each inspected tensor of indices, by its id and a shape: itself, and the traits it gives
-#: what has that shape.
-_inspected: dict[tuple[int, tuple[int, ...]], tuple[ref[Tensor], frozenset[str]]] = {}
+#: The traits that inspected tensors of indices give what has a shape.
+_inspected: dict[int, Any] = {}
 
 
 # ---------------------------------------------------------------------- described
@@ -80,18 +78,7 @@ def _index_traits(indices: Tensor, shape: tuple[int, ...], device: str) -> froze
     """Return whether indices are out of order or given twice, or outside the shape."""
     if device != "cpu":  # inspecting them would cost too much: report what may be as if it were
         return _UNCOALESCED
-    traits = _inspected_traits(indices, shape)
-    if traits is None:
-        traits = _inspect(view(indices), shape)
-        key = (id(indices), shape)
-        _inspected[key] = ref(indices, lambda _: _inspected.pop(key, None)), traits
-    return traits
-
-
-def _inspected_traits(indices: Tensor, shape: tuple[int, ...]) -> frozenset[str] | None:
-    """Return what an inspection of some indices gave, or None if they were never inspected."""
-    entry = _inspected.get((id(indices), shape))
-    return entry[1] if entry is not None and entry[0]() is indices else None
+    return inspect_once(_inspected, indices, shape, lambda: _inspect(view(indices), shape))
 
 
 def _inspect(coords: NumpyArray, shape: tuple[int, ...]) -> frozenset[str]:
