@@ -263,10 +263,10 @@ def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
 # ---------------------------------------------------------------------- out of polars
 
 
-def to_numpy(series: pl.Series) -> Array:
-    """Return a read-only array over the memory of a Series."""
+def to_numpy(value: pl.Series | pl.DataFrame) -> Array:
+    """Return a read-only array over the memory of a Series, or of columns that are one block."""
     try:
-        array = series.to_numpy(allow_copy=False).view()
+        array = value.to_numpy(allow_copy=False).view()
     except RuntimeError as reason:
         raise Declined(str(reason)) from reason
     array.flags.writeable = False
@@ -290,16 +290,6 @@ def gather(series: pl.Series, *, dtype: str) -> Array:
     out = np.empty((series.len(), *inner_shape), dtype)
     _write(out.reshape(-1), _flat(series), _NAMES.get(elements))
     return out
-
-
-def block_to_numpy(frame: pl.DataFrame) -> Array:
-    """Return a read-only array over the memory of columns that are one block."""
-    try:
-        array = frame.to_numpy(allow_copy=False).view()
-    except RuntimeError as reason:
-        raise Declined(str(reason)) from reason
-    array.flags.writeable = False
-    return array
 
 
 def to_arrays(series: pl.Series) -> pl.Series:
@@ -489,7 +479,7 @@ def give_labels(
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the formats and the conversions."""
-    return [*_formats(), *_conversions()]
+    return [*_formats(), *_series_to_numpy(), *_frames_to_numpy(), *_from_numpy(), *_lists()]
 
 
 def _formats() -> Iterable[Format]:
@@ -549,11 +539,6 @@ def _lists_of(array: Array) -> pl.Series:
     return pl.Series(array).arr.to_list()
 
 
-def _conversions() -> Iterable[Conversion]:
-    """Return the conversions to NumPy and back."""
-    return [*_series_to_numpy(), *_frames_to_numpy(), *_from_numpy(), *_lists()]
-
-
 def _lists() -> Iterable[Conversion]:
     """Yield the conversions of lists to PyArrow's and back; those of one length are arrays."""
     make = partial(Conversion, "polars.list", "pyarrow.list", to_pyarrow, cost=Cost(2e-5))
@@ -610,7 +595,8 @@ def _series_to_numpy() -> Iterable[Conversion]:
 def _frames_to_numpy() -> Iterable[Conversion]:
     frame = partial(Conversion, "polars.dataframe", "numpy")
     block = _IMMUTABLE | _NONCONTIGUOUS
-    yield frame(block_to_numpy, dtypes=_SHARED, takes=block, adds=_READONLY, cost=Cost(4e-6))
+    share = partial(frame, to_numpy, name="block_to_numpy", cost=Cost(4e-6))
+    yield share(dtypes=_SHARED, takes=block, adds=_READONLY)
     make = partial(frame, adds=_NONCONTIGUOUS, cost=_COLUMNS)
     yield from _decimals(make, gather_frame, "dataframe")
     cast = partial(make, gather_frame, changes=DTYPE, result=Result(dtypes=_DTYPES))

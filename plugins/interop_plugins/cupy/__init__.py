@@ -48,15 +48,12 @@ from .sparse import (
     canonical,
     compressed_memory,
     coo_memory,
-    dense_to_coo,
-    dense_to_csc,
-    dense_to_csr,
     describe_compressed,
     describe_coo,
     describe_dia,
+    from_dense,
+    pack_compressed,
     pack_coo,
-    pack_csc,
-    pack_csr,
     to_coo,
     to_csc,
     to_csr,
@@ -139,8 +136,8 @@ def _component_formats() -> Iterable[Format]:
     compressed = (describe_compressed, unpack_compressed, compressed_memory, pointers)
     coo = (describe_coo, unpack_coo, coo_memory, coordinates)
     for layout, (describe_sparse, unpack, memory_of, roles), pack, ndims in (
-        ("csr", compressed, pack_csr, _TWO),
-        ("csc", compressed, pack_csc, _TWO),
+        ("csr", compressed, partial(pack_compressed, "csr_array"), _TWO),
+        ("csc", compressed, partial(pack_compressed, "csc_array"), _TWO),
         ("coo", coo, pack_coo, _ONE_OR_TWO),
     ):
         yield _sparse(
@@ -256,13 +253,10 @@ def _densifying() -> Iterable[Conversion]:
 
 
 def _sparsifying() -> Iterable[Conversion]:
-    for layout, function, index in (
-        ("csr", dense_to_csr, "int32"),
-        ("csc", dense_to_csc, "int32"),
-        ("coo", dense_to_coo, "int64"),
-    ):
+    for layout, index in (("csr", "int32"), ("csc", "int32"), ("coo", "int64")):
         yield _step(
-            function,
+            partial(from_dense, f"{layout}_array"),
+            name=f"dense_to_{layout}",
             target=f"cupy.{layout}",
             dtypes=_SPARSE_DTYPES,
             ndims=_TWO,

@@ -83,17 +83,8 @@ def unpack_coo(value: Sparse) -> Parts:
     return Parts(tuple(value.shape), {"values": value.data, **arrays}, facts)
 
 
-def pack_csr(parts: Parts) -> Sparse:
-    """Return a CSR array over component arrays."""
-    return _compressed("csr_array", parts)
-
-
-def pack_csc(parts: Parts) -> Sparse:
-    """Return a CSC array over component arrays."""
-    return _compressed("csc_array", parts)
-
-
-def _compressed(kind: str, parts: Parts) -> Sparse:
+def pack_compressed(kind: str, parts: Parts) -> Sparse:
+    """Return a ``csr_array`` or ``csc_array`` over component arrays."""
     if len(parts.shape) != 2:
         msg = f"interop makes a {kind} of cupyx only of two axes, not of {len(parts.shape)}"
         raise Declined(msg)
@@ -172,19 +163,7 @@ def to_csc(value: Sparse, *, stream: Stream = None) -> Sparse:
         return value.tocsc()
 
 
-def dense_to_csr(value: CupyArray, *, stream: Stream = None) -> Sparse:
-    """Return the nonzero elements of a matrix as CSR."""
+def from_dense(kind: str, value: CupyArray, *, stream: Stream = None) -> Sparse:
+    """Return the nonzero elements of a matrix as one of cupyx's sparse arrays."""
     with reading(value, stream):
-        return _class("csr_array")(value)
-
-
-def dense_to_csc(value: CupyArray, *, stream: Stream = None) -> Sparse:
-    """Return the nonzero elements of a matrix as CSC."""
-    with reading(value, stream):
-        return _class("csc_array")(value)
-
-
-def dense_to_coo(value: CupyArray, *, stream: Stream = None) -> Sparse:
-    """Return the nonzero elements of a matrix as COO."""
-    with reading(value, stream):
-        return _class("coo_array")(value)
+        return _class(kind)(value)

@@ -50,40 +50,33 @@ _NATIVE = "onnxruntime.capi.onnxruntime_pybind11_state"
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the formats and the conversions."""
-    return [*_formats(), *_conversions()]
+    return [_format(), *_to_numpy(), *_from_numpy(), *_on_cuda(), *_between_devices()]
 
 
-def _formats() -> Iterable[Format]:
+def _format() -> Format:
     """Return the format of tensors; other contents of an OrtValue are refused with a reason."""
-    return [
-        Format(
-            "onnxruntime",
-            types=(f"{_MODULE}:OrtValue", f"{_NATIVE}:OrtValue", f"{_MODULE}:SparseTensor"),
-            target_types=(f"{_MODULE}:OrtValue",),
-            aliases=("ort",),
-            describe=describe.describe,
-            dtypes=DTYPES,
-            devices=("cpu", "cuda"),
-            limits=Limits(unsupported={"cuda": DTYPES - ON_CUDA}, refusal_hints=REFUSAL_HINTS),
-            carries=LOCKED,
-            requires="onnxruntime",
-            install="pip install onnxruntime",
-            unary=(
-                Drop("bare", dense.wrap, takes=EMPTY, cost=Cost(5e-7)),
-                Copy(dense.copy, devices=CPU, drops=LOCKED, cost=Cost(5e-6, 1e10), name="ort_copy"),
-            ),
-            memory=describe.memory,
-            fast_path=describe.itself_if_tensor,
-            samples=Samples(variants={"bare": dense.bare}),
-            # NumPy shares memory with all formats that this one does.
-            advanced=Advanced(transit=False),
-        )
-    ]
-
-
-def _conversions() -> Iterable[Conversion]:
-    """Return the conversions on the host, on CUDA devices and between them."""
-    return [*_to_numpy(), *_from_numpy(), *_on_cuda(), *_between_devices()]
+    return Format(
+        "onnxruntime",
+        types=(f"{_MODULE}:OrtValue", f"{_NATIVE}:OrtValue", f"{_MODULE}:SparseTensor"),
+        target_types=(f"{_MODULE}:OrtValue",),
+        aliases=("ort",),
+        describe=describe.describe,
+        dtypes=DTYPES,
+        devices=("cpu", "cuda"),
+        limits=Limits(unsupported={"cuda": DTYPES - ON_CUDA}, refusal_hints=REFUSAL_HINTS),
+        carries=LOCKED,
+        requires="onnxruntime",
+        install="pip install onnxruntime",
+        unary=(
+            Drop("bare", dense.wrap, takes=EMPTY, cost=Cost(5e-7)),
+            Copy(dense.copy, devices=CPU, drops=LOCKED, cost=Cost(5e-6, 1e10), name="ort_copy"),
+        ),
+        memory=describe.memory,
+        fast_path=describe.itself_if_tensor,
+        samples=Samples(variants={"bare": dense.bare}),
+        # NumPy shares memory with all formats that this one does.
+        advanced=Advanced(transit=False),
+    )
 
 
 def _to_numpy() -> Iterable[Conversion]:

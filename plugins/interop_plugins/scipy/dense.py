@@ -94,12 +94,16 @@ def _add(out: Array, value: Sparse, *, fresh: bool = False) -> None:
     if value.format == "dia":
         _add_diagonals(out, value)
         return
-    if value.format == "csc" and out.size < _SMALL:
-        _add_columns(out, value)
+    of_elements = _kernel("coo_todense")
+    if of_elements and value.format == "csc" and out.size < _SMALL:
+        _add_columns(out, value, of_elements)
         return
     value = checked(value.tocsr()) if value.format == "lil" else value.tocsr()
     pointers, columns = value.indptr, value.shape[1]
-    kernel = _kernel("csr_todense", _slower_row_kernel)
+    kernel = _kernel("csr_todense")
+    if kernel is None:
+        value.toarray(out=out)
+        return
 
     def work(start: int, stop: int) -> None:
         rows = pointers[start : stop + 1]
@@ -108,49 +112,21 @@ def _add(out: Array, value: Sparse, *, fresh: bool = False) -> None:
     parallel_for(work, len(out), out.nbytes, touching=fresh and value.nnz * _FEW < out.size)
 
 
-def _add_columns(out: Array, value: Sparse) -> None:
+def _add_columns(out: Array, value: Sparse, kernel: Callable[..., None]) -> None:
     """Add a csc array element by element, which is quicker than to sort them by rows."""
     import numpy as np
 
     (rows, width), stored = value.shape, int(value.indptr[-1])
     columns = np.repeat(np.arange(width, dtype=value.indices.dtype), np.diff(value.indptr))
-    kernel = _kernel("coo_todense", _slower_element_kernel)
     kernel(rows, width, stored, value.indices, columns, value.data, out.reshape(-1), 0)
 
 
 @cache
-def _kernel(name: str, slower: Callable[..., None]) -> Callable[..., None]:
-    """Return a function that adds to an array: SciPy's own, if it still has it."""
+def _kernel(name: str) -> Callable[..., None] | None:
+    """Return a function of SciPy's own that adds to an array, or None if it has it no longer."""
     from scipy.sparse import _sparsetools
 
-    kernel: Callable[..., None] = getattr(_sparsetools, name, slower)
-    return kernel
-
-
-def _slower_row_kernel(  # noqa: PLR0917 - the arguments are SciPy's
-    rows: int, columns: int, pointers: Array, indices: Array, values: Array, out: Array
-) -> None:
-    import numpy as np
-
-    places = np.repeat(np.arange(rows), np.diff(pointers))
-    stored = slice(pointers[0], pointers[-1])
-    np.add.at(out, (places, indices[stored]), values[stored])
-
-
-def _slower_element_kernel(  # noqa: PLR0917 - the arguments are SciPy's
-    rows: int,
-    width: int,
-    stored: int,
-    row_indices: Array,
-    columns: Array,
-    values: Array,
-    out: Array,
-    by_columns: int,
-) -> None:
-    import numpy as np
-
-    places = row_indices[:stored].astype(np.intp) * width + columns
-    np.add.at(out, places, values[:stored])
+    return getattr(_sparsetools, name, None)
 
 
 def _add_diagonals(out: Array, value: Sparse) -> None:
