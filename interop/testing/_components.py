@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -116,7 +117,7 @@ class Composite:
 
     def _made(self, shape: tuple[int, ...]) -> Iterator[_Made]:
         """Yield a value of a shape in the first dtype that works, and one with duplicates."""
-        density = _DENSITIES.get(int(_size(shape)), 0.5)
+        density = _DENSITIES.get(prod(shape), 0.5)
         for dtype in preferred(self._format.holds("cpu")):
             recipe = Recipe(self._name, dtype, shape, density=density)
             try:
@@ -132,7 +133,7 @@ class Composite:
 
     def _problem_of_value(self, made: _Made) -> str:
         spec, unpack = made.spec, f"unpack of {self._name}"
-        parts = self._unpacked(made.value)
+        parts = self._components.unpack(made.value)
         if problem := self._problem_of_arrays(parts, spec):
             return problem
         arrays = self._arrays(parts)
@@ -147,9 +148,6 @@ class Composite:
             what = "the transpose" if is_transposed else "other numbers"
             return f"{unpack} gives {what} of the value that samples.make was given ({spec})"
         return self._problem_of_order(parts, arrays, spec) or self._problem_of_size(arrays, spec)
-
-    def _unpacked(self, value: Value) -> Parts:
-        return self._components.unpack(value)
 
     def _arrays(self, parts: Parts) -> dict[str, Array] | None:
         """Return the arrays as NumPy's, or None if one cannot be read."""
@@ -188,7 +186,8 @@ class Composite:
 
     def _problem_of_order(self, parts: Parts, arrays: dict[str, Array], spec: Spec) -> str:
         """Say who calls coordinates canonical that are stored twice, or out of order."""
-        if _is_canonical(self._components.layout, parts.shape, arrays):
+        coordinates = _coordinates(self._components.layout, arrays)
+        if all(one < other for one, other in pairwise(coordinates)):
             return ""
         if parts.facts.get("canonical"):
             return (
@@ -217,9 +216,9 @@ class Composite:
     def _problem_of_packing(self, value: Value) -> str:
         """Say how a value changes that is unpacked and packed again."""
         name, spec = self._name, self._interop.spec(value)
-        if problem := self._problem_of_arrays(self._unpacked(value), spec):
+        if problem := self._problem_of_arrays(self._components.unpack(value), spec):
             return problem
-        packed = self._components.pack(self._unpacked(value))
+        packed = self._components.pack(self._components.unpack(value))
         again = self._interop.spec(packed)
         before, after = self._truth.read(value, spec), self._truth.read(packed, again)
         if (again.format, again.dtype, again.shape) != (spec.format, spec.dtype, spec.shape):
@@ -252,7 +251,7 @@ class Composite:
             }
             packed = self._components.pack(Parts(shape, given, {"canonical": not is_twice}))
             spec = self._interop.spec(packed)
-            parts = self._unpacked(packed)
+            parts = self._components.unpack(packed)
         except REFUSALS:  # it says that it cannot hold them
             return ""
         again = self._arrays(parts)
@@ -297,13 +296,6 @@ class Composite:
             notes.judge("components", problem)
 
 
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size
-
-
 # ---------------------------------------------------------------------- coordinates
 
 
@@ -318,11 +310,6 @@ def _coordinates(layout: str, arrays: dict[str, Array]) -> list[tuple[int, ...]]
     indices = arrays["indices"].tolist()
     pairs = enumerate(pairwise(arrays["pointers"].tolist()))
     return [(row, indices[k]) for row, (low, high) in pairs for k in range(low, high)]
-
-
-def _is_canonical(layout: str, shape: tuple[int, ...], arrays: dict[str, Array]) -> bool:
-    coordinates = _coordinates(layout, arrays)
-    return all(one < other for one, other in pairwise(coordinates))
 
 
 def _elements(layout: str, arrays: dict[str, Array]) -> dict[tuple[int, ...], complex]:

@@ -115,6 +115,10 @@ class _Format:
     def _dtypes(self) -> list[str]:
         return preferred(self._format.holds("cpu"))
 
+    def _trait_sets(self) -> list[frozenset[str]]:
+        """Return no traits, and each of those alone for which there is a variant."""
+        return [frozenset(), *map(_single, self._format.samples.variants)]
+
     def _shapes(self) -> list[tuple[int, ...]]:
         return possible(_SHAPES, self._format.ndims)
 
@@ -218,7 +222,7 @@ class _Format:
         if self._format.wrapper is None:
             return set()
         constants: dict[str, set[str]] = {}
-        for traits in (frozenset[str](), *map(_single, self._format.samples.variants)):
+        for traits in self._trait_sets():
             with suppress(NoSample):
                 value = sampled(self._interop, self._plain()[0]._replace(traits=traits))
                 for name, field in getattr(value, "__dict__", {}).items():
@@ -375,7 +379,7 @@ class _Format:
         format_ = self._format
         assert format_.fast_path is not None
         first = format_._replace(types=(format_.types[0] if format_.types else "",))
-        for traits in (frozenset[str](), *map(_single, format_.samples.variants)):
+        for traits in self._trait_sets():
             try:
                 value = sampled(self._interop, self._recipe(self._even_shapes()[0], traits))
             except NoSample as reason:
@@ -505,8 +509,7 @@ class _Format:
             if reading is not None and not same(reading.array, truth):
                 problem = f"unwrap of {self._name} returns other numbers than {maker} was given"
                 self._notes.failed("wrapper", problem)
-        traits = [frozenset[str](), *map(_single, self._format.samples.variants)]
-        for recipe in (self._plain()[0]._replace(traits=one) for one in traits):
+        for recipe in (self._plain()[0]._replace(traits=one) for one in self._trait_sets()):
             try:
                 value = sampled(self._interop, recipe)
             except NoSample as reason:
