@@ -13,7 +13,7 @@ from inspect import signature
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop.plugin import DTYPES, EMPTY, Declined, Spec, itemsize
+from interop.plugin import DTYPES, EMPTY, Declined, Spec, dtype_name, itemsize
 
 from .common import integers, refuse, unread
 from .interfaces import Offer
@@ -21,13 +21,11 @@ from .interfaces import Offer
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from .common import Foreign
 
     Array: TypeAlias = NDArray[Any]
-    DType: TypeAlias = np.dtype[Any]
 
 
 def has_unit(value: Foreign) -> bool:
@@ -68,7 +66,7 @@ def describe_array(value: Foreign) -> Spec:
         dtype, shape = claim
         return Spec("array", dtype, "cpu", shape, EMPTY, prod(shape) * itemsize(dtype))
     array = _array(value)
-    return Spec("array", _dtype_name(array.dtype), "cpu", array.shape, EMPTY, array.nbytes)
+    return Spec("array", dtype_name(array.dtype), "cpu", array.shape, EMPTY, array.nbytes)
 
 
 def from_array(value: Foreign) -> Array:
@@ -110,14 +108,7 @@ def _claim(value: Foreign) -> _Claim | None:
     lengths = integers(shape)
     if lengths is None or min(lengths, default=0) < 0:
         return None
-    return _Claim(_dtype_name(dtype), lengths)
-
-
-def _dtype_name(dtype: DType) -> str:
-    """Return the name of a NumPy dtype; for other than numbers, one that nothing takes."""
-    longs = {13: "longdouble", 16: "clongdouble"}
-    name = longs.get(dtype.num, dtype.name)
-    return name if name in DTYPES and dtype.names is None else str(dtype)
+    return _Claim(dtype_name(dtype), lengths)
 
 
 def _array(value: Foreign, *, copy: bool | None = None) -> Array:
@@ -169,7 +160,7 @@ def _takes_copy(method: Callable[..., Any]) -> bool:
 
 def _check_answer(value: Foreign, array: Array, claim: _Claim | None) -> None:
     """Decline an answer to ``__array__`` that is not the array its value was described as."""
-    name = _dtype_name(array.dtype)
+    name = dtype_name(array.dtype)
     who = type(value).__qualname__
     if name not in DTYPES:
         msg = f"{who}.__array__ returns elements of dtype {name}, which are not numbers"

@@ -71,13 +71,11 @@ def detach(value: QuantizedArray) -> QuantizedArray:
     arrays = {
         role: part if part is None else part.detach() for role, part in arrays_of(value).items()
     }
-    if value.packed is None:
-        return pack(parts_of(value, arrays))
     return QuantizedArray(
         **arrays,
         axis=value.axis,
         block_size=value.block_size,
         dtype=value.dtype,
         packed=value.packed,
-        shape=value.shape,
+        shape=value.shape if value.packed else None,
     )

@@ -45,13 +45,8 @@ def numpy_framework() -> Framework:
     """Return the functions of NumPy."""
     import numpy as np
 
-    def view(array: Array, name: str) -> Array:
-        return array.view(name)
-
-    def look_up(table: tuple[float, ...], indices: Array) -> Array:
-        return np.array(table, "float32")[indices]
-
-    return Framework(empty_numpy, np.arange, view, look_up, _PIECE, _among_threads)
+    look_up = partial(_look_up, np)
+    return Framework(empty_numpy, np.arange, _view, look_up, _PIECE, _among_threads)
 
 
 def torch_framework(device: torch.device) -> Framework:
@@ -77,13 +72,16 @@ def cupy_framework() -> Framework:
     """Return the functions of CuPy for the arrays of the current device."""
     import cupy
 
-    def view(array: Array, name: str) -> Array:
-        return array.view(name)
+    look_up = partial(_look_up, cupy)
+    return Framework(cupy.empty, cupy.arange, _view, look_up, _DEVICE_PIECE, _in_one_go)
 
-    def look_up(table: tuple[float, ...], indices: Array) -> Array:
-        return cupy.asarray(table, "float32")[indices]
 
-    return Framework(cupy.empty, cupy.arange, view, look_up, _DEVICE_PIECE, _in_one_go)
+def _view(array: Array, name: str) -> Array:
+    return array.view(name)
+
+
+def _look_up(xp: Any, table: tuple[float, ...], indices: Array) -> Array:
+    return xp.asarray(table, "float32")[indices]
 
 
 def _in_one_go(work: Callable[[int, int], None], count: int, nbytes: int) -> None:
