@@ -110,12 +110,11 @@ class Namespaces(NamedTuple):
     Parameters
     ----------
     declare : callable
-        ``declare(module) -> iterable of Declaration``: what makes a framework of a module, or
-        nothing if it is not of the kind. It is called with a module that names no format when
-        that is given as ``to=``, or is what an array given as ``like=`` calls its
-        ``__array_namespace__``. A type that names no format, and an array in ``like=`` without a
-        namespace, stand for the module in which their package begins. What it returns is
-        registered for good.
+        ``declare(module) -> iterable of Declaration``: what makes a module a framework, or nothing
+        if the module is not of the kind. It is called with a module that names no format and is
+        given as ``to=``, or is the ``__array_namespace__`` of an array given as ``like=``. A type
+        that names no format, and an array in ``like=`` without a namespace, stand for the module
+        in which their package begins. What it returns is registered for good.
     """
 
     declare: Callable[[ModuleType], Iterable[Declaration]]

@@ -133,16 +133,16 @@ class Wrapper(NamedTuple):
     seconds : float, in seconds
         How long that takes.
     once : bool
-        Whether it may be possible only once for a value, or compute what is wrapped anew each time.
-        A conversion then unwraps the value before all else, once, and such a value is described as
-        what it wraps, to which it is unwrapped if it has a length. One without a length, such as a
+        Whether a value may allow it only once, or compute what is wrapped anew each time. A
+        conversion then unwraps the value before all else, and only once. If the value has a length,
+        it is described as what it wraps, and unwrapped for that. One without a length, such as a
         reader, is used up by reading, and is not described.
     first : callable or None
-        ``first(value) -> bool`` tells of which values a conversion unwraps before all else because
-        only that tells what they are, and may take as long as computing them. To describe such a
-        value unwraps it, too. Where it is true of every value (``first=lambda value: True``), the
-        format is a source alone, since no result would be described as of it; so it is with `once`,
-        to which no conversion is planned.
+        ``first(value) -> bool`` tells whether a conversion unwraps a value before all else, because
+        nothing else tells what it is. That may take as long as computing it, and describing such a
+        value unwraps it, too. If the answer is True for every value
+        (``first=lambda value: True``), no conversion to the format is planned, since no result
+        would be described as of it. The same holds with `once`.
     """
 
     unwrap: ValueFunction
@@ -175,15 +175,15 @@ class Limits(NamedTuple):
     Parameters
     ----------
     unsupported : mapping of str to set of str
-        For a device type, those of the format's dtypes that it cannot hold there.
+        By device type, the format's dtypes that it cannot hold there.
     unsupported_now : callable or None
-        ``unsupported_now(device) -> frozenset`` of those of the dtypes that it cannot hold on a
-        device, ``"cuda:1"`` or ``"cuda"``, as the process is set up at this moment: by an option
-        of the framework's, or by what the device can do. Routes are kept apart by the answer.
+        ``unsupported_now(device) -> frozenset``: the format's dtypes that it cannot hold on a
+        device (``"cuda:1"`` or ``"cuda"``) at this moment, because of an option of the framework's,
+        or of what the device can do. Routes are kept apart by the answer.
     refusal_hints : mapping of str to str
-        For a trait of its own that keeps a value from leaving, a dtype that it does not hold, the
-        beginning of the names of dtypes that are not of numbers, or an effect that is refused, the
-        text of the refusal: why that is, and what to do about it.
+        Texts of refusals: each says why something is refused, and what to do about it. The key is a
+        trait of its own that keeps a value from leaving, a dtype that it does not hold, the
+        beginning of the names of dtypes that are not of numbers, or an effect that is refused.
         A keyword of the caller's is written as ``{dtype}`` or ``{dtype:float32}``, because a
         command has options in its place; braces of the text itself are doubled.
     available : callable or None
@@ -203,15 +203,15 @@ class Samples(NamedTuple):
     Parameters
     ----------
     make : callable or None
-        ``make(dense) -> value`` makes a value of one of a dense format, of the same dtype and
-        shape, for a format to which no conversion leads, and for one with the components of a
-        sparse array: there it does so as the library itself does, without the plugin's `pack`.
+        ``make(dense) -> value`` makes a value from one of a dense format, with its dtype and shape.
+        It is needed for a format to which no conversion leads, and for one with the components of
+        a sparse array, which it makes as the library itself does, without the plugin's `pack`.
     source : str
-        That dense format; "" for the framework's own, or if this is it, for the first to which it
-        converts.
+        That dense format. "" stands for the framework's own dense format; if this one is that, for
+        the first to which it converts.
     variants : mapping of str to callable
-        For a trait, ``variant(value) -> value``: makes of a plain value of the format one with
-        that trait, of the same dtype and shape, and of the same numbers where that can be. It
+        By trait, ``variant(value) -> value``: makes a value with that trait from a plain value of
+        the format, with the same dtype and shape, and the same numbers where that can be. It
         raises `Declined` if it cannot.
         They are applied in this order. Traits of memory that a composite format leaves out are
         given to its components.
@@ -233,8 +233,8 @@ class Advanced(NamedTuple):
         `size_class` is the same. None for a value that has any trait. The values have a `dtype`.
     address : callable or None
         ``address(value) -> int`` of the first element, in bytes, where that takes less time than
-        `Format.memory`. If formats share a type, the values of the others have no address, for
-        which it answers 0 or raises RuntimeError, or other dtypes.
+        `Format.memory`. If formats share a type, it answers 0 or raises RuntimeError for the values
+        of the others, unless these have other dtypes.
     transit : bool
         Whether a route between two other frameworks may lead through the format. False for a
         framework that always copies what it is given, or compiles for every new shape: it is no
@@ -244,16 +244,16 @@ class Advanced(NamedTuple):
         value: a list of Python's numbers does not remember that they were float32. Routes start or
         end at such a format, and do not lead through it.
     default_dtype : callable or None
-        ``default_dtype(dtype) -> str``: the dtype that Python's numbers get, as the framework is
-        set up at this moment, by the dtype of 64 bits that holds them: ``"int64"``, ``"float64"``
-        or ``"complex128"``. None: that dtype itself, or the widest of its kind.
+        ``default_dtype(dtype) -> str``: the dtype that the framework gives to Python's numbers at
+        this moment. The argument is the dtype of 64 bits that holds them: ``"int64"``,
+        ``"float64"`` or ``"complex128"``. None: that dtype itself, or the widest of its kind.
     divides_host : bool
         Whether the framework can split the host into several devices, ``"cpu:0"``, ``"cpu:1"`` ….
         In all other formats, memory of each of them is ``"cpu"``.
     unwritable : callable or None
-        ``unwritable(out) -> str | None`` says what a value given as ``out=`` is, and what to give
-        instead, if its framework does not let it be written into at this moment though its spec
-        has no trait that says so.
+        ``unwritable(out) -> str | None``, for values given as ``out=`` that the framework does not
+        let be written into at this moment, though no trait says so: what such a value is, and what
+        to give instead. None for all others.
     written : callable or None
         ``written(out)`` is told of numbers that others than `fill` have written into the memory of
         an ``out=``, for libraries that count writes.

@@ -42,7 +42,7 @@ NO_PATH: TreePath = (NotImplemented, None)
 
 
 class Calls:
-    """What the plans for plain and small values of one type call, by what tells such values apart.
+    """The functions that plans for plain and small values of one type call, by their fast keys.
 
     Many plans begin with a view that has a fast key sooner than the value itself. It is made first,
     but for values of dtypes whose plans begin otherwise.

@@ -66,8 +66,8 @@ def named_dtype(registry: Registry, dtype: object) -> str:
 def dtypes_by_dtype(registry: Registry, mapping: Mapping[Any, object]) -> dict[str, object]:
     """Return the dtypes that a mapping names by the dtypes of values, one by one.
 
-    Its keys are dtypes, or kinds of dtypes by the names of the array API standard. Of two keys that
-    a dtype belongs to the narrower counts.
+    Its keys are dtypes, or kinds of dtypes by the names of the array API standard. If a dtype
+    belongs to several keys, the narrowest counts.
     """
     groups = [(_dtypes_of_key(registry, key), dtype) for key, dtype in mapping.items()]
     groups.sort(key=lambda group: -len(group[0]))

@@ -66,8 +66,8 @@ block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
 class Opening(AbstractContextManager[_Entered_co], ContextDecorator):
     """A ``with`` statement that opens a block, and closes it however the statement ends.
 
-    Generators and asynchronous code may close blocks in another order than that in which they were
-    opened. Each takes its own change away, and no other. Ctrl-C may come before any bytecode, also
+    Generators and asynchronous code may close blocks in another order than they opened them. Each
+    takes its own change away, and no other. Ctrl-C may come before any bytecode, also
     of `__exit__`: a block that is left open by that ends when the traceback, and with it the
     opening, is gone.
 

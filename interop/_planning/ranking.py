@@ -1,9 +1,17 @@
 """Ranking: the order of preference between routes.
 
-Feasible under the policy, then fewest steps of bystanders, then fewest lost properties, then no
-bytes copied before any copied, then some memory shared before none, then fewest imports that nobody
-requested, then fewest steps that write elements in another order than they lie in, then the shorter
-estimated time, then fewer steps, then the names.
+The first of these criteria that tells two routes apart decides:
+
+1. feasible under the policy;
+2. fewest steps of bystanders;
+3. fewest lost properties;
+4. no bytes copied, before any copied;
+5. some memory shared, before none;
+6. fewest imports that nobody requested;
+7. fewest steps that write elements in another order than they lie in;
+8. the shorter estimated time;
+9. fewer steps;
+10. the names.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class Registry(Recognition):
     def untraced(self, function: _Function) -> _Function:
         """Keep the frameworks' compilers from tracing into a function, which is returned."""
         inner = getattr(function, "func", function)  # a `functools.partial` has it as `func`
-        # A guard calls another function. What is built-in cannot be traced into.
+        # A guard calls another function. Compilers cannot trace into built-in ones.
         for called in (inner, getattr(inner, "__wrapped__", None)):
             if isinstance(called, FunctionType):
                 for no_trace in self.no_trace:

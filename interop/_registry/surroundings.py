@@ -1,7 +1,7 @@
 """Surroundings: what the loading of a plugin changes in the process around it.
 
-A plugin declares, and changes nothing for others. What it has changed all the same is told and,
-where that can be done, put back.
+A plugin declares, and should change nothing for others. If it does, the changes are reported and,
+where that can be done, taken back.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def validated(declaration: _Declaration, origin: object) -> _Declaration:
 def frozen(declaration: Any) -> Any:
     """Return a declaration that was validated before, such as a bundled one, with its sets frozen.
 
-    The tests validate what the bundled plugins declare. To do so takes a fifth of the time of a
+    The tests validate what the bundled plugins declare. Validation takes a fifth of the time of a
     process's first conversion.
     """
     try:

@@ -16,8 +16,8 @@ def recast(value: Value, *, dtype: str, namespace: str = "") -> Value:
     value : array
         Of any shape, dtype and device of its namespace.
     dtype : str
-        That of the result; that of `value` for a mere copy. Of complex numbers the real part is
-        cast to a real dtype.
+        That of the result; that of `value` for a mere copy. A real dtype keeps the real part of
+        complex numbers.
     namespace : str
         The module; "" for the one that the array names itself.
 

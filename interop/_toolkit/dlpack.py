@@ -26,7 +26,7 @@ from .arrays import extent, overlaps
 #: A PyCapsule, which has no type of its own in Python.
 Capsule: TypeAlias = Any
 
-#: The newest version of the standard whose every code is known here.
+#: The newest version of the standard of which all codes are known here.
 MAX_VERSION = (1, 3)
 
 # Prototypes of our own: types set on the functions of ctypes.pythonapi would be everybody's.

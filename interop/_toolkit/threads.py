@@ -82,10 +82,10 @@ def parallel_for(
 ) -> None:
     """Call ``work(start, stop)`` so that all of ``range(count)`` is covered once.
 
-    Small work is done in one call. Large work is done in several at a time, if it releases the GIL,
-    on as many cores as are idle just then: a thread that has to share a core with another program
-    gains nothing, and the others wait for it whenever it loses the core. A thread that has finished
-    a part takes the next.
+    Small work is done in one call. Large work is divided among threads, of which there are as many
+    as cores are idle just then. A thread that has to share a core with another program gains
+    nothing, and the others wait for it whenever it loses the core. A thread that has finished a
+    part takes the next. It pays only if the work releases the GIL.
 
     Parameters
     ----------

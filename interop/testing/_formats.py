@@ -248,7 +248,7 @@ class _Format:
             self._judge_description(value, truth, dtype, maker)
 
     def _made(self) -> Iterator[tuple[Value, Array, str, str]]:
-        """Yield what conversions from NumPy make, of which numbers and dtype, and their names."""
+        """Yield what conversions from NumPy make: values, with their numbers, dtypes and makers."""
         if self._format.not_recoverable or self._name == self._truth.hub:
             return
         dtypes = self._dtypes()[:2]

@@ -11,7 +11,7 @@ from ._subject import Promise, Subject
 #: Seconds that the worker may be silent. Some frameworks compile for every shape.
 _PATIENCE = 120.0
 
-#: Seconds once it has been silent for too long. What has to be imported was imported by then.
+#: Seconds once it has been silent for too long. All imports were made by then.
 _LESS_PATIENCE = 20.0
 
 #: Checks of one promise that may end the process before the others are left out.

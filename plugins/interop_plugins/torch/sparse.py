@@ -210,7 +210,7 @@ def compact(value: Tensor) -> Tensor:
 
 def align(value: Tensor) -> Tensor:
     """Return a sparse tensor over copies of its components, which may lie at any address."""
-    # torch takes the values for a view of the sparse tensor, of which it makes no views of reals.
+    # torch takes the values for a view of the sparse tensor, and refuses to view those as reals.
     return _over(value, *(align_dense(part.detach()) for part in components(value)))
 
 
@@ -225,9 +225,9 @@ def _over(value: Tensor, values: Tensor, *places: Tensor) -> Tensor:
 
 
 def in_bits(function: Callable[[Tensor], Tensor], value: Tensor) -> Tensor:
-    """Return what a function makes of elements that torch can move and not compute with.
+    """Return what a function makes of elements that torch can move but not compute with.
 
-    The function sees their bits as integers, of which only zero stands for what is not stored.
+    The function sees their bits as integers. Only zero stands for what is not stored.
     """
     import torch
 
