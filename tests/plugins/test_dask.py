@@ -744,3 +744,20 @@ for chunked in (wrong, interop.convert(wrong, to="dask.torch")):
         raise AssertionError
 """,
     )
+
+
+@together("kind", ["frame", "series", "index"])
+def test_frames_are_not_computed_for_their_array(kind: str) -> None:
+    """A frame of dask's would lose nulls and wide integers in its array, and is refused unread."""
+    import dask.dataframe as dd
+    import pandas as pd
+
+    def computed(part: pd.DataFrame) -> pd.DataFrame:
+        raise AssertionError("computed")
+
+    numbers = pd.DataFrame({"a": pd.array([2**53 + 1, None], "Int64"), "b": [0.5, 1.0]})
+    frame = dd.from_pandas(numbers, npartitions=1).map_partitions(computed, meta=numbers)
+    value = {"frame": frame, "series": frame["a"], "index": frame.index}[kind]
+    for call in (interop.plan, interop.convert):
+        with pytest.raises(HandOffError, match=r"not computed yet.*x\.compute\(\)"):
+            call(value, to="numpy")

@@ -798,6 +798,47 @@ class Image:
         return {"version": 3, "shape": self.shape, "typestr": "|u1", "data": data}
 
 
+class Table:
+    """A foreign table, whose columns have dtypes that its array may not show."""
+
+    columns = ("a", "b")
+
+    def __init__(self, answer: np.ndarray, *dtypes: object) -> None:
+        self.answer, self.dtypes = answer, dtypes
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.answer, dtype, copy=copy)
+
+
+class Missing:
+    """A dtype with a missing value of its own, as pandas has them."""
+
+    na_value = None
+
+
+@together("names", [False, True])
+@together("stated", [[np.dtype("i8"), np.dtype("f8")], [np.dtype("f8"), Missing()]])
+def test_what_a_table_states_is_not_lost_by_its_array(*, stated: list[Any], names: bool) -> None:
+    """Integers that reals would round and nulls that become NaN are refused, whatever consents."""
+    table = Table(np.array([[2.0**53, np.nan]]), *stated)
+    if names:
+        table.dtypes = dict(zip("ab", stated, strict=True))
+    for words in ({}, {"dtype": "float64"}, {"allow": "narrow"}):
+        for target in ("numpy", "python"):
+            with pytest.raises(HandOffError, match=r"says it holds .* float64.*columns one by one"):
+                interop.convert(table, to=target, **words)
+
+
+def test_a_table_without_loss_is_converted_and_its_names_are_labels() -> None:
+    """Columns that the dtype of the array holds are handed over, unless labels must be kept."""
+    table = Table(np.array([[1.0, 0.5]]), np.dtype("i2"), np.dtype("f8"))
+    result = interop.convert(table, to="numpy")
+    assert (result.dtype, result.tolist()) == (np.dtype("f8"), [[1.0, 0.5]])
+    assert interop.plan(table, to="numpy").effects >= {"drop_labels"}
+    with pytest.raises(RefusedError, match="drop_labels"):
+        interop.convert(table, to="numpy", forbid="drop_labels")
+
+
 def test_a_value_of_an_interface_is_its_own_conversion_to_that() -> None:
     """To its own format a value is returned as it is, and not what it was read as."""
     value = Interface(np.arange(3.0))

@@ -44,7 +44,7 @@ from .interfaces import (
     is_unread,
     offer_of,
 )
-from .methods import array_in, describe_array, from_array, has_unit, is_asked_first
+from .methods import array_in, describe_array, from_array, has_labels, is_asked_first
 from .samples import Answer, ArrowArray, buffer_with_gaps, masked_interface
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
 _MASKED = frozenset({"masked"})
 _CARRIES = MEMORY_TRAITS | _MASKED
-#: The unit of a quantity counts as a label.
-_UNITS = Labels(has_unit, lambda value, like: value)
+#: The unit of a quantity and the names of columns count as labels.
+_LABELS = Labels(has_labels, lambda value, like: value)
 
 
 @hookimpl
@@ -74,7 +74,7 @@ def _interfaces() -> Iterable[Format]:
             carries=_CARRIES,
             protocol="__cuda_array_interface__",
             memory=cuda_memory,
-            labels=_UNITS,
+            labels=_LABELS,
         ),
         Format(
             "array_interface",
@@ -86,7 +86,7 @@ def _interfaces() -> Iterable[Format]:
             memory=interface_memory,
             wrapper=Wrapper(offer_of, 2e-6, first=is_unread),
             samples=Samples(variants={"masked": masked_interface}),
-            labels=_UNITS,
+            labels=_LABELS,
         ),
     ]
 
@@ -134,7 +134,7 @@ def _array_method() -> Format:
         dtypes=frozenset(DTYPES) - {"complex32"},
         protocol="__array__",
         wrapper=Wrapper(array_in, 1e-6, first=is_asked_first),
-        labels=_UNITS,
+        labels=_LABELS,
         samples=Samples(make=Answer, source="numpy"),
     )
 

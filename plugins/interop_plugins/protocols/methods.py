@@ -3,24 +3,26 @@
 A value that says its dtype and its shape is described by these, and its array is asked for by the
 step that takes it to NumPy. Any other has to be asked to be described: a conversion asks it once,
 and converts its answer. A quantity, which has a unit and a magnitude, is unwrapped, and not asked.
+A table, whose columns have names, is asked twice: its answer does not tell that it had labels.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import signature
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop.plugin import DTYPES, EMPTY, Declined, Spec, dtype_name, itemsize
+from interop.plugin import DTYPES, EMPTY, Declined, Spec, dtype_name, itemsize, preserves
 
-from .common import integers, refuse, unread
+from .common import integers, problem_of, refuse, unread
 from .interfaces import Offer
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from .common import Foreign
@@ -28,9 +30,14 @@ if TYPE_CHECKING:
     Array: TypeAlias = NDArray[Any]
 
 
-def has_unit(value: Foreign) -> bool:
-    """Tell whether a value has a unit, under which its numbers stand for something else."""
+def has_labels(value: Foreign) -> bool:
+    """Tell whether a value is a table, or has a unit, under which its numbers stand for others."""
     value = value.owner if type(value) is Offer else value
+    return has_unit(value) or (hasattr(value, "dtypes") and hasattr(value, "columns"))
+
+
+def has_unit(value: Foreign) -> bool:
+    """Tell whether a value has a unit."""
     units = (getattr(value, name, None) for name in ("units", "unit"))
     return any(unit is not None for unit in units) and not getattr(value, "unitless", False)
 
@@ -42,7 +49,7 @@ def _magnitude(value: Foreign) -> Foreign | None:
 
 def is_asked_first(value: Foreign) -> bool:
     """Tell whether nothing but its array tells what a value is."""
-    return _claim(value) is None and _magnitude(value) is None and not has_unit(value)
+    return _claim(value) is None and _magnitude(value) is None and not has_labels(value)
 
 
 def array_in(value: Foreign) -> Foreign | None:
@@ -50,6 +57,7 @@ def array_in(value: Foreign) -> Foreign | None:
     magnitude = _magnitude(value)
     if magnitude is not None:
         return magnitude
+    _check_is_there(value)
     return _array(value) if is_asked_first(value) else None
 
 
@@ -61,6 +69,7 @@ def describe_array(value: Foreign) -> Spec:
     HandOffError
         The value does not give an array.
     """
+    _check_is_there(value)
     claim = _claim(value)
     if claim is not None:
         dtype, shape = claim
@@ -125,7 +134,50 @@ def _array(value: Foreign, *, copy: bool | None = None) -> Array:
         raise unread(value, "array", error) from error
     if not isinstance(answer, np.ndarray):
         refuse(value, f"answers __array__ with an object of type {type(answer).__name__}")
+    for stated in _stated_dtypes(value):
+        _check_holds(value, answer.dtype, stated)
     return answer
+
+
+def _stated_dtypes(value: Foreign) -> list[object]:
+    """Return the dtypes that a table says its columns have, or a column has.
+
+    A dtype that comes with a shape is compared with the answer as it is.
+    """
+    if _claim(value) is not None:
+        return []
+    dtypes = getattr(value, "dtypes", None)
+    if dtypes is None or callable(dtypes):
+        return [getattr(value, "dtype", None)]
+    if hasattr(dtypes, "items"):  # by the names of the columns
+        dtypes = [dtype for _, dtype in dtypes.items()]
+    return list(dtypes) if isinstance(dtypes, Iterable) else [dtypes]
+
+
+def _check_holds(value: Foreign, given: np.dtype[Any], stated: object) -> None:
+    """Refuse an answer to ``__array__`` in a dtype that does not hold what a value says it has.
+
+    A dtype with a missing value of its own has nulls that no array of NumPy's shows as such.
+    """
+    import numpy as np
+
+    if given.hasobject:
+        return  # what is in it is looked at one by one
+    if isinstance(stated, np.dtype):
+        names = dtype_name(stated), dtype_name(given)
+        loses = not (names[0] == names[1] or (set(names) <= DTYPES.keys() and preserves(*names)))
+    else:
+        loses = hasattr(stated, "na_value")
+    if loses:
+        problem = f"says it holds {stated}, but answers __array__ with {given}"
+        raise problem_of(value, problem, "Convert its columns one by one, or what it is made from")
+
+
+def _check_is_there(value: Foreign) -> None:
+    """Refuse a collection of dask's that would be computed for its spec, with whatever it loses."""
+    if getattr(value, "__dask_graph__", None) is not None:
+        problem = "is not computed yet"
+        raise problem_of(value, problem, "Convert what it computes to (x.compute())")
 
 
 def _copied(value: Foreign) -> Any:
