@@ -139,6 +139,10 @@ def _formats() -> Iterator[Format]:
         install=_INSTALL,
         advanced=Advanced(transit=False),
     )
+    yield from _sparse_formats()
+
+
+def _sparse_formats() -> Iterator[Format]:
     sparse_format = partial(
         Format,
         dtypes=_STORABLE,
@@ -247,6 +251,11 @@ def _shard_by_shard() -> Iterator[Conversion]:
 
 
 def _to_jax() -> Iterator[Conversion]:
+    yield from _numpy_to_jax()
+    yield from _others_to_jax()
+
+
+def _numpy_to_jax() -> Iterator[Conversion]:
     from_numpy = partial(Conversion, "numpy", "jax", adds=_IMMUTABLE)
     copy = partial(from_numpy, dense.from_numpy, takes=MEMORY_TRAITS, effects=COPY)
     yield copy(fast_path=dense.jax_fast_path, cost=Cost(4e-5, 1.2e10))
@@ -286,6 +295,9 @@ def _to_jax() -> Iterator[Conversion]:
             cost=Cost(9e-5, 6e9),
             name=f"from_numpy_{name}_if_exact",
         )
+
+
+def _others_to_jax() -> Iterator[Conversion]:
     yield Conversion(
         "torch",
         "jax",

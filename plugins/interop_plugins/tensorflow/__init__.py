@@ -104,8 +104,15 @@ def interop_declarations() -> Iterable[Declaration]:
 
 
 def _formats() -> Iterator[Format]:
-    make = partial(
-        Format,
+    yield _tensors()
+    yield _ragged()
+    yield _sparse()
+    yield _slices()
+
+
+def _format(name: str, **fields: Any) -> Format:
+    return Format(
+        name,
         dtypes=DTYPES,
         devices=_DEVICES,
         requires="tensorflow",
@@ -113,8 +120,12 @@ def _formats() -> Iterator[Format]:
         limits=Limits(unsupported_now=describe.unsupported_now, refusal_hints=_HINTS),
         # It copies what comes in.
         advanced=Advanced(transit=False, default_dtype=_DEFAULT_DTYPES.__getitem__),
+        **fields,
     )
-    yield make(
+
+
+def _tensors() -> Format:
+    return _format(
         "tensorflow",
         types=(
             "tensorflow.python.framework.ops:EagerTensor",
@@ -133,7 +144,10 @@ def _formats() -> Iterator[Format]:
         fast_path=itself,
         samples=Samples(variants={"variable": samples.variable}),
     )
-    yield make(
+
+
+def _ragged() -> Format:
+    return _format(
         "tensorflow.ragged",
         types=("tensorflow:RaggedTensor",),
         describe=ragged.describe,
@@ -152,7 +166,10 @@ def _formats() -> Iterator[Format]:
         ),
         samples=Samples(make=ragged.sample, variants={"nested": ragged.variant}),
     )
-    yield make(
+
+
+def _sparse() -> Format:
+    return _format(
         "tensorflow.sparse",
         types=("tensorflow:SparseTensor",),
         describe=sparse.describe_sparse,
@@ -187,7 +204,10 @@ def _formats() -> Iterator[Format]:
         memory=sparse.memory,
         samples=Samples(make=samples.stored, variants={"uncoalesced": samples.twice}),
     )
-    yield make(
+
+
+def _slices() -> Format:
+    return _format(
         "tensorflow.indexed_slices",
         types=("tensorflow:IndexedSlices",),
         describe=sparse.describe_slices,

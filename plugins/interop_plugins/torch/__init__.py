@@ -176,7 +176,27 @@ def _formats() -> Iterable[Format]:
         samples=Samples(variants=samples.DENSE),
     )
     yield from map(_sparse_format, _LAYOUTS)
+    yield _quantized_format()
+    yield _jagged_format()
     yield _layout_format(
+        "mkldnn",
+        dtypes=frozenset({"float32", "bfloat16", "float16", "int8", "uint8"}),
+        samples=Samples(make=samples.mkldnn),
+    )
+    yield _format(
+        "torch.dtensor",
+        types=("torch.distributed.tensor:DTensor",),
+        describe=shards.describe,
+        dtypes=DTYPE_NAMES,
+        carries=_CARRIES | _REPLICATED | _DISTRIBUTED,
+        unary=tuple(_shard_steps()),
+        memory=shards.memory,
+        limits=Limits(refusal_hints=_SHARD_HINTS, available=available),
+    )
+
+
+def _quantized_format() -> Format:
+    return _layout_format(
         "quantized",
         dtypes=frozenset({"float32"}),
         carries=_GAPS,
@@ -192,7 +212,10 @@ def _formats() -> Iterable[Format]:
         ),
         samples=Samples(variants=samples.QUANTIZED),
     )
-    yield _format(
+
+
+def _jagged_format() -> Format:
+    return _format(
         "torch.jagged",
         types=("torch.nested._internal.nested_tensor:NestedTensor",),
         aliases=("torch:jagged",),
@@ -214,21 +237,6 @@ def _formats() -> Iterable[Format]:
         unary=(Drop("grad", dense.detach, "detach", takes=_GAPS | {"nested", "hybrid"}),),
         limits=Limits(refusal_hints=_RAGGED_HINTS, available=available),
         samples=Samples(make=ragged.sample, variants={"nested": ragged.variant}),
-    )
-    yield _layout_format(
-        "mkldnn",
-        dtypes=frozenset({"float32", "bfloat16", "float16", "int8", "uint8"}),
-        samples=Samples(make=samples.mkldnn),
-    )
-    yield _format(
-        "torch.dtensor",
-        types=("torch.distributed.tensor:DTensor",),
-        describe=shards.describe,
-        dtypes=DTYPE_NAMES,
-        carries=_CARRIES | _REPLICATED | _DISTRIBUTED,
-        unary=tuple(_shard_steps()),
-        memory=shards.memory,
-        limits=Limits(refusal_hints=_SHARD_HINTS, available=available),
     )
 
 
