@@ -285,11 +285,17 @@ def _unreachable(graph: Graph, spec: Spec, request: Request) -> str:
         return f"{target} is a protocol by which values are read and not made; name a framework."
     if all(graph.formats[name].is_read_once for name in request.formats):
         return f"values of {target} are read and not made; name another format."
-    sources = [name for name in graph.sources(request.formats) if name not in request.formats]
+    sources = _few_sources(graph, request)
     move = "register one with interop.register"
-    if 0 < len(sources) <= _MOST_SOURCES:
+    if sources:
         move = f"only {listed(sources)} {'do' if len(sources) > 1 else 'does'}"
     return f"no conversion from {spec.format} leads to {target}; {move}."
+
+
+def _few_sources(graph: Graph, request: Request) -> list[str]:
+    """Return the formats from which one step leads to those asked for, if they are few."""
+    sources = [name for name in graph.sources(request.formats) if name not in request.formats]
+    return sources if len(sources) <= _MOST_SOURCES else []
 
 
 def _objections(
@@ -307,6 +313,12 @@ def _objections(
         if way.target.name != spec.format and (reason := way.objection(spec))
     ]
     if not objections:
+        sources = [name for name in _few_sources(graph, request) if name != spec.format]
+        if sources:
+            target = " or ".join(request.formats)
+            return (
+                f"{target} is made from {listed(sources)}; convert the value to one of these first."
+            )
         unavailable = graph.unavailable(spec.format, request.formats)
         lack = "every route lacks a step; register the missing conversion with interop.register."
         return next(filter(None, map(not_installed, unavailable)), lack)

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import interop
-from interop.errors import HandOffError, RefusedError
+from interop.errors import DeviceError, HandOffError, RefusedError
 from interop.plugin import make_spec
 from interop_plugins.onnxruntime import describe as plugin
 from tests.cases import together
@@ -589,3 +589,10 @@ def test_planning_imports_nothing(in_subprocess):
             assert interop.plan(interop.make_spec(source, "float32", shape=(3,)), to=target).zero_copy
         assert not {"onnxruntime", "torch", "numpy"} & set(sys.modules)
     """)
+
+
+@pytest.mark.skipif("CUDAExecutionProvider" in ort.get_available_providers(), reason="CUDA is here")
+def test_a_device_without_a_provider_is_not_a_lack_of_memory() -> None:
+    """ONNX Runtime says that it cannot allocate memory where its build knows no CUDA."""
+    with pytest.raises(DeviceError, match="no provider for CUDA"):
+        interop.convert(np.ones(2), to="onnxruntime", device="cuda")

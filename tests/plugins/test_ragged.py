@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 import torch
 
 import interop
@@ -254,3 +255,9 @@ def test_a_refusal_names_the_format_that_has_ragged_rows(make, target, able):
     with pytest.raises(RefusedError, match=f"rows may differ in length; ask for to='{able}', or"):
         interop.convert(value, to=target)
     assert interop.spec(interop.convert(value, to=able)).format == able
+
+
+def test_a_refusal_names_what_ragged_tensors_are_made_from() -> None:
+    """Where no route leads to rows, the formats that do are named, and none that is missing."""
+    with pytest.raises(RefusedError, match=r"made from .*pyarrow\.list.*one of these first"):
+        interop.convert(scipy.sparse.csr_array(np.eye(3)), to="torch.jagged")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from interop.errors import DeviceError
 from interop.plugin import MemoryAt
 
 from .dense import Producer
@@ -74,8 +75,20 @@ def download(value: OrtValue, *, device: str) -> Array:
 
 
 def upload(array: Array, *, device: str) -> OrtValue:
-    """Return a tensor on a CUDA device with the elements of an array, copied when it returns."""
-    from onnxruntime import OrtValue
+    """Return a tensor on a CUDA device with the elements of an array, copied when it returns.
 
+    Raises
+    ------
+    DeviceError
+        The installed build has no provider for CUDA; its own error would be of memory.
+    """
+    from onnxruntime import OrtValue, get_available_providers
+
+    if "CUDAExecutionProvider" not in get_available_providers():
+        msg = (
+            "ONNX Runtime finds no provider for CUDA; install the device's driver and "
+            "onnxruntime-gpu, or ask for device='cpu'."
+        )
+        raise DeviceError(msg)
     type_, _, index = device.partition(":")
     return OrtValue.ortvalue_from_numpy(array, type_, int(index or 0))
