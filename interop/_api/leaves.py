@@ -154,16 +154,12 @@ def _planned(
     for position, (path, leaf) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
         with Located(path):
             value, spec = read(leaf)
-            identity: Value = id(value)
             if spec is None:
-                if others == "refuse" and value is not None:
-                    _refuse(value)
-                if _hides_arrays(registry, value, is_root=not path):
-                    registry.recognise(type(value))  # says what to pass instead
-                if others != "convert" or type(value) not in _NUMBERS:
-                    continue
-                # One object may be a number at many positions; each gets an array of its own.
-                spec, identity = registry.describe(value), (position,)
+                spec = _spec_of_other(registry, value, others, is_root=not path)
+            if spec is None:
+                continue
+            # One object may be a number at many positions; each gets an array of its own.
+            identity: Value = (position,) if type(value) in _NUMBERS else id(value)
             group = groups.get(identity)
             if group is None:
                 table = table_of(spec)
@@ -189,6 +185,18 @@ def _planned(
         with Located(path):
             raise refusal
     return list({id(group): group for group in groups.values()}.values())
+
+
+def _spec_of_other(
+    registry: Registry, value: Value, others: Others, *, is_root: bool
+) -> Spec | None:
+    """Return the spec of a leaf that is no array if it is converted all the same, else None."""
+    if others == "refuse" and value is not None:
+        _refuse(value)
+    if _hides_arrays(registry, value, is_root=is_root):
+        registry.recognise(type(value))  # says what to pass instead
+    is_number = others == "convert" and type(value) in _NUMBERS
+    return registry.describe(value) if is_number else None
 
 
 def _refuse(value: Value) -> None:
