@@ -11,11 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from typing import TYPE_CHECKING, NamedTuple
 
+from interop._model.display import one_line
 from interop._model.extension import Problem
 from interop._registry import costs
 from interop._registry.declared import OWN, DeclaredFormat, Provenance
 from interop._registry.discovery import problem_of_blocking
 from interop._registry.installed import importable, rival
+from interop._registry.minimum_versions import normal
 from interop._version import __version__
 
 from .probe import Probed, probe
@@ -352,7 +354,7 @@ def _disabled(interop: Interop, problem: Problem) -> tuple[str, ...]:
 def _outdated(origin: Provenance, framework: Framework) -> Iterator[Finding]:
     """Compare a framework's version with the extra that is named like its plugin."""
     for requirement in _requirements(origin.distribution, origin.plugin):
-        if _is_same(requirement.name, framework.distribution):
+        if normal(requirement.name) == normal(framework.distribution):
             yield from _unsupported(
                 origin.distribution, requirement, framework.version, framework.module
             )
@@ -387,12 +389,6 @@ def _requirements(distribution: str, extra: str = "") -> Iterator[Requirement]:
             yield requirement
 
 
-def _is_same(distribution: str, other: str) -> bool:
-    from packaging.utils import canonicalize_name
-
-    return canonicalize_name(distribution) == canonicalize_name(other)
-
-
 def _driver() -> Driver:
     name = _SMI[0]
     tool = shutil.which(name)
@@ -405,6 +401,6 @@ def _driver() -> Driver:
     except (OSError, subprocess.TimeoutExpired) as error:
         return Driver(name, "failed", reason=f"{name} could not be run: {error}")
     if process.returncode:
-        output = " ".join((process.stdout or process.stderr).split())
+        output = one_line(process.stdout or process.stderr)
         return Driver(name, "failed", reason=f"{name} ended with {process.returncode}: {output}")
     return Driver(name, "ready", tuple(filter(None, map(str.strip, process.stdout.splitlines()))))

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from interop._api.default import default
+from interop._model.display import one_line
 
 from .drawing import dot, mermaid
 from .network import network
@@ -113,6 +114,6 @@ def _picture(text: str, kind: Drawing) -> bytes:
         [program, f"-T{kind}"], input=text.encode(), capture_output=True, check=False
     )
     if process.returncode:
-        reason = " ".join(process.stderr.decode(errors="replace").split())
+        reason = one_line(process.stderr.decode(errors="replace"))
         fail(f"Graphviz ended with {process.returncode}: {reason}")
     return process.stdout

@@ -11,6 +11,8 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from interop._model.display import one_line
+from interop._model.foreign import error_text
 from interop._model.format import common_axes
 from interop._model.typing import Value
 from interop.errors import RefusedError
@@ -206,7 +208,7 @@ class _Bench:
         except NoSample as reason:
             return "refused", [], _why_not_made(reason)
         except REFUSALS as error:
-            return "failed", [], _one_line(error)
+            return "failed", [], one_line(error_text(error))
         return "right", [], ""
 
     def converted(self, source: Lane, target: Lane) -> _Answer:
@@ -219,9 +221,9 @@ class _Bench:
             steps = [step.label for step in route.steps]
             result = self._interop.convert(value, to=target.format, device=target.device)
         except (NoSample, RefusedError) as error:
-            return "refused", steps, _one_line(error)
+            return "refused", steps, one_line(error_text(error))
         except REFUSALS as error:
-            return "failed", steps, _one_line(error)
+            return "failed", steps, one_line(error_text(error))
         outcome, reason = self._judged(result, numbers)
         if outcome == "wrong" and self._is_misread(target, axes):
             outcome = "unread"
@@ -232,7 +234,7 @@ class _Bench:
         try:
             numbers = self._read(result)
         except REFUSALS as error:
-            return "unread", _one_line(error)
+            return "unread", one_line(error_text(error))
         if numbers is None or expected is None:
             return "unread", "no format of Python's own is registered to read it with"
         if numbers != expected:
@@ -289,7 +291,3 @@ def _why_not_made(reason: NoSample) -> str:
     if isinstance(reason.__cause__, RefusedError):
         return "no conversion makes one from plain numbers"
     return str(reason.__cause__ or reason).partition("\n")[0]
-
-
-def _one_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -98,6 +98,11 @@ def duration(seconds: float) -> str:
     return f"{hours:.3g} h" if hours < 100 else f"{hours / 24:,.0f} days"
 
 
+def one_line(text: str) -> str:
+    """Return a text without its breaks of lines."""
+    return " ".join(text.split())
+
+
 def counted_axes(count: int) -> str:
     """Return a number of axes as people write it."""
     return {0: "no axes", 1: "1 axis"}.get(count, f"{count} axes")

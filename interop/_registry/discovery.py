@@ -25,6 +25,7 @@ from typing import NamedTuple
 import pluggy
 
 from interop._model.conversion import Conversion
+from interop._model.display import one_line
 from interop._model.extension import Declaration, NoTrace, Problem, Problems, Settings
 from interop._model.foreign import error_text, is_interruption
 from interop._model.format import Format
@@ -221,7 +222,7 @@ def problem_of_blocking(plugins: Iterable[Plugin]) -> str:
 
 def _disabled(origin: Provenance, state: str, reason: str) -> Plugin:
     # A log record and not a warning: under ``-W error`` that would disable the others too.
-    reason = " ".join(reason.split())  # which may quote a text of several lines
+    reason = one_line(reason)  # which may quote a text of several lines
     hint = f"; {_BLOCKING}={origin.plugin} leaves it out" if state == "failed" else ""
     _log.warning("plugin %r of %s is disabled (%s)%s", origin.plugin, origin, reason, hint)
     return Plugin(*origin, state, reason)
