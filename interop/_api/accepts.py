@@ -218,15 +218,19 @@ class _Caller:
     def _counterpart(self, spec: Spec) -> str | None:
         """Return the caller's format for a result: one of the same layout if there is one.
 
-        Otherwise it is the dense format, or another one of the framework that has as many axes.
+        Otherwise it is the dense format, or another one of the framework that has as many axes. It
+        is None where the caller's values are only ever read: what has no format but a protocol.
         """
-        formats = self._registry.formats
+        formats, attainable = self._registry.formats, self._registry.attainable
         layout = formats[spec.format].layout
-        if layout is None and _has_axes(self.format, spec):
+        if layout is None and self.format.name in attainable and _has_axes(self.format, spec):
             return self.format.name
-        own = [f for f in formats.values() if f.framework == self.framework]
+        own = [
+            f for f in formats.values() if f.framework == self.framework and f.name in attainable
+        ]
         same_layout = (f.name for f in own if layout is not None and f.layout == layout)
-        dense = (f.name for f in (self.format, *own) if f.is_dense and _has_axes(f, spec))
+        own.sort(key=lambda f: f is not self.format)  # the caller's own comes first
+        dense = (f.name for f in own if f.is_dense and _has_axes(f, spec))
         return next(same_layout, None) or next(dense, None)
 
 
@@ -375,7 +379,7 @@ class Calls:
         the caller's arrays. Types alone tell that only where one of the two formats is always on
         the host.
         """
-        if block.get() is not None:
+        if block.get() is not None or caller.format.name not in self.registry.attainable:
             return
         registry, table = self.registry, self._requests.table(self._keywords)
         formats = [caller.format, registry.formats[table.request.formats[0]]]

@@ -60,6 +60,15 @@ class Registry(Recognition):
             self._priced(Declared(conversion, origin))
             for conversion, origin in self._contained(Conversion)
         )
+        targets = {
+            d.conversion.target
+            for d in self.conversions
+            if d.conversion.source != d.conversion.target
+        }
+        #: The formats that values of others can become; those of protocols are read alone.
+        self.attainable = targets | {
+            name for name, format_ in formats.items() if format_.components
+        }
         self.containers = [container for container, _ in self._contained(Container)]
         self.dtype_names = [names for names, _ in self._contained(DtypeNames)]
         self.autodiffs = [autodiff for autodiff, _ in self._all(Autodiff)]

@@ -515,3 +515,31 @@ def test_a_frame_with_text_is_refused_as_an_argument() -> None:
     with pytest.raises(RefusedError, match=r"^x: .*column 'text'.*select_dtypes"):
         function(frame)
     assert interop.accepts("numpy")(lambda x: x["f"])({"f": frame, "n": torch.ones(1)}) is frame
+
+
+class Read:
+    """An object that is no array of any framework's, and offers one that is read."""
+
+    dtype, shape = np.dtype("f8"), (2,)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array([1.0, 3.0], dtype, copy=copy)
+
+
+def test_results_stay_as_they_are_where_the_caller_has_no_arrays_to_make() -> None:
+    """What is only read by a protocol cannot be given back, in the first call or in later ones."""
+    doubled = interop.accepts("torch")(lambda x: x * 2)
+    for _ in range(3):
+        result = doubled(Read())
+        assert isinstance(result, torch.Tensor)
+        assert result.tolist() == [2.0, 6.0]
+        assert isinstance(doubled(np.ones(2)), np.ndarray)
+
+
+def test_a_table_gets_back_an_array_of_its_framework() -> None:
+    """Nothing makes a table, so its framework's arrays of two axes have to do."""
+    table = pa.table({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    for _ in range(3):
+        result = centred(table)
+        assert interop.spec(result).format.startswith("pyarrow.")
+        assert interop.convert(result, to="numpy").tolist() == [[-1.5, 0.5], [-0.5, 1.5]]
