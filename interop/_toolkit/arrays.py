@@ -152,10 +152,9 @@ def unlocked(np: ModuleType, array: Any) -> Any:
     """
     if array.flags.writeable:
         return array
-    # NumPy 2.1 takes an object without axes for a number.
-    interface = dict(np.atleast_1d(array).__array_interface__)
+    interface = dict(array.__array_interface__)
     interface["data"] = (interface["data"][0], False)
-    return np.asarray(MemoryAt(interface, array)).reshape(array.shape)
+    return np.asarray(MemoryAt(interface, array))
 
 
 def dtype_name(dtype: Any) -> str:

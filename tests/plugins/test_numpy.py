@@ -18,7 +18,6 @@ from interop.plugin import DTYPES, Declined, size_class
 from interop_plugins.numpy.copies import written
 from interop_plugins.numpy.dense import as_bits, from_bits
 from interop_plugins.numpy.describe import fast_key, memory
-from interop_plugins.numpy.dlpack import from_dlpack
 from interop_plugins.numpy.dtypes import NARROW_REALS, PLAIN, class_name
 from interop_plugins.numpy.samples import VARIANTS
 from tests.cases import together
@@ -383,21 +382,6 @@ def test_from_producers(name, layout, kind):
             assert [s for s, n in zip(result.strides, a.shape, strict=True) if n > 1] == [
                 s for s, n in zip(a.strides, a.shape, strict=True) if n > 1
             ]
-
-
-@pytest.mark.parametrize("name", sorted(PLAIN))
-def test_capsules_that_numpy_cannot_consume(name, monkeypatch):
-    """NumPy before 2.1 shares what versioned capsules hold in every layout, with their flag."""
-    monkeypatch.setattr("interop_plugins.numpy.dlpack._consumes_versioned", lambda: False)
-    for make, _ in LAYOUTS.values():
-        a = make(numbers(name))
-        result = from_dlpack(Versioned(a))
-        same(result, a)
-        assert result.flags.writeable == a.flags.writeable
-        if a.size:  # along an axis of one element, a stride says nothing
-            assert start(result) == start(a)
-            strides = zip(result.strides, a.strides, a.shape, strict=True)
-            assert all(stride == own for stride, own, length in strides if length > 1)
 
 
 def test_read_only_memory_stays_so():

@@ -134,9 +134,7 @@ def _device_name(device: Device) -> str:
 def is_compact(value: Array) -> bool:
     """Tell whether an array is laid out in C order."""
     concrete: Any = value  # the types of JAX's arrays do not list `format`
-    # Releases before JAX 0.7 have other names for one or both of these attributes.
-    whole = concrete.format if hasattr(concrete, "format") else concrete.layout
-    layout = whole.layout if hasattr(whole, "layout") else whole.device_local_layout
+    layout = concrete.format.layout
     return layout is None or tuple(layout.major_to_minor) == tuple(range(value.ndim))
 
 

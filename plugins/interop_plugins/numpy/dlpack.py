@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 from interop.plugin import (
     CapsuleProducer,
-    Export,
     MemoryAt,
     checked_export,
     export,
@@ -33,8 +31,6 @@ def from_dlpack(value: object) -> Array:
 
     producer = CapsuleProducer(export(value))
     exported = checked_export(producer)
-    if exported.versioned and not _consumes_versioned():
-        return _over(exported, producer)
     array: Array = np.from_dlpack(producer)
     return array if exported.versioned else unlocked(np, array)
 
@@ -65,22 +61,10 @@ def from_narrow_dlpack(value: object) -> Array:
     process. So the capsule is not consumed but becomes the array's owner: freed with the array, it
     frees the memory as any capsule does that nobody consumed.
     """
+    import numpy as np
+
     producer = CapsuleProducer(export(value))
-    return _over(checked_export(producer), producer)
-
-
-@cache
-def _consumes_versioned() -> bool:
-    """Tell whether NumPy consumes capsules of the versioned kind, as it does from 2.1."""
-    import numpy as np
-
-    return np.lib.NumpyVersion(np.__version__) >= "2.1.0"
-
-
-def _over(exported: Export, owner: object) -> Array:
-    """Return an array over the memory of a capsule that stays unconsumed, with its owner."""
-    import numpy as np
-
+    exported = checked_export(producer)
     dtype = dtype_named(exported.dtype)
     strides = exported.strides and tuple(step * dtype.itemsize for step in exported.strides)
     interface = {
@@ -90,7 +74,7 @@ def _over(exported: Export, owner: object) -> Array:
         "typestr": f"|V{dtype.itemsize}",
         "data": (exported.data, exported.readonly),
     }
-    return np.asarray(MemoryAt(interface, owner)).view(dtype)
+    return np.asarray(MemoryAt(interface, producer)).view(dtype)
 
 
 def from_locked_narrow_dlpack(value: object) -> Array:

@@ -45,9 +45,7 @@ def to_numpy(value: OrtValue) -> Array:
     shape = tuple(value.shape())
     if 0 in shape:  # the address of no elements may be 0
         return np.empty(shape, dtype)
-    # NumPy 2.1 takes an object without axes for a number.
-    memory = MemoryAt(array_interface(value, shape or (1,), bits.str), value)
-    return np.asarray(memory).reshape(shape).view(dtype)
+    return np.asarray(MemoryAt(array_interface(value, shape, bits.str), value)).view(dtype)
 
 
 def numpy_fast_path(value: OrtValue) -> Any:
