@@ -85,10 +85,8 @@ def _cupy_stream(stream: Stream) -> CupyStream:
     handle = stream_handle(stream)
     if handle in _LEGACY:
         return cupy.cuda.Stream.null
-    if hasattr(cupy.cuda.Stream, "from_external"):
-        owner = stream if hasattr(stream, "__cuda_stream__") else _Handle(handle)
-        return cupy.cuda.Stream.from_external(owner)
-    return cupy.cuda.ExternalStream(handle)
+    owner = stream if hasattr(stream, "__cuda_stream__") else _Handle(handle)
+    return cupy.cuda.Stream.from_external(owner)
 
 
 @contextmanager
