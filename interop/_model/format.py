@@ -257,6 +257,9 @@ class Advanced(NamedTuple):
     written : callable or None
         ``written(out)`` is told of numbers that others than `fill` have written into the memory of
         an ``out=``, for libraries that count writes.
+    device_name : callable or None
+        ``device_name(device) -> str | None``: the name of a device object of the framework's, where
+        its `str` is not the name. The object's type is of the package that the format `requires`.
     """
 
     fast_key: ValueFunction | None = None
@@ -267,6 +270,7 @@ class Advanced(NamedTuple):
     divides_host: bool = False
     unwritable: Callable[[Value], str | None] | None = None
     written: Callable[[Value], None] | None = None
+    device_name: Callable[[object], str | None] | None = None
 
 
 class Format(NamedTuple):

@@ -313,14 +313,12 @@ def _objections(
         if way.target.name != spec.format and (reason := way.objection(spec))
     ]
     if not objections:
-        sources = [name for name in _few_sources(graph, request) if name != spec.format]
-        if sources:
-            target = " or ".join(request.formats)
-            return (
-                f"{target} is made from {listed(sources)}; convert the value to one of these first."
-            )
         unavailable = graph.unavailable(spec.format, request.formats)
+        sources = [name for name in _few_sources(graph, request) if name != spec.format]
         lack = "every route lacks a step; register the missing conversion with interop.register."
+        if sources:
+            target, names = " or ".join(request.formats), listed(sources)
+            lack = f"{target} is made from {names}; convert the value to one of these first."
         return next(filter(None, map(not_installed, unavailable)), lack)
     return (
         "no conversion takes it:\n"

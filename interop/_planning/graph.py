@@ -290,13 +290,17 @@ class Graph:
         return frozenset(name for name in names if self.formats[name].framework not in frameworks)
 
     def unavailable(self, start: str, goals: Iterable[str]) -> list[Format]:
-        """Return the formats of missing frameworks that could lead to a goal, the nearest first."""
+        """Return the formats of missing frameworks on the shortest ways to a goal."""
         steps, distance = _distances((start,), self._forward), self.distances(goals)
+        least = distance.get(start)
         formats = (self.formats[name] for name in steps if name in distance)
-        return sorted(
-            (f for f in formats if f.requires and not self._available(f.requires)),
-            key=lambda format_: steps[format_.name] + distance[format_.name],
-        )
+        return [
+            format_
+            for format_ in formats
+            if steps[format_.name] + distance[format_.name] == least
+            and format_.requires
+            and not self._available(format_.requires)
+        ]
 
 
 def _contested(conversions: Iterable[ResolvedConversion]) -> frozenset[tuple[str, str]]:

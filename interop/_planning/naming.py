@@ -97,7 +97,7 @@ def check_format(registry: Registry, name: str) -> None:
 
 def named_device(registry: Registry, device: object) -> str:
     """Return the name of a device, from a name or a framework's device object."""
-    name = device_name(device)
+    name = device_name(_own_name(registry, device))
     devices = _devices(registry)
     if device_type(name) == "meta":
         msg = f"{keyword('device', device)} holds no data; the devices are {listed(devices)}."
@@ -113,6 +113,16 @@ def named_device(registry: Registry, device: object) -> str:
         msg = f"{keyword('device', device)} is not a device that interop recognises; {move}"
         raise BadRequestError(msg)
     return name
+
+
+def _own_name(registry: Registry, device: object) -> object:
+    """Return the name of a device object that its framework tells, or the object."""
+    package = type(device).__module__.partition(".")[0]
+    for format_ in registry.formats.values():
+        name_of = format_.advanced.device_name
+        if name_of is not None and format_.requires == package and (name := name_of(device)):
+            return name
+    return device
 
 
 def traits(registry: Registry) -> set[str]:

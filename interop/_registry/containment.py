@@ -79,6 +79,7 @@ _GUARDS: Mapping[type, Mapping[str, _Guard]] = {
         "advanced.address": _LOUD,
         "advanced.unwritable": _LOUD,
         "advanced.written": _LOUD,
+        "advanced.device_name": _LOUD,
     },
     Conversion: {"fast_path": _NO_PATH},
     # By a TypeError it says that it knows no such dtype.

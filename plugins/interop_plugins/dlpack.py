@@ -127,9 +127,16 @@ def _device(module: str, value: Producer) -> str:
     They are told apart by their place in the namespace's list; all but the default one count as
     `ext_dev`, DLPack's word for a device of which it knows nothing.
     """
-    device = getattr(value, "device", None)
+    return _device_name(module, getattr(value, "device", None)) or "cpu"
+
+
+def _device_name(module: str, device: object) -> str | None:
+    """Return the name of a device of a namespace, or None for any other object."""
     devices = _devices(module)
-    return f"ext_dev:{devices.index(device)}" if device in devices[1:] else "cpu"
+    if device not in devices:
+        return None
+    place = devices.index(device)
+    return f"ext_dev:{place}" if place else "cpu"
 
 
 def _devices(module: str) -> list[Any]:
@@ -146,8 +153,9 @@ def _devices(module: str) -> list[Any]:
 def _move(module: str, value: Producer, *, device: str) -> Any:
     """Return a copy of an array of a namespace on another of its devices."""
     devices, index = _devices(module), int(device.partition(":")[2] or device == "ext_dev")
-    if index >= len(devices):
-        msg = f"{module} has no device {device!r}: it has {', '.join(map(str, devices))}."
+    if device == "ext_dev:0" or index >= len(devices):
+        names = (f"{_device_name(module, there)!r} ({there})" for there in devices)
+        msg = f"{module} has no device {device!r}: it has {', '.join(names)}."
         raise DeviceError(msg)
     return _in_order(value, lambda xp, flat: flat.to_device(devices[index]))
 
@@ -222,7 +230,11 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
             memory=memory,
             requires=module.partition(".")[0],
             install=install,
-            advanced=Advanced(transit=False, default_dtype=partial(_default_dtype, module)),
+            advanced=Advanced(
+                transit=False,
+                default_dtype=partial(_default_dtype, module),
+                device_name=partial(_device_name, module),
+            ),
         ),
         Conversion(
             "dlpack",

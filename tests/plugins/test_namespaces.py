@@ -262,8 +262,22 @@ def test_devices_that_dlpack_takes_for_the_host_are_told_apart() -> None:
     assert (route.effects, route.aliases) == ({"transfer"}, False)
     with pytest.raises(RefusedError, match="'transfer'"):
         interop.convert(array, to="numpy", copy=False)
-    with pytest.raises(DeviceError, match="has no device 'ext_dev:9': it has"):
-        interop.convert(np.ones(1), to=strict, device="ext_dev:9")
+    for name in ("ext_dev:9", "ext_dev:0"):
+        with pytest.raises(
+            DeviceError, match=f"has no device '{name}': it has 'cpu' .*'ext_dev:1'"
+        ):
+            interop.convert(np.ones(1), to=strict, device=name)
+
+
+def test_a_device_of_a_namespace_is_asked_for_by_its_object() -> None:
+    """Such an object has a `str` that is no name, and is found in the namespace's own list."""
+    strict = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+    for device in strict.__array_namespace_info__().devices():
+        result = interop.convert(np.ones(2, "f4"), to=strict, device=device)
+        assert (result.device, result.dtype) == (device, strict.float32)
+        assert interop.convert(result, to=strict, device=device) is result
+        home = interop.convert(result, to=strict, device=strict.Device("CPU_DEVICE"))
+        assert home.device == strict.Device("CPU_DEVICE")
 
 
 def test_a_namespace_that_is_not_installed_says_how() -> None:

@@ -161,6 +161,10 @@ LOUD: dict[str, tuple[Callable[[Any], Any], Callable[[Interop], object]]] = {
         lambda fail: _odd(fill=print, advanced=Advanced(unwritable=fail)),
         lambda instance: instance.convert(Box("a", [1.0]), out=OddBox("odd", [5.0])),
     ),
+    "advanced.device_name of the format 'odd'": (
+        lambda fail: _odd(requires=__name__.partition(".")[0], advanced=Advanced(device_name=fail)),
+        lambda instance: instance.convert(Box("a", [1.0]), to="b", device=_Dtype()),
+    ),
     "memory of the format 'odd'": (
         lambda fail: _odd(fill=print, memory=fail),
         lambda instance: instance.convert(OddBox("odd", [1.0]), out=OddBox("odd", [5.0])),
