@@ -150,7 +150,7 @@ def misfit(np: ModuleType, array: Value, dtype: str) -> str:
     --------
     >>> import numpy as np
     >>> misfit(np, np.array([1, 2**53 + 1]), "float64")
-    '9_007_199_254_740_993 would be rounded in float64'
+    '9007199254740993 would be rounded in float64'
     >>> misfit(np, np.array([1, 300]), "uint8")
     '300 does not fit in uint8, which holds 0 to 255'
     """
@@ -164,16 +164,14 @@ def misfit(np: ModuleType, array: Value, dtype: str) -> str:
             return ""
         wrong = array < least if low < least else np.zeros(array.shape, bool)
         wrong = wrong | (array > most) if high > most else wrong
-        return (
-            f"{int(array[wrong][0]):_} does not fit in {dtype}, which holds {least:_} to {most:_}"
-        )
+        return f"{int(array[wrong][0])} does not fit in {dtype}, which holds {least} to {most}"
     if max(-low, high) <= 2**facts.digits:
         return ""
     for start in range(0, array.size, _PIECE):
         piece = array.flat[start : start + _PIECE]
         wrong = _rounded(np, piece, facts)
         if wrong.any():
-            return f"{int(piece[wrong][0]):_} would be rounded in {dtype}"
+            return f"{int(piece[wrong][0])} would be rounded in {dtype}"
     return ""
 
 

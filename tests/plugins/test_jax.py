@@ -286,8 +286,8 @@ def test_never_narrowed_in_silence(make, name, number):
 @together(
     "name, numbers, misfit",
     [
-        ("int64", [-(2**31), 2**31 - 1], "-2_147_483_649"),
-        ("uint64", [0, 2**32 - 1], "4_294_967_296"),
+        ("int64", [-(2**31), 2**31 - 1], "-2147483649"),
+        ("uint64", [0, 2**32 - 1], "4294967296"),
     ],
 )
 def test_integers_of_64_bits_arrive_if_32_hold_them(make, name, numbers, misfit):
@@ -323,7 +323,7 @@ def test_a_counter_in_a_state_dict_names_its_path() -> None:
         "num_batches_tracked": "int32",
     }
     state["num_batches_tracked"] += 2**40
-    with pytest.raises(RefusedError, match=r"num_batches_tracked.*1_099_511_627_776 does not fit"):
+    with pytest.raises(RefusedError, match=r"num_batches_tracked.*1099511627776 does not fit"):
         interop.convert_tree(state, to="jax")
 
 

@@ -89,15 +89,15 @@ def test_a_dtype_is_a_cast():
     ("number", "dtype", "most"),
     [
         (300, "uint8", "0 to 255"),
-        (-1, "uint64", "0 to 18_446_744_073_709_551_615"),
-        (2**40, "int32", "-2_147_483_648 to 2_147_483_647"),
-        (2**63, "int64", "-9_223_372_036_854_775_808 to"),
+        (-1, "uint64", "0 to 18446744073709551615"),
+        (2**40, "int32", "-2147483648 to 2147483647"),
+        (2**63, "int64", "-9223372036854775808 to"),
         (8, "int4", "-8 to 7"),
     ],
 )
 def test_an_integer_that_does_not_fit_is_refused(number: int, dtype: str, most: str) -> None:
     """Python's integers never wrap around, whatever takes them; NumPy's arrays do, as in NumPy."""
-    message = f"{number:_} does not fit in {dtype}, which holds {most}"
+    message = f"{number} does not fit in {dtype}, which holds {most}"
     out = np.zeros((), getattr(ml_dtypes, dtype, dtype))
     for value in (number, [0, number], range(number, number + 1)):
         with pytest.raises(RefusedError, match=message):
@@ -198,7 +198,7 @@ def test_a_real_out_of_range_is_refused(number: complex, reason: str) -> None:
 def test_an_integer_among_reals_is_not_rounded() -> None:
     """An integer that the dtype of the reals beside it would round is refused with its name."""
     assert interop.convert([2**24, 0.5], to="torch").tolist() == [2.0**24, 0.5]
-    with pytest.raises(RefusedError, match="16_777_217 would be rounded in float32"):
+    with pytest.raises(RefusedError, match="16777217 would be rounded in float32"):
         interop.convert([2**24 + 1, 0.5], to="torch")
     assert interop.convert([2**24 + 1, 0.5], to="numpy").tolist() == [2.0**24 + 1, 0.5]
 
@@ -325,7 +325,7 @@ def test_integers_too_wide_for_int64():
         assert (result.dtype, result.tolist()) == (np.uint64, value)
         assert interop.convert(value, to="numpy").dtype == np.uint64
     assert interop.convert(2**64, to="numpy", dtype="float64") == 2.0**64
-    with pytest.raises(BadRequestError, match=r"18_446_744_073_709_551_617 would be rounded"):
+    with pytest.raises(BadRequestError, match=r"18446744073709551617 would be rounded"):
         interop.convert(2**64 + 1, to="numpy", dtype="float64")
 
 

@@ -101,9 +101,9 @@ def _hints(codes: str) -> dict[str, str]:
     return {
         **_NULL_HINTS,
         "not_numbers": "these are not plain numbers; make numbers of them in pandas first: "
-        f"pandas.to_numeric(x) of text, x.{codes} of categories, x.astype('int64') of dates and "
-        "spans, which counts their units. A missing category has the code -1, and NaT is the least "
-        "integer.",
+        f"pandas.to_numeric(x) of text, x.{codes} of categories, x.tolist() of arrays and lists, "
+        "x.astype('int64') of dates and spans, which counts their units. A missing category has "
+        "the code -1, and NaT is the least integer.",
     }
 
 

@@ -280,8 +280,7 @@ def _rounded(leaves: list[Any]) -> Array:
 
 
 def _shortened(number: int) -> str:
-    text = f"{number:,}" if abs(number) < 2**128 else "an integer of more than 128 bits"
-    return text.replace(",", "_")
+    return str(number) if abs(number) < 2**128 else "an integer of more than 128 bits"
 
 
 @cache
