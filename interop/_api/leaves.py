@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence, Set
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
-from types import ModuleType
+from types import MemberDescriptorType, ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from interop._execution.engine import Engine
@@ -223,15 +223,25 @@ def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
     is_builtin = kind.__module__ in {"builtins", "itertools"}
     if isinstance(value, Iterator) and (is_builtin or is_root):
         return True
-    if isinstance(value, (Set, MappingView)):
+    is_sequence = isinstance(value, Sequence) and not is_builtin
+    if is_sequence or isinstance(value, (Set, MappingView)):
         contents: Value = value
     elif is_root and getattr(builtins, kind.__name__, None) is not kind:
-        contents = getattr(value, "__dict__", {}).values()
+        contents = _attributes(value)
         if isinstance(value, Iterable) or hasattr(kind, "keys"):
             return True
     else:
         return False
     return any(is_array(registry, item) for item in contents)
+
+
+def _attributes(value: Value) -> Iterator[Value]:
+    """Yield what the attributes of an object hold, those in slots included."""
+    yield from getattr(value, "__dict__", {}).values()
+    for kind in type(value).__mro__:
+        for name, member in vars(kind).items():
+            if isinstance(member, MemberDescriptorType):
+                yield getattr(value, name, None)
 
 
 def is_of_numbers(registry: Registry, spec: Spec) -> bool:

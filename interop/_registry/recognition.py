@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, MappingView, Set, Sized
+from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence, Set, Sized
 from functools import partial
 from io import IOBase
 from numbers import Number
@@ -54,12 +54,13 @@ _MOVES: dict[type | UnionType, str] = {
     PathLike: "; interop reads no files: load it, and pass what that returns.",
     IOBase: "; interop reads no files: load it, and pass what that returns.",
     Mapping: "; interop.convert_tree converts the arrays in it.",
-    Iterator | MappingView: "; make a list of it first.",
     deque: "; make a list of it first, or let interop.convert_tree convert the arrays in it.",
+    Iterator | MappingView: "; make a list of it first.",
     Set: "; it has no order, so make a list of it first.",
     FunctionType | BuiltinFunctionType | MethodType: "; call it, and pass what it returns.",
     Number: "; make a float of it first.",
     Spec: "; interop.plan takes it.",
+    Sequence: "; make a list of it first.",
     object: ", and it offers no array protocol; pass the arrays in it, or register a Format.",
 }
 

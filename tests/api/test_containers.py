@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import ChainMap, UserList
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -361,6 +361,16 @@ def test_numbers_that_are_refused_do_not_pass() -> None:
             interop.convert_tree({"a": value}, to="numpy")
 
 
+class Samples(Sequence[torch.Tensor]):
+    """A sequence of a type that nobody knows how to make anew."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return [torch.ones(1)][index]
+
+    def __len__(self) -> int:
+        return 1
+
+
 @together(
     "make, move",
     [
@@ -371,10 +381,11 @@ def test_numbers_that_are_refused_do_not_pass() -> None:
         (lambda: iter([torch.ones(1)]), "make a list of it first"),
         ({"a": torch.ones(1)}.values, "make a list of it first"),
         (lambda: {torch.ones(1)}, "make a list of it first"),
+        (Samples, "make a list of it first"),
     ],
 )
 def test_what_holds_arrays_and_is_not_opened_is_refused(make: Any, move: str) -> None:
-    """Models, iterators, sets and views of arrays never come back as they are."""
+    """Models, iterators, sets, views and sequences of arrays never come back as they are."""
     for others in ("keep", "convert"):
         with pytest.raises(UnknownValueError, match=move):
             interop.convert_tree(make(), to="numpy", others=others)
@@ -395,8 +406,14 @@ def test_a_tree_that_is_one_object_with_arrays_is_refused() -> None:
         def keys(self) -> list[str]:
             return ["x"]
 
+    class Slotted:
+        __slots__ = ("__x", "y")
+
+        def __init__(self) -> None:
+            self.__x = torch.ones(1)
+
     holder, loader = Holder(), torch.utils.data.DataLoader([torch.ones(1)])
-    for value in (holder, loader, Archive()):
+    for value in (holder, Slotted(), loader, Archive()):
         with pytest.raises(UnknownValueError, match="pass the arrays in it"):
             interop.convert_tree(value, to="numpy")
         assert interop.convert_tree([value], to="numpy")[0] is value
