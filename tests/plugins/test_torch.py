@@ -649,6 +649,15 @@ def test_what_has_no_data_is_refused(kind: str, target: str) -> None:
     assert str(caught.value).endswith((".", ")"))
 
 
+def test_strided_nested_tensors_are_described_by_their_longest_rows() -> None:
+    """A strided nested tensor has no shape of torch's, and is described as if it were padded."""
+    shapes = [(2, 4), (3, 1)], [(2,), (2,)], []
+    for rows in shapes:
+        value = quiet(lambda rows=rows: torch.nested.nested_tensor([torch.ones(s) for s in rows]))
+        padded = [max(lengths) for lengths in zip(*rows, strict=True)]
+        assert interop.spec(value).shape == (len(rows), *padded)
+
+
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])
 @pytest.mark.parametrize("transform", ["grad", "vmap", "jvp", "functionalize", "vmap of grad"])
 def test_values_inside_transforms_are_refused(transform: str, name: str) -> None:

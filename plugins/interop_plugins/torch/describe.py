@@ -295,10 +295,16 @@ def _describe_unreadable(value: Tensor, traits: frozenset[str]) -> Spec:
     try:
         # A length may be a symbol, which stands for no number yet.
         shape = tuple(n for n in value.shape if type(n) is int)
-    except RuntimeError:
-        shape = ()
+    except RuntimeError:  # of what is strided and nested, or has no shape yet
+        shape = _longest_rows(value) if value.is_nested else ()
     traits |= _GRAD if value.requires_grad else EMPTY
     return Spec("torch", dtype_name(value.dtype), _device(value), shape, traits)
+
+
+def _longest_rows(value: Tensor) -> tuple[int, ...]:
+    """Return the shape of a nested tensor whose rows are padded to the longest along each axis."""
+    rows = [row.shape for row in value.unbind()]
+    return len(rows), *map(max, zip(*rows, strict=True))
 
 
 def _grad(value: Tensor) -> frozenset[str]:
