@@ -505,7 +505,8 @@ class _Format:
         wrapper = self._format.wrapper
         assert wrapper is not None
         for value, truth, _, maker in self._made():
-            reading = self._truth.read(wrapper.unwrap(value))
+            array = wrapper.unwrap(value)
+            reading = None if array is None else self._truth.read(array)
             if reading is not None and not same(reading.array, truth):
                 problem = f"unwrap of {self._name} returns other numbers than {maker} was given"
                 self._notes.failed("wrapper", problem)

@@ -203,6 +203,24 @@ def describe_frame(frame: pl.DataFrame | pl.LazyFrame) -> Spec:
     return Spec("polars.dataframe", name, "cpu", shape, traits, prod(shape) * itemsize(name))
 
 
+def only_column_of_rows(frame: pl.DataFrame | pl.LazyFrame) -> pl.Series | None:
+    """Return the only column if its rows are arrays or lists, which are then those of the frame.
+
+    Of all other frames it returns None.
+    """
+    import polars as pl
+
+    if isinstance(frame, pl.LazyFrame) or frame.width != 1:
+        return None
+    column = frame.to_series()
+    if not isinstance(column.dtype, (pl.Array, pl.List)):
+        return None
+    spec = describe(column)
+    if "not_numbers" in spec.traits:
+        return None
+    return to_arrays(column) if spec.wrapped else column
+
+
 def _inspect_frame(frame: pl.DataFrame) -> tuple[str, frozenset[str]]:
     """Return the common dtype of the columns, and their traits."""
     dtypes = {str(dtype) for dtype in frame.dtypes}
@@ -515,6 +533,7 @@ def _formats() -> Iterable[Format]:
             unary=tuple(_frame_casts()),
             limits=limits,
             memory=frame_memory,
+            wrapper=Wrapper(only_column_of_rows, 1e-5),
             ndims={2},
         ),
         common(

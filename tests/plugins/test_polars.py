@@ -14,7 +14,7 @@ import interop
 from interop.errors import RefusedError, UnknownValueError
 from tests.cases import together
 from tests.plugins.values import distinct as numbers
-from tests.plugins.values import start
+from tests.plugins.values import same, start
 
 NUMBERS = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 HAS_FLOAT16 = hasattr(pl, "Float16")  # from 1.36 on
@@ -278,6 +278,24 @@ def test_ragged_lists_are_pyarrows_and_back(copy):
         interop.convert(series, to="numpy")
 
 
+def test_an_only_column_of_arrays_or_lists_is_all_of_its_frame():
+    """A frame of one column of arrays or lists has the axes of that column, and shares its memory."""
+    lists = pl.Series("a", [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    arrays = pl.Series("a", np.arange(12.0).reshape(3, 2, 2))
+    for column in (lists, arrays, lists.list.to_array(2)):
+        frame = pl.DataFrame([column])
+        assert interop.spec(frame).shape == interop.spec(column).shape
+        result = interop.convert(frame, to="numpy", copy=False)
+        assert same(result, np.array(column.to_list()))
+        assert start(result) == start(interop.convert(column, to="numpy", copy=False))
+        assert interop.convert(frame, to="polars.dataframe") is frame
+    ragged = pl.DataFrame({"a": [[1.0], [2.0, 3.0]]})
+    assert interop.convert(ragged, to="numpy", allow="pad").tolist() == [[1, 0], [2, 3]]
+    for other in ([["a"]], [[[1.0]]]):
+        with pytest.raises(RefusedError, match="these are not numbers"):
+            interop.convert(pl.DataFrame({"a": other}), to="numpy")
+
+
 def test_one_column_is_shared_like_a_series():
     """The only column of a DataFrame is shared if it lies in one block, and else copied."""
     column = pl.Series("a", [1.5, 2.5, 3.5])
@@ -334,7 +352,7 @@ def test_integers_beside_reals_if_every_one_of_them_is_exact():
     large = pl.DataFrame({"n": [1, 2**53 + 1, 2**53 + 3], "x": [0.5, 1.5, 2.5]})
     for to in ("numpy", "torch"):
         with pytest.raises(
-            RefusedError, match="column 'n': 9_007_199_254_740_993 would be rounded in float64"
+            RefusedError, match="column 'n': 9007199254740993 would be rounded in float64"
         ) as caught:
             interop.convert(large, to=to)
         assert caught.value.effects == {"narrow"}
@@ -348,7 +366,7 @@ def test_nulls_beside_reals_are_permitted_alone_if_the_integers_are_exact():
     np.testing.assert_array_equal(result, [[1.0, 0.5], [np.nan, 1.5], [2.0**60, 2.5]])
     large = pl.DataFrame({"n": [None, 2**53 + 1, 3], "x": [0.5, 1.5, 2.5]})
     with pytest.raises(
-        RefusedError, match="column 'n': 9_007_199_254_740_993 would be rounded in float64"
+        RefusedError, match="column 'n': 9007199254740993 would be rounded in float64"
     ):
         interop.convert(large, to="numpy", allow="drop_mask")
 

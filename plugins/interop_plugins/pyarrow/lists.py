@@ -32,7 +32,7 @@ REFUSAL_HINTS = {
     "rows out (drop_null), or make empty rows of them (fill_null([])), and fill the elements.",
     "lists_of_lists": "its rows are lists of lists of several lengths; flatten one level first "
     "(pyarrow.compute.list_flatten).",
-    "pad": "its rows differ in length; ask for a ragged format to keep them as they are.",
+    "pad": "Its rows differ in length; ask for a ragged format to keep them as they are.",
 }
 
 
