@@ -101,6 +101,10 @@ check("lengths", value, {_ALL})
 value = scipy("dok")
 value._dict[FAR, 0] = 1.0
 check("dok", value, {_ALL.replace("'scipy.dok', ", "")})
+for key in (("a", 0), 3, (0, 2**70), (None, 1), (1, 1, 1), (0,)):
+    value = scipy("dok")
+    value._dict[key] = 1.0
+    check(("dok", key), value, {_ALL.replace("'scipy.dok', ", "")})
 value = scipy("lil")
 value.rows[0] = [FAR] * len(value.rows[0])
 check("lil", value, {_ALL})

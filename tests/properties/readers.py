@@ -159,6 +159,12 @@ def _onnxruntime(value: Any) -> np.ndarray:
     return bits.view(dtype).reshape(shape)
 
 
+def _polars(value: Any) -> np.ndarray:
+    numbers = np.asarray(value.to_numpy())
+    lists = numbers.dtype == object and len(numbers) and isinstance(numbers[0], np.ndarray)
+    return np.stack(list(numbers)) if lists else numbers
+
+
 def _dask(value: Any) -> np.ndarray:
     return read(value.compute())
 
@@ -176,7 +182,7 @@ READERS: dict[str, Callable[[Any], np.ndarray]] = {
     "sparse": _sparse,
     "pyarrow": _pyarrow,
     "tensorflow": _tensorflow,
-    "polars": lambda value: np.asarray(value.to_numpy()),
+    "polars": _polars,
     "pandas": lambda value: np.asarray(value.to_numpy()),
     "xarray": lambda value: read(value.data),
     "dask": _dask,

@@ -75,7 +75,7 @@ def _check_lists(value: Sparse) -> None:
     rows, data = value.rows, value.data
     try:
         agree = len(rows) == len(data) == value.shape[0] and all(
-            map(eq, map(len, rows), map(len, data))
+            map(eq, map(len, rows.tolist()), map(len, data.tolist()))
         )
     except TypeError:  # not all of them are lists
         agree = False

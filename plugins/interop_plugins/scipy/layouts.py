@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from interop.errors import HandOffError
 from interop.plugin import Parts
 from interop.plugin.advanced import check_coordinates, rising
 
@@ -215,8 +216,12 @@ def dok_to_coo(value: Sparse) -> Sparse:
     count, axes = len(value.keys()), value.ndim
     keys = chain.from_iterable(value.keys()) if axes > 1 else iter(value.keys())
     index = np.int32 if max(value.shape) < 2**31 else np.int64
-    coords = np.fromiter(keys, index, axes * count).reshape(count, axes).T.copy()
-    numbers = np.fromiter(value.values(), value.dtype, count)
+    try:
+        coords = np.fromiter(keys, index).reshape(count, axes).T.copy()
+        numbers = np.fromiter(value.values(), value.dtype, count)
+    except (TypeError, ValueError, OverflowError) as error:
+        msg = "a dok array has keys that are no places, or values that are no numbers; mend them."
+        raise HandOffError(msg) from error
     check_coordinates("a dok array", coords, value.shape)
     result = coo_array((numbers, tuple(coords)), shape=value.shape)
     # SciPy flags it as canonical although nobody has sorted it.
