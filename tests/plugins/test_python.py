@@ -195,6 +195,16 @@ def test_a_real_out_of_range_is_refused(number: complex, reason: str) -> None:
     assert interop.convert([number], to="torch", dtype=dtype).tolist() == [number]
 
 
+def test_integers_among_narrow_reals_are_exact() -> None:
+    """Integers of NumPy beside a narrow real keep their value in the dtype that NumPy chooses."""
+    for real in (np.float16, np.float32, np.complex64):
+        for whole in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32):
+            ends = np.iinfo(whole).min, np.iinfo(whole).max
+            result = interop.convert([real(0.5), *map(whole, ends)], to="numpy")
+            assert result.dtype == np.result_type(real, whole)
+            assert [complex(n) for n in result] == [0.5, *ends]
+
+
 def test_an_integer_among_reals_is_not_rounded() -> None:
     """An integer that the dtype of the reals beside it would round is refused with its name."""
     assert interop.convert([2**24, 0.5], to="torch").tolist() == [2.0**24, 0.5]

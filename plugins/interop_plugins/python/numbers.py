@@ -106,7 +106,10 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 def _are_weak(value: Nested, array: Array) -> bool:
     """Tell whether nested lists hold Python's own numbers only, which have no dtype."""
-    return array.dtype.kind in "ifc" and _types(value, array.ndim) <= _NUMBERS.keys()
+    dtype = array.dtype  # those of Python's own numbers have eight bytes, or twice eight
+    return (
+        dtype.kind in "ifc" and dtype.itemsize >= 8 and _types(value, array.ndim) <= _NUMBERS.keys()
+    )
 
 
 def _range_dtype(value: range) -> str | None:
@@ -228,8 +231,8 @@ def _types(value: Nested, depth: int) -> set[type]:
 
 def _is_exact(array: Array) -> bool:
     """Tell whether a glance at an array shows that NumPy rounded no integer to make it."""
-    if array.dtype.kind in "biu":
-        return True
+    if array.dtype.kind in "biu" or array.dtype.char in "efF":
+        return True  # NumPy makes narrow reals only of integers that they hold
     # Integers up to here are reals exactly.
     return array.dtype.char in "dD" and not (abs(array) >= _FIRST_ROUNDED).any()
 
