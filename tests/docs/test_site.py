@@ -152,6 +152,7 @@ def test_the_first_page_has_no_complaints(browser: Browser) -> None:
 QUESTIONS = {
     "tensor requires grad numpy": "how-to/numpy-on-tensor-that-requires-grad",
     "bfloat16 numpy": "how-to/bfloat16-to-numpy",
+    "numpy to torch": "tutorial/first-conversions",
     "copy": "explanation/aliasing",
     "zero-copy": "how-to/never-copy-always-copy",
     "masked array": "tutorial/first-conversions",
