@@ -113,6 +113,31 @@ def check_lines(
         _refuse(what, f"has indices outside of its lines, which are {length} long")
 
 
+def check_offsets(what: str, ends: tuple[int, int], shortest: int, stored: int) -> None:
+    """Refuse offsets of ragged rows that decrease, or lead outside of the numbers.
+
+    Parameters
+    ----------
+    what : str
+        The value, for the message.
+    ends : tuple of int, in elements
+        The first offset and the last.
+    shortest : int, in elements
+        The length of the shortest row.
+    stored : int, in elements
+        How many numbers the rows are made of.
+
+    Raises
+    ------
+    HandOffError
+        They do.
+    """
+    if shortest < 0:
+        _refuse(what, "has offsets that decrease")
+    if ends[0] < 0 or ends[1] > stored:
+        _refuse(what, f"has offsets from {ends[0]} to {ends[1]}, but stores {stored} numbers")
+
+
 def rising(coords: Any) -> Any:
     """Tell of each element but the first whether it comes after the one before.
 

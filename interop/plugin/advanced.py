@@ -10,6 +10,7 @@ from interop._toolkit.sparse_indices import (
     check_coordinates,
     check_ends,
     check_lines,
+    check_offsets,
     inspect_once,
     rising,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "check_coordinates",
     "check_ends",
     "check_lines",
+    "check_offsets",
     "idle_cores",
     "inspect_once",
     "limit_threads",

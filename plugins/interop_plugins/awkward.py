@@ -34,7 +34,7 @@ from interop.plugin import (
     extents,
     hookimpl,
 )
-from interop.plugin.advanced import Advanced
+from interop.plugin.advanced import Advanced, check_offsets
 
 if TYPE_CHECKING:
     import awkward as ak
@@ -74,6 +74,9 @@ def describe(array: ak.Array) -> Spec:
     starts, stops = layout.starts.data, layout.stops.data
     lengths = stops - starts
     stored, longest = int(lengths.sum()), int(lengths.max(initial=0))
+    if hasattr(layout, "offsets") and len(lengths):
+        ends = int(starts[0]), int(stops[-1])
+        check_offsets("an awkward.Array", ends, int(lengths.min()), len(content.data))
     traits = EMPTY if (lengths == longest).all() else _NESTED
     if not hasattr(layout, "offsets"):  # the lists begin and end anywhere
         traits |= _SCATTERED

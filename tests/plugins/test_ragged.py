@@ -12,7 +12,7 @@ import scipy.sparse
 import torch
 
 import interop
-from interop.errors import BadRequestError, RefusedError
+from interop.errors import BadRequestError, HandOffError, RefusedError
 from tests.cases import together
 
 ROWS = [[1.0, 2.0], [], [3.0, 4.0, 5.0]]
@@ -206,10 +206,10 @@ def test_jagged_tensors_that_are_not_plain():
         interop.convert(pairs.transpose(1, 2), to="numpy", allow="pad")
 
 
-def test_offsets_that_lead_outside_are_declined():
-    """Offsets beyond the values, which torch does not check, never reach Arrow."""
+def test_offsets_that_lead_outside_never_reach_arrow():
+    """Offsets beyond the values, which torch does not check, are refused before."""
     value = torch.nested.nested_tensor_from_jagged(torch.arange(2.0), torch.tensor([0, 1, 9]))
-    with pytest.raises(RefusedError, match="do not count up"):
+    with pytest.raises(HandOffError, match="has offsets from 0 to 9"):
         interop.convert(value, to="pyarrow.list")
 
 
@@ -261,3 +261,37 @@ def test_a_refusal_names_what_ragged_tensors_are_made_from() -> None:
     """Where no route leads to rows, the formats that do are named, and none that is missing."""
     with pytest.raises(RefusedError, match=r"made from .*pyarrow\.list.*one of these first"):
         interop.convert(scipy.sparse.csr_array(np.eye(3)), to="torch.jagged")
+
+
+def _ragged(library: str, offsets: list[int]) -> object:
+    """Return ragged rows of four numbers whose offsets nobody has checked."""
+    numbers = np.arange(1.0, 5)
+    if library == "pyarrow":
+        buffers = [None, pa.py_buffer(np.array(offsets, "i4"))]
+        values = pa.array(numbers)
+        type_ = pa.list_(pa.float64())
+        return pa.Array.from_buffers(type_, len(offsets) - 1, buffers, children=[values])
+    if library == "awkward":
+        contents = pytest.importorskip("awkward").contents
+        index = pytest.importorskip("awkward").index.Index64(np.array(offsets))
+        layout = contents.ListOffsetArray(index, contents.NumpyArray(numbers))
+        return pytest.importorskip("awkward").Array(layout)
+    if library == "tensorflow":
+        tf = pytest.importorskip("tensorflow")
+        splits = tf.constant(np.array(offsets, "i8"))
+        return tf.RaggedTensor.from_row_splits(tf.constant(numbers), splits, validate=False)
+    offsets_ = torch.tensor(offsets)
+    return torch.nested.nested_tensor_from_jagged(torch.from_numpy(numbers), offsets=offsets_)
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "awkward", "tensorflow", "torch"])
+@together("offsets", [[0, 2, 5], [0, 2, 10**6], [-3, 0, 2], [0, 3, 1, 4]])
+def test_offsets_that_lead_outside_are_refused(library: str, offsets: list[int]) -> None:
+    """Libraries take offsets on trust, and would read other numbers or none."""
+    if library == "pyarrow" and offsets != [0, 3, 1, 4]:
+        return  # Arrow looks at the ends itself
+    value = _ragged(library, offsets)
+    for target in ("numpy", "torch.jagged", "pyarrow.list", "awkward", "python"):
+        if target.partition(".")[0] != library:
+            with pytest.raises(HandOffError, match="has offsets"):
+                interop.convert(value, to=target, allow="pad")

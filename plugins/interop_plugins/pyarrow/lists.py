@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from interop.plugin import Declined, Parts, Spec, extents
+from interop.plugin.advanced import check_offsets
 
 from .dense import flat_array, to_numpy
 from .describe import ALIGNMENT, device
@@ -77,8 +78,11 @@ def _rows(array: pa.ListArray) -> _Rows:
     lengths = offsets[1:] - offsets[:-1]
     longest = int(lengths.max(initial=0))
     traits = set()
-    if len(array) and lengths.min() != longest:
-        traits.add("nested")
+    if len(array):
+        ends, shortest = (int(offsets[0]), int(offsets[-1])), int(lengths.min())
+        check_offsets("a ListArray", ends, shortest, len(array.values))
+        if shortest != longest:
+            traits.add("nested")
     if array.null_count:
         traits.add("null_rows")
     first, last = int(offsets[0]), int(offsets[-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from interop.plugin import Parts, Spec
+from interop.plugin.advanced import check_offsets
 
 from . import describe as tensors
 from .dense import memory as memory_of_tensor
@@ -29,6 +30,9 @@ def describe(value: tf.RaggedTensor) -> Spec:
     offsets = value.row_splits.numpy()
     lengths = offsets[1:] - offsets[:-1]
     longest = int(lengths.max(initial=0))
+    if len(lengths):
+        ends = int(offsets[0]), int(offsets[-1])
+        check_offsets("a RaggedTensor", ends, int(lengths.min()), spec.shape[0])
     traits = spec.traits if (lengths == longest).all() else spec.traits | {"nested"}
     return spec._replace(
         format="tensorflow.ragged",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from interop.plugin import Parts, Spec
+from interop.plugin.advanced import check_offsets
 
 from .describe import dtype_name
 
@@ -29,6 +30,9 @@ def describe(value: Tensor) -> Spec:
         return Spec("torch.jagged", name, device, (offsets.shape[0] - 1,), frozenset({trait}))
     lengths = offsets.diff()
     longest, shortest = (int(lengths.max()), int(lengths.min())) if len(lengths) else (0, 0)
+    if values.is_cpu and len(lengths):
+        ends = int(offsets[0]), int(offsets[-1])
+        check_offsets("a jagged tensor", ends, shortest, values.shape[0])
     if longest != shortest:
         traits.add("nested")
     if values.dim() > 1:
