@@ -68,10 +68,10 @@ class ResolvedConversion:
             return _VALUES  # the indices are made for it
         if not self.writes:
             return None
-        copied = target.components.pack_copies
-        if source.components is not None:
-            copied |= source.components.unpack_copies
-        return frozenset(target.components.roles.keys() - copied)
+        roles = target.components.roles.keys() - target.components.pack_copies
+        if source.components is not None:  # what the source does not have is made
+            roles &= source.components.roles.keys() - source.components.unpack_copies
+        return frozenset(roles)
 
     def __getattr__(self, name: str) -> object:
         """Work out all the fields that only a search reads, when it first reads one of them."""

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -124,3 +125,14 @@ def test_a_head_says_what_its_steps_say() -> None:
     assert route.aliases
     assert not route.zero_copy
     assert "shares some memory, copies the rest" in str(route).splitlines()[0]
+
+
+def test_pointers_that_a_change_of_layout_makes_are_not_shared() -> None:
+    """Coordinates have no pointers, so what has both its others replaced shares nothing."""
+    numbers = np.zeros((3, 2), ml_dtypes.float8_e3m4)
+    numbers[0, 0] = 1
+    value = interop.convert(numbers, to="jax.bcoo")
+    plan = interop.plan(value, to="scipy.csr")
+    with interop.trace() as receipts:
+        interop.convert(value, to="scipy.csr")
+    assert (plan.aliases, receipts[0].aliased) == (False, False)
