@@ -35,16 +35,16 @@ from interop.errors import (
     RefusedError,
 )
 
-from .fast_path import SMALL
+from .fast_path import SIZES, SMALL
 from .memory import available_memory
 from .trace import Recorder, collected
 from .verification import FirstRun
 
-#: The bytes of an element of the widest dtype.
-_WIDEST = 32
 #: Bytes that always fit. Nobody asks the system about fewer, because the question takes as long as
-#: filling a few MiB. No copy of a small value is larger, whatever its dtype.
-_FITTING = _WIDEST * SMALL
+#: filling a few MiB. No result of a fast path is larger.
+_FITTING = SIZES * SMALL
+#: Elements that always fit, whatever their dtype: the widest has 32 bytes.
+_FEW = _FITTING // 32
 #: How many of the steps that decline for one reason a message names.
 _DECLINED_LABELS = 2
 
@@ -127,7 +127,7 @@ class Engine:
         note: Note | None = None,
     ) -> Value:
         """Carry out the steps on `x`."""
-        writes_much = plan.writes and (spec.nbytes >= SMALL or spec.size >= SMALL)
+        writes_much = plan.writes and (spec.size > _FEW or spec.nbytes > _FITTING)
         if writes_much or plan.allocates or plan.warning:
             self._check(plan, spec)
         try:
@@ -244,7 +244,7 @@ class Engine:
 
     def shortage(self, steps: Iterable[Step], spec: Spec) -> tuple[Step | None, str]:
         """Return the first step whose result does not fit in memory, and what to say of it."""
-        if max(spec.size * _WIDEST, spec.nbytes) <= _FITTING:
+        if spec.size <= _FEW and spec.nbytes <= _FITTING:
             return None, ""
         for step in steps:
             needed = self._written(step, spec)

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
+from interop._model.dtype import itemsize
 from interop._model.format import Format, itself
 from interop._model.spec import Spec
 from interop._model.typing import TargetLike, Value, ValueFunction
@@ -31,9 +32,11 @@ from interop._planning.request import Request
 from interop._planning.step import Step
 from interop._registry.registry import Registry
 
-#: Bytes; values with fewer are small. A few microseconds count for them, so that the engine copies
-#: them without asking how much memory is left.
-SMALL = 2**21
+#: Bytes; values are small if they and their results have fewer. A few microseconds count for them,
+#: so that they are copied without asking how much memory is left.
+SMALL = 2**24
+#: How many times as many bytes a value may have that takes the path of another: see `size_class`.
+SIZES = 4
 
 #: Stands for no argument. Keyword-only parameters would say that there is none, but their defaults
 #: are looked up by name at every call.
@@ -280,7 +283,7 @@ class FastPaths:
         """
         formats, steps, keep = self._registry.formats, plan.steps, self._cache.keep
         key_of = formats[spec.format].fast_key
-        if key_of is None or plan.allocates or spec.nbytes >= SMALL:
+        if key_of is None or plan.allocates or _most_bytes(steps, spec) >= SMALL:
             return None
         key = None if table.states or table.request.like else key_of(x)
         if key is None:
@@ -328,6 +331,12 @@ def _forgets(steps: Sequence[Step], formats: Mapping[str, Format]) -> bool:
         return False
     ends = formats[steps[0].before.format].carries & formats[steps[-1].after.format].carries
     return any(ends - formats[step.after.format].carries for step in steps[:-1])
+
+
+def _most_bytes(steps: Sequence[Step], spec: Spec) -> float:
+    """Return the bytes of a value or of a result of its steps, whichever has the most."""
+    own = itemsize(spec.dtype)
+    return spec.nbytes * max((1.0, *(itemsize(step.after.dtype) / own for step in steps)))
 
 
 def _is_default(policy: Policy) -> bool:

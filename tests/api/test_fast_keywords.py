@@ -227,7 +227,7 @@ PLANNED: dict[str, tuple[Callable[[], Any], str]] = {
         "same share allow copy device dtype forbid like python several sparse stream to-copy writable",
     ),
     "large array": (
-        lambda: np.ones(2**18),
+        lambda: np.ones(2**21),
         "allow copy dtype forbid sparse several stream to-copy writable",
     ),
     "array scalar": (
@@ -293,3 +293,15 @@ def test_which_calls_are_planned_when_they_are_made_again(name: str, slow_calls:
         if slow_calls:
             planned.add(request)
     assert planned == {*words.split()}
+
+
+@pytest.mark.parametrize(("dtype", "is_planned"), [("float64", True), ("int16", False)])
+def test_calls_with_large_results_are_planned(
+    dtype: str, is_planned: bool, slow_calls: list[str]
+) -> None:
+    """It is asked whether memory is left for a result of 16 MiB, however small the value is."""
+    mine, array = Interop(), np.ones(2**21, "uint8")
+    for _ in range(3):
+        slow_calls.clear()
+        assert mine.convert(array, to="numpy", dtype=dtype)[-1] == 1
+    assert bool(slow_calls) is is_planned

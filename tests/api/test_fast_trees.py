@@ -196,7 +196,7 @@ def test_only_the_large_leaf_of_a_tree_is_planned(
     keywords: dict[str, Any], warm_with_keywords: Interop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The small leaves beside it take their fast paths, and it comes as it does alone."""
-    large, small = torch.arange(2.0**19), torch.arange(3.0)
+    large, small = torch.arange(2.0**22), torch.arange(3.0)
     tree = {"a": small, "b": (large, [large, None]), "c": np.ones(3, "float32")}
     mine, described = warm_with_keywords, []
     for warming in ({**tree, "b": None}, tree):
