@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from functools import cache, lru_cache
+from math import inf
 
 from interop._model.device import device_type, is_host_part
 from interop._model.format import Format
@@ -272,7 +273,7 @@ class Graph:
 
     def _is_installed(self, format_: Format, requested: Iterable[str]) -> bool:
         """Tell whether a format is installed, or missing together with a requested format."""
-        if not format_.requires or self._available(format_.requires):
+        if self._is_there(format_):
             return True
         # One package may have several modules.
         installs = format_.install or format_.requires
@@ -290,17 +291,26 @@ class Graph:
         return frozenset(name for name in names if self.formats[name].framework not in frameworks)
 
     def unavailable(self, start: str, goals: Iterable[str]) -> list[Format]:
-        """Return the formats of missing frameworks on the shortest ways to a goal."""
+        """Return the formats of missing frameworks on the shortest ways to a goal.
+
+        They are those through which a route could lead, were they there.
+        """
+        requested = (start, *goals)
         steps, distance = _distances((start,), self._forward), self.distances(goals)
-        least = distance.get(start)
-        formats = (self.formats[name] for name in steps if name in distance)
+        shortest = [
+            n for n, count in steps.items() if count + distance.get(n, inf) == distance.get(start)
+        ]
+        unrequested = self._unrequested(shortest, requested)
+        formats = (self.formats[name] for name in shortest)
         return [
             format_
             for format_ in formats
-            if steps[format_.name] + distance[format_.name] == least
-            and format_.requires
-            and not self._available(format_.requires)
+            if not self._is_there(format_)
+            and (format_.name not in unrequested or self._leads_on(format_))
         ]
+
+    def _is_there(self, format_: Format) -> bool:
+        return not format_.requires or self._available(format_.requires)
 
 
 def _contested(conversions: Iterable[ResolvedConversion]) -> frozenset[tuple[str, str]]:

@@ -62,6 +62,15 @@ def test_of_missing_frameworks_the_nearest_is_named(empty: Interop) -> None:
         empty.plan(make_spec("a", "float32", shape=(3,)), to="e")
 
 
+def test_no_framework_is_named_that_would_not_help(empty: Interop) -> None:
+    """Whatever is installed, no route leads through a format that is no transit."""
+    gone = toy("b", requires="gone", advanced=Advanced(transit=False))
+    empty.register(toy("a"), gone, toy("c"))
+    empty.register(view("a", "b"), view("b", "c"))
+    with pytest.raises(interop.errors.RefusedError, match="c is made from b; convert"):
+        empty.plan(make_spec("a", "float32", shape=(3,)), to="c")
+
+
 def test_a_route_may_lead_through_a_missing_framework_that_is_requested(empty: Interop) -> None:
     """To plan from or to a framework needs none of it; the route says what is not installed."""
     gone = "no_such_framework"
