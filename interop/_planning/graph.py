@@ -143,7 +143,7 @@ class Graph:
 
     def divides(self, name: str, division: Set[str]) -> bool:
         """Tell whether a way into a format divides its result as another value of it is divided."""
-        return any(way.conversion.like & division for way in self._into(name))
+        return bool(division) and any(way.conversion.like & division for way in self._into(name))
 
     def needs_like(self, name: str) -> bool:
         """Tell whether every way into a format needs a value of it, to divide the result as it."""
