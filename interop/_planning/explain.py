@@ -41,7 +41,7 @@ _ADVICE = {
 #: What to do about the trait ``untyped``.
 _UNTYPED_ADVICE = (
     f"interop.convert's {keyword('dtype', 'float64')} makes numbers of objects and decimals, "
-    "if all are some."
+    "if all of them are numbers."
 )
 
 #: How many refused routes a message names, and how many conversions with their objections.

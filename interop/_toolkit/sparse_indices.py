@@ -184,8 +184,8 @@ def inspect_once(
     place = id(owner)
     entry = kept.get(place)
     if entry is not None and entry[0]() is owner and entry[1] == key:
-        known: _Outcome = entry[2]
-        return known
+        kept_outcome: _Outcome = entry[2]
+        return kept_outcome
     outcome = inspect()
     kept[place] = ref(owner, lambda _: kept.pop(place, None)), key, outcome
     return outcome

@@ -187,7 +187,7 @@ class Composite:
     def _problem_of_order(self, parts: Parts, arrays: dict[str, Array], spec: Spec) -> str:
         """Say who calls coordinates canonical that are stored twice, or out of order."""
         coordinates = _coordinates(self._components.layout, arrays)
-        if all(one < other for one, other in pairwise(coordinates)):
+        if all(before < after for before, after in pairwise(coordinates)):
             return ""
         if parts.facts.get("canonical"):
             return (

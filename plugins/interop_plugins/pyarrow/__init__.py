@@ -36,7 +36,7 @@ from interop.plugin import (
 from interop.plugin.advanced import Advanced
 
 from . import dense, describe, lists, samples, tables, tensors
-from .dtypes import DTYPES, NUMBERS, dtype_name
+from .dtypes import DTYPES, NUMBERS, UNTYPED, dtype_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,8 +52,6 @@ _HELD = frozenset(plugin.DTYPES) - {"complex32"}
 _DROP_MASK = COPY | {"drop_mask"}
 _IMMUTABLE, _READONLY = frozenset({"immutable"}), frozenset({"readonly"})
 _MASKED, _CHUNKED = frozenset({"masked"}), frozenset({"chunked"})
-#: The traits of decimals.
-_UNTYPED = frozenset({"not_numbers", "untyped"})
 _NESTED, _LISTS = frozenset({"nested"}), frozenset({"lists"})
 #: The traits of lists without component arrays: of truth values, which are bits, and of lists.
 _WHOLE = frozenset({"bits", "deep"})
@@ -62,7 +60,7 @@ _NONCONTIGUOUS, _UNALIGNED = frozenset({"noncontiguous"}), frozenset({"unaligned
 #: The traits that the memory of an Arrow array can have.
 _MEMORY = _IMMUTABLE | _READONLY | _UNALIGNED
 #: The traits of a chunked array, also of lists.
-_CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _WHOLE | lists.ODD | _UNTYPED
+_CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _WHOLE | lists.ODD | UNTYPED
 #: The trait of a table whose only column lies in one block.
 _ONE_COLUMN = frozenset({"one_column"})
 _ODD_COLUMNS = frozenset({"mixed_columns", "no_columns", "not_numbers"})
@@ -126,8 +124,8 @@ def _array_formats() -> Iterable[Format]:
     cast = partial(Cast, dense.cast_with_nulls, adds=_IMMUTABLE)
     casts = (
         cast(requires=_MASKED, cost=Cost(1e-5, 4e9)),
-        cast(requires=_UNTYPED, drops=_UNTYPED, cost=_OBJECTS),
-        cast(requires=_UNTYPED | _MASKED, drops=_UNTYPED, cost=_OBJECTS),
+        cast(requires=UNTYPED, drops=UNTYPED, cost=_OBJECTS),
+        cast(requires=UNTYPED | _MASKED, drops=UNTYPED, cost=_OBJECTS),
     )
     yield flat(
         "pyarrow",
@@ -135,7 +133,7 @@ def _array_formats() -> Iterable[Format]:
         target_types=("pyarrow:Array",),
         aliases=("pa",),
         describe=describe.describe,
-        carries=_MEMORY | _MASKED | _UNTYPED,
+        carries=_MEMORY | _MASKED | UNTYPED,
         unary=(copy, *casts),
         memory=describe.memory,
         samples=Samples(variants=samples.VARIANTS),
@@ -218,7 +216,7 @@ def _other_formats() -> Iterable[Format]:
         types=("pyarrow:Scalar",),
         describe=describe.describe_scalar,
         dtypes=DTYPES,
-        carries=_MASKED | _UNTYPED,
+        carries=_MASKED | UNTYPED,
         ndims={0},
     )
     yield _format(
@@ -239,7 +237,7 @@ def _other_formats() -> Iterable[Format]:
             types=(f"pyarrow:{type_}",),
             describe=describe_columns,
             dtypes=DTYPES,
-            carries=_MEMORY | _MASKED | _ONE_COLUMN | _ODD_COLUMNS | _UNTYPED,
+            carries=_MEMORY | _MASKED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED,
             memory=tables.memory_of_columns,
             wrapper=Wrapper(tables.tensor_column, 1e-5),
             ndims={2},
@@ -347,8 +345,8 @@ def _decimals_to_numpy() -> Iterable[Conversion]:
                 "numpy",
                 function,
                 takes=_IMMUTABLE | _CHUNKED,
-                requires=_UNTYPED | nulls,
-                drops=_UNTYPED | _CHUNKED | nulls,
+                requires=UNTYPED | nulls,
+                drops=UNTYPED | _CHUNKED | nulls,
                 changes=DTYPE,
                 result=Result(dtypes=_HELD),
                 effects=effects,

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 #: The dtypes whose bytes are the same in Arrow and in NumPy.
 NUMBERS = INTEGERS | REALS
 DTYPES = NUMBERS | {"bool"}
-_UNTYPED = frozenset({"not_numbers", "untyped"})
+#: The traits of decimals.
+UNTYPED = frozenset({"not_numbers", "untyped"})
 
 
 class ElementLayout(NamedTuple):
@@ -83,7 +84,7 @@ def dtype_name(type_: pa.DataType) -> str:
 
 def traits_of(dtype: str) -> frozenset[str]:
     """Return the traits of elements of a type, by its name; decimals are numbers of no dtype."""
-    return _UNTYPED if dtype.startswith("decimal") else EMPTY
+    return UNTYPED if dtype.startswith("decimal") else EMPTY
 
 
 def element_layout(type_: pa.DataType) -> ElementLayout:

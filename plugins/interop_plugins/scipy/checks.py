@@ -38,13 +38,13 @@ def checked(value: Sparse) -> Sparse:
 
 def check_indices(value: Sparse) -> None:
     """Refuse a compressed value with indices or pointers that lead outside."""
-    stored = _stored(value)
+    stored = _stored(value)  # first: the sides of blocks are told by the axes that this checks
     check_lines(_name(value), value.indices, value.indptr, _sides(value), stored)
 
 
 def check_ends_of(value: Sparse) -> None:
     """Refuse a compressed value whose pointers do not start at 0, or end beyond its elements."""
-    stored = _stored(value)
+    stored = _stored(value)  # first, as above
     check_ends(_name(value), value.indptr, _sides(value)[0], stored)
 
 
