@@ -18,6 +18,7 @@ import torch
 import interop
 from interop.errors import BadRequestError, RefusedError
 from tests.cases import together
+from tests.toys import Box, copy, toy, view
 
 
 @interop.accepts("numpy")
@@ -534,6 +535,15 @@ def test_results_stay_as_they_are_where_the_caller_has_no_arrays_to_make() -> No
         assert isinstance(result, torch.Tensor)
         assert result.tolist() == [2.0, 6.0]
         assert isinstance(doubled(np.ones(2)), np.ndarray)
+
+
+def test_a_framework_that_only_copies_its_own_arrays_gets_none_back(empty: interop.Interop) -> None:
+    """A step within one format makes no array of it out of another's."""
+    empty.register(toy("a"), toy("b"), view("a", "b"), copy("a", "a"), copy("b", "b"))
+    box = Box("a", [1.0, 2.0])
+    for _ in range(3):
+        result = empty.accepts("b")(lambda x: x)(box)
+        assert (result.kind, result.numbers is box.numbers) == ("b", True)
 
 
 def test_a_table_gets_back_an_array_of_its_framework() -> None:
