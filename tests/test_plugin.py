@@ -67,7 +67,6 @@ VERSION_1 = {
     "Problems": "find",
     "Result": "dtypes=None devices=None index_dtype=None bits=None",
     "Samples": "make=None variants={}",
-    "Settings": "requires read put_back",
     "Spec": (
         "format dtype=None device='cpu' shape=() traits=frozenset() nbytes=0 nnz=None "
         "index_dtype=None code_dtype=None carrier=None wrapped=None"
@@ -87,7 +86,7 @@ NAMES_1 = (
     "Result Samples Spec Unary UnaryStep Wrapper checked_export export extents hookimpl itemsize itself "
     "make_spec parallel_for preserves size_class transfer"
 )
-ADVANCED_1 = "ADDRESSES Advanced Namespaces NoTrace Problem Problems Settings limit_threads"
+ADVANCED_1 = "ADDRESSES Advanced Namespaces NoTrace Problem Problems limit_threads"
 
 
 @pytest.mark.parametrize("name", VERSION_1)

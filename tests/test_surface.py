@@ -32,7 +32,6 @@ def test_the_public_surface_is_the_stored_one() -> None:
         ("    .effects", "interop"),
         ("    Labels(present, give)", "interop.plugin"),
         ("itemsize(dtype)", "interop.plugin"),
-        ("    Settings(requires, read, put_back)", "interop.plugin.advanced"),
         ("check(plugin, *, progress=None)", "interop.testing"),
     ],
 )

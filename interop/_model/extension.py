@@ -134,27 +134,6 @@ class NoTrace(NamedTuple):
     mark: Callable[[Callable[..., Any]], None]
 
 
-class Settings(NamedTuple):
-    """What a framework keeps for the whole process, such as its default dtype.
-
-    They are compared before and after each plugin of another distribution is loaded. What has
-    changed is put back, and told of the plugin.
-
-    Parameters
-    ----------
-    requires : str
-        The module of the framework; nothing is read before it is imported.
-    read : callable
-        ``read() -> dict`` of the settings by name; their values can be compared.
-    put_back : callable
-        ``put_back(settings)`` sets what `read` has returned.
-    """
-
-    requires: str
-    read: Callable[[], dict[str, Any]]
-    put_back: Callable[[dict[str, Any]], None]
-
-
 class Problem(NamedTuple):
     """Something that keeps conversions from working on this machine.
 
@@ -217,13 +196,5 @@ class Problems(NamedTuple):
 
 #: What the hook of a plugin returns, and `interop.register` takes.
 Declaration = (
-    Format
-    | Conversion
-    | DtypeNames
-    | Container
-    | Autodiff
-    | Namespaces
-    | NoTrace
-    | Settings
-    | Problems
+    Format | Conversion | DtypeNames | Container | Autodiff | Namespaces | NoTrace | Problems
 )

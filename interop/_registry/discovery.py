@@ -14,7 +14,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import lru_cache
 from importlib import import_module
@@ -26,7 +26,7 @@ import pluggy
 
 from interop._model.conversion import Conversion
 from interop._model.display import one_line
-from interop._model.extension import Declaration, NoTrace, Problem, Problems, Settings
+from interop._model.extension import Declaration, NoTrace, Problem, Problems
 from interop._model.foreign import error_text, is_interruption
 from interop._model.format import Format
 from interop._model.suggestion import suggestion
@@ -37,7 +37,6 @@ from .declared import OWN, Provenance
 from .minimum_versions import normal, too_old
 from .precedence import Conflict, Entry, entries_of, overrides, settle
 from .registry import Registry
-from .surroundings import unchanged
 
 GROUP = "interop"
 _BLOCKING = "INTEROP_DISABLE_PLUGINS"
@@ -59,15 +58,11 @@ _loading: ContextVar[_Progress | None] = ContextVar("loading", default=None)
 
 
 class _Kept(NamedTuple):
-    """The entries of a plugin, the module that made them, and the `sys.path` of that time.
-
-    `changes` says what loading the plugin has changed in the process.
-    """
+    """The entries of a plugin, the module that made them, and the `sys.path` of that time."""
 
     module: ModuleType
     path: list[str]
     entries: list[Entry]
-    changes: list[str]
 
 
 #: The plugins that were loaded in this process, by provenance and by what the entry point names.
@@ -139,18 +134,12 @@ def _all_declared(points: Iterable[tuple[EntryPoint, Provenance]]) -> list[list[
     with _impatience() as progress:
         _loading.set(progress)
         answers: list[list[Entry] | Plugin] = []
-        settings: list[Settings] = []
         for point, progress.origin in points:
-            answer = _declared(point, progress.origin, settings)
-            answers.append(answer)
-            if not isinstance(answer, Plugin):
-                settings += [e.declaration for e in answer if isinstance(e.declaration, Settings)]
+            answers.append(_declared(point, progress.origin))
         return answers
 
 
-def _declared(
-    point: EntryPoint, origin: Provenance, settings: Iterable[Settings]
-) -> list[Entry] | Plugin:
+def _declared(point: EntryPoint, origin: Provenance) -> list[Entry] | Plugin:
     if _blocked() & {normal(point.name), normal(origin.distribution)}:
         return Plugin(*origin, "blocked", f"disabled by {_BLOCKING}")
     kept = _kept.get((origin, point.value))
@@ -158,23 +147,15 @@ def _declared(
         return kept.entries
     if reason := too_old(_requirements(point), point.name):
         return _disabled(origin, "outdated", reason)
-    changes: list[str] = []
-    # Bundled plugins are known to change nothing.
-    comparing: AbstractContextManager[list[str]] = nullcontext(changes)
-    if origin.distribution != OWN:
-        comparing = unchanged(settings)
     try:
-        with comparing as changes:
-            entries = entries_of(declarations_of(_module(point), origin), origin)
+        entries = entries_of(declarations_of(_module(point), origin), origin)
     # An exception disables this plugin alone. A module may also raise SystemExit, or an exception
     # that test runners derive from BaseException to skip a module.
     except BaseException as error:
         if is_interruption(error):
             raise
-        return _disabled(origin, "failed", "; ".join([error_text(error), *changes]))
-    for change in changes:
-        _log.warning("plugin %r of %s: %s", origin.plugin, origin, change)
-    _kept[origin, point.value] = _Kept(sys.modules[point.module], list(sys.path), entries, changes)
+        return _disabled(origin, "failed", error_text(error))
+    _kept[origin, point.value] = _Kept(sys.modules[point.module], list(sys.path), entries)
     return entries
 
 
@@ -236,7 +217,6 @@ def _loaded(origin: Provenance, entries: list[Entry], conflicts: list[Conflict])
         _log.warning("plugin %r of %s is left out in part: %s", origin.plugin, origin, reason)
     kinds = [type(entry.declaration) for entry in own]
     counts = kinds.count(Format), kinds.count(Conversion)
-    reasons += [c for key, kept in _kept.items() if key[0] == origin for c in kept.changes]
     stated = () if origin.distribution == OWN else tuple(overrides(own))
     return Plugin(*origin, "loaded", " ".join(reasons), *counts, stated)
 

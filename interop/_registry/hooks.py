@@ -21,7 +21,7 @@ def interop_declarations() -> Iterable[Declaration]:
     """Return everything this plugin declares, in any order.
 
     These are formats, conversions and, if needed, declarations of the types `DtypeNames`,
-    `Container`, `Autodiff`, `Namespaces`, `NoTrace`, `Settings` and `Problems`.
+    `Container`, `Autodiff`, `Namespaces`, `NoTrace` and `Problems`.
     `interop.register` takes the same.
     """
     raise NotImplementedError

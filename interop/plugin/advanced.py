@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interop._model.extension import Namespaces, NoTrace, Problem, Problems, Settings
+from interop._model.extension import Namespaces, NoTrace, Problem, Problems
 from interop._model.format import Advanced
 from interop._toolkit.arrays import unlocked
 from interop._toolkit.dlpack import ADDRESSES
@@ -23,7 +23,6 @@ __all__ = [
     "NoTrace",
     "Problem",
     "Problems",
-    "Settings",
     "check_coordinates",
     "check_ends",
     "check_lines",

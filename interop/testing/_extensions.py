@@ -17,7 +17,6 @@ from interop._model.extension import (
     NoTrace,
     Problem,
     Problems,
-    Settings,
 )
 from interop._model.format import Format, package
 from interop._model.typing import Value
@@ -244,20 +243,6 @@ class _Counter:
         return number + 1
 
 
-def _problems_of_settings(bench: Bench, settings: Settings) -> Iterator[str]:
-    """Read the settings, and put them back as they are."""
-    if not importable(package(settings.requires)):
-        msg = f"{settings.requires} is not installed"
-        raise NoSample(msg)
-    __import__(settings.requires)
-    before = settings.read()
-    yield "" if settings.read() == before else "reads other settings when nothing has changed"
-    settings.put_back(before)
-    after = settings.read()
-    changed = sorted(name for name in before if after.get(name) != before[name])
-    yield f"does not put back {', '.join(changed)}" if changed else ""
-
-
 def _problems_of_problems(bench: Bench, problems: Problems) -> Iterator[str]:
     """Look for problems with the framework as it is on this machine."""
     frameworks = {format_.framework for format_ in bench.registry.formats.values()}
@@ -285,6 +270,5 @@ _TRIERS: dict[type, Callable[[Bench, Any], Iterator[str]]] = {
     Namespaces: _problems_of_namespaces,
     Autodiff: _problems_of_autodiff,
     NoTrace: _problems_of_no_trace,
-    Settings: _problems_of_settings,
     Problems: _problems_of_problems,
 }

@@ -25,7 +25,6 @@ from interop._model.extension import (
     Namespaces,
     NoTrace,
     Problems,
-    Settings,
 )
 from interop._model.format import Format
 from interop._model.suggestion import suggestion
@@ -73,7 +72,6 @@ CHECKS: dict[str, str] = {
     "namespaces": "it claims no module that makes no arrays",
     "autodiff": "gradients are those of the function, and of the pullback that a caller attaches",
     "no_trace": "functions of every kind can be marked, and still do what they did",
-    "settings": "they can be read and put back, and are then what they were",
     "problems": "it finds problems with formats that exist, and says how to fix them",
     "extent": "every trait and dtype that is declared has been tried on some value",
 }
@@ -95,7 +93,6 @@ OF_EXTENSIONS: dict[type, tuple[str, str]] = {
     Namespaces: ("namespaces", ""),
     Autodiff: ("autodiff", "format"),
     NoTrace: ("no_trace", ""),
-    Settings: ("settings", "requires"),
     Problems: ("problems", ""),
 }
 

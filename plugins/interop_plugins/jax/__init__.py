@@ -41,9 +41,9 @@ from interop.plugin import (
     hookimpl,
     transfer,
 )
-from interop.plugin.advanced import Advanced, Settings
+from interop.plugin.advanced import Advanced
 
-from . import autodiff, containers, dense, describe, samples, settings, shards, sparse
+from . import autodiff, containers, dense, describe, samples, shards, sparse
 from .describe import DLPACK_DTYPES
 
 _IMMUTABLE, _SHARDED = frozenset({"immutable"}), frozenset({"sharded"})
@@ -105,7 +105,6 @@ def interop_declarations() -> Iterable[Declaration]:
         DtypeNames("jax._src.numpy.scalar_types:_ScalarMeta", describe.scalar_type_name),
         Container("jax", containers.open_pytree, containers.row),
         Autodiff("jax", autodiff.vjp, autodiff.attach),
-        Settings("jax", settings.read, settings.put_back),
     ]
 
 

@@ -28,9 +28,8 @@ from interop.plugin import (
     hookimpl,
     itself,
 )
-from interop.plugin.advanced import Advanced, Settings
+from interop.plugin.advanced import Advanced
 
-from . import settings
 from .dense import (
     as_array,
     as_bits,
@@ -86,7 +85,6 @@ def interop_declarations() -> Iterable[Declaration]:
         *_hand_offs(),
         DtypeNames("numpy:dtype", requested_name),
         DtypeNames("builtins:type", class_name),
-        Settings("numpy", settings.read, settings.put_back),
     ]
 
 

@@ -37,7 +37,7 @@ from interop.plugin import (
     hookimpl,
     transfer,
 )
-from interop.plugin.advanced import Advanced, NoTrace, Problems, Settings
+from interop.plugin.advanced import Advanced, NoTrace, Problems
 
 from . import (
     autodiff,
@@ -49,7 +49,6 @@ from . import (
     quantized,
     ragged,
     samples,
-    settings,
     shards,
     sparse,
 )
@@ -145,7 +144,6 @@ def interop_declarations() -> Iterable[Declaration]:
         Container("tensordict", containers.open_tensordict),
         Autodiff("torch", autodiff.vjp, autodiff.attach),
         NoTrace(no_trace.mark),
-        Settings("torch", settings.read, settings.put_back),
         Problems(problems.find),
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from interop.plugin import Branch, Container, Format
-from interop.plugin.advanced import Namespaces, NoTrace, Problem, Problems, Settings
+from interop.plugin.advanced import Namespaces, NoTrace, Problem, Problems
 from tests.lying_plugins.classes import Caught, Liar, table
 from tests.lying_plugins.grid import conversions, grid_format
 
@@ -78,13 +78,6 @@ def _grid(*others: Any) -> Callable[[], list[Any]]:
     return lambda: [grid_format(), *conversions(), *others]
 
 
-_VOLUME = {"loud": 1}
-
-
-def _turn_down(settings: dict[str, Any]) -> None:
-    _VOLUME["loud"] -= 1
-
-
 LIARS = table(
     __name__,
     _container("opens_everything", "Opens whatever it is given.", _greedy, "which is no container"),
@@ -139,12 +132,6 @@ LIARS = table(
         "Fails on functions that it has marked before.",
         Caught("no trace", "no_trace", "fails on a function: TypeError"),
         _grid(NoTrace(_mark_once)),
-    ),
-    Liar(
-        "turns_settings_down",
-        "Puts other settings back than those that were read.",
-        Caught("settings math", "settings", "does not put back loud"),
-        _grid(Settings("math", lambda: dict(_VOLUME), _turn_down)),
     ),
     Liar(
         "blames_a_stranger",
