@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
-
-from interop import Cost, Interop
-from interop._registry.costs import stored
-from interop.testing._calibration import calibrate
 
 from .table import Cell, Line, Listing, Result, Table, from_rows
 from .timing import Row
@@ -130,22 +125,13 @@ def _unnamed(name: str, cases: Any) -> tuple[str, str, str]:
     return f"copies.{subject}", title, subject.replace("_", " ")
 
 
-@cache
-def _measured() -> Mapping[str, Cost]:
-    """Return the measured costs of steps, from the stored file or measured now."""
-    return stored() or calibrate(Interop(costs={})).costs
-
-
 def _choices(module: ModuleType) -> Iterator[Table]:
-    """Yield a table for the declared costs and one for those measured here, at each size."""
+    """Yield a table at each size."""
     note = "The time of the planner's choice divided by that of each fixed order of the steps."
-    for kind, costs in (("declared", {}), ("calibrated", _measured())):
-        for side in (500, 2900):
-            rows = module.rows(dict(costs), side)
-            title = f"the planner's choice against fixed orders, {kind} costs, {side}×{side}"
-            key, short = f"choices.{kind}_{side}", f"{kind}, {side}×{side}"
-            lines = _side_by_side(rows)
-            yield Table(key, title, note, lines, times=False, pooled=False, short=short)
+    for side in (500, 2900):
+        title = f"the planner's choice against fixed orders, {side}×{side}"
+        key, short, lines = f"choices.{side}", f"{side}×{side}", _side_by_side(module.rows(side))
+        yield Table(key, title, note, lines, times=False, pooled=False, short=short)
 
 
 def _side_by_side(tables: Mapping[str, list[Row]]) -> tuple[Line, ...]:
@@ -159,14 +145,12 @@ def _side_by_side(tables: Mapping[str, list[Row]]) -> tuple[Line, ...]:
 
 
 def _predictions(module: ModuleType, most: int = 100) -> Listing:
-    """Return how well costs predict times, for declared and for measured costs."""
-    rows = []
-    for kind, costs in (("declared", {}), ("measured on this machine", _measured())):
-        summary = module.summary(module.rows(dict(costs), most))
-        numbers = (f"{summary.rank_correlation:.3f}", f"{summary.median_ratio:.1f}")
-        worst = f"{summary.worst_ratio:.0f} ({summary.worst})"
-        rows.append((kind, str(summary.count), *numbers, worst))
-    heads = ("costs", "routes", "rank correlation", "off by, in the median", "at worst")
-    note = "Routes between installed formats, drawn at random, the same for both."
+    """Return how well the declared costs predict times."""
+    summary = module.summary(module.rows(most))
+    numbers = (f"{summary.rank_correlation:.3f}", f"{summary.median_ratio:.1f}")
+    worst = f"{summary.worst_ratio:.0f} ({summary.worst})"
+    heads = ("routes", "rank correlation", "off by, in the median", "at worst")
+    note = "Routes between installed formats, drawn at random."
     title = "predicted against measured time of routes"
-    return Listing("predictions", title, note, heads, tuple(rows))
+    row = (str(summary.count), *numbers, worst)
+    return Listing("predictions", title, note, heads, (row,))

@@ -8,7 +8,7 @@ the order differs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from timeit import Timer
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse
 import torch
 
-from interop import Cost, Interop
+from interop import Interop
 
 from .timing import Row, against, back_memory, interleaved
 
@@ -240,16 +240,9 @@ def _carried_out(interop: Interop, value: Any, stages: tuple[Stage, ...]) -> Any
     return value
 
 
-def rows(costs: Mapping[str, Cost] | None = None, side: int = 2900) -> dict[str, list[Row]]:
-    """Compare `convert` with each fixed order.
-
-    Parameters
-    ----------
-    costs : mapping of str to Cost, optional
-        The costs that `Interop` takes.
-    side : int
-    """
-    interop = Interop(costs=costs)
+def rows(side: int = 2900) -> dict[str, list[Row]]:
+    """Compare `convert` with each fixed order, for values of `side` by `side`."""
+    interop = Interop()
     rows_by_order: dict[str, list[Row]] = {}
     back_memory()
     for choice in choices(side):

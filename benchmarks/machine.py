@@ -7,8 +7,6 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from interop._registry.costs import stored
-
 __all__ = ["cupy_finds", "device", "machine", "torch_finds"]
 
 _PACKAGES = [
@@ -28,7 +26,6 @@ def machine() -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
         "packages": ", ".join(_versions()),
-        "costs of steps": "calibrated on this machine" if stored() else "as declared",
     }
 
 

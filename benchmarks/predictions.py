@@ -6,13 +6,12 @@ import math
 import random
 import statistics
 import warnings
-from collections.abc import Mapping
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from scipy.stats import spearmanr
 
-from interop import Cost, Interop, InteropError
+from interop import Interop, InteropError
 from interop._planning.plan import Plan, StepDeclined
 from interop.testing._sample import NoSample, Recipe, sample
 
@@ -57,16 +56,9 @@ class Summary(NamedTuple):
     worst: str
 
 
-def rows(costs: Mapping[str, Cost] | None = None, most: int = 300) -> list[Prediction]:
-    """Return predictions for up to `most` routes, the same routes for all costs.
-
-    Parameters
-    ----------
-    costs : mapping of str to Cost, optional
-        The costs that `Interop` takes.
-    most : int
-    """
-    interop = Interop(costs=costs)
+def rows(most: int = 300) -> list[Prediction]:
+    """Return predictions for up to `most` routes, always the same ones."""
+    interop = Interop()
     formats = [
         f.format
         for f in interop.formats()

@@ -18,9 +18,6 @@ import pytest
 
 import interop
 
-# Plans are to be those of the declared costs, whatever was measured on this machine.
-os.environ["INTEROP_CALIBRATION"] = "off"
-
 # Many tests start processes, and each would compile frameworks anew that were installed without bytecode.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

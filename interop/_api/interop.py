@@ -82,9 +82,7 @@ class Interop:
     plugins : bool, default True
         Whether to load the installed plugins, at the first need.
     costs : mapping of str to Cost, optional
-        Costs of steps, by `Declared.key`, instead of those that their plugins declare. By default
-        the costs that ``interop calibrate`` has stored for this machine, read with the plugins;
-        ``{}`` for the declared costs alone.
+        Costs of conversions, by `Declared.key`, instead of those that their plugins declare.
 
     Examples
     --------
@@ -94,7 +92,7 @@ class Interop:
     """
 
     def __init__(self, *, plugins: bool = True, costs: Mapping[str, Cost] | None = None) -> None:
-        self._registry = Registry()
+        self._registry = Registry(costs)
         self._cache = PlanCache(self._registry)
         self._planner = Planner(self._registry, importable, self._cache)
         self._engine = Engine(self._registry, self._planner, self._cache)
@@ -103,9 +101,6 @@ class Interop:
         self._fills = Fills(self._requests, self._engine, self._run)
         self._lock = threading.RLock()
         self._has_to_load = plugins
-        self._reads_costs = costs is None
-        if costs:
-            self._registry.set_costs(costs)
         self._plugins: tuple[Plugin, ...] = ()
         _instances[id(self)] = self
         if not TYPE_CHECKING:  # a method that called this function would add a frame to each call
@@ -754,10 +749,6 @@ class Interop:
         methods: list[Value] = [getattr(Interop, name) for name in _VALUE_METHODS]
         for function in (self.convert, Converter.convert, _converted, *methods):
             self._registry.untraced(function)
-        if self._reads_costs:
-            from interop._registry.costs import stored
-
-            self._registry.set_costs(stored())
         self._has_to_load = False
 
     def _adopt(self, to: object) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typer import Typer
 
 #: What the extra `cli` installs, and what the distribution itself does.
-_NEEDED = ("pluggy", "typer", "rich", "platformdirs", "packaging")
+_NEEDED = ("pluggy", "typer", "rich", "packaging")
 _MISSING = "all but --version needs {names}, not installed here: pip install 'array-interop[cli]'"
 _TORN = "files of array-interop are missing: pip install --force-reinstall --no-deps array-interop"
 
@@ -64,7 +64,6 @@ def _app() -> Typer:
     import typer
 
     from .about import about
-    from .calibration import calibrate
     from .doctor import check, doctor
     from .graph import graph
     from .listings import conversions, formats, plugins
@@ -79,7 +78,7 @@ def _app() -> Typer:
     )
     app.callback(invoke_without_command=True)(about)
     app.command(cls=PlanCommand)(plan)
-    for command in (doctor, formats, conversions, plugins, graph, check, calibrate):
+    for command in (doctor, formats, conversions, plugins, graph, check):
         app.command()(command)
     return app
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from interop._model.display import one_line
 from interop._model.extension import Problem
-from interop._registry import costs
 from interop._registry.declared import OWN, DeclaredFormat, Provenance
 from interop._registry.discovery import problem_of_blocking
 from interop._registry.installed import importable, rival
@@ -170,7 +169,7 @@ def diagnose(
     probed_of = _probed(modules_of, progress, timeout)
     installed = packages_distributions()
     frameworks: list[Framework] = []
-    findings = [*_rivalry(), *_unmet(interop), *_ignored_calibration(), *_plugin_findings(interop)]
+    findings = [*_rivalry(), *_unmet(interop), *_plugin_findings(interop)]
     notes = [*_overrides(interop)]
     for origin, modules in modules_of.items():
         probed = probed_of.get(origin, Probed({}, {}, {}))
@@ -296,11 +295,6 @@ def _unmet(interop: Interop) -> Iterator[Finding]:
             else:
                 problem = f"{name} is not installed, and {distribution} needs it"
                 yield Finding(name, problem, f"pip install '{name}{requirement.specifier}'")
-
-
-def _ignored_calibration() -> Iterator[Finding]:
-    if problem := costs.problem():
-        yield Finding("calibration", problem, f"interop calibrate, or set {costs.VARIABLE}=off")
 
 
 def _plugin_findings(interop: Interop) -> Iterator[Finding]:

@@ -441,15 +441,6 @@ class Format(NamedTuple):
         """Whether its framework can split the host; see `Advanced`."""
         return self.advanced.divides_host
 
-    def timed(self, seconds: float) -> Format:
-        """Return it with values that take some time to be packed, or to be unwrapped."""
-        changes: dict[str, Any] = {}
-        if self.components is not None:
-            changes["components"] = self.components._replace(pack_seconds=seconds)
-        if self.wrapper is not None:
-            changes["wrapper"] = self.wrapper._replace(seconds=seconds)
-        return self._replace(**changes) if changes else self
-
     def home(self, device: str) -> str | None:
         """Return where it is when its data lie on a device, or None if it cannot be there."""
         kind = device_type(device)

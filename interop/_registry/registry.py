@@ -30,11 +30,17 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Registry(Recognition):
-    """Everything that is declared."""
+    """Everything that is declared.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    costs : mapping of str to Cost, optional
+        Costs by `Declared.key`, which replace those that the conversions declare.
+    """
+
+    def __init__(self, costs: Mapping[str, Cost] | None = None) -> None:
         super().__init__()
-        self._costs: Mapping[str, Cost] = {}
+        self._costs = dict(costs or {})
         #: Counts changes.
         self.version = 0
         #: Called after every change, to clear caches of results that depend on the declarations.
@@ -51,7 +57,7 @@ class Registry(Recognition):
         self._fill_tables()
 
     def _fill_tables(self) -> None:
-        formats = {f.name: self._timed(f) for f, _ in self._contained(Format)}
+        formats = {f.name: f for f, _ in self._contained(Format)}
         # Other threads plan meanwhile. Whoever finds a format must find its conversions too, so the
         # formats come last, and no graph of what came before them is taken for the whole.
         self.version += 1
@@ -116,25 +122,11 @@ class Registry(Recognition):
                     no_trace.mark(called)
         return function
 
-    def set_costs(self, costs: Mapping[str, Cost]) -> None:
-        """Use the costs of a table in the place of declared ones.
-
-        Its keys are those of conversions (`Declared.key`) and names of formats. For a format the
-        latency counts, as the time to pack or unwrap a value.
-        """
-        if costs or self._costs:
-            self._costs = dict(costs)
-            self._fill_tables()
-
     def _priced(self, declared: Declared) -> Declared:
-        cost = self._costs.get(declared.key) if self._costs else None
-        if cost is None:
+        if not self._costs or declared.key not in self._costs:
             return declared
-        return declared._replace(conversion=declared.conversion._replace(cost=cost))
-
-    def _timed(self, format_: Format) -> Format:
-        cost = self._costs.get(format_.name)
-        return format_ if cost is None else format_.timed(cost.latency)
+        conversion = declared.conversion._replace(cost=self._costs[declared.key])
+        return declared._replace(conversion=conversion)
 
     def register(self, declarations: Iterable[Declaration], origin: Provenance = HERE) -> None:
         """Register all `declarations`, or none if any of them loses a conflict.

@@ -17,9 +17,8 @@ _LESS_PATIENCE = 20.0
 #: Checks of one promise that may end the process before the others are left out.
 _CRASHES = 2
 
-#: Plans use the declared costs. Waiting threads do not keep processors busy, so that costs can be
-#: measured on a busy machine as well.
-_SETTINGS = {"INTEROP_CALIBRATION": "off", "OMP_WAIT_POLICY": "PASSIVE"}
+#: Waiting threads do not keep processors busy, so that costs can be measured on a busy machine.
+_SETTINGS = {"OMP_WAIT_POLICY": "PASSIVE"}
 
 
 #: The checks of a format on which all its conversions depend: nothing made of a value that is

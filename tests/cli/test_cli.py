@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import interop
-from interop import Cost, Interop
+from interop import Interop
 from interop._cli.trial import Lane, Trial, Tried
-from interop._registry import costs
-from interop.testing._calibration import Calibration
 from tests.docs.test_docs import timeless
 from tests.strange import HEAVY
 from tests.toys import copy, toy, view
@@ -36,17 +34,12 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the command in this process, with a measurement that takes no time."""
+def run() -> Run:
+    """Run the command in this process."""
     from typer.testing import CliRunner
 
-    from interop._cli import calibration, cli
+    from interop._cli import cli
 
-    def measure(interop: Interop, progress: Progress, *, budget: float) -> Calibration:
-        progress(0, 1, "numpy float32")
-        return Calibration({"a → b": Cost(1e-6, 1e9)}, {"c → d": "there was no time left"}, 1.5)
-
-    monkeypatch.setattr(calibration, "measure", measure)
     return lambda *args: CliRunner().invoke(cli._app(), [*args], prog_name="interop")
 
 
@@ -55,62 +48,18 @@ def test_the_entry_point_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["scripts"] == {"interop": "interop._cli.cli:main"}
     needs = {line.partition(">")[0] for line in project["optional-dependencies"]["cli"]}
-    assert needs == {"typer", "rich", "platformdirs", "packaging"}
-
-
-def test_calibrate_stores_what_it_measures(run: Run, tmp_path: Path) -> None:
-    """The file holds the costs and how they came about, and the command says where it is."""
-    path = tmp_path / "costs.json"
-    result = run("calibrate", "--file", str(path))
-    assert result.exit_code == 0, result.output
-    assert result.stdout.startswith(f"costs measured in 2 s and stored in {path}: 1\n")
-    assert "left out because time ran out: 1; pass a larger --seconds." in result.stdout
-    assert costs.decoded(path.read_text("utf-8")) == {"a → b": Cost(1e-6, 1e9)}
-    content = json.loads(path.read_text("utf-8"))
-    assert content["skipped"] == {"c → d": "there was no time left"}
-    assert list(path.parent.iterdir()) == [path]
-
-
-def test_calibrating_again_keeps_what_is_not_measured_anew(run: Run, tmp_path: Path) -> None:
-    """What an earlier calibration measured stays in the file, unless the file cannot be used."""
-    path = tmp_path / "costs.json"
-    path.write_text(costs.encoded({"a → b": Cost(9.0), "c → d": Cost(2.0)}), "utf-8")
-    result = run("calibrate", "--file", str(path))
-    assert costs.decoded(path.read_text("utf-8")) == {"a → b": Cost(1e-6, 1e9), "c → d": Cost(2.0)}
-    assert "costs kept from an earlier calibration: 1\n" in result.stdout
-    path.write_text("spoilt")
-    assert "kept" not in run("calibrate", "--file", str(path)).stdout
-    assert costs.decoded(path.read_text("utf-8")) == {"a → b": Cost(1e-6, 1e9)}
-
-
-def test_the_variable_names_the_file(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is written is where later processes look, in a folder that is made for it."""
-    monkeypatch.setenv("INTEROP_CALIBRATION", str(tmp_path / "new" / "here"))
-    assert run("calibrate").exit_code == 0
-    assert costs.stored() == {"a → b": Cost(1e-6, 1e9)}
-
-
-def test_json_is_all_that_is_printed(run: Run, tmp_path: Path) -> None:
-    """With ``--json`` the output is one document, for another program to read."""
-    result = run("calibrate", "--file", str(tmp_path / "x"), "--json")
-    document = json.loads(result.stdout)
-    assert document["file"] == str(tmp_path / "x")
-    assert document["costs"] == {"a → b": {"latency": 1e-6, "bandwidth": 1e9, "cached": None}}
-    assert document["machine"] == costs.machine()
+    assert needs == {"typer", "rich", "packaging"}
 
 
 @pytest.mark.parametrize(
     ("args", "code", "reason"),
     [
-        (("calibrate", "--file", "{tmp}"), 1, "is a folder; pass --file with the name of a file"),
-        (("calibrate", "--file", "{tmp}/file/x"), 1, "there is no folder {tmp}/file; create it"),
-        (("calibrate", "--file", "{tmp}/no/x"), 1, "there is no folder {tmp}/no; create it, or"),
-        (("calibrate",), 1, "INTEROP_CALIBRATION says not to use a file"),
-        (("calibrate", "--seconds", "soon"), 2, "Invalid value for '--seconds'"),
+        (("graph", "--file", "{tmp}"), 1, "is a folder; pass --file with the name of a file"),
+        (("graph", "--file", "{tmp}/file/x.svg"), 1, "there is no folder {tmp}/file; create it"),
+        (("graph", "--file", "{tmp}/no/x.svg"), 1, "there is no folder {tmp}/no; create it, or"),
+        (("doctor", "--timeout", "soon"), 2, "Invalid value for '--timeout'"),
         (("nonsense",), 2, "No such command 'nonsense'"),
-        (("calibrate", "--nonsense"), 2, "No such option: --nonsense"),
+        (("graph", "--nonsense"), 2, "No such option: --nonsense"),
     ],
 )
 def test_what_goes_wrong_is_a_sentence(
@@ -126,33 +75,15 @@ def test_what_goes_wrong_is_a_sentence(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_file_that_cannot_be_written_is_found_out_before_measuring(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Nobody waits for a measurement whose result has no place."""
-    from interop._cli import calibration
-
-    def never(*_: object, **__: object) -> Calibration:
-        raise AssertionError("it has measured")
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(calibration, "measure", never)
-    monkeypatch.setattr(costs, "write", full)
-    result = run("calibrate", "--file", str(tmp_path / "x"))
-    assert (result.exit_code, "No space left on device" in result.stderr) == (1, True)
-
-
 def test_help_names_the_commands(run: Run) -> None:
     """``interop --help`` lists what there is."""
     result = run("--help")
     assert result.exit_code == 0
-    names = "doctor plan formats conversions plugins graph check calibrate".split()
+    names = "doctor plan formats conversions plugins graph check".split()
     assert all(f"\n  {name} " in result.stdout for name in names)
 
 
-@pytest.mark.parametrize("missing", ["pluggy", "typer", "rich", "platformdirs", "packaging"])
+@pytest.mark.parametrize("missing", ["pluggy", "typer", "rich", "packaging"])
 @pytest.mark.parametrize("words", [["doctor"], ["--json", "doctor"]], ids=" ".join)
 def test_without_the_extra_one_line_says_how_to_get_it(missing: str, words: list[str]) -> None:
     """What is not installed is named with the line that installs it, and the code is 2."""
@@ -175,7 +106,7 @@ def test_without_the_extra_one_line_says_how_to_get_it(missing: str, words: list
 
 def test_the_version_needs_no_extra() -> None:
     """``interop --version`` prints it, whatever else is missing."""
-    missing = "dict.fromkeys(['typer', 'rich', 'platformdirs', 'packaging'])"
+    missing = "dict.fromkeys(['typer', 'rich', 'packaging'])"
     program = (
         f"import sys; sys.modules.update({missing}); sys.argv[1:] = ['--version']\n"
         "from interop._cli.cli import main; main()"
@@ -189,9 +120,9 @@ def test_the_version_needs_no_extra() -> None:
 
 @pytest.mark.slow
 def test_the_command_works_in_a_pipe(tmp_path: Path) -> None:
-    """Run as a program, for a short time, it prints plain lines and leaves a valid file."""
-    path = tmp_path / "costs.json"
-    args = ["calibrate", "--file", str(path), "--seconds", "6"]
+    """Run as a program, it prints plain lines and leaves a valid file."""
+    path = tmp_path / "graph.json"
+    args = ["graph", "--file", str(path)]
     result = subprocess.run(
         [sys.executable, "-m", "interop._cli.cli", *args],
         capture_output=True,
@@ -202,9 +133,9 @@ def test_the_command_works_in_a_pipe(tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
-    assert result.stdout.startswith("costs measured ")
+    assert str(path) in result.stdout
     assert "\x1b" not in result.stdout
-    assert costs.decoded(path.read_text("utf-8"))
+    assert json.loads(path.read_text("utf-8"))
 
 
 # ---------------------------------------------------------------------- what is there
@@ -363,8 +294,6 @@ def test_every_error_is_a_sentence_with_a_code(
         (("graph", "--as", "svg"), "--json and --as svg exclude each other; leave one out."),
         (("graph", "--file", "{tmp}/y.svg"), "y.svg names another kind of drawing than json;"),
         (("nonsense",), "No such command 'nonsense'."),
-        (("calibrate", "--file", "{tmp}"), "is a folder; pass --file with the name of a file."),
-        (("calibrate",), "INTEROP_CALIBRATION says not to use a file"),
     ],
 )
 def test_with_json_a_wrong_command_line_is_a_document(
@@ -861,17 +790,15 @@ def test_what_cannot_be_checked_is_a_sentence(run: Run) -> None:
     assert "Traceback" not in result.output
 
 
-def test_an_interruption_has_a_code_of_its_own(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_an_interruption_has_a_code_of_its_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C ends with 130."""
-    from interop._cli import calibration
+    from interop._cli import doctor
 
-    def interrupted(*_: object, **__: object) -> Calibration:
+    def interrupted(*_: object, **__: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(calibration, "measure", interrupted)
-    result = run("calibrate", "--file", str(tmp_path / "x"))
+    monkeypatch.setattr(doctor, "diagnose", interrupted)
+    result = run("doctor")
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interop: interrupted\n")
 
 
@@ -1218,7 +1145,7 @@ def test_the_page_names_every_command(run: Run) -> None:
     """The reference has a line for each command that there is."""
     page = (ROOT / "docs/reference/command.md").read_text("utf-8")
     named = re.findall(r"^  (\w+)  +", run("--help").stdout.partition("Commands:")[2], re.MULTILINE)
-    assert len(named) == 8
+    assert len(named) == 7
     assert [
         name for name in named if f"`interop {name}" not in page and f"`{name}`" not in page
     ] == []

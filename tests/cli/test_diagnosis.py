@@ -165,18 +165,6 @@ def test_what_a_plugin_requires_in_any_case_is_compared(
     assert findings == ([Finding(name, problem, f"pip install '{needs}'")] if problem else [])
 
 
-def test_a_calibration_that_is_ignored_is_a_finding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file of costs that cannot be used is named with the reason and a way out."""
-    path = tmp_path / "costs.json"
-    path.write_text("[]")
-    monkeypatch.setenv("INTEROP_CALIBRATION", str(path))
-    (finding,) = diagnose(Interop(plugins=False)).findings
-    assert finding.problem == f"the calibration in {path} is ignored: it is not a table of costs"
-    assert finding.fix == "interop calibrate, or set INTEROP_CALIBRATION=off"
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

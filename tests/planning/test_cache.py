@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop import Cost, Format, Interop, Spec
+from interop import Format, Interop, Spec
 from interop._model.spec import spec_class
 from interop._model.typing import RequestKeywords
 from interop._planning import cache
@@ -67,7 +67,7 @@ def test_a_converter_follows_registrations(empty: Interop) -> None:
     assert convert(box).numbers is box.numbers
 
 
-@pytest.mark.parametrize("change", ["register", "price", "forget"])
+@pytest.mark.parametrize("change", ["register", "forget"])
 def test_every_change_of_the_registry_clears_everything(empty: Interop, change: str) -> None:
     """Tables by request and by keywords, plans, refusals and fast paths go together."""
     empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda box: box))
@@ -82,8 +82,6 @@ def test_every_change_of_the_registry_clears_everything(empty: Interop, change: 
     assert entries(empty) > 5
     if change == "register":
         empty.register(toy("c"))
-    elif change == "price":
-        empty._registry.set_costs({"b": Cost(1.0)})
     else:
         empty._registry.replace([])
     assert entries(empty) == 0
