@@ -81,7 +81,8 @@ class Worker:
     def _start(self) -> None:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, self._target],
+            # Without buffers, so that what the process says last stands last.
+            [sys.executable, "-u", "-c", _PROGRAM, self._target],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

@@ -66,15 +66,20 @@ def test_a_framework_that_works_is_ready(diagnose_odd: DiagnoseOdd) -> None:
         ("import os; os.abort()", "the process died of SIGABRT"),
         ("import os; os._exit(3)", "the process exited with status 3"),
         ("raise SystemExit(4)", "the process exited with status 4"),
+        (
+            "print('Welcome to odd'); raise SystemExit('odd: no licence found')",
+            "the process exited with status 1: odd: no licence found",
+        ),
         ("raise ImportError('libodd.so: cannot open')", "ImportError: libodd.so: cannot open"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
         pytest.param("import time; time.sleep(600)", "timed out after 8 s", marks=pytest.mark.slow),
     ],
 )
 def test_what_breaks_at_import_is_a_finding(
-    diagnose_odd: DiagnoseOdd, framework: str, reason: str
+    diagnose_odd: DiagnoseOdd, framework: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However it breaks, there is a sentence, a command that fixes it, and what it disables."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # as most users have it
     result = diagnose_odd(framework=framework, timeout=8)
     assert _of(result, "odd").state == "broken"
     assert result.broken == {"odd"}

@@ -43,8 +43,9 @@ def obey(order: str, say: Say) -> None:
 
 
 @pytest.fixture
-def worker() -> Iterator[Worker]:
-    """A worker that obeys."""
+def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
+    """A worker that obeys, in the environment of most users, where Python buffers what it prints."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     with Worker("tests.testing.test_process:obey") as worker:
         yield worker
 
