@@ -40,11 +40,9 @@ _ANNOTATIONS = {
 #: for complex ones.
 _OF_NAMES = {"python": ("builtins:list", "builtins:complex")}
 #: The objects that name formats as strings do, by the type of the results. NumPy's array has type
-#: arguments, which would be unknown if the type were taken as it is.
-_OBJECTS = {
-    ("numpy:ndarray",): " | NumpyModule | type[numpy.ndarray[Any, Any]]",
-    ("torch:Tensor",): " | torch.layout",
-}
+#: arguments, which would be unknown if the type were taken as it is. No class of another
+#: framework stands here: where it is not installed, its class is anything, and so each word passes.
+_OBJECTS = {("numpy:ndarray",): " | NumpyModule | type[numpy.ndarray[Any, Any]]"}
 
 #: The kinds of devices that a machine has several of, and how many are named.
 _NUMBERED, _MOST = ("cpu", "cuda", "ext_dev", "oneapi", "rocm", "tpu", "xpu"), 16

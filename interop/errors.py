@@ -27,6 +27,8 @@ sends bytes through the host needlessly.
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "BadRequestError",
     "ComplexWarning",
@@ -61,7 +63,7 @@ class InteropError(Exception):
     def locate(self, where: str) -> None:
         """Add the path to the value inside a tree to the message."""
         self.where = where
-        self.args = (f"{where}: {self}", *self.args[1:])
+        self.args: tuple[Any, ...] = (f"{where}: {self}", *self.args[1:])
 
 
 class UnknownValueError(InteropError, TypeError):
@@ -114,7 +116,7 @@ class NotInstalledError(InteropError, ImportError):
     def locate(self, where: str) -> None:
         """Add the path to the value inside a tree to the message."""
         super().locate(where)
-        self.msg = self.args[0]  # an ImportError prints its `msg`
+        self.msg: str = self.args[0]  # an ImportError prints its `msg`
 
 
 class DeviceError(InteropError, RuntimeError):

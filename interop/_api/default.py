@@ -15,7 +15,7 @@ class _Default(Interop):
         return "default"  # found by this name where it is loaded
 
 
-default = _Default()
+default: Interop = _Default()
 
 # Worker processes find a pickled function by its name.
 for _attribute, _name in (("__module__", "interop"), ("__qualname__", "convert")):

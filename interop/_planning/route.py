@@ -60,14 +60,14 @@ class Route:
         problem: str = "",
         missing: tuple[str, ...] = (),
     ) -> None:
-        self.spec = spec
-        self.request = request
-        self.steps = steps
+        self.spec: Spec = spec
+        self.request: Request = request
+        self.steps: tuple[Step, ...] = steps
         self._run = run
         self._explain = explain
         self._pickled = pickled
-        self.problem = problem
-        self.missing = missing
+        self.problem: str = problem
+        self.missing: tuple[str, ...] = missing
 
     @property
     def result(self) -> Spec:

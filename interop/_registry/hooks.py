@@ -12,8 +12,8 @@ from interop._model.extension import Declaration
 #: for.
 API_VERSION = 1
 
-hookspec = pluggy.HookspecMarker("interop")
-hookimpl = pluggy.HookimplMarker("interop")
+hookspec: pluggy.HookspecMarker = pluggy.HookspecMarker("interop")
+hookimpl: pluggy.HookimplMarker = pluggy.HookimplMarker("interop")
 
 
 @hookspec

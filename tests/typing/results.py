@@ -39,7 +39,6 @@ def names(x: object, y: torch.Tensor) -> None:
     assert_type(interop.convert(x, to="polars.series"), pl.Series)
     assert_type(interop.convert(x, to="xarray.dataarray"), xr.DataArray)
     assert_type(interop.converter("polars.dataframe"), Callable[[object], pl.DataFrame])
-    assert_type(interop.convert(x, to=torch.sparse_csr), torch.Tensor)
     assert_type(interop.convert(x, to=pl), Any)
     assert_type(interop.convert(x, "numpy", forbid=frozenset(interop.EFFECTS)), npt.NDArray[Any])
     assert_type(interop.convert(x, to="mlx", copy=True), mx.array)
@@ -89,10 +88,10 @@ def handed_on(
 
 def routes(x: object, y: torch.Tensor) -> None:
     """A route gives what `convert` would give."""
-    route: interop.Route = interop.plan(x, to=torch.sparse_csr)
+    route: interop.Route = interop.plan(x, to="torch.sparse_csr")
     assert route.effects
     assert_type(interop.plan(x, to="numpy")(x), npt.NDArray[Any])
-    assert_type(interop.plan(x, to=torch.sparse_csr)(x), torch.Tensor)
+    assert_type(interop.plan(x, to="torch.sparse_csr")(x), torch.Tensor)
     assert_type(interop.plan(interop.spec(x), like=y)(x), torch.Tensor)
     assert_type(interop.plan(x, to=["numpy", np.ndarray, torch], copy=False)(x), Any)
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import interop
+from docs.signatures import words
 
 pytestmark = [pytest.mark.slow, pytest.mark.extra("pyright")]
 
@@ -35,7 +36,8 @@ function = interop.convert
 class Server:
     """A language server that has opened one file."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, python: str = sys.executable) -> None:
+        self._python = python
         self._process = subprocess.Popen(
             [sys.executable, "-m", "pyright.langserver", "--stdio"],
             stdin=subprocess.PIPE,
@@ -86,7 +88,7 @@ class Server:
                 return message["result"]
             if "id" in message:  # the server asks how it is configured
                 items = message.get("params", {}).get("items", [])
-                answer = [{"pythonPath": sys.executable} for _ in items]
+                answer = [{"pythonPath": self._python} for _ in items]
                 self._send(id=message["id"], result=answer or None)
 
     def _send(self, **message: object) -> None:
@@ -155,3 +157,15 @@ def test_completions_name_formats_effects_dtypes_and_keywords(server: Server) ->
     assert {"drop_mask", "narrow"} <= set(server.completions(7, 'allow="'))
     assert "bfloat16" in server.completions(8, 'dtype="bfl')
     assert "device=" in server.completions(9, ", de")
+
+
+def test_all_targets_are_offered_without_other_frameworks(
+    tmp_path: Path, numpy_alone: Path
+) -> None:
+    """Behind the quote of ``to=`` stand the words for all bundled formats, installed or not."""
+    (tmp_path / "calls.py").write_text(TEXT)
+    server = Server(tmp_path / "calls.py", str(numpy_alone))
+    try:
+        assert set(words()) <= set(server.completions(6, 'to="'))
+    finally:
+        server.close()

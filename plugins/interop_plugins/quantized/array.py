@@ -82,14 +82,14 @@ class QuantizedArray:
         shape: tuple[int, ...] | None = None,
     ) -> None:
         _check_arrays(codes=codes, scale=scale, zero_point=zero_point, bias=bias)
-        self.codes = codes
-        self.scale = scale
-        self.zero_point = zero_point
-        self.axis = axis
-        self.block_size = block_size
-        self.dtype = dtype
-        self.bias = bias
-        self.packed = packed
+        self.codes: Any = codes
+        self.scale: Any = scale
+        self.zero_point: Any = zero_point
+        self.axis: int | None = axis
+        self.block_size: int | None = block_size
+        self.dtype: str = dtype
+        self.bias: Any = bias
+        self.packed: str | None = packed
         self._shape = tuple(codes.shape) if packed is None or shape is None else tuple(shape)
         if packed is not None or shape is not None:
             self._check_packing(shape)
