@@ -58,7 +58,7 @@ VERSION_1 = {
         "advanced=Advanced()"
     ),
     "Labels": "present give",
-    "Limits": "unsupported={} unsupported_now=None refusal_hints={} available=None",
+    "Limits": "unsupported={} unsupported_now=None refusal_hints={}",
     "Move": "function to=None cost=Cost(latency=1.5e-05,bandwidth=12000000000.0,cached=None)",
     "Namespaces": "declare",
     "NoTrace": "mark",

@@ -127,7 +127,7 @@ class Engine:
         note: Note | None = None,
     ) -> Value:
         """Carry out the steps on `x`."""
-        writes_much = plan.writes and (spec.size > _FEW or spec.nbytes > _FITTING)
+        writes_much = plan.fills_host and (spec.size > _FEW or spec.nbytes > _FITTING)
         if writes_much or plan.allocates or plan.warning:
             self._check(plan, spec)
         try:
@@ -243,21 +243,27 @@ class Engine:
             raise (DensifyMemoryError if step.effects & FILLING else DoesNotFitError)(problem)
 
     def shortage(self, steps: Iterable[Step], spec: Spec) -> tuple[Step | None, str]:
-        """Return the first step whose result does not fit in memory, and what to say of it."""
+        """Return the first step whose result does not fit on the host, and what to say of it.
+
+        The system promises more memory than it has. The allocators of devices refuse what they
+        lack, so that nobody asks them before.
+        """
         if spec.size <= _FEW and spec.nbytes <= _FITTING:
             return None, ""
-        for step in steps:
-            needed = self._written(step, spec)
-            available = self._available(step.after) if needed > _FITTING else None
+        large = [(step, n) for step in steps if (n := self._written(step, spec)) > _FITTING]
+        available = available_memory() if large else None
+        for step, needed in large:
             if available is not None and needed > available:
                 return step, _shortage(step, spec, needed, available)
         return None, ""
 
     def _written(self, step: Step, spec: Spec) -> int:
-        """Return the bytes that a step writes into new memory, 0 if that is not known before."""
+        """Return the bytes that a step writes on the host, 0 if that is not known before."""
+        if not step.writes or device_type(step.after.device) != "cpu":
+            return 0
         formats = self._registry.formats
         source, target = formats.get(step.before.format), formats.get(step.after.format)
-        if not step.writes or target is None or target.lazy:
+        if target is None or target.lazy:
             return 0
         if target.is_dense:
             return spec.size * itemsize(step.after.dtype)
@@ -265,13 +271,6 @@ class Engine:
         if source is None or source.is_dense or source.lazy:
             return 0
         return spec.nbytes + _pointers(source, target, spec)
-
-    def _available(self, spec: Spec) -> int | None:
-        """Return the bytes that are left where a spec is, or None if that is not known."""
-        if device_type(spec.device) == "cpu":
-            return available_memory()
-        available = self._registry.formats[spec.format].limits.available
-        return None if available is None else available(spec.device)
 
 
 def _pointers(source: Format, target: Format, spec: Spec) -> int:
@@ -322,10 +321,9 @@ def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:
         subject, move = "the padded form of", "ask for a ragged format or"
     elif step.after.nnz is not None and needed > spec.nbytes:
         subject, move = "the compressed form of", "ask for a format of coordinates or"
-    where = "" if device_type(step.after.device) == "cpu" else f" on {step.after.device}"
     return (
         f"{subject} {spec} takes {readable(needed)}, but only {readable(available)} of memory is "
-        f"available{where}; {move} a narrower {keyword('dtype')}, or convert it in parts."
+        f"available; {move} a narrower {keyword('dtype')}, or convert it in parts."
     )
 
 

@@ -33,7 +33,7 @@ from interop._planning.step import Step
 from interop._registry.registry import Registry
 
 #: Bytes; values are small if they and their results have fewer. A few microseconds count for them,
-#: so that they are copied without asking how much memory is left.
+#: so that they are copied on the host without asking how much memory is left.
 SMALL = 2**24
 #: How many times as many bytes a value may have that takes the path of another: see `size_class`.
 SIZES = 4
@@ -277,13 +277,17 @@ class FastPaths:
     def _learn_call(
         self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int
     ) -> ValueFunction | None:
-        """Keep what the plan calls for values like `x`, if `x` is plain and small.
+        """Keep what the plan calls for values like `x`, if `x` is plain.
+
+        What fills memory of the host has to be small.
 
         Return the path to all that is kept for its type.
         """
         formats, steps, keep = self._registry.formats, plan.steps, self._cache.keep
         key_of = formats[spec.format].fast_key
-        if key_of is None or plan.allocates or _most_bytes(steps, spec) >= SMALL:
+        if key_of is None or plan.allocates:
+            return None
+        if plan.fills_host and _most_bytes(steps, spec) >= SMALL:
             return None
         key = None if table.states or table.request.like else key_of(x)
         if key is None:

@@ -186,15 +186,11 @@ class Limits(NamedTuple):
         beginning of the names of dtypes that are not of numbers, or an effect that is refused.
         A keyword of the caller's is written as ``{dtype}`` or ``{dtype:float32}``, because a
         command has options in its place; braces of the text itself are doubled.
-    available : callable or None
-        ``available(device) -> int``, the bytes that a device other than the host can still hand
-        out, or None if that cannot be told without starting the framework.
     """
 
     unsupported: Mapping[str, Set[str]] = _NOTHING
     unsupported_now: Callable[[str], Set[str]] | None = None
     refusal_hints: Mapping[str, str] = _NOTHING
-    available: Callable[[str], int | None] | None = None
 
 
 class Samples(NamedTuple):

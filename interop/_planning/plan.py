@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
+from interop._model.device import device_type
 from interop._model.foreign import error_text, is_interruption
 from interop._model.typing import Value
 from interop.errors import (
@@ -73,9 +74,12 @@ class Plan:
         self.warning = warning
         self.calls = tuple(step.call for step in steps)
         self._facts: Facts | None = None
-        #: Whether memory may be filled with more than the value holds.
-        self.allocates = any(step.effects & FILLING for step in steps)
         self.writes = any(step.writes for step in steps)
+        on_host = [step for step in steps if device_type(step.after.device) == "cpu"]
+        #: Whether fresh memory on the host is written. A device's allocator refuses cleanly.
+        self.fills_host = any(step.writes for step in on_host)
+        #: Whether it may be filled with more than the value holds.
+        self.allocates = any(step.effects & FILLING for step in on_host)
         #: Whether a result has once been compared with what was planned.
         self.verified = not steps
         #: The types of values for which a fast path was looked for.

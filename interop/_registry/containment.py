@@ -74,7 +74,6 @@ _GUARDS: Mapping[type, Mapping[str, _Guard]] = {
         "labels.give": _LOUD,
         # What may not be held is not handed over.
         "limits.unsupported_now": _Guard(lambda format_: format_.dtypes, sound=frozenset),
-        "limits.available": _Guard(lambda _: None),
         "advanced.fast_key": _Guard(lambda _: None, sound=_hashable),
         "advanced.address": _LOUD,
         "advanced.unwritable": _LOUD,

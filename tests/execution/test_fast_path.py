@@ -668,3 +668,56 @@ def test_a_trace_sees_what_a_fast_path_would_convert() -> None:
         interop.convert(array, "numpy")
         converter(array)
     assert len(receipts) == 2
+
+
+# ---------------------------------------------------------------------- large values
+
+
+class _Large:
+    """Formats of large values on one device, which count what is asked about them."""
+
+    def __init__(self, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.described = self.asked = 0
+        self.interop = Interop(plugins=False)
+        self._spec = interop.plugin.make_spec("a", "float32", shape=(2**28,), device=device)
+        monkeypatch.setattr("interop._execution.engine.available_memory", self._available)
+        key = Advanced(fast_key=lambda box: box.kind if box.kind == "a" else None)
+        devices = {"devices": (device,)}
+        casting = {"devices": None, "changes": {"dtype"}}
+        self.interop.register(
+            toy("a", advanced=key, **devices)._replace(describe=self._describe),
+            toy("b", **devices)._replace(describe=self._describe),
+            copy("a", "a", **casting),
+            view("a", "b", devices=None),
+        )
+
+    def _describe(self, box: Box) -> interop.Spec:
+        self.described += 1
+        return self._spec._replace(format=box.kind, dtype=box.dtype)
+
+    def _available(self) -> int:
+        self.asked += 1
+        return 2**60
+
+
+@pytest.mark.parametrize(
+    ("device", "keywords", "is_free"),
+    [
+        ("cpu", {"to": "b", "dtype": "float32"}, True),
+        ("cpu", {"to": "a", "dtype": "float32"}, True),
+        ("cuda", {"to": "a", "dtype": "float64"}, True),
+        ("cpu", {"to": "a", "dtype": "float64"}, False),
+    ],
+    ids=["shared", "returned", "cast on a device", "cast on the host"],
+)
+def test_what_fills_no_memory_of_the_host_costs_the_same_whatever_its_size(
+    monkeypatch: pytest.MonkeyPatch, device: str, keywords: Any, is_free: bool
+) -> None:
+    """A value of 1 GiB is described for the first call alone, unless the host has to have room."""
+    large, value = _Large(device, monkeypatch), Box("a", [1.0], device=device)
+    large.interop.convert(value, **keywords)
+    described, asked = large.described, large.asked
+    for _ in range(3):
+        assert large.interop.convert(value, **keywords).dtype == keywords["dtype"]
+    assert (large.described - described, large.asked - asked) == ((0, 0) if is_free else (3, 3))
+    assert bool(asked) is not is_free

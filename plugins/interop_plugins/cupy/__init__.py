@@ -22,7 +22,6 @@ from interop.plugin import (
     Declaration,
     Drop,
     Format,
-    Limits,
     Move,
     Result,
     hookimpl,
@@ -61,7 +60,6 @@ from .sparse import (
     unpack_compressed,
     unpack_coo,
 )
-from .streams import available
 
 if TYPE_CHECKING:
     from typing import Any
@@ -121,7 +119,6 @@ def _formats() -> Iterable[Format]:
             requires="cupy",
             install=_INSTALL,
             memory=memory,
-            limits=Limits(available=available),
             fill=fill,
         ),
         *_component_formats(),

@@ -8,7 +8,6 @@ the host or to another device is complete when the step returns.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -48,22 +47,6 @@ def device_named(name: str) -> Device:
         msg = f"CuPy finds {count} device(s), and {name} is not one of them; name one that is."
         raise BadRequestError(msg)
     return cupy.cuda.Device(number)
-
-
-def available(name: str) -> int | None:
-    """Return the bytes that a device can still hand out, with those that CuPy has in store.
-
-    None before CuPy is imported.
-    """
-    cupy = sys.modules.get("cupy")
-    if cupy is None:
-        return None
-    try:
-        with device_named(name):
-            free, _ = cupy.cuda.runtime.memGetInfo()
-            return int(free + cupy.get_default_memory_pool().free_bytes())
-    except (BadRequestError, DeviceError):
-        return None
 
 
 class _Handle:

@@ -32,7 +32,7 @@ from interop.plugin.advanced import Problems
 from . import dense, samples
 from .describe import PRIVATE, describe, describe_tensor, memory, tensor_memory
 from .problems import find_problems
-from .queues import available, unsupported_now
+from .queues import unsupported_now
 
 if TYPE_CHECKING:
     from typing import Any
@@ -100,7 +100,7 @@ def _format(name: str, **fields: Any) -> Format:
         exports={"dlpack": _DTYPES},
         requires="dpnp",
         install="pip install 'array-interop[dpnp]'",
-        limits=Limits(unsupported_now=unsupported_now, refusal_hints=_HINTS, available=available),
+        limits=Limits(unsupported_now=unsupported_now, refusal_hints=_HINTS),
         fast_path=itself,
         **fields,
     )

@@ -100,23 +100,6 @@ def _unsupported(name: str) -> frozenset[str]:
     return doubles if device.has_aspect_fp16 else doubles | _HALVES
 
 
-def available(name: str) -> int | None:
-    """Return the bytes that a device can still hand out, where its driver tells.
-
-    None before dpctl is imported.
-    """
-    dpctl = sys.modules.get("dpctl")
-    if dpctl is None:
-        return None
-    from dpctl.utils import intel_device_info
-
-    try:
-        free = intel_device_info(device_named(name)).get("free_memory")
-    except (BadRequestError, DeviceError):
-        return None
-    return None if free is None else int(free)
-
-
 def queue_of(stream: Stream, device: Device) -> Queue:
     """Return the queue that the caller has named, or the one that all arrays on a device share."""
     import dpctl

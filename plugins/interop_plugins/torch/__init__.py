@@ -56,7 +56,6 @@ from .dense import CAST_REALS, CLIPPED, WHOLE
 from .describe import (
     BIT_DTYPES,
     DTYPE_NAMES,
-    available,
     default_dtype,
     describe,
     dtype_name,
@@ -162,7 +161,7 @@ def _formats() -> Iterable[Format]:
         carries=_CARRIES | {"traced"},
         exports={"dlpack": DTYPE_NAMES},
         unary=(*_dense_steps(), *_host_casts(), *_lazy_casts()),
-        limits=Limits(unsupported={"mps": _NOT_ON_MPS}, available=available),
+        limits=Limits(unsupported={"mps": _NOT_ON_MPS}),
         fill=dense.fill,
         advanced=Advanced(
             fast_key=fast_key,
@@ -189,7 +188,7 @@ def _formats() -> Iterable[Format]:
         carries=_CARRIES | _REPLICATED | _DISTRIBUTED,
         unary=tuple(_shard_steps()),
         memory=shards.memory,
-        limits=Limits(refusal_hints=_SHARD_HINTS, available=available),
+        limits=Limits(refusal_hints=_SHARD_HINTS),
     )
 
 
@@ -233,7 +232,7 @@ def _jagged_format() -> Format:
             pack_seconds=4e-5,
         ),
         unary=(Drop("grad", dense.detach, "detach", takes=_GAPS | {"nested", "hybrid"}),),
-        limits=Limits(refusal_hints=_RAGGED_HINTS, available=available),
+        limits=Limits(refusal_hints=_RAGGED_HINTS),
         samples=Samples(make=ragged.sample, variants={"nested": ragged.variant}),
     )
 

@@ -399,19 +399,6 @@ def components(value: Tensor) -> tuple[Tensor, ...]:
     return (value,) if names is None else tuple([getattr(value, name)() for name in names])
 
 
-def available(device: str) -> int | None:
-    """Return the bytes that a CUDA device can still hand out, with those that torch has in store.
-
-    None before CUDA is started, and for devices that do not tell.
-    """
-    torch = sys.modules.get("torch")
-    if torch is None or not device.startswith("cuda") or not torch.cuda.is_initialized():
-        return None
-    free, _ = torch.cuda.mem_get_info(device)
-    stored = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return int(free + stored)
-
-
 def memory(value: Tensor) -> tuple[tuple[int, int], ...]:
     """Return the address and the length in bytes of every stretch of memory a tensor lies in."""
     if type(value) in _plain_types and value.dtype in _dtypes and value.layout in _plain_layouts:
