@@ -24,7 +24,7 @@ from interop._planning.planner import Planner
 from interop._planning.policy import Policy, block
 from interop._planning.request import Request
 from interop._planning.search import first
-from interop._planning.step import Step
+from interop._planning.step import Step, without_dropped
 from interop._registry.installed import not_installed
 from interop._registry.registry import Registry
 from interop.errors import (
@@ -191,10 +191,10 @@ class Engine:
         without |= {declined.step.origin}
         reasons = (*reasons, (declined.step.label, str(declined)))
         expected = declined.step.before
-        spec = self._registry.describe(declined.value)
+        taken = before + declined.taken
+        spec = without_dropped(self._registry.describe(declined.value), taken)
         if expected.carrier:  # the value itself does not know whose bits it carries
             spec = spec._replace(dtype=expected.dtype, carrier=expected.carrier)
-        taken = before + declined.taken
         state = self._planner.state_after(start, taken)._replace(spec=spec)
         with self.lock:
             searches = self._planner.searches(start, request, state)

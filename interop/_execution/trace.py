@@ -11,12 +11,12 @@ from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.plan import Plan, facts
 from interop._planning.policy import Block, Opening, block
+from interop._planning.step import Step, without_dropped
 from interop.errors import BadRequestError, HandOffError
 
 from .memory import PeakMeter
 
 if TYPE_CHECKING:
-    from interop._planning.step import Step
     from interop._registry.registry import Registry
 
 _Result = TypeVar("_Result")
@@ -301,9 +301,9 @@ class Recorder:
         """Leave a receipt of the conversion of `x` to `result`, which was planned as `plan`."""
         elapsed = perf_counter_ns() - self._clock
         peak = self._meter.rise() if self._meter else None
-        after = spec if result is x else self._registry.describe(result)
-        aliased = shares_memory(self._registry, x, result, (spec, after))
         steps = tuple(self._steps)
+        after = spec if result is x else without_dropped(self._registry.describe(result), steps)
+        aliased = shares_memory(self._registry, x, result, (spec, after))
         labels, effects, declared_by = plan.facts if steps == plan.steps else facts(steps)
         receipt = Receipt(
             spec,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from interop._model.device import matches
 from interop._model.effect import COPYING
-from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
+from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop.errors import ConversionError, UnknownValueError
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from interop._planning.request import Request
     from interop._planning.step import Step
     from interop._registry.registry import Registry
-
-#: Traits that say nothing false where they are left: of memory, and labels, which no number needs.
-_HARMLESS = MEMORY_TRAITS | LABELLED
 
 _log = logging.getLogger("interop")
 
@@ -57,9 +54,6 @@ class FirstRun:
         if not self._is_as_planned(step, actual):
             planned = f"{step.after.format} {step.after.element} {self._spec.shape}"
             _blame(step, f"promised {planned} on {step.after.device} and gave {actual}")
-        kept = (actual.traits & step.before.traits) - step.after.traits - _HARMLESS
-        if kept and _is_stored(actual):
-            _blame(step, f"promised to drop {min(kept)!r} and gave {actual}")
         self._compare_memory(step, result, actual)
         self._argument, self._before = result, actual
 

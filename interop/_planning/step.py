@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from interop._model.spec import Spec
+from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Provenance
 
@@ -76,6 +76,19 @@ class Step(NamedTuple):
         if self.roles is None:
             return shared
         return self.roles if shared is None else self.roles & shared
+
+
+def without_dropped(spec: Spec, steps: Sequence[Step]) -> Spec:
+    """Return the spec of what some steps gave, without the traits that they have dropped.
+
+    A second look at a result may find a trait again that `describe` assumes of all values on a
+    device, because to look there would cost too much. Memory and labels are seen for what they are.
+    """
+    if not steps:
+        return spec
+    had = frozenset().union(*(step.before.traits for step in steps))
+    dropped = had - steps[-1].after.traits - MEMORY_TRAITS - LABELLED
+    return spec._replace(traits=spec.traits - dropped)
 
 
 def fast_path(

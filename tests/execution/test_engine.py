@@ -13,7 +13,7 @@ import pytest
 import interop
 from interop import Conversion, Cost, Interop, Spec
 from interop._execution.verification import FirstRun
-from interop.plugin import Components, make_spec
+from interop.plugin import Components, Drop, make_spec
 from tests.toys import Box, copy, describe, toy, view
 
 #: Every error of interop's that a step may raise.
@@ -270,18 +270,50 @@ def test_results_are_compared_once_for_each_plan(
     assert compared == ["a_to_b", "a_to_b", "b_to_c"]
 
 
-def test_a_trait_that_is_still_there_is_found_at_once(empty: Interop) -> None:
-    """A step that drops a trait by its declaration and keeps it in fact is named at its first run."""
+def _assuming(box: Box) -> Spec:
+    """Describe a toy array, of which a device does not tell whether it is padded."""
+    spec = describe(box)
+    return spec._replace(traits=spec.traits | ({"padded"} if spec.device != "cpu" else set()))
 
-    def keeping(box: Box) -> Box:
-        return Box("b", box.numbers, traits=box.traits)
 
-    empty.register(toy("a", carries={"pending"}), toy("b"))
-    empty.register(Conversion("a", "b", keeping, requires={"pending"}, drops={"pending"}))
-    with pytest.raises(
-        interop.errors.ConversionError, match=r"^keeping promised to drop 'pending'"
-    ):
-        empty.convert(Box("a", [1.0], traits={"pending"}), to="b")
+@pytest.mark.parametrize("declines", [False, True], ids=["at once", "after a step has declined"])
+def test_a_trait_that_a_device_is_assumed_to_have_is_dropped_once(
+    empty: Interop, declines: bool
+) -> None:
+    """What a step has dropped is known, although a second look would assume it again.
+
+    It is neither blamed on the step, nor dropped a second time where the route is planned anew, nor
+    told by the receipt.
+    """
+    calls: list[str] = []
+
+    def dropping(box: Box) -> Box:
+        calls.append("dropping")
+        return Box("a", list(box.numbers), device=box.device)
+
+    def sharing(box: Box) -> Box:
+        calls.append("sharing")
+        if declines:
+            raise interop.errors.Declined("it is Tuesday")
+        return Box("b", box.numbers, device=box.device)
+
+    drop = Drop("padded", dropping, "copy", takes={"uncoalesced"})
+    on_devices: dict[str, Any] = {"devices": ("cpu", "cuda"), "carries": {"padded"}}
+    empty.register(toy("a", **on_devices, unary=(drop,))._replace(describe=_assuming))
+    empty.register(toy("b", **on_devices)._replace(describe=_assuming))
+    empty.register(
+        Conversion("a", "b", sharing, devices=None, cost=Cost(1e-9)),
+        view("a", "b", devices=None, cost=Cost(1e-3)),
+    )
+    box = Box("a", [1.0], device="cuda:0", traits={"uncoalesced"})
+    with pytest.raises(interop.errors.RefusedError, match="uncoalesced"):
+        empty.convert(box, to="b")  # a trait that no step drops still counts
+    box.traits = frozenset()
+    with interop.trace() as receipts:
+        result = empty.convert(box, to="b")
+    assert (result.kind, result.device, result.numbers) == ("b", "cuda:0", [1.0])
+    assert calls == ["dropping", "sharing"]
+    assert receipts[0].result.traits == frozenset()
 
 
 def _memory(box: Box) -> tuple[tuple[int, int], ...]:
