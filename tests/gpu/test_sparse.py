@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -139,3 +142,52 @@ def test_moves_by_components(cupy: Any, second_device: str) -> None:
     array = interop.convert(cupy_csr(cupy), to="cupy.csr", device=second_device)
     assert {part.device.id for part in (array.data, array.indices, array.indptr)} == {1}
     assert (interop.convert(array, to="numpy") == matrix()).all()
+
+
+JAX_PROGRAM = """
+import interop, jax, numpy as np
+from jax.experimental.sparse import BCOO, BCSR
+if jax.default_backend() != "gpu":
+    print("no device")
+    raise SystemExit
+X = np.array([[0, 2, 0], [1, 0, 3]], "float32")
+data = jax.numpy.array([2, 1, 3, 9], "float32")
+coordinates = jax.numpy.array([[0, 1], [1, 0], [1, 2], [2, 3]], "int32")
+indices, pointers = (jax.numpy.array(a, "int32") for a in ([1, 0, 2, 0], [0, 1, 3]))
+padded = BCOO((data, coordinates), shape=X.shape), BCSR((data, indices, pointers), shape=X.shape)
+for value in padded:
+    assert "padded" in interop.spec(value).traits
+    for to in ("numpy", "scipy.csr", "jax", "torch", "torch.sparse_csr", "cupy", "cupy.csr"):
+        result = interop.convert(value, to)
+        device = "cpu" if to in ("numpy", "scipy.csr") else "cuda:0"
+        assert interop.spec(result).device == device, to
+        assert (interop.convert(result, "numpy") == X).all(), to
+        if to == "torch.sparse_csr":
+            back = interop.convert(result, "jax.bcsr")
+            spec = interop.spec(back)
+            assert spec.device == "cuda:0" and "padded" not in spec.traits, spec
+for shape in ((0,), (0, 3), (3, 0)):
+    for device in (jax.devices("cpu")[0], jax.devices("gpu")[0]):
+        empty = jax.device_put(np.zeros(shape, "float32"), device)
+        for to in ("jax.bcoo", "jax.bcsr")[: len(shape)]:
+            dense = interop.convert(interop.convert(empty, to), "jax")
+            assert dense.devices() == {device}, (shape, to)
+print("left")
+"""
+
+
+def test_sparse_arrays_of_jax_leave_the_device_without_their_padding(cupy: Any, torch: Any) -> None:
+    """BCOO and BCSR arrays reach every other format, and empty ones stay where they are."""
+    pytest.importorskip("jax")
+    process = subprocess.run(
+        [sys.executable, "-c", JAX_PROGRAM],
+        env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    if process.stdout.strip() == "no device":
+        pytest.skip("this JAX has no CUDA device")
+    assert process.stdout.strip() == "left"

@@ -3,11 +3,17 @@
 Both may store more elements than count. In a BCOO array the rest have coordinates outside the
 shape; in a BCSR array they come after the last that the pointers reach. Flags say whether an array
 is sorted and without duplicates, and are off unless they were set. So on the host the indices
-are inspected, once for each array, since they never change.
+are inspected, once for each array, since they never change. On other devices that would cost too
+much, and an array that no step of these has made counts as padded.
+
+JAX computes what has no elements on its default device, wherever the argument lies, so the steps
+name the device.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -70,11 +76,24 @@ def _spec(name: str, value: BCOO | BCSR, indices: tuple[Array, ...]) -> Spec:
 
 def _index_traits(value: BCOO | BCSR, device: str) -> frozenset[str]:
     """Return whether an array of plain shape may be padded, or may be out of order."""
-    if not device.startswith("cpu"):
-        # Inspecting it would cost too much: report what may be as if it were.
-        return _PADDED if _is_flagged(value) else _PADDED | _UNCOALESCED
-    inspect: Any = _inspect_rows if hasattr(value, "indptr") else _inspect_coordinates
-    return inspect_once(_inspected, value.indices, None, lambda: inspect(value))
+    if device.startswith("cpu"):
+        inspect: Any = _inspect_rows if hasattr(value, "indptr") else _inspect_coordinates
+        return _noted(value, lambda: inspect(value))
+    padded = _noted(value, lambda: _PADDED)
+    return padded if _is_flagged(value) else padded | _UNCOALESCED
+
+
+def _noted(value: BCOO | BCSR, inspect: Callable[[], frozenset[str]]) -> frozenset[str]:
+    """Return what is known of the indices of an array, which is found out once."""
+    key = tuple(value.shape), id(getattr(value, "indptr", None))
+    return inspect_once(_inspected, value.indices, key, inspect)
+
+
+def _without_padding_on_device(value: Any) -> Any:
+    """Return an array of which the step that made it knows that all of its elements count."""
+    if not describe(value.data).device.startswith("cpu"):
+        _noted(value, lambda: EMPTY)
+    return value
 
 
 def _is_flagged(value: BCOO | BCSR) -> bool:
@@ -127,6 +146,27 @@ def memory(value: BCOO | BCSR) -> tuple[tuple[int, int], ...]:
     """Return where the component arrays lie."""
     arrays = (value.data, value.indices, getattr(value, "indptr", None))
     return tuple(extent for array in arrays if array is not None for extent in dense_memory(array))
+
+
+def _where_it_lies(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a step whose result is on the device of its argument, and whose elements all count."""
+
+    @wraps(function)
+    def step(value: Any) -> Any:
+        import jax
+
+        source: Array = value.data if hasattr(value, "indices") else value
+        devices = source.devices()
+        if len(devices) > 1:
+            return function(value)
+        (device,) = devices
+        with jax.default_device(device):
+            result = function(value)
+            if source.committed:  # JAX would move the rest again when it next computes with it
+                result = jax.tree.map(lambda a: jax.device_put(a, device), result)
+        return _without_padding_on_device(result) if hasattr(result, "indices") else result
+
+    return step
 
 
 # ---------------------------------------------------------------------- components
@@ -207,11 +247,13 @@ def _note_order(value: BCOO | BCSR, parts: Parts) -> None:
     if canonical and _is_for_numpy(value.data):
         canonical = _index_traits(value, "cpu").isdisjoint(_INVALID | _UNCOALESCED)
     value.indices_sorted = value.unique_indices = canonical
+    _without_padding_on_device(value)
 
 
 # ---------------------------------------------------------------------- conversions
 
 
+@_where_it_lies
 def without_padding(value: Any) -> Any:
     """Return a copy without the elements that do not count."""
     import numpy as np
@@ -231,7 +273,9 @@ def _select(array: Array, selection: slice | NumpyArray) -> Array:
 
     if _is_for_numpy(array):
         return dense.from_numpy(np.asarray(array)[selection])
-    return array[selection]
+    selected = array[selection]
+    # Of all elements JAX gives the array itself, and the step promises a copy.
+    return dense.copy(array) if selected.shape == array.shape else selected
 
 
 def _like(value: Any, buffers: tuple[Array, ...]) -> Any:
@@ -240,6 +284,7 @@ def _like(value: Any, buffers: tuple[Array, ...]) -> Any:
     return type(value)(buffers, shape=value.shape, **flags)
 
 
+@_where_it_lies
 def canonicalize(value: BCOO) -> BCOO:
     """Return a BCOO array that is sorted and holds every coordinate once; duplicates are summed."""
     summed = _summable(value).sum_duplicates()
@@ -263,6 +308,7 @@ def _with_dtype_of(array: Array, value: BCOO | BCSR) -> Array:
     return array if array.dtype == value.dtype else array.astype(value.dtype)
 
 
+@_where_it_lies
 def to_dense(value: BCOO | BCSR) -> Array:
     """Return the dense array; duplicates are summed, and what is outside the shape is left out."""
     import jax.numpy as jnp
@@ -280,6 +326,7 @@ def to_dense(value: BCOO | BCSR) -> Array:
     return lax.bitcast_convert_type(_with_data(value, bits).todense(), value.dtype)
 
 
+@_where_it_lies
 def from_dense(value: Array) -> BCOO:
     """Return the elements of an array that are not zero, as BCOO."""
     import jax.numpy as jnp
@@ -298,6 +345,7 @@ def from_dense(value: Array) -> BCOO:
     return BCOO(buffers, shape=value.shape, indices_sorted=True, unique_indices=True)
 
 
+@_where_it_lies
 def to_bcsr(value: BCOO) -> BCSR:
     """Return a canonical BCOO array of two axes as BCSR."""
     from jax.experimental.sparse import BCOO, BCSR
@@ -308,6 +356,9 @@ def to_bcsr(value: BCOO) -> BCSR:
     return BCSR((rows.data, rows.indices, rows.indptr), shape=value.shape, **flags)
 
 
+@_where_it_lies
 def to_bcoo(value: BCSR) -> BCOO:
-    """Return a BCSR array as BCOO; only its spec knows whether it is canonical, and not itself."""
-    return value.to_bcoo()
+    """Return a BCSR array as BCOO; if neither says that it is canonical, only its spec knows."""
+    result = value.to_bcoo()
+    result.indices_sorted, result.unique_indices = value.indices_sorted, value.unique_indices
+    return result
