@@ -29,7 +29,7 @@ from interop.plugin.advanced import limit_threads, unlocked
 
 from .describe import BIT_DTYPES, DTYPE_NAMES, dtype_name
 from .streams import sharing
-from .team import copied, copy_into, is_few
+from .team import assign, copied, copy_into, is_few
 
 if TYPE_CHECKING:
     import numpy as np
@@ -170,9 +170,8 @@ def _write(out: Tensor, value: Tensor) -> Tensor:
     if not out.is_complex() or not any(t.is_neg() or _is_unaligned(t) for t in pair):
         return copy_into(out, value)
     is_complex = value.is_complex()
-    # Negating an unsigned integer and casting it do not commute.
-    out.real.copy_(value.real if is_complex else value.resolve_neg())
-    out.imag.copy_(value.imag if is_complex else value.new_zeros(()))
+    assign(out.real, value.real if is_complex else value)
+    assign(out.imag, value.imag if is_complex else value.new_zeros(()))
     return out
 
 
@@ -579,8 +578,8 @@ def write(out: Tensor, value: Tensor) -> None:
     import torch
 
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        if value.is_complex() and not out.is_complex() and out.dtype is not torch.bool:
-            value = value.real
+        if value.is_complex() and not out.is_complex():
+            value = _resolved(value) if out.dtype is torch.bool else value.real
         dtypes = dtype_name(value.dtype), dtype_name(out.dtype)
         if not out.is_cpu or _casts_as_numpy(*dtypes):
             _write(out, value)

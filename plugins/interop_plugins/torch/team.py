@@ -94,10 +94,19 @@ def copy_into(out: Tensor, value: Tensor) -> Tensor:
     import torch
 
     if type(out) is not torch.Tensor or not out.is_cpu or out.requires_grad:
-        return out.copy_(value)
+        return assign(out, value)
     numbers = value if out.shape == value.shape else value.expand_as(out)
     nbytes = out.numel() * out.itemsize
-    return run(numbers, nbytes, lambda: out.copy_(value), lambda: _write_alone(out, numbers))
+    return run(numbers, nbytes, lambda: assign(out, value), lambda: _write_alone(out, numbers))
+
+
+def assign(out: Tensor, value: Tensor) -> Tensor:
+    """Let torch write numbers into a tensor, which joins their graph, and return it.
+
+    Under a cast, `Tensor.copy_` negates what is lazily negated too late, and between float16 and
+    float32 not at all, but `Tensor.to` first. Whole complex numbers are negated by their parts.
+    """
+    return out.copy_(value.to(out.dtype) if value.is_neg() or out.is_neg() else value)
 
 
 def _is_for_team(value: Tensor, nbytes: int) -> bool:
@@ -117,7 +126,7 @@ def _is_for_team(value: Tensor, nbytes: int) -> bool:
 def _write_alone(out: Tensor, value: Tensor) -> Tensor:
     """Write numbers by the calling thread."""
     if out.numel() <= _GRAIN:
-        return out.copy_(value)
+        return assign(out, value)
     import numpy as np
     import torch
 
