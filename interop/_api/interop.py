@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Set
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from interop._execution.engine import Engine
@@ -21,12 +21,9 @@ from interop._model.dtype import DTYPES, same_kind
 from interop._model.extension import Declaration
 from interop._model.format import package
 from interop._model.spec import Spec, make_spec
-from interop._model.suggestion import with_advice
 from interop._model.typing import (
-    ArrayKeywords,
-    ConvertKeywords,
+    CopyLike,
     EffectNames,
-    RequestKeywords,
     TargetLike,
     Value,
     ValueFunction,
@@ -34,7 +31,7 @@ from interop._model.typing import (
 from interop._planning.cache import PlanCache, PlanTable, TablesByDtype, TreePaths
 from interop._planning.derived import complete
 from interop._planning.explain import refused_routes
-from interop._planning.keywords import Keywords, read, with_signature
+from interop._planning.keywords import Keywords, checked
 from interop._planning.naming import (
     check_format,
     lengths,
@@ -67,8 +64,6 @@ _instances: WeakValueDictionary[int, Interop] = WeakValueDictionary()
 
 #: The methods that take values, into which no compiler must trace.
 _VALUE_METHODS = ("convert", "convert_tree", "plan", "spec", "_run")
-#: The keywords of `convert_tree` that are no part of a request.
-_TREE_KEYWORDS = ("cast_all", "others", "progress", "consume")
 
 
 class Interop:
@@ -120,9 +115,20 @@ class Interop:
 
     # ------------------------------------------------------------------ converting
 
-    @with_signature(ConvertKeywords)
     def convert(
-        self, x: Value, /, to: TargetLike | None = None, **named: Unpack[ConvertKeywords]
+        self,
+        x: Value,
+        /,
+        to: TargetLike | None = None,
+        *,
+        like: object = None,
+        dtype: object = None,
+        device: object = None,
+        copy: CopyLike = None,
+        out: Value = None,
+        allow: EffectNames = (),
+        forbid: EffectNames = (),
+        stream: object = None,
     ) -> Value:
         """Convert `x` to another format by the cheapest correct route.
 
@@ -207,14 +213,22 @@ class Interop:
         >>> mine.convert([1, 2], to="numpy", dtype="float32")
         array([1., 2.], dtype=float32)
         """
-        keywords = read("convert", ConvertKeywords, to, named)
+        keywords = checked(Keywords(to, like, dtype, device, copy, out, allow, forbid, stream))
         if keywords.out is not None:
             return self._fills.write(x, keywords)
         return _converted(self, self._requests.any_table(keywords), keywords, x)
 
-    @with_signature(RequestKeywords)
     def converter(
-        self, to: TargetLike | None = None, **named: Unpack[RequestKeywords]
+        self,
+        to: TargetLike | None = None,
+        *,
+        like: object = None,
+        dtype: object = None,
+        device: object = None,
+        copy: CopyLike = None,
+        allow: EffectNames = (),
+        forbid: EffectNames = (),
+        stream: object = None,
     ) -> ValueFunction:
         """Resolve a request once, for hot loops.
 
@@ -243,7 +257,8 @@ class Interop:
         >>> to_floats([1, 2])
         array([1., 2.], dtype=float32)
         """
-        return self._converter(read("converter", RequestKeywords, to, named)).convert
+        keywords = checked(Keywords(to, like, dtype, device, copy, None, allow, forbid, stream))
+        return self._converter(keywords).convert
 
     def _converter(self, keywords: Keywords) -> Converter:
         pickled = self._pickled(self._converter, (), keywords)
@@ -259,18 +274,23 @@ class Interop:
         """Return a `__reduce__` for what a method makes of some arguments and keywords."""
         return partial(reduced, make, arguments, self._registry, keywords, current_policy())
 
-    @with_signature(RequestKeywords)
     def convert_tree(
         self,
         tree: Value,
         /,
         to: TargetLike | None = None,
         *,
+        like: object = None,
+        dtype: object = None,
+        device: object = None,
+        copy: CopyLike = None,
+        allow: EffectNames = (),
+        forbid: EffectNames = (),
+        stream: object = None,
         cast_all: bool = False,
         others: Others = "keep",
         progress: bool = False,
         consume: bool = False,
-        **named: Unpack[RequestKeywords],
     ) -> Value:
         """Convert every array in nested containers.
 
@@ -332,7 +352,7 @@ class Interop:
         >>> mine.convert_tree(batch, to="numpy", dtype="float32")["ids"]
         array([0, 1])
         """
-        keywords = read("convert_tree", RequestKeywords, to, named, others=_TREE_KEYWORDS)
+        keywords = checked(Keywords(to, like, dtype, device, copy, None, allow, forbid, stream))
         passed = PASSED.get(others) if isinstance(others, str) else None
         learn: Callable[..., None] = self._fast_paths.learn
         table = self._requests.any_table(keywords)
@@ -372,13 +392,16 @@ class Interop:
             consume=consume,
         )
 
-    @with_signature(ArrayKeywords)
     def accepts(
         self,
         to: TargetLike | Callable[..., Value],
         *,
+        dtype: object = None,
+        device: object = None,
+        copy: CopyLike = None,
+        allow: EffectNames = (),
+        forbid: EffectNames = (),
         grad: bool = False,
-        **named: Unpack[ArrayKeywords],
     ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
         """Let a function that is written for one framework take the arrays of any.
 
@@ -434,7 +457,16 @@ class Interop:
         from .accepts import accepting, accepting_later, annotated_target
 
         is_early = self._is_loading()  # the package of a plugin decorates its own functions
-        again = partial(self.accepts, to, grad=grad, **named)
+        again = partial(
+            self.accepts,
+            to,
+            dtype=dtype,
+            device=device,
+            copy=copy,
+            allow=allow,
+            forbid=forbid,
+            grad=grad,
+        )
         if callable(to) and not isinstance(to, type):  # the decorator stands without parentheses
             if is_early:
                 return accepting_later(to, again)
@@ -442,7 +474,7 @@ class Interop:
             return accepting(self._calls(to, False, keywords))
         if is_early:
             return lambda function: accepting_later(function, lambda: again()(function))
-        keywords = read("accepts", ArrayKeywords, to, named, others=("grad",))
+        keywords = checked(Keywords(to, None, dtype, device, copy, None, allow, forbid))
         self._converter(keywords)  # so that mistakes show here
         return lambda function: accepting(self._calls(function, grad, keywords))
 
@@ -454,13 +486,19 @@ class Interop:
         pickled = self._pickled(self._calls, (function, grad), keywords)
         return Calls(self._requests, self.convert, function, keywords, grad, pickled)
 
-    @with_signature(RequestKeywords)
     def plan(
         self,
         x_or_spec: Value,
         /,
         to: TargetLike | None = None,
-        **named: Unpack[RequestKeywords],
+        *,
+        like: object = None,
+        dtype: object = None,
+        device: object = None,
+        copy: CopyLike = None,
+        allow: EffectNames = (),
+        forbid: EffectNames = (),
+        stream: object = None,
     ) -> Route:
         """Return the route that `convert` would take, without touching the data.
 
@@ -489,7 +527,7 @@ class Interop:
         >>> mine.plan(spec, to="numpy").effects
         frozenset({'transfer'})
         """
-        keywords = read("plan", RequestKeywords, to, named)
+        keywords = checked(Keywords(to, like, dtype, device, copy, None, allow, forbid, stream))
         self._requests.table_of(keywords)  # so that mistakes show before those of the value
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
         return self._route(spec, keywords)
@@ -535,7 +573,6 @@ class Interop:
             self._loaded()
         return self._registry.describe(x)
 
-    @with_advice
     def make_spec(
         self,
         format: str,  # noqa: A002 - the field's name
@@ -819,7 +856,6 @@ def _living() -> list[Interop]:
     return [instance for instance in instances if instance is not None]
 
 
-@with_advice
 def set_default_policy(allow: EffectNames = (), forbid: EffectNames = ()) -> None:
     """Change, for a whole program, which effects conversions may have.
 

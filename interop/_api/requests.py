@@ -10,7 +10,7 @@ from interop._model.device import device_type
 from interop._model.spec import DIVISIONS, Spec
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable, TablesByDtype
-from interop._planning.keywords import RENAMED, Keywords
+from interop._planning.keywords import Keywords
 from interop._planning.naming import dtypes_by_dtype
 from interop._planning.policy import block, current_policy
 from interop._planning.request import resolved
@@ -136,8 +136,6 @@ class Requests:
         effects = [named.get(name, ()) for name in ("allow", "forbid")]
         if not all(isinstance(names, (str, tuple, frozenset)) for names in effects):
             return  # an iterator, which is used up
-        if not RENAMED.keys().isdisjoint(named):
-            return
         version = self.registry.version
         table = self.any_table(Keywords(to, **named))
         self.cache.keep(self.cache.fast_paths, key, table.fast_paths, version)

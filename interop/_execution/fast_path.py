@@ -132,8 +132,6 @@ def with_fast_paths(
             link(key, to, named)
         return result
 
-    # The marks of compilers are kept, but not the signature of the method, which has `self`.
-    vars(convert).pop("__signature__", None)
     return convert
 
 

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
-from inspect import Parameter, signature
-from typing import ParamSpec, TypeVar
-
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
+from collections.abc import Iterable, Mapping
 
 #: How many names a message lists, and how many it suggests.
 _LISTED, _SUGGESTED = 12, 3
@@ -45,50 +39,6 @@ def suggestion(word: object, names: Mapping[str, str] | Iterable[str], otherwise
     if len(meant) > _SUGGESTED:
         return f"name one of {listed(meant)}."
     return f"did you mean {' or '.join(map(repr, meant))}?" if meant else otherwise
-
-
-def unexpected(call: str, name: str, names: Iterable[str]) -> TypeError:
-    """Return the error for a keyword that a call does not take."""
-    move = suggestion(name, names, f"the keywords are {listed(names)}.")
-    return TypeError(f"{call}() got an unexpected keyword argument {name!r}; {move}")
-
-
-def with_advice(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Return a function whose errors for wrong arguments say how it is called."""
-
-    @wraps(function)
-    def advised(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-        try:
-            return function(*args, **kwargs)
-        except TypeError:
-            problem = _misfit(function, args, kwargs)
-            if problem is None:  # the arguments are right, and the function has raised it
-                raise
-            raise problem from None
-
-    return advised
-
-
-def _misfit(
-    function: Callable[..., object], args: Iterable[object], kwargs: Mapping[str, object]
-) -> TypeError | None:
-    """Return the error for arguments that a function does not take."""
-    form = signature(function)
-    own = [p for p in form.parameters.values() if p.name != "self"]
-    names = [p.name for p in own if p.kind is not Parameter.POSITIONAL_ONLY]
-    for name in kwargs:
-        if name not in names:
-            return unexpected(function.__name__, name, names)
-    try:
-        form.bind(*args, **kwargs)
-    except TypeError as error:
-        shown = form.replace(
-            parameters=[p.replace(annotation=Parameter.empty) for p in own],
-            return_annotation=Parameter.empty,
-        )
-        name = function.__name__
-        return TypeError(f"{name}() {error}; its form is {name}{shown}.")
-    return None
 
 
 def _resembling(word: str, names: Mapping[str, str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias
 
 #: A value of any framework: an array, a tensor, a sparse matrix, a list of numbers.
 Value: TypeAlias = Any
@@ -39,40 +39,3 @@ EffectName: TypeAlias = Literal[
 #: The names that ``allow=`` and ``forbid=`` take; None names no effect. The effects of a route and
 #: of a refusal are frozen sets, in which checkers find no misspelt literal.
 EffectNames: TypeAlias = EffectName | Iterable[EffectName] | frozenset[str] | None
-
-
-class EffectKeywords(TypedDict, total=False):
-    """The keywords for the effects of a call."""
-
-    allow: EffectNames
-    forbid: EffectNames
-
-
-class OutKeywords(EffectKeywords, total=False):
-    """The keywords that a call may have beside ``out=``."""
-
-    stream: object
-
-
-class ArrayKeywords(EffectKeywords, total=False):
-    """The keywords of ``accepts``, which knows its target."""
-
-    dtype: object
-    device: object
-    copy: CopyLike
-
-
-class TargetKeywords(ArrayKeywords, OutKeywords, total=False):
-    """The keywords that a call may have beside ``to=``."""
-
-
-class RequestKeywords(TargetKeywords, total=False):
-    """The keywords of every call that plans."""
-
-    like: object
-
-
-class ConvertKeywords(RequestKeywords, total=False):
-    """The keywords of ``convert``."""
-
-    out: Value

@@ -12,7 +12,7 @@ from weakref import ref
 
 from interop._model.dialect import keyword
 from interop._model.effect import EFFECTS
-from interop._model.suggestion import listed, suggestion, with_advice
+from interop._model.suggestion import listed, suggestion
 from interop._model.typing import EffectNames
 from interop.errors import BadRequestError
 
@@ -219,7 +219,6 @@ def set_default(policy: Policy) -> None:
     _default = policy
 
 
-@with_advice
 def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Opening[Policy]:
     """Change, inside a ``with`` block, which effects conversions may have.
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 import pytest
 
-import interop
 from interop._model.suggestion import listed, suggestion
 
 NAMES = ("numpy", "torch", "torch.sparse_csr", "scipy.csr", "cupy.csr", "jax.bcoo")
@@ -49,21 +45,3 @@ def test_a_list_has_a_dozen_names_at_most() -> None:
     assert listed("abc") == "a, b, c"
     assert listed("abcdefghijkl").count(",") == 11
     assert listed("abcdefghijklmno").endswith("k, l and 3 more")
-
-
-@pytest.mark.parametrize(
-    ("call", "advice"),
-    [
-        (lambda: interop.policy(alow="copy"), "argument 'alow'; did you mean 'allow'?"),
-        (lambda: interop.set_default_policy(x=1), "argument 'x'; the keywords are allow, forbid."),
-        (lambda: interop.policy(1, 2, 3), "its form is policy(allow=(), forbid=())."),
-        (lambda: interop.make_spec("numpy", "f4", nnz=1), "format, dtype, device, shape, traits."),
-        (lambda: interop.make_spec("numpy", "f4", shap=()), "did you mean 'shape'?"),
-        (lambda: interop.make_spec("numpy"), "'dtype'; its form is make_spec(format, dtype, *,"),
-        (lambda: interop.make_spec("numpy", "f4", (3,)), "its form is make_spec(format, dtype, *,"),
-    ],
-)
-def test_arguments_that_a_function_does_not_take_are_answered(call: Any, advice: str) -> None:
-    """The error for a wrong argument says which was meant, or how the function is called."""
-    with pytest.raises(TypeError, match=re.escape(advice)):
-        call()

@@ -14,10 +14,9 @@ import pytest
 import interop
 from interop import Format, Interop, Spec
 from interop._model.spec import spec_class
-from interop._model.typing import RequestKeywords
 from interop._planning import cache
 from interop._planning.cache import PlanCache
-from interop._planning.keywords import Keywords, read
+from interop._planning.keywords import Keywords, checked
 from interop._planning.request import Request
 from interop._registry.registry import Registry
 from interop.plugin import Limits, make_spec
@@ -180,10 +179,7 @@ def test_equal_requests_share_their_plans(empty: Interop) -> None:
         {"allow": iter(["narrow"]), "forbid": frozenset({"copy"})},
         {"allow": ["narrow", "narrow"], "forbid": "copy"},
     ]
-    tables = [
-        empty._requests.table(read("plan", RequestKeywords, "b", spelling))
-        for spelling in spellings
-    ]
+    tables = [empty._requests.table(checked(Keywords("b", **spelling))) for spelling in spellings]
     assert all(table is tables[0] for table in tables)
     with interop.policy(allow="narrow"):
         assert empty._requests.table(Keywords("b", forbid=("copy",))) is tables[0]

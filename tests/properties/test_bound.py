@@ -11,8 +11,7 @@ import pytest
 from interop import Format, Interop, Spec
 from interop._model.dtype import itemsize
 from interop._model.spec import representative
-from interop._model.typing import RequestKeywords
-from interop._planning.keywords import read
+from interop._planning.keywords import Keywords, checked
 from interop._planning.ranking import Rank
 from interop.plugin import make_spec
 from tests.properties.effort import SEED, count
@@ -68,7 +67,7 @@ def _route(spec: Spec, to: str, keywords: dict[str, Any], instance: Interop) -> 
     no route.
     """
     instance._cache.clear()
-    table = instance._requests.table(read("plan", RequestKeywords, to, keywords))
+    table = instance._requests.table(checked(Keywords(to, **keywords)))
     route = instance._planner.route(representative(spec), table.request)
     return route and [(s.label, s.after, s.effects, s.seconds) for s in route[1]]
 
