@@ -893,11 +893,6 @@ def set_default_policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Non
             instance._registry.changed()
 
 
-def locks() -> list[threading.RLock]:
-    """Return the locks that are held while plugins are loaded, of every instance."""
-    return [instance._lock for instance in _living()]
-
-
 def _after_fork() -> None:
     for instance in _living():
         instance._renew_locks()

@@ -191,24 +191,26 @@ def test_the_first_use_may_be_by_many(in_subprocess: Callable[..., str]) -> None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_fork_may_come_at_any_moment(in_subprocess: Callable[..., str]) -> None:
+def test_a_fork_may_come_while_threads_convert(in_subprocess: Callable[..., str]) -> None:
     """A child forked while other threads register, plan and convert is not stuck on their locks."""
     program = """
     import os, signal, warnings
-    import scipy.sparse  # Python itself cannot finish an import that a fork breaks off
     warnings.simplefilter("ignore")  # of threads and forks, which are what is tested
     instance, stop = interop.Interop(), threading.Event()
     fields = dict(describe=describe, dtypes=frozenset({"float32"}))
+
+    def work_once(number, n):
+        if number % 4 == 0:
+            instance.register(Format(f"toy{number}x{n}", **fields))
+        instance.plan(np.arange(3.0), to="scipy.coo" if n % 2 else "numpy", dtype="float32")
+        with interop.policy(forbid="densify"), interop.trace():
+            instance.convert(np.arange(4.0).reshape(2, 2), to="scipy.csr")
 
     def work(number):
         n = 0
         while not stop.is_set():
             n += 1
-            if number % 4 == 0:
-                instance.register(Format(f"toy{number}x{n}", **fields))
-            instance.plan(np.arange(3.0), to="scipy.coo" if n % 2 else "numpy", dtype="float32")
-            with interop.policy(forbid="densify"), interop.trace():
-                instance.convert(np.arange(4.0).reshape(2, 2), to="scipy.csr")
+            work_once(number, n)
 
     def forks(number):
         if number:
@@ -226,155 +228,10 @@ def test_a_fork_may_come_at_any_moment(in_subprocess: Callable[..., str]) -> Non
         finally:
             stop.set()
 
+    for n in range(2):  # Python cannot finish an import that a fork breaks off
+        work_once(0, n)
     together(forks, 5)
     print("done")
     """
     printed = in_subprocess(HEAD + program, INTEROP_DISABLE_PLUGINS=OTHERS)
     assert printed.strip() == "done"
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_fork_waits_for_plugins_that_are_being_loaded(in_subprocess: Callable[..., str]) -> None:
-    """A child that is forked while another thread loads the plugins has all of them."""
-    program = """
-    import os, signal, time, warnings
-    warnings.simplefilter("ignore")
-    from interop._registry import discovery
-    declared, begun = discovery._declared, threading.Event()
-
-    def slow(*arguments):
-        begun.set()
-        time.sleep(0.01)
-        return declared(*arguments)
-
-    discovery._declared = slow
-    thread = threading.Thread(target=interop.plugins)
-    thread.start()
-    begun.wait()
-    child = os.fork()
-    if not child:
-        signal.alarm(30)
-        assert {p.state for p in interop.plugins()} <= {"loaded", "blocked"}
-        assert interop.convert([1.5], to="numpy").tolist() == [1.5]
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    thread.join()
-    print("done")
-    """
-    printed = in_subprocess(HEAD + program, INTEROP_DISABLE_PLUGINS=OTHERS)
-    assert printed.strip() == "done"
-
-
-#: The end of programs in which another thread is at work when the process forks.
-FORK = """
-    child = os.fork()
-    if not child:
-        signal.alarm(30)  # which ends a child that is stuck
-        assert interop.convert([1.5], to="numpy").tolist() == [1.5]
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    thread.join()
-    print("done")
-    """
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_fork_waits_for_a_module_that_is_being_looked_for(
-    in_subprocess: Callable[..., str],
-) -> None:
-    """Python's lock on a module is taken before anything else tells that it is being imported."""
-    program = """
-    import os, signal, sys, threading, time, warnings
-    import ml_dtypes, numpy, pluggy
-    warnings.simplefilter("ignore")
-    import interop
-    begun = threading.Event()
-
-    class Slow:
-        def find_spec(self, name, path=None, target=None):
-            if name == "interop._api.default" and not begun.is_set():
-                begun.set()
-                time.sleep(0.3)
-
-    sys.meta_path.insert(0, Slow())
-    thread = threading.Thread(target=lambda: interop.convert)
-    thread.start()
-    begun.wait()
-    """
-    assert in_subprocess(program + FORK, INTEROP_DISABLE_PLUGINS=OTHERS).strip() == "done"
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.parametrize("when", ["before", "between", "meanwhile"])
-def test_a_fork_does_not_keep_what_it_waits_for_from_logging(
-    when: str, in_subprocess: Callable[..., str]
-) -> None:
-    """`logging` may come before this package, after it or while a fork waits: no lock is confused."""
-    program = f"""
-    import os, signal, sys, threading, time
-    if {when!r} == "before":
-        import logging
-    import interop
-    if {when!r} == "between":
-        import logging
-    begun, complaints = threading.Event(), []
-    sys.unraisablehook = complaints.append  # what is raised in hooks of forks
-
-    class Slow:
-        def find_spec(self, name, path=None, target=None):
-            if name == "interop._api.default" and not begun.is_set():
-                assert ("logging" in sys.modules) == ({when!r} != "meanwhile")
-                begun.set()
-                time.sleep(0.3)
-                import logging
-                logging.getLogger("a new one, which takes logging's lock")
-
-    sys.meta_path.insert(0, Slow())
-    thread = threading.Thread(target=lambda: interop.convert)
-    thread.start()
-    begun.wait()
-    start = time.monotonic()
-    child = os.fork()
-    import logging
-    if not child:
-        signal.alarm(30)  # which ends a child that is stuck
-        logging.getLogger("of the child")
-        os._exit(len(complaints))
-    took = time.monotonic() - start
-    assert os.waitpid(child, 0)[1] == 0
-    thread.join()
-    assert took < 8, took  # less than the patience
-    assert not complaints, complaints
-    other = threading.Thread(target=logging.getLogger, args=["of another thread"], daemon=True)
-    other.start()
-    other.join(30)
-    assert not other.is_alive()
-    print("done")
-    """
-    assert in_subprocess(program, INTEROP_DISABLE_PLUGINS=OTHERS).strip() == "done"
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.parametrize("milliseconds", [0, 0.1, 0.3, 1, 3, 5, 20, 50, 100, 200])
-def test_a_fork_may_come_while_another_thread_makes_the_first_call(
-    milliseconds: int, in_subprocess: Callable[..., str]
-) -> None:
-    """The child does not wait for ever on an import that the fork would have broken off."""
-    program = f"""
-    import os, signal, sys, threading, time, warnings
-    import ml_dtypes, numpy, pluggy  # Python itself cannot finish an import that a fork breaks off
-    warnings.simplefilter("ignore")  # of threads and forks, which are what is tested
-    import interop
-    sys.setswitchinterval(1e-5)
-    begun = threading.Event()
-
-    def work():
-        begun.set()
-        assert interop.convert([1.5], to="numpy").tolist() == [1.5]
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    begun.wait()
-    time.sleep({milliseconds} / 1000)
-    """
-    assert in_subprocess(program + FORK, INTEROP_DISABLE_PLUGINS=OTHERS).strip() == "done"
