@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
-from weakref import ref
 
 from interop._model.dialect import keyword
 from interop._model.effect import EFFECTS
@@ -44,15 +43,15 @@ class Block(NamedTuple):
     policy : Policy
     traces : tuple of Trace
         Those that take the receipts of conversions.
-    opening : weakref to Opening, or None
-        The innermost of the statements; it is alive as long as that is carried out.
-    outer : Block or None
+    opening : Opening, optional
+        The innermost of the statements.
+    outer : Block, optional
         The sum of the other statements.
     """
 
     policy: Policy = Policy()
     traces: tuple[Any, ...] = ()
-    opening: ref[Opening[Any]] | None = None
+    opening: Opening[Any] | None = None
     outer: Block | None = None
 
 
@@ -64,12 +63,9 @@ block: ContextVar[Block | None] = ContextVar("interop_block", default=None)
 
 
 class Opening(AbstractContextManager[_Entered_co], ContextDecorator):
-    """A ``with`` statement that opens a block, and closes it however the statement ends.
+    """A ``with`` statement that opens a block, and closes it with all that was opened inside.
 
-    Generators and asynchronous code may close blocks in another order than they opened them. Each
-    takes its own change away, and no other. Ctrl-C may come before any bytecode, also
-    of `__exit__`: a block that is left open by that ends when the traceback, and with it the
-    opening, is gone.
+    It may be entered again, also within itself and by several threads.
 
     Parameters
     ----------
@@ -85,55 +81,18 @@ class Opening(AbstractContextManager[_Entered_co], ContextDecorator):
         self._change = change
         self._entered = entered
 
-    def inside(self, outer: Block | None, opening: ref[Opening[Any]]) -> Block:
-        """Return the block that this opens inside another."""
-        changed = self._change(Block(_default) if outer is None else outer)
-        return Block(changed.policy, changed.traces, opening, outer)
-
     def __enter__(self) -> _Entered_co:
-        try:
-            inner = self.inside(block.get(), ref(self, _close))
-            block.set(inner)
-            return self._entered(inner)
-        except BaseException:
-            self._leave()
-            raise
+        outer = block.get()
+        changed = self._change(Block(_default) if outer is None else outer)
+        block.set(Block(changed.policy, changed.traces, self, outer))
+        return self._entered(changed)
 
     def __exit__(self, *_: object) -> None:
-        try:
-            self._leave()
-        except BaseException:
-            self._leave()
-            raise
-
-    def _leave(self) -> None:
-        """Close the innermost block that this has opened here, if there is one."""
         opened = block.get()
-        while opened is not None and opened.opening is not None:
-            if opened.opening() is self:
-                _close(opened.opening)
-                break
+        while opened is not None and opened.opening is not self:
             opened = opened.outer
-
-
-def _close(opening: ref[Opening[Any]]) -> None:
-    """Close the block of an opening, if it is open in this thread or task."""
-    innermost = block.get()
-    if innermost is not None:
-        block.set(_without(opening, innermost))
-
-
-def _without(opening: ref[Opening[Any]], innermost: Block) -> Block | None:
-    """Return a block without the change of one of the openings around it."""
-    own, outer = innermost.opening, innermost.outer
-    if own is opening:
-        return outer
-    if own is None or outer is None:
-        return innermost
-    remaining, inner = _without(opening, outer), own()
-    if remaining is outer:
-        return innermost
-    return remaining if inner is None else inner.inside(remaining, own)
+        if opened is not None:  # else an outer block has closed it
+            block.set(opened.outer)
 
 
 def is_traced() -> bool:

@@ -1,119 +1,42 @@
-"""Blocks: they end with their ``with`` statements, interrupted, crossed or suspended."""
+"""Blocks: they end with their ``with`` statements, and with those around them."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, nullcontext
-from types import FrameType
-from typing import Any
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from threading import Barrier
 
 import numpy as np
 import pytest
 
 import interop
-from interop._planning import policy
 from interop._planning.policy import Policy, block, current_policy
 from interop.errors import RefusedError
 
 
-class Interrupt(BaseException):
-    """What a signal handler raises."""
-
-
-def interrupting(nth: int) -> Callable[..., Any]:
-    """Return a trace function that raises before the nth bytecode by which blocks are changed."""
-    bytecodes = iter(range(nth))
-
-    def tracer(frame: FrameType, event: str, _: object) -> Any:
-        if frame.f_code.co_filename != policy.__file__:
-            return None
-        frame.f_trace_opcodes = True
-        if event in {"call", "opcode"} and next(bytecodes, None) is None:
-            raise Interrupt
-        return tracer
-
-    return tracer
-
-
-def interrupted(work: Callable[[], object], nth: int) -> bool:
-    """Tell whether work was interrupted before its nth bytecode, and did not end sooner."""
-    before = sys.gettrace()
-    sys.settrace(interrupting(nth))
-    try:
-        work()
-    except Interrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
-
-
-def nested() -> None:
-    """Go in and out of blocks of each kind."""
-    with interop.policy(allow="drop_mask"), interop.trace(), interop.policy(forbid="copy"):
-        assert "drop_mask" in current_policy().permitted
-
-
-def crossed() -> None:
-    """Leave two blocks in the order in which they were entered."""
-    first, second = interop.policy(allow="drop_mask"), interop.trace()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    second.__exit__(None, None, None)
-
-
-@pytest.mark.parametrize("work", [nested, crossed])
-def test_an_interruption_before_any_bytecode_leaves_no_block_behind(
-    work: Callable[[], None],
-) -> None:
-    """Whichever bytecode of entering or leaving Ctrl-C comes before, the blocks around are in force."""
-    for around, stride in ((nullcontext(), 1), (interop.policy(forbid="detach"), 7)):
-        with around:
-            before, nth = block.get(), 0
-            while interrupted(work, nth):
-                assert block.get() is before, nth
-                nth += stride
-            assert nth > 200
-
-
-def test_after_an_interruption_nothing_is_permitted_that_was_not() -> None:
-    """A mask is refused after Ctrl-C while the block that had permitted its loss was being left."""
-    masked = np.ma.masked_array([1.0, 2.0], [False, True])
-    nth = 0
-    while interrupted(nested, nth):
-        with pytest.raises(RefusedError, match="drop_mask"):
-            interop.convert(masked, to="torch")
-        nth += 11
-    assert nth > 200
-
-
-def test_crossed_blocks_end_each_with_its_own_statement() -> None:
-    """Of two blocks, the one that is closed first takes its own change away, whichever that is."""
-    for order in ((0, 1), (1, 0)):
-        opened = [interop.policy(allow="narrow"), interop.policy(forbid="copy")]
-        for opening in opened:
-            opening.__enter__()
-        opened[order[0]].__exit__(None, None, None)
-        remaining = current_policy().permitted
-        assert ("narrow" in remaining, "copy" in remaining) == ((False, False), (True, True))[
-            order[0]
-        ]
-        opened[order[1]].__exit__(None, None, None)
-        assert block.get() is None
-
-
-def test_crossed_traces_take_the_receipts_of_their_own_time() -> None:
-    """A trace that is closed before one inside it gets no more receipts, the other one does."""
-    outer, inner = interop.trace(), interop.trace()
-    first, second = outer.__enter__(), inner.__enter__()
-    interop.convert([1.0], to="numpy")
-    outer.__exit__(None, None, None)
-    interop.convert([1.0], to="numpy")
-    inner.__exit__(None, None, None)
-    assert (len(first), len(second)) == (1, 2)
+def test_a_block_closes_those_that_were_opened_inside() -> None:
+    """If the outer of two blocks is closed first, both end there, and closing the inner one is nothing."""
+    outer, inner = interop.policy(allow="narrow"), interop.policy(forbid="copy")
+    with interop.policy(forbid="detach"):
+        around = block.get()
+        outer.__enter__()
+        inner.__enter__()
+        outer.__exit__(None, None, None)
+        assert block.get() is around
+        inner.__exit__(None, None, None)
+        assert block.get() is around
     assert block.get() is None
+
+
+def test_a_block_that_an_interruption_leaves_open_ends_with_the_one_around_it() -> None:
+    """Nothing that an interrupted block permits outlives the block around it."""
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
+    with interop.policy(forbid="detach"):
+        interop.policy(allow="drop_mask").__enter__()
+        assert "drop_mask" in current_policy().permitted
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(masked, to="torch")
 
 
 def under_a_policy() -> Generator[int]:
@@ -128,13 +51,35 @@ def test_the_policy_of_a_suspended_generator_holds_in_its_caller() -> None:
         generator = under_a_policy()
         next(generator)
         assert "copy" not in current_policy().permitted
-        with interop.policy(forbid="detach") as inner:
-            assert "copy" not in inner.permitted
-            end(generator)
-            assert current_policy().permitted == Policy().permitted - {"detach"}
+        end(generator)
         assert block.get() is None
     next(under_a_policy())  # nobody keeps the generator
     assert block.get() is None
+
+
+def test_a_generator_closes_the_blocks_that_its_caller_opened_while_it_waited() -> None:
+    """No block stays open for ever, but the caller's ends too early."""
+    generator = under_a_policy()
+    next(generator)
+    with interop.policy(forbid="detach"):
+        generator.close()
+        assert current_policy() == Policy()
+    assert block.get() is None
+
+
+def test_several_threads_may_enter_one_opening() -> None:
+    """Each thread has a block of its own, and leaves it whatever the others do."""
+    strict, barrier = interop.policy(forbid="copy"), Barrier(4, timeout=30)
+
+    def work(_: int) -> bool:
+        with strict:
+            barrier.wait()
+            inside = "copy" in current_policy().permitted
+            barrier.wait()
+        return inside or block.get() is not None
+
+    with ThreadPoolExecutor(4) as pool:
+        assert not any(pool.map(work, range(4)))
 
 
 def test_an_opening_serves_again_in_stacks_and_as_a_decorator() -> None:
