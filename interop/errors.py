@@ -20,9 +20,8 @@
 Every leaf is also the builtin exception that a user would expect. A message says what was asked
 and what stood in the way, and ends with the next move.
 
-Two classes are warnings, which are shown once for each line. `ComplexWarning` (a RuntimeWarning)
-says that a cast discards imaginary parts. `NeedlessCopyWarning` (a UserWarning) says that a request
-sends bytes through the host needlessly.
+One class is a warning, which is shown once for each line: `ComplexWarning` (a RuntimeWarning) says
+that a cast discards imaginary parts.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ __all__ = [
     "DoesNotFitError",
     "HandOffError",
     "InteropError",
-    "NeedlessCopyWarning",
     "NotInstalledError",
     "PluginError",
     "RefusedError",
@@ -146,10 +144,6 @@ class ComplexWarning(RuntimeWarning):
     Frameworks have warnings of their own for this. It has the name of NumPy's, and the text of
     NumPy's and torch's.
     """
-
-
-class NeedlessCopyWarning(UserWarning):
-    """Bytes go from a device through the host's memory; another request would avoid that."""
 
 
 class Declined(InteropError, RuntimeError):  # noqa: N818 - it reports a fact, not a fault

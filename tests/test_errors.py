@@ -25,7 +25,7 @@ BUILTINS = {
 }
 
 
-WARNINGS = {"ComplexWarning", "NeedlessCopyWarning"}
+WARNINGS = {"ComplexWarning"}
 
 
 def test_every_exception_is_listed_drawn_and_documented() -> None:

@@ -201,8 +201,6 @@ class Interop:
         -----
         ComplexWarning
             A cast keeps only the real parts of complex numbers.
-        NeedlessCopyWarning
-            The bytes go through the host; the message names a request that avoids it.
 
         Examples
         --------

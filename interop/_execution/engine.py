@@ -18,7 +18,7 @@ from interop._model.spec import Spec, representative
 from interop._model.suggestion import listed
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable
-from interop._planning.explain import explanation, nearest_refused, round_trip_warning
+from interop._planning.explain import explanation, nearest_refused
 from interop._planning.plan import FILLING, Note, Plan, StepDeclined
 from interop._planning.planner import Planner
 from interop._planning.policy import Policy, block
@@ -30,7 +30,6 @@ from interop._registry.registry import Registry
 from interop.errors import (
     DensifyMemoryError,
     DoesNotFitError,
-    NeedlessCopyWarning,
     NotInstalledError,
     RefusedError,
 )
@@ -94,9 +93,8 @@ class Engine:
                 self._cache.keep(table.refusals, key, nearest, version)
                 raise _logged(explanation(self._planner, spec, request, nearest))
             steps = tuple(route[1])
-            round_trip = round_trip_warning(self._planner, typical, request, steps)
-            warning = NeedlessCopyWarning(round_trip) if round_trip else _imaginary_loss(steps)
-            plan = self._cache.keep(table.plans, key, Plan(steps, warning), version)
+            plan = Plan(steps, _imaginary_loss(steps))
+            plan = self._cache.keep(table.plans, key, plan, version)
         _log.debug("planned %s → %s: %s", spec, request, _names(steps))
         return plan
 

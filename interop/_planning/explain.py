@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice, product
 from operator import itemgetter
 
-from interop._model.device import device_type
 from interop._model.dialect import keyword, reworded
 from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES, common_first, unknown_dtype
@@ -376,37 +375,3 @@ def _other_axes(graph: Graph, spec: Spec, targets: list[Format]) -> str:
     move = f"ask for {' or '.join(others)}" if others else "reshape it first"
     name = targets[0].name if len(targets) == 1 else " or ".join(frameworks)
     return f"{name} holds arrays of {possible}, not of {axes}; {move}."
-
-
-def round_trip_warning(
-    planner: Planner, spec: Spec, request: Request, steps: Iterable[Step]
-) -> str:
-    """Return the text of a warning if bytes go through the host needlessly; "" if they do not.
-
-    The request is planned again without `dtype` or `copy`, because the result can also be cast or
-    copied on its device. It is not planned again without `device`: callers who name one want it.
-    The text names no sizes, so that it is the same for all values of a kind and shown once.
-    """
-    if not any("host_round_trip" in step.effects for step in steps):
-        return ""
-    for word, verb, relaxed in _relaxed(request):
-        route = planner.route(spec, relaxed)
-        if route is None:
-            continue
-        if all(device_type(step.after.device) != "cpu" for step in route[1]):
-            result = route[1][-1].after if route[1] else spec
-            return (
-                f"{spec.format} {spec.dtype} on {spec.device} goes to {request} through the "
-                f"host's memory and back; without {word} it would not, and come out as "
-                f"{result.format} {result.dtype} on {result.device}. Leave {word} out and "
-                f"{verb} there, or silence this with warnings.filterwarnings."
-            )
-    return ""
-
-
-def _relaxed(request: Request) -> Iterator[tuple[str, str, Request]]:
-    """Yield the request with one keyword left out, and what to do in its place."""
-    if request.dtype is not None:
-        yield keyword("dtype", request.dtype), "cast", request._replace(dtype=None)
-    if request.copy is not None:
-        yield keyword("copy", request.copy), "copy", request._replace(copy=None)

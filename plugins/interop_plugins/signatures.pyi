@@ -512,8 +512,6 @@ Warns
 -----
 ComplexWarning
     A cast keeps only the real parts of complex numbers.
-NeedlessCopyWarning
-    The bytes go through the host; the message names a request that avoids it.
 
 Examples
 --------
