@@ -116,10 +116,17 @@ class ResolvedConversion:
 
     def takes_value(self, spec: Spec) -> bool:
         """Tell whether it takes a value."""
-        return self.objection(spec) is None
+        index_dtypes = self.conversion.index_dtypes
+        return (
+            self.requires <= spec.traits <= self.takes
+            and (spec.element in self.dtypes or "untyped" in self.requires)
+            and (self.devices is None or device_type(spec.device) in self.devices)
+            and (self.ndims is None or len(spec.shape) in self.ndims)
+            and (index_dtypes is None or spec.index_dtype in index_dtypes)
+        )
 
     def objection(self, spec: Spec) -> str | None:
-        """Say why the conversion does not take a value of `spec`, or return None."""
+        """Say why `takes_value` is false, or return None."""
         dtype, axes, index_dtypes = spec.element, len(spec.shape), self.conversion.index_dtypes
         if not self.requires <= spec.traits:
             return f"it is for values that are {trait_text(min(self.requires - spec.traits))}"

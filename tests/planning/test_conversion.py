@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 import interop
-from interop import Cost, Interop
+from interop import Cost, Format, Interop, Spec
 from interop.plugin import Result, make_spec
 from tests.toys import copy, labels, toy, view
 
@@ -85,3 +87,32 @@ def test_a_cast_that_keeps_the_order_is_no_copy(empty: Interop) -> None:
     )
     spec = make_spec("a", "float32", shape=(3, 4), traits=GAPS)
     assert labels(empty.plan(spec, to="a", copy=True)) == ["copy"]
+
+
+def test_a_way_takes_a_value_exactly_if_it_objects_to_nothing(loaded: Interop) -> None:
+    """The yes or no of a way and the sentence that explains a no agree for values of all formats."""
+    loaded.formats()  # loads the plugins
+    graph, rng = loaded._planner.graph, Random(1)
+    counts = {True: 0, False: 0}
+    for format_ in graph.formats.values():
+        kinds = [_some_spec(rng, format_) for _ in range(20)]
+        for way in graph.conversions(format_.name):
+            for spec in kinds:
+                objection = way.objection(spec)
+                assert way.takes_value(spec) is (objection is None), (way.conversion, spec)
+                counts[objection is None] += 1
+    assert min(counts.values()) > 100
+
+
+def _some_spec(rng: Random, format_: Format) -> Spec:
+    """Return a spec whose dtype, device, traits, axes and indices the format may or may not have."""
+    return Spec(
+        format_.name,
+        rng.choice(("float32", "int64", "bfloat16", "object")),
+        rng.choice(("cpu", "cpu", "cuda:0")),
+        (3,) * rng.choice((0, 1, 2, 2, 3)),
+        frozenset(
+            rng.sample(sorted(format_.carries | {"readonly", "untyped"}), rng.choice((0, 1)))
+        ),
+        index_dtype=rng.choice((None, "int32", "int64", "int8")),
+    )
