@@ -131,7 +131,7 @@ class Engine:
         try:
             if plan.verified:
                 return plan(x, keywords, note)
-            result = plan(x, keywords, FirstRun(self._registry, request, x, spec, note))
+            result = plan(x, keywords, FirstRun(self._registry, spec, note))
         except StepDeclined as declined:
             return self._replan(declined, spec, request, keywords, note)
         except NotInstalledError:
@@ -212,8 +212,7 @@ class Engine:
         )
         self._check(plan, spec)
         try:
-            first_run = FirstRun(self._registry, request, declined.value, spec, note)
-            return plan(declined.value, keywords, first_run)
+            return plan(declined.value, keywords, FirstRun(self._registry, spec, note))
         except StepDeclined as again:
             return self._replan(
                 again,
