@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter_ns
+from time import perf_counter
 
 from interop._execution.engine import Engine
 from interop._execution.fast_path import SMALL
-from interop._execution.trace import collected, overlap, shares_memory
+from interop._execution.trace import Trace, overlap, shares_memory, under
 from interop._model.caller import warn_caller
 from interop._model.dtype import imaginary_loss
 from interop._model.format import Format
@@ -95,14 +95,14 @@ class Fills:
         if innermost is None or not innermost.traces:
             fill(keywords.out, self._run(x, table, keywords))
             return
-        peak = any(trace.peak for trace in innermost.traces)
-        result, receipts = collected(innermost, lambda: self._run(x, table, keywords), peak=peak)
-        started = perf_counter_ns()
+        receipts = Trace()
+        result = under(innermost, (receipts,), lambda: self._run(x, table, keywords))
+        start = perf_counter()
         fill(keywords.out, result)
-        elapsed = perf_counter_ns() - started
+        seconds = perf_counter() - start
         declared_by = str(self._registry.provenance[out_spec.format])
         receipt = receipts[0].filled(
-            out_spec, aliased=shared, elapsed=elapsed, declared_by=declared_by
+            out_spec, aliased=shared, seconds=seconds, declared_by=declared_by
         )
         for trace in innermost.traces:
             trace.take(receipt)

@@ -36,7 +36,7 @@ from interop.errors import (
 
 from .fast_path import SIZES, SMALL
 from .memory import available_memory
-from .trace import Recorder, collected
+from .trace import Recorder, under
 from .verification import FirstRun
 
 #: Bytes that always fit. Nobody asks the system about fewer, because the question takes as long as
@@ -108,11 +108,11 @@ class Engine:
         innermost = block.get()
         if innermost is None or not innermost.traces:
             return self.carry_out(plan, x, spec, request, keywords)
-        recorder = Recorder(innermost.traces, self._registry, first=not plan.verified)
-        result, children = collected(
-            innermost, lambda: self.carry_out(plan, x, spec, request, keywords, recorder.note)
+        recorder = Recorder(innermost.traces, self._registry)
+        result = under(
+            innermost, (), lambda: self.carry_out(plan, x, spec, request, keywords, recorder.note)
         )
-        recorder.record(x, spec, result, plan, children)
+        recorder.record(x, spec, result, plan)
         return result
 
     def carry_out(  # noqa: PLR0917 - on the way of every conversion

@@ -1,4 +1,4 @@
-"""Memory: how much of it the host has left, and how much was needed."""
+"""Memory: how much of it the host has left."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 _MEMINFO = "/proc/meminfo"
 #: Bytes of such a file; it has some 1,500.
 _MOST = 2**16
-_STATUS, _RESET = "/proc/self/status", "/proc/self/clear_refs"
 
 
 def available_memory() -> int | None:
@@ -32,29 +31,6 @@ def give_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:
         trim(0)
-
-
-class PeakMeter:
-    """Measures by how much this process's resident memory rises above where it was, at most.
-
-    It reads the high-water mark that Linux keeps (``VmHWM``), and sets it back when the measurement
-    starts. The mark counts the memory of every library and thread of the process, on the host
-    alone. Other systems do not let it be set back, so that there is no answer.
-    """
-
-    def __init__(self) -> None:
-        self._before: int | None = None
-        try:
-            with open(_RESET, "w", encoding="ascii") as reset:
-                reset.write("5")
-        except OSError:
-            return
-        self._before = _size_in(_STATUS, "VmHWM")
-
-    def rise(self) -> int | None:
-        """Return the bytes of the rise so far; None if unknown."""
-        now = _size_in(_STATUS, "VmHWM")
-        return None if self._before is None or now is None else max(0, now - self._before)
 
 
 def _size_in(path: str, name: str) -> int | None:

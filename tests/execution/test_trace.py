@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -44,20 +42,16 @@ def test_receipts_print_as_a_table() -> None:
     assert repr(receipts) == str(receipts)
 
 
-def test_conversions_inside_a_conversion_are_its_children() -> None:
-    """A list of arrays leaves one receipt, which has those of its elements; its bytes count once."""
+def test_conversions_inside_a_conversion_leave_no_receipts() -> None:
+    """A list of arrays leaves one receipt in every trace, in which the bytes of its elements count once."""
     rows = [torch.arange(3.0) + n for n in range(2)]
     sums: list[int] = []
     with interop.trace() as outer, interop.trace(lambda receipt: sums.append(receipt.nbytes)):
         result = interop.convert(rows, to="numpy")
+        interop.convert(rows[0], to="numpy")  # the trace goes on
     assert result.tolist() == [[0, 1, 2], [1, 2, 3]]
-    (receipt,) = outer
-    assert (receipt.source.format, receipt.result.shape, sums) == ("python.arrays", (2, 3), [24])
-    assert [child.source.format for child in receipt.children] == ["torch", "torch"]
-    assert [child.children for child in receipt.children] == [(), ()]
-    document = receipt.as_dict()["children"]
-    assert [child["source"]["format"] for child in document] == ["torch", "torch"]
-    assert sum(child.elapsed for child in receipt.children) <= receipt.elapsed
+    assert [receipt.source.format for receipt in outer] == ["python.arrays", "torch"]
+    assert (outer[0].result.shape, sums) == ((2, 3), [24, 12])
 
 
 def test_a_conversion_that_fails_leaves_no_receipt(empty: interop.Interop) -> None:
@@ -78,7 +72,7 @@ def test_a_conversion_that_fails_leaves_no_receipt(empty: interop.Interop) -> No
 def test_a_receipt_of_out_says_what_was_written_into_it() -> None:
     """Its result is ``out=``, its last step the write; it overlaps only where the arrays do."""
     tensor, floats, numbers = torch.zeros(4), np.zeros(4, "f4"), np.arange(5.0)
-    with interop.trace(peak=True) as receipts:
+    with interop.trace() as receipts:
         interop.convert(np.arange(4.0), out=tensor)
         interop.convert(np.arange(4, dtype="f4"), out=floats)
         interop.convert(numbers[1:], out=numbers[:-1])
@@ -95,11 +89,9 @@ def test_a_receipt_of_out_says_what_was_written_into_it() -> None:
     assert [receipt.written[-1] for receipt in receipts] == [16, 16, 32, 16]
     assert [receipt.nbytes for receipt in receipts] == [16, 16, 32, 16]
     assert [receipt.aliased for receipt in receipts[:3]] == [False, False, True]
-    assert len(receipts[3].children) == 2
     for receipt in receipts:
         assert receipt.declared_by[-1] == "array-interop 0.1.0"
-        assert sum(receipt.seconds) <= receipt.elapsed / 1e9
-        receipt.as_dict()
+        assert len(receipt.as_dict()["steps"]) == len(receipt.seconds)
 
 
 def test_a_lazy_value_leaves_one_receipt() -> None:
@@ -118,17 +110,6 @@ def test_a_lazy_value_leaves_one_receipt() -> None:
     ]
 
 
-def test_the_first_conversion_of_a_route_is_marked() -> None:
-    """What a first call does once is told from what every call does."""
-    instance = interop.Interop()
-    with interop.trace() as receipts:
-        for _ in range(2):
-            instance.convert(np.arange(3.0), to="torch", copy=True)
-    assert [receipt.first for receipt in receipts] == [True, False]
-    assert [" (first)" in line for line in str(receipts).splitlines()] == [False, True, False]
-    assert [receipt["first"] for receipt in json.loads(receipts.as_json())] == [True, False]
-
-
 def test_a_trace_belongs_to_its_thread() -> None:
     """Conversions of other threads leave no receipt here."""
     with interop.trace() as receipts:
@@ -139,19 +120,16 @@ def test_a_trace_belongs_to_its_thread() -> None:
 
 
 def test_a_receipt_holds_what_each_step_did() -> None:
-    """A receipt has the bytes and declarer of each step and when it began, and JSON can hold it."""
-    before = time.time_ns()
+    """A receipt has the bytes and declarer of each step, and JSON can hold it."""
     with interop.trace() as receipts:
         interop.convert(np.zeros((3, 1000))[:, ::2], to="numpy", dtype="float32", copy=True)
     (receipt,) = receipts
     assert len(receipt.written) == len(receipt.declared_by) == len(receipt.steps) >= 1
     assert receipt.written[-1] == receipt.nbytes == 6000
     assert receipt.declared_by[0].startswith("array-interop ")
-    assert before <= receipt.started <= time.time_ns()
-    assert receipt.elapsed >= sum(receipt.seconds) * 1e9
     (document,) = json.loads(receipts.as_json())
     assert document == json.loads(json.dumps(receipt.as_dict()))
-    assert (document["aliased"], document["nbytes"], document["peak"]) == (False, 6000, None)
+    assert (document["aliased"], document["nbytes"]) == (False, 6000)
     assert document["result"]["shape"] == [3, 500]
     assert [step["step"] for step in document["steps"]] == list(receipt.steps)
 
@@ -203,52 +181,11 @@ def test_every_trace_around_a_conversion_has_its_receipt() -> None:
     assert inner == outer[1:]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="no other system keeps such a mark")
-def test_the_peak_is_what_the_conversion_took() -> None:
-    """Memory rises by 32 MiB for a copy of 32 MiB, and by next to nothing for a view."""
-    array = np.ones(2**22)
-    interop.convert(array, to="numpy", copy=True)
-    with interop.trace(peak=True) as receipts:
-        copied_array = interop.convert(array, to="numpy", copy=True)
-        interop.convert(array.view(Subclass), to="numpy")
-        interop.convert([array, torch.zeros(2**22)], to="numpy")
-    assert copied_array is not array
-    copied, viewed, stacked = (receipt.peak for receipt in receipts)
-    assert stacked is not None
-    assert stacked > 1.8 * array.nbytes  # also that of its children
-    assert copied is not None
-    assert viewed is not None
-    assert 0.9 * array.nbytes < copied < 1.2 * array.nbytes
-    assert viewed < 2**20
-    assert "MiB" in str(receipts).splitlines()[1]
-    assert "peak" in str(receipts)
-
-
-class Subclass(np.ndarray):
-    """A subclass of arrays, of which a view is plain."""
-
-
-def test_a_receipt_shows_its_steps_by_numbers_and_its_effects_by_names() -> None:
-    """Steps are counted from 1; a conversion without effects is called a view."""
+def test_a_receipt_shows_its_effects_by_names() -> None:
+    """A conversion without effects is called a view."""
     with interop.trace() as receipts:
         interop.convert(np.arange(3, dtype="float32"), to="torch", dtype="float64")
         interop.convert(np.arange(3.0), to="torch")
-    numbers = [re.findall(r"<tr><td>(\d+)</td>", receipt._repr_html_()) for receipt in receipts]
-    assert numbers == [["1", "2"], ["1"]]
     _, cast, share = str(receipts).splitlines()
     assert re.search(r"on cpu  cast → numpy_to_torch  copy  ", cast)
     assert re.search(r"on cpu  numpy_to_torch +view  ", share)
-
-
-def test_notebooks_show_receipts_as_tables() -> None:
-    """Traces and receipts are HTML tables, whose text is escaped."""
-    with interop.trace() as receipts:
-        interop.convert(np.arange(3), to="numpy", copy=True)
-    odd = receipts[0]._replace(steps=("<script>",))
-    receipts.append(odd)
-    for text in (receipts._repr_html_(), odd._repr_html_()):
-        assert text.startswith("<table>")
-        assert text.count("<table>") == text.count("</table>") == 1
-        assert "&lt;script&gt;" in text
-        assert "<script>" not in text
-    assert "2 conversions" in receipts._repr_html_()
