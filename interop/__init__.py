@@ -41,7 +41,8 @@ def __getattr__(name: str) -> object:
 
     source = _modules().get(name)
     if source is None:
-        raise AttributeError(_unknown(name))
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
     if source == ".":
         value = getattr(import_module("._api.default", __name__).default, name)
     else:
@@ -53,14 +54,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(_modules())
-
-
-def _unknown(name: str) -> str:
-    """Say that there is no public name of this kind, and whose it may be."""
-    text = f"module {__name__!r} has no attribute {name!r}"
-    if name.startswith("_"):  # one of the names that Python and its tools look for in any module
-        return text
-    from importlib import import_module
-
-    rival = import_module("._registry.installed", __name__).rival(__name__)
-    return f"{text}; {rival}" if rival else text

@@ -35,7 +35,7 @@ def main() -> None:
 def _run(words: list[str]) -> None:
     as_json = "--json" in words
     if "_modules" not in vars(sys.modules["interop"]):
-        from interop._registry.installed import rival
+        from .rival import rival
 
         _refuse(rival("interop") or _TORN, as_json=as_json)
     from interop._model.suggestion import listed

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from interop._model.display import one_line
 from interop._model.extension import Problem
-from interop._registry.declared import OWN, DeclaredFormat, Provenance
+from interop._registry.declared import OWN, DeclaredFormat, Provenance, normal
 from interop._registry.discovery import problem_of_blocking
-from interop._registry.installed import importable, rival
-from interop._registry.minimum_versions import normal
+from interop._registry.installed import importable
 from interop._version import __version__
 
 from .probe import Probed, probe
+from .rival import rival
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -299,10 +299,7 @@ def _unmet(interop: Interop) -> Iterator[Finding]:
 
 def _plugin_findings(interop: Interop) -> Iterator[Finding]:
     for plugin in interop.plugins():
-        if plugin.state == "outdated":
-            problem, _, fix = plugin.reason.rpartition(": ")
-            yield Finding(plugin.name, f"the plugin {plugin.name!r} is not loaded: {problem}", fix)
-        elif plugin.reason and plugin.state != "blocked":
+        if plugin.reason and plugin.state != "blocked":
             fix = (
                 f"pip install --upgrade {plugin.distribution}, or set "
                 f"INTEROP_DISABLE_PLUGINS={plugin.name}"
@@ -346,12 +343,15 @@ def _disabled(interop: Interop, problem: Problem) -> tuple[str, ...]:
 
 
 def _outdated(origin: Provenance, framework: Framework) -> Iterator[Finding]:
-    """Compare a framework's version with the extra that is named like its plugin."""
-    for requirement in _requirements(origin.distribution, origin.plugin):
-        if normal(requirement.name) == normal(framework.distribution):
-            yield from _unsupported(
-                origin.distribution, requirement, framework.version, framework.module
-            )
+    """Compare a framework's version with the extra that is named like its plugin or itself."""
+    name = normal(framework.distribution)
+    for extra in {origin.plugin: None, name: None}:
+        for requirement in _requirements(origin.distribution, extra):
+            if normal(requirement.name) == name:
+                yield from _unsupported(
+                    origin.distribution, requirement, framework.version, framework.module
+                )
+                return
 
 
 def _unsupported(

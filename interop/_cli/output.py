@@ -47,7 +47,6 @@ _NOTHING = frozenset({"", "—", "-"})
 _STATES = {
     **dict.fromkeys(("missing", "blocked", "dormant"), "dim"),
     **dict.fromkeys(("degraded", "broken", "failed"), "red"),
-    "outdated": "yellow",
     "ready": "green",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from interop._model.conversion import Conversion
@@ -34,6 +35,11 @@ class Provenance(NamedTuple):
             f"report it to {self.distribution}, or leave that plugin out with "
             f"INTEROP_DISABLE_PLUGINS={self.plugin}."
         )
+
+
+def normal(name: str) -> str:
+    """Return the name of a distribution or a plugin as package indices compare names."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 #: The distribution that interop and the bundled plugins are installed by.

@@ -33,8 +33,7 @@ from interop._model.suggestion import suggestion
 from interop.errors import PluginError
 
 from . import hooks
-from .declared import OWN, Provenance
-from .minimum_versions import normal, too_old
+from .declared import OWN, Provenance, normal
 from .precedence import Conflict, Entry, entries_of, overrides, settle
 from .registry import Registry
 
@@ -78,7 +77,7 @@ class Plugin(NamedTuple):
         Name of its entry point.
     distribution, version : str
     state : str
-        ``"loaded"``, ``"failed"``, ``"blocked"`` or ``"outdated"`` (its framework is too old).
+        ``"loaded"``, ``"failed"`` or ``"blocked"``.
     reason : str
         Why it, or something that it has declared, is left out; "" if nothing is.
     formats, conversions : int
@@ -145,8 +144,6 @@ def _declared(point: EntryPoint, origin: Provenance) -> list[Entry] | Plugin:
     kept = _kept.get((origin, point.value))
     if kept and kept.path == sys.path and kept.module is sys.modules.get(point.module):
         return kept.entries
-    if reason := too_old(_requirements(point), point.name):
-        return _disabled(origin, "outdated", reason)
     try:
         entries = entries_of(declarations_of(_module(point), origin), origin)
     # An exception disables this plugin alone. A module may also raise SystemExit, or an exception
@@ -319,26 +316,21 @@ def provenance_of(point: EntryPoint) -> Provenance:
     fields = {"Name": "", "Version": ""}
     if point.dist is not None:
         # A distribution that was removed in part may have no metadata left.
-        fields.update({name: texts[0] for name, texts in _metadata(point.dist).items()})
+        fields.update(_metadata(point.dist))
     name = fields["Name"] or "an unknown distribution"
     return Provenance(point.name, name, fields["Version"])
 
 
 @lru_cache(maxsize=64)  # many plugins share a distribution
-def _metadata(distribution: Distribution) -> dict[str, list[str]]:
-    """Return the texts of the metadata's fields in one line; to parse it all takes long."""
+def _metadata(distribution: Distribution) -> dict[str, str]:
+    """Return the metadata's fields of one line; to parse it all takes long."""
     text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
-    fields: dict[str, list[str]] = {}
+    fields: dict[str, str] = {}
     for line in text.partition("\n\n")[0].splitlines():
         name, colon, value = line.partition(":")
         if colon and name.strip() == name:
-            fields.setdefault(name, []).append(value.strip())
+            fields.setdefault(name, value.strip())
     return fields
-
-
-def _requirements(point: EntryPoint) -> list[str]:
-    """Return the requirements of a plugin's distribution, with those of its extras."""
-    return [] if point.dist is None else _metadata(point.dist).get("Requires-Dist", [])
 
 
 def declarations_of(module: ModuleType, origin: Provenance) -> list[Declaration]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
 from importlib import invalidate_caches
 
 from interop._model.format import Format, package
-
-from .declared import OWN
 
 
 def framework_state(module: str) -> str:
@@ -61,20 +58,3 @@ def absent(error: BaseException) -> str:
     if not module or importable(module):
         return ""
     return f"{module} is not installed: pip install {module}"
-
-
-@cache  # it reads the metadata of everything that is installed
-def rival(package: str) -> str:
-    """Say that another distribution installs a package of this name, too; "" if none does."""
-    from importlib.metadata import packages_distributions, version
-
-    others = sorted(set(packages_distributions().get(package, ())) - {OWN})
-    if not others:
-        return ""
-    name = others[0]
-    return (
-        f"the distribution {name!r} {version(name)} installs a package {package!r}, as {OWN!r} "
-        "does, and the one installed later replaces files of the other; keep them in separate "
-        f"environments (here: pip uninstall {name}, then pip install --force-reinstall --no-deps "
-        f"{OWN})."
-    )

@@ -29,9 +29,8 @@ from interop._model.extension import (
 from interop._model.format import Format
 from interop._model.suggestion import suggestion
 from interop._planning.conversion import ResolvedConversion
-from interop._registry.declared import Declared, Provenance
+from interop._registry.declared import Declared, Provenance, normal
 from interop._registry.discovery import GROUP, declarations_of, provenance_of
-from interop._registry.minimum_versions import normal
 from interop.errors import PluginError
 
 from ._trial import variants_of

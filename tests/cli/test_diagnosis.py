@@ -7,14 +7,18 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
+import interop
 from interop import Interop
 from interop._cli import diagnosis
 from interop._cli.diagnosis import Diagnosis, Finding, Framework, diagnose
 from interop._registry import installed
+from interop._registry.declared import OWN, Provenance
 from interop.testing._process import how_it_ended
 from tests.strange import FRAMEWORK, install
 
@@ -132,11 +136,23 @@ def test_what_a_framework_warns_of_at_import_is_noted(diagnose_odd: DiagnoseOdd)
     assert diagnose_odd(framework=framework).notes == ("odd: built for another numpy",)
 
 
+def test_a_build_under_another_name_is_compared_with_the_extra_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The extra `odd-cpu` states the versions of the distribution odd-cpu."""
+    install(tmp_path, monkeypatch)
+    with (tmp_path / "interop_odd-2.0.dist-info" / "METADATA").open("a") as metadata:
+        metadata.write('Provides-Extra: odd-cpu\nRequires-Dist: Odd_CPU>=2; extra == "odd-cpu"\n')
+    framework = Framework("odd", "odd", "odd-cpu", "1.5", "ready", 0.1, "", ())
+    (finding,) = diagnosis._outdated(Provenance("odd", "interop-odd", "2.0"), framework)
+    assert finding.problem == "interop-odd does not support Odd_CPU 1.5: it needs >=2"
+
+
 @pytest.mark.parametrize(
     ("needs", "problem", "fix"),
     [
         ("odd<1", "interop-odd does not support odd 1.5: it needs <1", "odd<1"),
-        ("odd>=2", "the plugin 'odd' is not loaded: odd 1.5 is older than 2", "odd>=2"),
+        ("odd>=2", "interop-odd does not support odd 1.5: it needs >=2", "odd>=2"),
     ],
 )
 def test_a_version_that_the_plugin_does_not_support_is_a_finding(
@@ -145,6 +161,24 @@ def test_a_version_that_the_plugin_does_not_support_is_a_finding(
     """The extra of the plugin's name says which versions it supports."""
     (finding,) = diagnose_odd(needs=needs).findings
     assert (finding.problem, finding.fix) == (problem, f"pip install '{fix}'")
+
+
+def test_the_extras_of_bundled_plugins_state_minimum_versions() -> None:
+    """Every framework that a bundled plugin requires has a minimum version in an extra of its own."""
+    requirements = [Requirement(line) for line in requires(OWN) or []]
+    stated = {
+        str(requirement.marker).partition("==")[2].strip(' "').partition("-")[0]
+        for requirement in requirements
+        if any(specifier.operator == ">=" for specifier in requirement.specifier)
+    }
+    plugins = {
+        declared.provenance.plugin
+        for declared in interop.formats()
+        if declared.format.requires not in {"", "numpy"} and declared.provenance.distribution == OWN
+    }
+    # The values are interop's own, of a namespace without releases to choose from, or of libraries
+    # that another plugin has the extra of.
+    assert plugins - stated <= {"dlpack", "protocols", "quantized"}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is installed beside this package, under its name."""
+"""The rival: what is installed beside this package, under its name."""
 
 from __future__ import annotations
 
@@ -39,20 +39,6 @@ def _python(site: Path, program: str) -> subprocess.CompletedProcess[str]:
         timeout=120,
         check=False,
     )
-
-
-def test_what_another_package_of_this_name_has_is_said_to_be_its_own(site: Path) -> None:
-    """The first call of the other's fails, and names the other distribution and what to do."""
-    result = _python(site, "import interop; interop.convert; interop.imaging")
-    error = result.stderr.splitlines()[-1]
-    assert error.startswith("AttributeError: module 'interop' has no attribute 'imaging'; the ")
-    assert ADVICE in error
-
-
-def test_names_that_tools_look_for_are_not_looked_up_in_all_metadata(site: Path) -> None:
-    """Only a public name can be meant for the other package."""
-    result = _python(site, "import interop; interop.__wrapped__")
-    assert result.stderr.endswith("module 'interop' has no attribute '__wrapped__'\n")
 
 
 @pytest.mark.parametrize("start", ["from interop.core import *", None], ids=["other", "none"])
