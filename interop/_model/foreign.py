@@ -5,26 +5,6 @@ from __future__ import annotations
 from interop.errors import DoesNotFitError, HandOffError, InteropError
 
 
-def is_interruption(error: BaseException) -> bool:
-    """Tell whether an exception came from outside of the code that it ended.
-
-    These are Ctrl-C, and whatever a handler of signals raises: ``sys.exit()`` for SIGTERM, or an
-    error for an alarm. All others, SystemExit included, are the faults of the code.
-    """
-    import signal
-
-    if isinstance(error, KeyboardInterrupt):
-        return True
-    handlers = map(signal.getsignal, signal.valid_signals())
-    codes = {getattr(handler, "__code__", None) for handler in handlers} - {None}
-    traceback = error.__traceback__ if codes else None
-    while traceback is not None:
-        if traceback.tb_frame.f_code in codes:
-            return True
-        traceback = traceback.tb_next
-    return False
-
-
 def error_text(error: BaseException) -> str:
     """Return an exception as a message names it: its class, and its text if that can be had."""
     try:

@@ -14,7 +14,7 @@ from abc import ABCMeta
 from collections.abc import Mapping
 from functools import partial, reduce
 
-from interop._model.foreign import error_text, is_interruption
+from interop._model.foreign import error_text
 from interop._model.format import Format, package
 
 from .declared import Provenance
@@ -49,9 +49,7 @@ class Classes:
         try:
             class_ = looked_up(name)
         # A module may raise anything for an attribute, for example if an extra is missing.
-        except BaseException as error:
-            if is_interruption(error):
-                raise
+        except Exception as error:  # noqa: BLE001
             self._pass_over(name, format_, f"looking it up raised {error_text(error)}")
             return
         if not isinstance(class_, type):
@@ -86,9 +84,7 @@ class Classes:
                 if issubclass(class_, base):  # an abstract base, which does not stand in the MRO
                     return format_
             # The base may answer by code of its own.
-            except BaseException as error:
-                if is_interruption(error):
-                    raise
+            except Exception as error:  # noqa: BLE001
                 name = f"{base.__module__}:{base.__qualname__}"
                 reason = f"asking it for subclasses raised {error_text(error)}"
                 self._pass_over(name, format_, reason)
@@ -148,8 +144,5 @@ def imported(name: str) -> object:
     """Return what `looked_up` returns, or None if looking it up raises."""
     try:
         return looked_up(name)
-    # `Classes` reports it, with the format that names the type.
-    except BaseException as error:
-        if is_interruption(error):
-            raise
+    except Exception:  # noqa: BLE001 - `Classes` reports it, with the format that names the type
         return None

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from interop._model.conversion import Conversion
 from interop._model.extension import Branch, Container, DtypeNames, Namespaces, NoTrace
-from interop._model.foreign import error_text, is_interruption
+from interop._model.foreign import error_text
 from interop._model.format import Format, itself
 from interop.errors import InteropError, PluginError
 
@@ -138,9 +138,7 @@ def _guarded(  # noqa: PLR0917 - called in one place
             return answer if sound is None else sound(answer)
         except passes:
             raise
-        except BaseException as error:
-            if is_interruption(error):
-                raise
+        except Exception as error:
             what, problem = f"{path} of {_subject(declaration)}", f"raised {error_text(error)}"
             if instead is None:
                 raise blame(what, origin, problem) from error

@@ -27,7 +27,7 @@ import pluggy
 from interop._model.conversion import Conversion
 from interop._model.display import one_line
 from interop._model.extension import Declaration, NoTrace, Problem, Problems
-from interop._model.foreign import error_text, is_interruption
+from interop._model.foreign import error_text
 from interop._model.format import Format
 from interop._model.suggestion import suggestion
 from interop.errors import PluginError
@@ -146,11 +146,7 @@ def _declared(point: EntryPoint, origin: Provenance) -> list[Entry] | Plugin:
         return kept.entries
     try:
         entries = entries_of(declarations_of(_module(point), origin), origin)
-    # An exception disables this plugin alone. A module may also raise SystemExit, or an exception
-    # that test runners derive from BaseException to skip a module.
-    except BaseException as error:
-        if is_interruption(error):
-            raise
+    except Exception as error:  # noqa: BLE001 - whatever it is disables this plugin alone
         return _disabled(origin, "failed", error_text(error))
     _kept[origin, point.value] = _Kept(sys.modules[point.module], list(sys.path), entries)
     return entries
@@ -394,8 +390,6 @@ def _found_by_plugin(finder: Problems, origin: Provenance) -> list[Problem]:
             msg = f"it answered {others[0]!r}, which is no Problem"
             raise TypeError(msg)
         return answers
-    except BaseException as error:
-        if is_interruption(error):
-            raise
+    except Exception as error:  # noqa: BLE001
         text = f"the Problems of plugin {origin.plugin!r} cannot tell: {error_text(error)}"
         return [Problem(text, f"report it to {origin.distribution}", ())]

@@ -16,7 +16,7 @@ from os import PathLike
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
 from interop._model.extension import DtypeNames
-from interop._model.foreign import error_text, is_interruption, unreadable
+from interop._model.foreign import error_text, unreadable
 from interop._model.format import Format, Labels, package
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value
@@ -99,12 +99,9 @@ class Recognition:
             spec = describe(value)
             if spec.format in siblings:
                 return spec
-        except InteropError:
+        except (InteropError, Warning):
             raise
-        # Descriptions are foreign code, and may raise anything.
-        except BaseException as error:
-            if isinstance(error, Warning) or is_interruption(error):
-                raise
+        except Exception as error:  # descriptions are foreign code
             if missing := absent(error):
                 raise NotInstalledError(missing, name=getattr(error, "name", None)) from error
             # The value's own code has raised it, and not the plugin's, if it has a protocol.
@@ -224,9 +221,9 @@ class Recognition:
                     raise
                 format_ = following
                 continue
-            except BaseException as error:
-                if isinstance(error, Warning) or is_interruption(error):
-                    raise
+            except Warning:
+                raise
+            except Exception as error:
                 raise unreadable(value, error) from error
             return self.opened(wrapped)
         return value

@@ -9,7 +9,7 @@ from interop.plugin import Declaration, Spec, hookimpl
 from tests.lying_plugins.grid import Grid, conversions, grid_format
 
 #: Who lies, in which check, and what the finding says.
-LIE = ("format grid", "describe", "raised SystemExit: 3")
+LIE = ("format grid", "describe", "exited with status 3")
 
 
 def lie(grid: Grid) -> Spec:

@@ -34,8 +34,6 @@ def csr(name="bad", components="numpy", **fields):
 #: What is wrong, and what is said of it.
 BROKEN = {
     "raises": ("raise ValueError('no luck')", "ValueError: no luck"),
-    "exits": ("import sys; sys.exit(3)", "SystemExit: 3"),
-    "skips_like_a_test": ("import pytest; pytest.skip('here', allow_module_level=True)", "Skipped"),
     "is_no_python": ("def (", "SyntaxError"),
     "needs_what_is_missing": ("import no_such_module", "no_such_module"),
     "recurses": ("def f(): f()\nf()", "RecursionError"),
@@ -53,7 +51,6 @@ BROKEN = {
         "calls interop while it is being loaded; call it in the functions that convert",
     ),
     "hook_raises": ("@hookimpl\ndef interop_declarations(): raise KeyError('x')", "KeyError"),
-    "hook_exits": ("@hookimpl\ndef interop_declarations(): raise SystemExit", "SystemExit"),
     "hook_returns_none": (
         "@hookimpl\ndef interop_declarations(): return None",
         "its hook returned None; return a list of declarations",

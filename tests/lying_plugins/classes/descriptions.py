@@ -66,10 +66,6 @@ def _traits_as_a_set(grid: Grid) -> Any:
     return describe(grid)._replace(traits=traits)
 
 
-def _exits(grid: Grid) -> Spec:
-    raise SystemExit(3)
-
-
 def _answers_none(grid: Grid) -> Any:
     return None
 
@@ -134,7 +130,6 @@ LIARS = table(
     _described("reversed_shape", "Reverses shapes.", _shape_reversed, "grid float32 4x3"),
     _contained("dtype_object", "Gives a dtype object for a name.", _dtype_object, "grid"),
     _contained("traits_as_a_set", "Gives a set of traits.", _traits_as_a_set, "grid"),
-    _contained("exits", "Ends the program.", _exits, "grid"),
     _contained("answers_none", "Has no answer.", _answers_none, "grid"),
     _lies_at("four_bytes_off", "Reports memory four bytes off.", _beside, "beside its numbers"),
     _lies_at("half_of_it", "Reports half of the memory.", _half, "of the 48 bytes"),

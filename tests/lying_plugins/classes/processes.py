@@ -27,14 +27,6 @@ def _reads_nowhere(grid: Grid) -> Grid:
     return grid
 
 
-def _raises_exit(grid: Grid) -> Grid:
-    raise SystemExit("int64 needs the pro version")
-
-
-def _raises_generator_exit(grid: Grid) -> Grid:
-    raise GeneratorExit
-
-
 def _recurses(grid: Grid) -> Grid:
     return _recurses(grid)
 
@@ -117,8 +109,6 @@ LIARS = table(
     _copying("aborts", "Aborts the process.", _aborts, "values", "died of SIGABRT when copy"),
     _copying("reads_nowhere", "Reads no memory.", _reads_nowhere, "values", "SIGSEGV when copy"),
     _filling("fill_exits", "Ends the process in fill.", lambda *_: os._exit(3), "status 3"),
-    _contained("raises_exit", "Asks the program to end.", _raises_exit),
-    _contained("raises_generator_exit", "Ends a generator.", _raises_generator_exit),
     _contained("recurses", "Calls itself for ever.", _recurses),
     _copying("prints_to_stderr", "Prints.", _prints_to_stderr, "state", "prints 'copying'"),
     _copying("seeds", "Seeds random numbers.", _seeds, "state", "Python's random numbers"),
