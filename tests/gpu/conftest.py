@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -229,6 +232,28 @@ def second_device(cupy: Any) -> str:
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("there is one CUDA device, and this needs two")
     return "cuda:1"
+
+
+@pytest.fixture
+def in_process(torch: Any, cupy: Any) -> Callable[..., str]:
+    """Return a function that runs a program in a process of its own, and returns what it prints.
+
+    The program may end its process, or need an environment of its own.
+    """
+
+    def run(program: str, *arguments: str, **environment: str) -> str:
+        process = subprocess.run(
+            [sys.executable, "-X", "faulthandler", "-c", program, *arguments],
+            env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", **environment},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert process.returncode == 0, f"{process.returncode}: {process.stderr}"
+        return process.stdout.strip()
+
+    return run
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -191,3 +192,28 @@ def test_sparse_arrays_of_jax_leave_the_device_without_their_padding(cupy: Any, 
     if process.stdout.strip() == "no device":
         pytest.skip("this JAX has no CUDA device")
     assert process.stdout.strip() == "left"
+
+
+QUIET = """
+import warnings
+import cupy, torch
+import interop
+
+deprecated = cupy.cuda.ExternalStream(cupy.cuda.Stream.null.ptr)
+side = cupy.cuda.ExternalStream(torch.cuda.Stream().cuda_stream)
+dense = cupy.eye(6)
+for message in ("Sparse ", "ExternalStream is deprecated"):
+    warnings.filterwarnings("error", message)
+for stream in (deprecated, side):
+    for layout in ("csr", "csc", "coo"):
+        array = interop.convert(dense, to=f"cupy.{layout}", stream=stream)
+        tensor = interop.convert(array, to=f"torch.sparse_{layout}", stream=stream)
+        assert interop.convert(tensor, to="torch", stream=stream).sum().item() == 6
+        assert interop.convert(tensor, to="cupy", stream=stream).get().sum() == 6
+print("quiet")
+"""
+
+
+def test_nothing_is_warned_of(in_process: Callable[..., str]) -> None:
+    """No call of interop's own is one that torch or CuPy warns of."""
+    assert in_process(QUIET) == "quiet"

@@ -23,6 +23,7 @@ from interop import Cost, Interop
 from interop.errors import BadRequestError, InteropError, RefusedError
 from interop.plugin import size_class
 from interop_plugins.torch import dense as torch_dense
+from interop_plugins.torch import sparse as torch_sparse
 from interop_plugins.torch.describe import fast_key
 from tests.cases import together
 
@@ -940,6 +941,35 @@ def test_compressed_layouts_are_quiet_from_the_start(in_fork: Callable[[str], st
         assert warnings.filters == before
     """
     assert in_fork(program).strip() == "3.0"
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc"])
+def test_sparse_layouts_are_not_checked_quietly(
+    monkeypatch: pytest.MonkeyPatch, layout: str
+) -> None:
+    """What torch 2.11 says once of tensors that it is told not to check does not reach the user."""
+    said: list[str] = []
+
+    def warn_once(function: Any) -> Any:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            if not said:
+                said.append("Sparse invariant checks are implicitly disabled. Memory errors …")
+                warnings.warn(said[0], UserWarning, stacklevel=2)
+            return function(*arguments, **keywords)
+
+        return call
+
+    for name in ("sparse_coo_tensor", "sparse_compressed_tensor"):
+        monkeypatch.setattr(torch, name, warn_once(getattr(torch, name)))
+    monkeypatch.setattr(torch_dense, "_silenced", set())
+    monkeypatch.setattr(torch_sparse, "_makers", {})
+    kind = layout.removeprefix("sparse_")
+    value = getattr(scipy.sparse, f"{kind}_array")(np.eye(3, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tensor = interop.convert(value, to=f"torch.{layout}")
+    assert tensor.to_dense().tolist() == np.eye(3, 4).tolist()
+    assert len(said) == 1
 
 
 # ------------------------------------------------------------------ specs, out=, protocols

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from interop.plugin import Declined
 
-from .sparse import allow_compressed
+from .sparse import allow_compressed, allow_unchecked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -128,6 +128,7 @@ def uncoalesced(value: Tensor) -> Tensor:
         raise Declined(msg)
     indices = torch.cat([indices, indices[:, :1]], 1)
     values = torch.cat([values, torch.zeros_like(values[:1])])
+    allow_unchecked()
     return torch.sparse_coo_tensor(
         indices,
         values,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _BETA = "Sparse CSR tensor support is in beta state"
+_UNCHECKED = "Sparse invariant checks are implicitly disabled"
 
 #: The real dtypes that every framework with sparse matrices can hold.
 _PLAIN = frozenset({"bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"})
@@ -36,6 +37,22 @@ def allow_compressed() -> None:
     import torch
 
     quietly(_BETA, lambda: torch.zeros(1, 1, device="cpu").to_sparse_csr())
+
+
+def allow_unchecked() -> None:
+    """Provoke, unseen, the warning that torch gives once: it is not told to check components.
+
+    torch 2.11 gives it even where it is told not to.
+    """
+    import torch
+
+    def make() -> Tensor:
+        nothing = torch.zeros(1, 0, dtype=torch.int64, device="cpu")
+        return torch.sparse_coo_tensor(
+            nothing, nothing[0], (1,), device="cpu", check_invariants=False
+        )
+
+    quietly(_UNCHECKED, make)
 
 
 def unpack_coo(value: Tensor) -> Parts:
@@ -103,6 +120,7 @@ def _coo(indices: Tensor, values: Tensor, shape: tuple[int, ...], *, is_coalesce
     import torch
 
     check_size(shape)
+    allow_unchecked()
     return torch.sparse_coo_tensor(
         indices,
         values,
@@ -130,6 +148,7 @@ def _learn_maker(layout: str) -> Callable[..., Tensor]:
     import torch
 
     allow_compressed()
+    allow_unchecked()
     _makers[layout] = partial(
         torch.sparse_compressed_tensor, layout=getattr(torch, layout), check_invariants=False
     )
