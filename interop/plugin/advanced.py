@@ -6,6 +6,7 @@ from interop._model.extension import Namespaces, NoTrace, Problem, Problems
 from interop._model.format import Advanced
 from interop._toolkit.arrays import unlocked
 from interop._toolkit.dlpack import ADDRESSES
+from interop._toolkit.quiet import quietly
 from interop._toolkit.sparse_indices import (
     check_coordinates,
     check_ends,
@@ -30,6 +31,7 @@ __all__ = [
     "idle_cores",
     "inspect_once",
     "limit_threads",
+    "quietly",
     "rising",
     "unlocked",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import sparse
 import torch
 
 import interop
+from interop._toolkit import quiet
 from interop.errors import HandOffError, RefusedError
 from interop_plugins.sparse import canonical
 from interop_plugins.sparse.describe import memory
@@ -592,3 +594,23 @@ def test_a_value_of_no_axes(library, numbers, target, dtype):
     result = interop.convert(value, to=target, dtype=dtype)
     assert interop.spec(result).shape == ()
     assert interop.convert(result, to="numpy") == sum(numbers)
+
+
+def test_torch_is_not_heard_when_it_checks_nothing(monkeypatch):
+    """What torch 2.11 says once of tensors that it is told not to check does not reach the user."""
+    said, make = [], torch.sparse_coo_tensor
+
+    def warn_once(*arguments, **keywords):
+        if not said:
+            said.append("Sparse invariant checks are implicitly disabled. Memory errors …")
+            warnings.warn(said[0], UserWarning, stacklevel=2)
+        return make(*arguments, **keywords)
+
+    monkeypatch.setattr(torch, "sparse_coo_tensor", warn_once)
+    monkeypatch.setattr(quiet, "_silenced", set())
+    value = sparse.COO.from_numpy(np.eye(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tensor = interop.convert(value, to="torch.sparse_coo")
+    assert tensor.to_dense().tolist() == np.eye(3).tolist()
+    assert len(said) == 1

@@ -20,6 +20,7 @@ from torch.autograd import forward_ad
 
 import interop
 from interop import Cost, Interop
+from interop._toolkit import quiet as toolkit_quiet
 from interop.errors import BadRequestError, InteropError, RefusedError
 from interop.plugin import size_class
 from interop_plugins.torch import dense as torch_dense
@@ -961,7 +962,7 @@ def test_sparse_layouts_are_not_checked_quietly(
 
     for name in ("sparse_coo_tensor", "sparse_compressed_tensor"):
         monkeypatch.setattr(torch, name, warn_once(getattr(torch, name)))
-    monkeypatch.setattr(torch_dense, "_silenced", set())
+    monkeypatch.setattr(toolkit_quiet, "_silenced", set())
     monkeypatch.setattr(torch_sparse, "_makers", {})
     kind = layout.removeprefix("sparse_")
     value = getattr(scipy.sparse, f"{kind}_array")(np.eye(3, 4))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
 from interop.plugin import Declined
+from interop.plugin.advanced import quietly
 
 from .canonical import is_canonical
 from .components import canonical_coo, coo_array
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     SciPyArray: TypeAlias = Any
 
 _COUNTABLE = 2**63
+_UNCHECKED = "Sparse invariant checks are implicitly disabled"
 
 
 def from_scipy_coo(value: SciPyArray) -> Sparse:
@@ -53,12 +56,15 @@ def to_torch_coo(value: Sparse) -> torch.Tensor:
         raise Declined(msg)
     # Where two of C's types have one width, torch knows one of them, which NumPy prefers as well.
     numbers = value.data.view(value.data.dtype.str)
-    coords, data = torch.from_numpy(value.coords), torch.from_numpy(numbers)
-    return torch.sparse_coo_tensor(
-        coords,
-        data,
+    make = partial(
+        torch.sparse_coo_tensor,
+        torch.from_numpy(value.coords),
+        torch.from_numpy(numbers),
         value.shape,
         device="cpu",  # and not torch's default
         is_coalesced=True,
         check_invariants=False,
     )
+    quietly(_UNCHECKED, make)  # torch 2.11 warns once, although it is told not to check
+    tensor: torch.Tensor = make()
+    return tensor

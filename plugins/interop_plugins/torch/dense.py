@@ -7,11 +7,9 @@ huge pages, torch does not, and taking a page fault every 4 KiB costs more than 
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cache
-from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +23,7 @@ from interop.plugin import (
     Declined,
     plain_array,
 )
-from interop.plugin.advanced import limit_threads, unlocked
+from interop.plugin.advanced import limit_threads, quietly, unlocked
 
 from .describe import BIT_DTYPES, DTYPE_NAMES, dtype_name
 from .streams import sharing
@@ -63,9 +61,6 @@ _CHECKS = 64
 _looks_left = 0
 _checks_left = 0
 
-_lock = Lock()
-_silenced: set[str] = set()
-
 
 def _most_threads() -> int | None:
     """Return how many threads the user lets torch have, if it is in use."""
@@ -74,30 +69,6 @@ def _most_threads() -> int | None:
 
 
 limit_threads(_most_threads)
-
-
-def quietly(message: str, make: Callable[[], object]) -> None:
-    """Call `make` once per process, without the warning that torch gives once per process.
-
-    Parameters
-    ----------
-    message : str
-        How the warning begins.
-    make : callable
-        What provokes it.
-    """
-    if message in _silenced:
-        return
-    with _lock:
-        # `warnings.catch_warnings` would put back the filters of all threads as they were.
-        warnings.filterwarnings("ignore", f"(?:{message})", UserWarning)
-        filters, added = warnings.filters, warnings.filters[0]
-        try:
-            make()
-        finally:
-            if added in filters:
-                filters.remove(added)  # type: ignore[attr-defined]
-        _silenced.add(message)
 
 
 @cache

@@ -9,8 +9,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop.plugin import Declined, Parts, parallel_for
+from interop.plugin.advanced import quietly
 
-from .dense import fresh, quietly, write
+from .dense import fresh, write
 from .describe import dtype_name
 from .team import run
 

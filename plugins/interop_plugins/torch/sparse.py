@@ -7,10 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from interop.plugin import Declined, Parts
+from interop.plugin.advanced import quietly
 
 from .checks import check_ends_of, check_size, checked
 from .dense import align as align_dense
-from .dense import fresh, is_large, quietly
+from .dense import fresh, is_large
 from .describe import components, dtype_name
 
 if TYPE_CHECKING:
