@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -152,17 +153,17 @@ def test_the_current_stream_waits_although_a_step_fails(
         raise MemoryError
     assert log[-1] == "torch's waits for external 99"
 
-    current, named = Stream("CuPy's", log), Stream("named", log)
+    current, named = Stream("CuPy's", log), Stream("named", log, 99)
     monkeypatch.setattr(cupy.cuda, "get_current_stream", lambda: current)
     monkeypatch.setattr(Stream, "__enter__", lambda self: self, raising=False)
     monkeypatch.setattr(Stream, "__exit__", lambda self, *error: None, raising=False)
-    monkeypatch.setattr(cupy_streams, "_cupy_stream", lambda stream: named)
+    monkeypatch.setattr(cupy_streams, "_cupy_stream", lambda stream, current: named)
     with pytest.raises(MemoryError), cupy_streams.working(nullcontext(), named):
         raise MemoryError
     assert log[-1] == "CuPy's waits for named"
 
     value = SimpleNamespace(data=SimpleNamespace(device=None, mem=SimpleNamespace()))
-    value.data.mem._owner = loans._Loan(None, None, named)
+    value.data.mem._owner = loans._Loan(loans._Lent(None, None, None))
     monkeypatch.setattr(loans, "working", lambda device, stream: nullcontext(named))
     with pytest.raises(MemoryError), loans.reading(value, None):
         raise MemoryError
@@ -354,6 +355,66 @@ def tensor(monkeypatch: pytest.MonkeyPatch, log: list[str]) -> Any:
     return torch.zeros(3, 4)
 
 
+class Made(cupy.cuda.Stream):  # type: ignore[misc]
+    """A stream that CuPy has made, as far as can be told without a device. It is never destroyed."""
+
+    def __init__(self, handle: int = 99) -> None:
+        super().__init__(null=True)
+        self.ptr = handle
+
+    def __del__(self) -> None: ...
+
+
+class TorchStream:
+    """A stream of torch's: of its own, or over a handle."""
+
+    def __init__(self, cuda_stream: int, stream_id: int) -> None:
+        self.cuda_stream, self.stream_id = cuda_stream, stream_id
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, self.cuda_stream)
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch, log: list[str]) -> set[int]:
+    """Note what CUDA is asked, by the handles of streams; return those that capture a graph."""
+    capturing: set[int] = set()
+
+    def wait(waiting: int, event: int) -> None:
+        assert event in living, "the event is destroyed before anyone waits for it"
+        log.append(f"{waiting} waits for {event}")
+
+    def record(stream: Made) -> Event:
+        log.append(f"record on {stream.ptr}")
+        return Event(Stream("CuPy's", log, stream.ptr))
+
+    def synchronize() -> None:
+        if capturing:
+            raise cupy.cuda.runtime.CUDARuntimeError(900)
+        log.append("the host waits for the device")
+
+    runtime = cupy.cuda.runtime
+    monkeypatch.setattr(runtime, "streamWaitEvent", wait)
+    monkeypatch.setattr(runtime, "streamIsCapturing", lambda stream: stream in capturing)
+    monkeypatch.setattr(runtime, "deviceSynchronize", synchronize)
+    monkeypatch.setattr(cupy.cuda.Stream, "record", record)
+    monkeypatch.setattr(cupy.cuda, "get_current_stream", lambda: cupy.cuda.Stream.null)
+    monkeypatch.setattr(torch.cuda, "Stream", TorchStream)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: TorchStream(7, 3))
+    monkeypatch.setattr(loans, "_returning", lambda index: TorchStream(55, 5))
+    monkeypatch.setattr(loans, "_put_off", [])
+    return capturing
+
+
+def lent(log: list[str], stream: Any) -> loans._Loan:
+    """Return the loan that a stream takes of a tensor that notes on which stream it is kept."""
+    device = SimpleNamespace(device=nullcontext(), device_id=0)
+    keep = lambda stream: log.append(f"kept for {stream.cuda_stream}")  # noqa: E731
+    array, tensor = SimpleNamespace(data=device), SimpleNamespace(record_stream=keep)
+    kept = stream if cupy_streams.lasts(stream) else None
+    return loans._Loan(loans._Lent(array, tensor, kept))
+
+
 def test_no_loan_on_torchs_own_stream(tensor: Any) -> None:
     """Where CuPy works on torch's stream, its array is handed out as it was made."""
     array = on_device()
@@ -362,7 +423,7 @@ def test_no_loan_on_torchs_own_stream(tensor: Any) -> None:
 
 def test_a_loan_changes_nothing_of_the_array(tensor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """An array with a loan has the memory, dtype, shape and strides of the one without."""
-    monkeypatch.setattr(loans._Loan, "_give_back", lambda self, tensor: None)
+    monkeypatch.setattr(loans, "_give_back", lambda lent: None)
     plain = on_device((6, 8), "int16")
     for array in (plain, plain.T, plain[::-1, 1::2], plain[2:, 0]):
         lent = loans.lend(array, tensor, Stream("CuPy's", [], 99))
@@ -379,8 +440,8 @@ def test_a_loan_keeps_the_stream_and_the_memory(
     tensor: Any, monkeypatch: pytest.MonkeyPatch, log: list[str]
 ) -> None:
     """The stream lives as long as the last view of the array, and the memory goes back before it."""
-    monkeypatch.setattr(loans._Loan, "_give_back", lambda self, tensor: log.append("given back"))
-    stream = Stream("CuPy's", log, 99)
+    monkeypatch.setattr(loans, "_give_back", lambda lent: log.append("given back"))
+    stream = Made()
     weakref.finalize(stream, log.append, "stream gone")
     lent = loans.lend(on_device(), tensor, stream)
     del stream, tensor
@@ -392,43 +453,103 @@ def test_a_loan_keeps_the_stream_and_the_memory(
     assert log == ["given back", "stream gone"]
 
 
-def test_memory_goes_back_on_a_stream_of_torchs(
-    monkeypatch: pytest.MonkeyPatch, log: list[str]
-) -> None:
+def test_memory_goes_back_on_a_stream_of_torchs(driver: set[int], log: list[str]) -> None:
     """torch's allocator is shown a stream that never dies, which waits for CuPy's; never CuPy's."""
-    returning = Stream("torch's own", log)
-
-    def wait(waiting: int, event: int) -> None:
-        assert event in living, "the event is destroyed before anyone waits for it"
-        log.append(f"{waiting}←{event}")
-
-    monkeypatch.setattr(loans, "_returning", lambda index: returning)
-    monkeypatch.setattr(cupy.cuda.runtime, "streamWaitEvent", wait)
-    array = SimpleNamespace(data=SimpleNamespace(device=nullcontext(), device_id=0))
-    tensor = SimpleNamespace(record_stream=lambda stream: log.append(f"kept for {stream.name}"))
-    loan = loans._Loan(array, tensor, Stream("CuPy's", log, 99))
+    loan = lent(log, Made(99))
     assert log == []
     del loan
-    assert log == ["record on CuPy's", "7←99", "kept for torch's own"]
+    assert log == ["record on 99", "55 waits for 99", "kept for 55"]
 
 
-def test_memory_goes_back_even_if_a_stream_is_gone(
-    monkeypatch: pytest.MonkeyPatch, log: list[str]
-) -> None:
-    """If a stream that was named by its number is destroyed too early, the host waits instead."""
-    gone = Stream("CuPy's", log, 99)
-    error = cupy.cuda.runtime.CUDARuntimeError
+def external(stream: Any) -> Any:
+    """Return CuPy's object over the handle of another stream, which it refers to."""
+    return cupy.cuda.Stream.from_external(stream)
 
-    def record() -> Any:
-        raise error(400)
 
-    monkeypatch.setattr(gone, "record", record)
-    monkeypatch.setattr(loans, "_returning", lambda index: Stream("torch's own", log))
-    monkeypatch.setattr(cupy.cuda.runtime, "deviceSynchronize", lambda: log.append("host waits"))
-    array = SimpleNamespace(data=SimpleNamespace(device=nullcontext(), device_id=0))
-    loan = loans._Loan(array, SimpleNamespace(), gone)
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (Made, True),
+        (lambda: cupy.cuda.Stream.null, True),
+        (lambda: external(Made()), True),
+        (lambda: external(TorchStream(99, 3)), True),
+        (lambda: TorchStream(99, 3), True),
+        (lambda: TorchStream(0, 0), True),
+        (lambda: TorchStream(99, 99), False),
+        (lambda: external(TorchStream(99, 99)), False),
+        (lambda: external(cupy_streams._Handle(99)), False),
+        (lambda: external(SimpleNamespace(__cuda_stream__=lambda: (0, 99))), False),
+        (lambda: SimpleNamespace(ptr=99), False),
+        (lambda: 99, False),
+        (lambda: cupy.cuda.Stream.ptds, False),
+    ],
+    ids=[
+        *("CuPy's", "legacy", "over CuPy's", "over torch's", "torch's", "torch's default"),
+        *("torch's over a handle", "over torch's over a handle", "over a number", "over another's"),
+        *("without an owner", "number", "per thread"),
+    ],
+)
+def test_it_is_known_which_streams_last(driver: set[int], make: Any, expected: bool) -> None:
+    """Only CuPy's and torch's own streams are there as long as their objects are."""
+    assert cupy_streams.lasts(make()) is expected
+
+
+def test_a_handle_is_not_touched_after_the_call(driver: set[int], log: list[str]) -> None:
+    """Of a stream that may be gone, nothing is asked when memory goes back: the host waits."""
+    given = cupy_streams._cupy_stream(99, cupy.cuda.Stream.null)
+    array = loans.lend(on_device(), torch.zeros(3, 4), given)
+    loan = array.data.mem._owner
+    assert loan._lent.stream is None
+    del array, loan
+    loan = lent(log, given)
+    del given
+    log.clear()
     del loan
-    assert log == ["host waits"]
+    assert log == ["the host waits for the device"]
+
+
+@pytest.mark.parametrize("handle", [99, None], ids=["CuPy's", "number"])
+def test_memory_is_kept_while_a_graph_is_captured(
+    driver: set[int], log: list[str], handle: int | None
+) -> None:
+    """Nobody waits during a capture: the memory goes back with the next that does after it."""
+    make = lambda: lent(log, 1234 if handle is None else Made(handle))  # noqa: E731
+    driver.add(handle or 7)  # the stream of the loan, or torch's current one
+    loan = make()
+    del loan
+    assert log == []
+    driver.clear()
+    loan = make()
+    del loan
+    once = ["record on 99", "55 waits for 99", "kept for 55"]
+    assert log == (["the host waits for the device"] if handle is None else once) * 2
+    assert loans._put_off == []
+
+
+def test_memory_is_kept_if_the_device_cannot_be_waited_for(
+    driver: set[int], log: list[str]
+) -> None:
+    """During a capture that another thread makes, CUDA refuses, and nothing is given back."""
+    driver.add(88)
+    loan = lent(log, 1234)
+    del loan
+    assert log == []
+    assert len(loans._put_off) == 1
+
+
+def test_a_forked_child_gives_nothing_back(driver: set[int], log: list[str]) -> None:
+    """A loan that a child has inherited says nothing to CUDA, which works in the parent alone."""
+    loan = lent(log, Made())
+    loan._process += 1
+    del loan
+    assert log == []
+
+
+def test_nothing_is_given_back_when_the_interpreter_ends(driver: set[int], log: list[str]) -> None:
+    """A loan that ends with the interpreter asks nothing of modules that may be gone."""
+    loan = lent(log, Made())
+    loan.__del__(is_finalizing=lambda: True)
+    assert log == []
 
 
 @pytest.mark.parametrize("lender", ["torch", "another", None], ids=str)
@@ -436,7 +557,7 @@ def test_what_reads_lent_memory_lets_the_lender_wait(
     tensor: Any, monkeypatch: pytest.MonkeyPatch, log: list[str], lender: str | None
 ) -> None:
     """After a step of CuPy's, torch's stream waits for it; for other lenders the host does."""
-    monkeypatch.setattr(loans._Loan, "_give_back", lambda self, tensor: None)
+    monkeypatch.setattr(loans, "_give_back", lambda lent: None)
     monkeypatch.setattr(
         loans,
         "_queue_behind",
@@ -452,6 +573,51 @@ def test_what_reads_lent_memory_lets_the_lender_wait(
             log.append("work")
         waits = {"torch": ["torch's ← CuPy's"], "another": ["the host waits for CuPy's"], None: []}
         assert log == ["work", *waits[lender]]
+
+
+@pytest.mark.parametrize("protocol", ["dlpack", "interface"])
+@pytest.mark.parametrize("fails", [False, True], ids=["copied", "out of memory"])
+@pytest.mark.parametrize(
+    ("producer", "waits"),
+    [
+        ("torch on 7", ["7 waits for 99"]),
+        ("torch on 99", []),
+        ("another", ["the host waits for CuPy's"]),
+    ],
+)
+def test_a_copy_of_cupys_lends_nothing_beyond_the_call(
+    *,
+    driver: set[int],
+    monkeypatch: pytest.MonkeyPatch,
+    log: list[str],
+    protocol: str,
+    fails: bool,
+    producer: str,
+    waits: list[str],
+) -> None:
+    """The producer waits for the copy in the call: afterwards, nobody asks for the stream."""
+    named = Stream("CuPy's", log, 99)
+
+    def duplicate(order: str) -> str:
+        log.append("copy")
+        if fails:
+            raise MemoryError
+        return "the copy"
+
+    array = SimpleNamespace(data=SimpleNamespace(device=None), copy=duplicate)
+    value = torch.zeros(3) if producer.startswith("torch") else object()
+    handle = 99 if producer == "torch on 99" else 7
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: TorchStream(handle, 3))
+    monkeypatch.setattr(hand_offs, f"_shared_by_{protocol}", lambda value, stream: (array, named))
+    monkeypatch.setattr(hand_offs, "working", lambda device, stream: nullcontext(named))
+    function = hand_offs.copy_from_dlpack if protocol == "dlpack" else hand_offs.copy_from_interface
+    if fails:
+        with pytest.raises(MemoryError):
+            function(value, stream=99)
+    else:
+        assert function(value, stream=99) == "the copy"
+    events = [line for line in log if not line.startswith("record")]
+    assert events == ["copy", *waits]
 
 
 def test_a_move_waits_for_both_ends(monkeypatch: pytest.MonkeyPatch, log: list[str]) -> None:
@@ -520,9 +686,35 @@ def test_upload_writes_into_a_tensor() -> None:
 
 def test_cupy_works_on_its_own_stream_objects() -> None:
     """CuPy's object is used as it is, so that whoever holds it keeps the caller's stream alive."""
-    stream = cupy.cuda.Stream.null
-    assert cupy_streams._cupy_stream(stream) is stream
-    assert cupy_streams._cupy_stream(1) is cupy.cuda.Stream.null
+    current, stream = Made(5), Made(99)
+    assert cupy_streams._cupy_stream(stream, current) is stream
+    assert cupy_streams._cupy_stream(1, current) is cupy.cuda.Stream.null
+    assert cupy_streams._cupy_stream(5, current) is current
+
+
+def test_cupy_takes_streams_of_others() -> None:
+    """An object over another's handle is held; no deprecated class of CuPy's is asked for."""
+    with pytest.warns(DeprecationWarning, match="ExternalStream"):
+        deprecated = cupy.cuda.ExternalStream(99)
+    for given in (deprecated, TorchStream(99, 3)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            stream = cupy_streams._cupy_stream(given, cupy.cuda.Stream.null)
+        assert type(stream) is cupy.cuda.Stream
+        assert stream.ptr == 99
+        assert stream._foreign_stream_ref is given
+
+
+def test_nobody_waits_for_the_stream_that_is_current(
+    driver: set[int], monkeypatch: pytest.MonkeyPatch, log: list[str]
+) -> None:
+    """If the caller names CuPy's current stream, by its number or its object, nothing is ordered."""
+    current = Made(99)
+    monkeypatch.setattr(cupy.cuda, "get_current_stream", lambda: current)
+    for given in (99, Made(99), TorchStream(99, 3)):
+        with cupy_streams.working(nullcontext(), given) as stream:
+            assert stream.ptr == 99
+    assert log == []
 
 
 @pytest.mark.parametrize(

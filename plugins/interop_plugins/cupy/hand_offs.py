@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from interop.plugin import CheckedProducer, Declined
 
-from .dense import copy
-from .loans import lend, torch_of
+from .loans import lend, let_wait, torch_of
 from .streams import device_named, working
 
 if TYPE_CHECKING:
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .describe import CupyArray
-    from .streams import Stream
+    from .streams import CupyStream, Stream
 
     #: An object with ``__cuda_array_interface__``.
     CudaInterface: TypeAlias = Any
+    #: Returns an array over a producer's memory, and the stream on which it may be used.
+    Share: TypeAlias = Callable[[Any, Stream], tuple[CupyArray, CupyStream]]
 
 
 def from_dlpack(value: object, *, stream: Stream = None) -> CupyArray:
@@ -29,16 +31,21 @@ def from_dlpack(value: object, *, stream: Stream = None) -> CupyArray:
     CuPy passes its current stream, the caller's if one is given, and the producer makes that
     stream wait for its own: the host does not.
     """
+    array, current = _shared_by_dlpack(value, stream)
+    return lend(array, value, current)
+
+
+def _shared_by_dlpack(value: object, stream: Stream) -> tuple[CupyArray, CupyStream]:
+    """Return an array over a producer's memory, and the stream on which it may be used."""
     import cupy
 
     producer = CheckedProducer(value, negative_strides=True)
     index = int(producer.__dlpack_device__()[1])
     with _exporting(value, index):
         if stream is None:
-            array = cupy.from_dlpack(producer)
-            return lend(array, value, cupy.cuda.get_current_stream(index))
+            return cupy.from_dlpack(producer), cupy.cuda.get_current_stream(index)
         with working(cupy.cuda.Device(index), stream) as current:
-            return lend(cupy.from_dlpack(producer), value, current)
+            return cupy.from_dlpack(producer), current
 
 
 def _exporting(value: object, index: int) -> AbstractContextManager[object]:
@@ -59,6 +66,12 @@ def from_interface(value: CudaInterface, *, stream: Stream = None) -> CupyArray:
 
     CuPy holds the producer, and makes the host wait for the stream that the interface names.
     """
+    array, current = _shared_by_interface(value, stream)
+    return lend(array, value, current)
+
+
+def _shared_by_interface(value: CudaInterface, stream: Stream) -> tuple[CupyArray, CupyStream]:
+    """Return an array over a producer's memory, and the stream on which it may be used."""
     import cupy
 
     address = value.__cuda_array_interface__["data"][0]
@@ -66,17 +79,30 @@ def from_interface(value: CudaInterface, *, stream: Stream = None) -> CupyArray:
     runtime = cupy.cuda.runtime
     index = runtime.pointerGetAttributes(address).device if address else runtime.getDevice()
     with working(cupy.cuda.Device(index), stream) as current:
-        return lend(cupy.asarray(value), value, current)
+        return cupy.asarray(value), current
 
 
 def copy_from_dlpack(value: object, *, stream: Stream = None) -> CupyArray:
     """Return a copy of a DLPack producer's memory, on the same device."""
-    return copy(from_dlpack(value, stream=stream), stream=stream)
+    return _copied(_shared_by_dlpack, value, stream)
 
 
 def copy_from_interface(value: CudaInterface, *, stream: Stream = None) -> CupyArray:
     """Return a copy of the memory of a ``__cuda_array_interface__``, on the same device."""
-    return copy(from_interface(value, stream=stream), stream=stream)
+    return _copied(_shared_by_interface, value, stream)
+
+
+def _copied(share: Share, value: object, stream: Stream) -> CupyArray:
+    """Return a copy of what a producer shares, for which the producer's later work waits.
+
+    So nothing is lent beyond the call, after which the stream may be destroyed.
+    """
+    array, _ = share(value, stream)
+    with working(array.data.device, stream) as current:
+        try:
+            return array.copy(order="C")
+        finally:
+            let_wait(value, current)
 
 
 def from_numpy(value: NDArray[Any], *, device: str, stream: Stream = None) -> CupyArray:

@@ -3,19 +3,23 @@
 DLPack orders the hand-off alone. The owner may overwrite memory that CuPy's stream reads later, or
 give it out again once the array is gone. So an array over another's memory holds a loan: steps that
 have queued work on the memory let the lender wait, and the last array gives the memory back behind
-all work of its stream. The loan keeps that stream alive as well.
+all work of its stream. The loan keeps that stream alive as well. If it cannot, because it knows of
+the stream no more than a handle, it never looks at the stream again, and waits for the device.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from interop.plugin import stream_handle
 
 from .describe import memory
-from .streams import working
+from .streams import lasts, working
 
 if TYPE_CHECKING:
     from typing import Any
@@ -46,61 +50,123 @@ def lend(array: CupyArray, producer: Any, stream: CupyStream) -> CupyArray:
     import cupy
 
     ((address, length),) = stretches
-    loan = _Loan(array, producer.detach() if module else None, stream)
+    tensor = producer.detach() if module else None
+    loan = _Loan(_Lent(array, tensor, stream if lasts(stream) else None))
     held = cupy.cuda.UnownedMemory(address, length, loan, array.data.device_id)
     pointer = cupy.cuda.MemoryPointer(held, array.data.ptr - address)
     return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
 
 
-class _Loan:
-    """Memory of another library, in use on a stream of CuPy's.
+def let_wait(producer: Any, stream: CupyStream) -> None:
+    """Let a producer's later work wait for what is queued on a stream; or wait for it here.
 
-    Parameters
+    Only of torch it is known on which stream it works.
+    """
+    module = torch_of(producer)
+    if module is None:
+        stream.synchronize()
+        return
+    current = module.cuda.current_stream(producer.device)
+    if current.cuda_stream != stream.ptr:
+        _queue_behind(current, stream)
+
+
+class _Lent(NamedTuple):
+    """Memory that another library has lent to CuPy.
+
+    Attributes
     ----------
     array : cupy.ndarray
         The array that keeps the memory.
     tensor : torch.Tensor or None
         The memory as a tensor, if torch owns it. Others cannot be told to wait.
-    stream : cupy.cuda.Stream
-        The stream on which the memory is used.
+    stream : cupy.cuda.Stream or None
+        The stream on which the memory is used, if it lives as long as this refers to it.
     """
 
-    __slots__ = ("_array", "_stream", "_tensor")
+    array: CupyArray
+    tensor: torch.Tensor | None
+    stream: CupyStream | None
 
-    def __init__(self, array: CupyArray, tensor: torch.Tensor | None, stream: CupyStream) -> None:
-        self._array = array
-        self._tensor = tensor
-        self._stream = stream
+
+class _Loan:
+    """The owner of the memory of CuPy's arrays over lent memory, which ends with the last of them.
+
+    In a child that was forked meanwhile it does nothing: CUDA works in its own process alone.
+    """
+
+    __slots__ = ("_lent", "_process")
+
+    def __init__(self, lent: _Lent) -> None:
+        self._lent = lent
+        self._process = os.getpid()
 
     def let_wait(self, stream: CupyStream) -> None:
         """Let the lender's later work wait for what is queued on a stream; or wait for it here."""
-        if self._tensor is None:
-            stream.synchronize()
-        else:
-            import torch
+        let_wait(self._lent.tensor, stream)
 
-            _queue_behind(torch.cuda.current_stream(self._tensor.device), stream)
+    # Bound early: when the interpreter ends, a module may be emptied before its objects are.
+    def __del__(
+        self,
+        is_finalizing: Callable[[], bool] = sys.is_finalizing,
+        process: Callable[[], int] = os.getpid,
+    ) -> None:
+        if self._lent.tensor is not None and not is_finalizing() and process() == self._process:
+            _give_back(self._lent)
 
-    def __del__(self) -> None:
-        if self._tensor is not None and not sys.is_finalizing():
-            self._give_back(self._tensor)
 
-    def _give_back(self, tensor: torch.Tensor) -> None:
-        """Tell torch's allocator to keep the memory until the stream has done its work.
+#: What came back while a graph was captured, when nobody may wait for what is not part of it.
+_put_off: list[_Lent] = []
 
-        The allocator is shown a stream of torch's own, which lives on: recording on one that has
-        been destroyed when the memory is freed would end the process.
-        """
-        import cupy
 
-        with self._array.data.device:
-            try:
-                returning = _returning(self._array.data.device_id)
-                _queue_behind(returning, self._stream)
-                tensor.record_stream(returning)
-            except cupy.cuda.runtime.CUDARuntimeError:
-                # The stream was named by its number, and is gone; its work may not be.
+def _give_back(lent: _Lent) -> None:
+    """Give memory back to torch, and what has been put off before; put off what cannot be now."""
+    pending = [lent]
+    with suppress(IndexError):
+        while True:
+            pending.append(_put_off.pop())
+    _put_off.extend([lent for lent in pending if not _is_back(lent)])
+
+
+def _is_back(lent: _Lent) -> bool:
+    """Give memory back to torch once nothing reads it, or answer that this is not the time.
+
+    torch's allocator is shown a stream of torch's own, which lives on: recording on one that has
+    been destroyed when the memory is freed would end the process.
+    """
+    import cupy
+
+    try:
+        with lent.array.data.device:
+            if _is_capturing(lent):
+                return False
+            if lent.stream is None:
                 cupy.cuda.runtime.deviceSynchronize()
+            else:
+                returning = _returning(lent.array.data.device_id)
+                _queue_behind(returning, lent.stream)
+                lent.tensor.record_stream(returning)  # type: ignore[union-attr]
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return False  # such as during a capture in another thread
+    return True
+
+
+def _is_capturing(lent: _Lent) -> bool:
+    """Tell whether the stream that used the memory, or else a current one, captures a graph.
+
+    Waiting for the device would end the capture with an error.
+    """
+    import cupy
+    import torch
+
+    if lent.stream is not None:
+        return bool(cupy.cuda.runtime.streamIsCapturing(lent.stream.ptr))
+    current = (
+        cupy.cuda.get_current_stream(),
+        torch.cuda.current_stream(lent.array.data.device_id),
+    )
+    handles = [stream_handle(stream) for stream in current if lasts(stream)]
+    return any(map(cupy.cuda.runtime.streamIsCapturing, handles))
 
 
 @cache

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Handles that are no addresses: the legacy default stream goes by two names.
 _LEGACY = frozenset({0, 1})
+#: The handle of the default stream of the thread in which it is used.
+PER_THREAD = 2
 
 
 def device_named(name: str) -> Device:
@@ -59,17 +61,41 @@ class _Handle:
         return (0, self._handle)
 
 
-def _cupy_stream(stream: Stream) -> CupyStream:
-    """Return CuPy's stream object for a stream of the current device."""
+def _cupy_stream(stream: Stream, current: CupyStream) -> CupyStream:
+    """Return CuPy's stream object for a stream of the current device: the current one if it can."""
     import cupy
 
-    if isinstance(stream, (cupy.cuda.Stream, cupy.cuda.ExternalStream)):
+    if isinstance(stream, cupy.cuda.Stream):
         return stream
     handle = stream_handle(stream)
+    if handle == current.ptr:
+        return current
     if handle in _LEGACY:
         return cupy.cuda.Stream.null
     owner = stream if hasattr(stream, "__cuda_stream__") else _Handle(handle)
     return cupy.cuda.Stream.from_external(owner)
+
+
+def lasts(stream: object) -> bool:
+    """Tell whether a stream is there for as long as a stream object of CuPy or torch is.
+
+    CuPy destroys a stream that it has made with its object, and torch none that it has made. All
+    that other objects have is a handle, which may be destroyed before they are. The number of a
+    thread's default stream names another stream in another thread.
+    """
+    import cupy
+
+    if stream_handle(stream) in _LEGACY:
+        return True
+    if isinstance(stream, cupy.cuda.Stream):
+        # An object without the attribute might be over any handle.
+        owner = getattr(stream, "_foreign_stream_ref", stream)
+        return stream.ptr != PER_THREAD if owner is None else owner is not stream and lasts(owner)
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(stream, torch.cuda.Stream):
+        return False
+    # torch numbers its own streams, and takes the handle for the number of all others.
+    return bool(stream.stream_id != stream.cuda_stream)
 
 
 @contextmanager
@@ -83,10 +109,10 @@ def working(device: Device, stream: Stream) -> Iterator[CupyStream]:
 
     with device:
         current = cupy.cuda.get_current_stream()
-        if stream is None:
-            yield current
+        named = current if stream is None else _cupy_stream(stream, current)
+        if named.ptr == current.ptr:
+            yield named
             return
-        named = _cupy_stream(stream)
         named.wait_event(current.record())
         try:
             with named:
