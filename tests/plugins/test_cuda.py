@@ -718,6 +718,39 @@ def test_nobody_waits_for_the_stream_that_is_current(
 
 
 @pytest.mark.parametrize(
+    ("stream", "named", "expected"),
+    [(2, -1, ["record on torch's", "2 waits for 7"]), (1, 1, []), (99, 99, [])],
+)
+def test_a_tensor_goes_to_the_default_stream_of_a_thread(
+    *,
+    driver: set[int],
+    monkeypatch: pytest.MonkeyPatch,
+    log: list[str],
+    stream: int,
+    named: int,
+    expected: list[str],
+) -> None:
+    """torch does not export to stream 2, so that stream waits for torch's by an event."""
+
+    class Current(Stream):
+        def record_event(self) -> Any:
+            event = super().record_event()
+            event.cuda_event = event.ptr  # type: ignore[attr-defined]
+            return event
+
+    class Exported(torch.Tensor):  # type: ignore[misc]
+        def __dlpack__(self, *, stream: int | None = None, **keywords: Any) -> Any:
+            log.append(f"exported to {stream}")
+            return self.as_subclass(torch.Tensor).__dlpack__(stream=None, **keywords)
+
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: Current("torch's", log))
+    tensor = torch.arange(3.0).as_subclass(Exported)
+    producer = hand_offs._TensorForAnyStream(tensor, negative_strides=True)
+    assert "dltensor" in repr(producer.__dlpack__(stream=stream, max_version=(1, 0)))
+    assert log == [*expected, f"exported to {named}"]
+
+
+@pytest.mark.parametrize(
     "error",
     [
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),  # RuntimeError

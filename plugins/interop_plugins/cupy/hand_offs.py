@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from interop.plugin import CheckedProducer, Declined
 
 from .loans import lend, let_wait, torch_of
-from .streams import device_named, working
+from .streams import PER_THREAD, device_named, working
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -39,13 +39,31 @@ def _shared_by_dlpack(value: object, stream: Stream) -> tuple[CupyArray, CupyStr
     """Return an array over a producer's memory, and the stream on which it may be used."""
     import cupy
 
-    producer = CheckedProducer(value, negative_strides=True)
+    checked = CheckedProducer if torch_of(value) is None else _TensorForAnyStream
+    producer = checked(value, negative_strides=True)
     index = int(producer.__dlpack_device__()[1])
     with _exporting(value, index):
         if stream is None:
             return cupy.from_dlpack(producer), cupy.cuda.get_current_stream(index)
         with working(cupy.cuda.Device(index), stream) as current:
             return cupy.from_dlpack(producer), current
+
+
+class _TensorForAnyStream(CheckedProducer):
+    """A tensor that is exported to a thread's default stream as well, which torch refuses."""
+
+    __slots__ = ()
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        """Return the tensor's capsule; the stream, which is on the current device, waits."""
+        if keywords["stream"] == PER_THREAD:
+            import cupy
+            import torch
+
+            event = torch.cuda.current_stream().record_event()
+            cupy.cuda.runtime.streamWaitEvent(PER_THREAD, event.cuda_event)
+            keywords["stream"] = -1  # there is nothing left to wait for
+        return super().__dlpack__(**keywords)
 
 
 def _exporting(value: object, index: int) -> AbstractContextManager[object]:
