@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 from weakref import WeakKeyDictionary
 
 from interop._model.typing import Value
-from interop.errors import HandOffError
+from interop.errors import Declined, HandOffError
 
 from .arrays import extent, overlaps
 
@@ -81,6 +81,9 @@ _DEVICE_TYPES = {
     17: "maia",
     18: "trn",
 }
+
+#: What the device types are called of which memory is no device's own, but can be read by one.
+_SHARED_TYPES = {3: " (page-locked)", 11: " (page-locked)", 13: " (managed memory)"}
 
 #: dtype names by DLPack's type code and bits.
 DLPACK_DTYPES: dict[tuple[int, int], str] = {
@@ -314,9 +317,13 @@ class CheckedProducer:
         Whether the consumer may be given memory that is flagged read-only.
     dtypes : container of str or None
         The dtypes the consumer knows; None: all that DLPack can name.
+    device_types : container of int or None
+        DLPack's numbers of the device types from which the consumer takes memory; None: it is asked
+        for none that it does not take. Managed memory is of a type of its own (13), although it
+        lies on a CUDA device.
     """
 
-    __slots__ = ("_alignment", "_dtypes", "_negative_strides", "_readonly", "_value")
+    __slots__ = ("_alignment", "_device_types", "_dtypes", "_negative_strides", "_readonly", "_value")
 
     def __init__(
         self,
@@ -326,8 +333,10 @@ class CheckedProducer:
         alignment: int | None = None,
         readonly: bool = True,
         dtypes: Container[str] | None = None,
+        device_types: Container[int] | None = None,
     ) -> None:
         self._value = value
+        self._device_types = device_types
         self._negative_strides = negative_strides
         self._alignment = alignment
         self._readonly = readonly
@@ -349,11 +358,13 @@ class CheckedProducer:
         return capsule
 
     def __dlpack_device__(self) -> tuple[Any, Any]:
-        """Return the producer's device."""
+        """Return the producer's device; raise Declined if the consumer does not take it."""
         try:
             kind, index = self._value.__dlpack_device__()
         except _REFUSALS as error:
             raise _refused(self._value, error) from error
+        if self._device_types is not None and kind not in self._device_types:
+            raise Declined(_foreign_memory(int(kind)))
         # Paddle leaves the index of the CPU at None, which consumers cannot read.
         return (kind, 0 if index is None else index)
 
@@ -368,6 +379,13 @@ class CheckedProducer:
         if 0 not in offer.shape:
             problem = f"lies at {offer.data:#x}, which is not aligned to {alignment} bytes"
             _refuse(self._value, problem, "copy it first")
+
+
+def _foreign_memory(kind: int) -> str:
+    """Say that a consumer does not take memory of a device type, and what to do about it."""
+    meaning = _SHARED_TYPES.get(kind, "")
+    move = "; copy it into memory of the device's own first" if meaning else ""
+    return f"it does not take memory of DLPack's device type {kind}{meaning}{move}"
 
 
 class CapsuleProducer:

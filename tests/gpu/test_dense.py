@@ -267,6 +267,14 @@ assert (array.get() == np.arange(12.0).reshape(3, 4)).all()
 fresh = interop.convert(value, to="cupy", copy=True)
 assert fresh.data.ptr != array.data.ptr
 assert (fresh.get() == array.get()).all()
+import cupy
+with cupy.cuda.using_allocator(cupy.cuda.MemoryPool(cupy.cuda.malloc_managed).malloc):
+    managed = cupy.arange(12.0, dtype="float32")
+assert managed.__dlpack_device__()[0] == 13
+# JAX takes no such memory by DLPack; torch shares it by the other protocol.
+value = interop.convert(managed, to="jax")
+assert value.unsafe_buffer_pointer() == managed.data.ptr
+assert (np.asarray(value) == np.arange(12.0)).all()
 print("shared")
 """
 

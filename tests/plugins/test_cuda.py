@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import interop
+from interop._planning.request import Request
 from interop.errors import BadRequestError, HandOffError
 from interop.plugin import Declined, make_spec
 from tests.toys import Box, toy
@@ -771,3 +772,40 @@ def test_out_of_memory_is_a_memory_error(error: Exception) -> None:
         instance.convert(Box("a", [1.0]), to="b")
     assert isinstance(caught.value, MemoryError)
     assert caught.value.__cause__ is error
+
+
+class Managed:
+    """An array in managed memory, of which DLPack knows a device type of its own."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (13, 0)
+
+    def __dlpack__(self, **_: object) -> object:
+        raise AssertionError("it was asked for, although nobody takes it")
+
+
+def test_consumers_decline_memory_of_types_that_they_do_not_take() -> None:
+    """torch and JAX take no managed memory by DLPack, and say so before they ask for it."""
+    from interop_plugins.jax import dense as jax_dense
+
+    for consumer in (dense.from_dlpack, jax_dense.from_dlpack):
+        with pytest.raises(Declined, match=r"device type 13 \(managed memory\); copy it"):
+            consumer(Managed())
+
+
+def test_managed_memory_reaches_jax_by_torch(loaded: interop.Interop) -> None:
+    """After JAX and torch have declined CuPy's capsule, torch shares its interface with JAX."""
+    spec = make_spec("cupy", "float32", device="cuda:0", shape=(3,))
+    ways = [[step.label for step in loaded.plan(spec, "jax").steps]]
+    declined: set[object] = {loaded.plan(spec, "jax").steps[0].origin}
+    planner = loaded._engine._planner
+    for _ in range(2):
+        route = planner.route(spec, Request(("jax",)), frozenset(declined))
+        assert route is not None
+        ways.append([step.label for step in route[1]])
+        declined.add(route[1][0].origin)
+    assert ways == [
+        ["jax_from_dlpack"],
+        ["torch_from_dlpack", "jax_from_dlpack"],
+        ["from_cuda_array_interface", "jax_from_dlpack"],
+    ]

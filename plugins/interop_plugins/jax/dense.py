@@ -42,6 +42,9 @@ _PLAIN_NUMBERS = frozenset({*range(7), 11, 14, 23})
 #: The errors of NumPy, torch and JAX when there is nothing to hand over.
 _HAND_OFF_ERRORS = (BufferError, ValueError, RuntimeError, TypeError, AttributeError)
 
+#: DLPack's numbers of CUDA's and ROCm's own memory: JAX takes no managed memory.
+_DEVICE_TYPES = frozenset({2, 10})
+
 #: By narrow dtype, the integer that carries its bits, and its name; filled when it is first met.
 _carriers: dict[NumpyDtype, tuple[str, str]] = {}
 
@@ -411,7 +414,8 @@ def from_dlpack(value: object) -> Array:
     import jax
 
     dtypes = DLPACK_DTYPES - unsupported_now()
-    array: Array = jax.dlpack.from_dlpack(CheckedProducer(value, dtypes=dtypes))
+    producer = CheckedProducer(value, dtypes=dtypes, device_types=_DEVICE_TYPES)
+    array: Array = jax.dlpack.from_dlpack(producer)
     return array
 
 

@@ -520,11 +520,8 @@ def from_dlpack(value: object, *, stream: object = None) -> Tensor:
     """Return a tensor over a DLPack producer's memory, ordered on `stream` if it is a device's."""
     from torch.utils.dlpack import from_dlpack as share
 
-    producer = CheckedProducer(value, negative_strides=False)
+    producer = CheckedProducer(value, device_types=(_DLPACK_CPU, _DLPACK_CUDA))
     kind, index = producer.__dlpack_device__()
-    if kind not in (_DLPACK_CPU, _DLPACK_CUDA):
-        msg = f"torch does not import memory of DLPack's device type {kind}"
-        raise Declined(msg)
     try:
         with sharing(index, stream) if kind == _DLPACK_CUDA else nullcontext():
             return share(producer)
