@@ -323,7 +323,14 @@ class CheckedProducer:
         lies on a CUDA device.
     """
 
-    __slots__ = ("_alignment", "_device_types", "_dtypes", "_negative_strides", "_readonly", "_value")
+    __slots__ = (
+        "_alignment",
+        "_device_types",
+        "_dtypes",
+        "_negative_strides",
+        "_readonly",
+        "_value",
+    )
 
     def __init__(
         self,

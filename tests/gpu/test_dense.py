@@ -326,3 +326,44 @@ def test_quantized(cupy: Any, torch: Any, kind: str) -> None:
     expected = tensor.dequantize().cpu().numpy()
     assert np.allclose(interop.convert(quantized, to="numpy"), expected)
     assert np.allclose(interop.convert(tensor, to="cupy").get(), expected)
+
+
+INTEGERS_PROGRAM = """
+import cupy, interop, jax, numpy as np, torch
+if jax.default_backend() != "gpu":
+    print("no device")
+    raise SystemExit
+for sign in ("int", "uint"):
+    fitting = np.array([[0, 1], [2, 2**31 - 1]], f"{sign}64")
+    wide = fitting + fitting.dtype.type(2**32)
+    for make in (lambda a: torch.from_numpy(a).cuda(), cupy.asarray):
+        value = make(fitting)
+        result = interop.convert(value, "jax")
+        assert (result.dtype, result.devices()) == (f"{sign}32", {jax.devices("gpu")[0]})
+        assert (np.asarray(result) == fitting).all()
+        tree = interop.convert({"step": value, "weights": [value[:0]]}, "jax")
+        assert tree["step"].dtype == tree["weights"][0].dtype == f"{sign}32"
+        try:
+            interop.convert(make(wide), "jax")
+            raise AssertionError("it does not fit")
+        except interop.errors.RefusedError as error:
+            assert "4294967296 does not fit" in str(error), error
+print("halved")
+"""
+
+
+def test_integers_of_64_bits_reach_jax_on_the_device_if_they_fit(cupy: Any, torch: Any) -> None:
+    """Counters of torch and CuPy become JAX's, alone and in trees; numbers too large are named."""
+    pytest.importorskip("jax")
+    process = subprocess.run(
+        [sys.executable, "-c", INTEGERS_PROGRAM],
+        env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_ENABLE_X64": "0"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    if process.stdout.strip() == "no device":
+        pytest.skip("this JAX has no CUDA device")
+    assert process.stdout.strip() == "halved"

@@ -809,3 +809,68 @@ def test_managed_memory_reaches_jax_by_torch(loaded: interop.Interop) -> None:
         ["torch_from_dlpack", "jax_from_dlpack"],
         ["from_cuda_array_interface", "jax_from_dlpack"],
     ]
+
+
+# ---------------------------------------------------------------------- integers of 64 bits
+
+
+class OnDevice(np.ndarray[Any, Any]):
+    """An array of NumPy's that has CuPy's `get`."""
+
+    def get(self) -> np.ndarray[Any, Any]:
+        return self.view(np.ndarray)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "wrong"),
+    [
+        ("int", [-(2**31), 0, 2**31 - 1], None),
+        ("int", [0, 2**31], 2**31),
+        ("int", [5, -(2**31) - 1, 2**31 - 1], -(2**31) - 1),
+        ("uint", [0, 2**32 - 1], None),
+        ("uint", [7, 2**32], 2**32),
+        ("uint", [7, 2**64 - 1, 8], 2**64 - 1),
+        ("uint", [2**63 + 5, 2**63 + 6], 2**63 + 5),
+        ("int", [], None),
+        ("uint", [], None),
+    ],
+)
+@pytest.mark.parametrize("framework", ["torch", "cupy"])
+def test_integers_are_halved_where_they_lie_if_they_fit(
+    monkeypatch: pytest.MonkeyPatch,
+    framework: str,
+    name: str,
+    numbers: list[int],
+    wrong: int | None,
+) -> None:
+    """Integers of 64 bits become those of 32 if all fit; else the step declines and names one."""
+    value = np.array([numbers, numbers], f"{name}64").T
+    if framework == "torch":
+        given, cast = torch.from_numpy(value), dense.cast_if_exact
+    else:
+        monkeypatch.setattr(cupy_dense, "reading", lambda value, stream: nullcontext())
+        monkeypatch.setattr(cupy, "stack", lambda ends: np.stack(ends).view(OnDevice))
+        given, cast = value, cupy_dense.cast_if_exact
+    if wrong is not None:
+        with pytest.raises(Declined, match=f"^{wrong} does not fit in {name}32"):
+            cast(given, dtype=f"{name}32")
+        return
+    result = np.asarray(cast(given, dtype=f"{name}32"))
+    assert result.dtype == f"{name}32"
+    assert result.flags.c_contiguous
+    assert (result == value).all()
+    assert result.shape == value.shape
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+@pytest.mark.parametrize("source", ["torch", "cupy"])
+def test_integers_of_64_bits_stay_on_the_device_on_their_way_to_jax(
+    source: str, dtype: str
+) -> None:
+    """A counter on a device becomes one of JAX's there, by default as on the host."""
+    spec = make_spec(source, dtype, device="cuda:0", shape=(3,))
+    route = interop.plan(spec, "jax")
+    assert [step.after.device for step in route.steps] == ["cuda:0"] * len(route.steps)
+    assert route.steps[-1].after.dtype == dtype.replace("64", "32")
+    assert "if_exact" in route.steps[0].label
+    assert "narrow" not in route.effects

@@ -29,7 +29,7 @@ from interop.plugin import (
 )
 from interop.plugin.advanced import Problems
 
-from .dense import as_array, cast, copy, fill, move, stack
+from .dense import as_array, cast, cast_if_exact, copy, fill, move, stack
 from .describe import describe, memory
 from .hand_offs import (
     copy_from_dlpack,
@@ -115,6 +115,7 @@ def _formats() -> Iterable[Format]:
                 Drop("subclass", as_array),
                 Copy(copy, cost=Cost(1e-5, 1e12), stream=True),
                 Cast(cast, cost=Cost(1e-5, 1e12), stream=True),
+                *_checked_casts(),
             ),
             requires="cupy",
             install=_INSTALL,
@@ -124,6 +125,20 @@ def _formats() -> Iterable[Format]:
         *_component_formats(),
         _sparse("dia", describe=describe_dia, ndims=_TWO),
     ]
+
+
+def _checked_casts() -> Iterable[Cast]:
+    """Yield the casts of integers for targets without 64 bits."""
+    for name in ("int", "uint"):
+        yield Cast(
+            cast_if_exact,
+            {f"{name}32"},
+            dtypes={f"{name}64"},
+            checked=True,
+            cost=Cost(5e-5, 5e11),
+            stream=True,
+            name=f"cast_{name}_if_exact",
+        )
 
 
 def _component_formats() -> Iterable[Format]:

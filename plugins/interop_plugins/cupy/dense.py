@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import interop
-from interop.plugin import real_part
+from interop.plugin import Declined, misfit, real_part
 
 from .loans import reading
 from .streams import device_named, working
@@ -34,6 +34,22 @@ def cast(value: CupyArray, *, dtype: str, stream: Stream = None) -> CupyArray:
     target = _dtype_named(dtype)
     with reading(value, stream):
         return _castable(value, target).astype(target, order="C")
+
+
+def cast_if_exact(value: CupyArray, *, dtype: str, stream: Stream = None) -> CupyArray:
+    """Return integers of 64 bits in 32 if all of them fit.
+
+    The least and the largest are found where the array lies, and come to the host together.
+    """
+    import cupy
+    import numpy as np
+
+    with reading(value, stream):
+        if value.size:
+            ends = cupy.stack([value.min(), value.max()]).get()
+            if reason := misfit(np, ends, dtype):
+                raise Declined(reason)
+        return value.astype(np.dtype(dtype), order="C")
 
 
 def _dtype_named(name: str) -> DType:

@@ -340,6 +340,17 @@ def _dense_steps() -> Iterable[Unary]:
     )
     yield cast(dtypes=_REAL, to=DTYPE_NAMES, name="cast_there")
     yield cast(dtypes=_COMPLEX, to=_COMPLEX, name="cast_complex_there")
+    for name in ("int", "uint"):  # for targets without 64 bits
+        yield Cast(
+            dense.cast_if_exact,
+            {f"{name}32"},
+            dtypes={f"{name}64"},
+            devices=_CUDA,
+            takes=_LAYOUT,
+            checked=True,
+            cost=Cost(5e-5, 5e11),
+            name=f"cast_{name}_if_exact_there",
+        )
 
 
 def _moves(takes: frozenset[str]) -> Iterable[Unary]:

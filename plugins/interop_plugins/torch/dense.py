@@ -21,6 +21,7 @@ from interop.plugin import (
     CastErrors,
     CheckedProducer,
     Declined,
+    misfit,
     plain_array,
 )
 from interop.plugin.advanced import limit_threads, quietly, unlocked
@@ -225,6 +226,24 @@ def _cast(value: Tensor, dtype: str, refilled: Callable[..., Tensor], order: str
     if value.is_neg() and target.is_complex:
         return _write(torch.empty_like(value, dtype=target, memory_format=memory_format), value)
     return copied(value, target, memory_format)
+
+
+def cast_if_exact(value: Tensor, *, dtype: str) -> Tensor:
+    """Return integers of 64 bits in 32 if all of them fit.
+
+    The least and the largest are found where the tensor lies, and come to the host together.
+    """
+    import numpy as np
+    import torch
+
+    # torch knows unsigned integers of 64 bits, but hardly computes with them.
+    bits = value.view(torch.int64)
+    if bits.numel():
+        ends = torch.stack(torch.aminmax(bits)).cpu().numpy().view(dtype_name(value.dtype))
+        if reason := misfit(np, ends, dtype):
+            raise Declined(reason)
+    narrow = bits.to(torch.int32, memory_format=torch.contiguous_format)
+    return narrow.view(torch_dtype(dtype))
 
 
 def cast_as_numpy(value: Tensor, *, dtype: str) -> Tensor:
