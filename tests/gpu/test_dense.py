@@ -326,6 +326,33 @@ def test_quantized(cupy: Any, torch: Any, kind: str) -> None:
     expected = tensor.dequantize().cpu().numpy()
     assert np.allclose(interop.convert(quantized, to="numpy"), expected)
     assert np.allclose(interop.convert(tensor, to="cupy").get(), expected)
+    back = interop.convert(quantized, to="torch.quantized")
+    assert back.is_cuda
+    assert torch.equal(back.dequantize(), tensor.dequantize())
+
+
+def test_quantized_by_channels(cupy: Any, torch: Any) -> None:
+    """Scales of channels are on the device, whichever way the tensor has come there."""
+    real = torch.linspace(-1, 1, 35).reshape(5, 7)
+    scales, zeros = torch.linspace(0.1, 0.5, 5, dtype=torch.float64), torch.arange(5)
+    tensor = torch.quantize_per_channel(real, scales, zeros, 0, torch.qint8)
+    expected = tensor.dequantize().numpy()
+    for there in (tensor.cuda(), interop.convert(tensor, to="torch.quantized", device="cuda")):
+        quantized = interop.convert(there, to="quantized.cupy")
+        assert quantized.codes.data.ptr == there.data_ptr()
+        assert {type(quantized.scale), type(quantized.zero_point)} == {cupy.ndarray}
+        assert np.allclose(interop.convert(quantized, to="cupy").get(), expected)
+
+
+def test_quantized_with_a_scale_on_the_host(cupy: Any, torch: Any) -> None:
+    """The scale comes to the codes, which are shared."""
+    codes = torch.arange(12, dtype=torch.int8, device="cuda").reshape(3, 4)
+    value = interop.QuantizedArray(codes, torch.tensor(0.5), torch.tensor(3))
+    quantized = interop.convert(value, to="quantized.cupy")
+    assert quantized.codes.data.ptr == codes.data_ptr()
+    expected = (np.arange(12).reshape(3, 4) - 3) * 0.5
+    assert np.allclose(interop.convert(value, to="cupy").get(), expected)
+    assert np.allclose(interop.convert(value, to="numpy"), expected)
 
 
 INTEGERS_PROGRAM = """

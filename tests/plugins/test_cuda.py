@@ -20,7 +20,7 @@ import pytest
 
 import interop
 from interop._planning.request import Request
-from interop.errors import BadRequestError, HandOffError
+from interop.errors import BadRequestError, HandOffError, RefusedError
 from interop.plugin import Declined, make_spec
 from tests.toys import Box, toy
 
@@ -30,7 +30,8 @@ cupy = pytest.importorskip("cupy", reason="CuPy is not installed here")
 from interop_plugins.cupy import dense as cupy_dense  # noqa: E402
 from interop_plugins.cupy import hand_offs, loans  # noqa: E402
 from interop_plugins.cupy import streams as cupy_streams  # noqa: E402
-from interop_plugins.torch import cuda, dense, streams  # noqa: E402
+from interop_plugins.quantized import components  # noqa: E402
+from interop_plugins.torch import cuda, dense, quantized, streams  # noqa: E402
 
 ADDRESS = 0x7F0000000000
 
@@ -874,3 +875,60 @@ def test_integers_of_64_bits_stay_on_the_device_on_their_way_to_jax(
     assert route.steps[-1].after.dtype == dtype.replace("64", "32")
     assert "if_exact" in route.steps[0].label
     assert "narrow" not in route.effects
+
+
+# ---------------------------------------------------------------------- components on two devices
+
+
+class QuantizedThere:
+    """A quantized tensor on a device, which torch's plugin reads: its scale is a Python number."""
+
+    dtype, is_cpu, device = torch.qint8, False, torch.device("meta")
+
+    def __init__(self, axis: int | None) -> None:
+        codes = torch.empty((2, 3), dtype=torch.int8, device="meta")
+        self.shape, self.size, self.stride = codes.shape, codes.size, codes.stride
+        self.untyped_storage, self.storage_offset = codes.untyped_storage, codes.storage_offset
+        scheme = torch.per_tensor_affine if axis is None else torch.per_channel_affine
+        self.qscheme, self.q_per_channel_axis = lambda: scheme, lambda: axis
+        self.q_scale, self.q_zero_point = lambda: 0.5, lambda: 3
+        self.q_per_channel_scales = lambda: torch.ones(2, dtype=torch.float64)
+        self.q_per_channel_zero_points = lambda: torch.zeros(2, dtype=torch.int64)
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+def test_all_components_of_a_quantized_tensor_are_on_its_device(axis: int | None) -> None:
+    """Scales and zero points are beside the codes, whether torch has numbers or arrays of them."""
+    arrays = quantized.unpack(QuantizedThere(axis)).arrays
+    assert {str(array.device) for array in arrays.values()} == {"meta"}
+    assert arrays["scale"].dtype == torch.float64
+    assert arrays["zero_point"].dtype == torch.int64
+
+
+def _apart() -> interop.QuantizedArray:
+    """Return an array with codes on a device and a scale on the host."""
+    codes = torch.empty((2, 3), dtype=torch.int8, device="meta")
+    return interop.QuantizedArray(codes, torch.tensor(0.5), None)
+
+
+def test_components_on_two_devices_are_brought_together() -> None:
+    """The codes stay where they are, and the scale comes to them."""
+    value = _apart()
+    assert interop.spec(value).traits == {"apart"}
+    joined = components.join(value)
+    assert joined.codes is value.codes
+    assert {str(part.device) for part in (joined.codes, joined.scale)} == {"meta"}
+    assert interop.spec(joined).traits == frozenset()
+
+
+@pytest.mark.parametrize("target", ["quantized.cupy", "torch.quantized", "cupy", "numpy"])
+def test_a_plan_tells_that_components_on_two_devices_move(target: str) -> None:
+    """What is apart is joined first, by a transfer that callers may forbid."""
+    spec = make_spec("quantized.torch", "float32", device="cuda:0", shape=(4, 4), traits={"apart"})
+    spec = spec._replace(code_dtype="int8")
+    route = interop.plan(spec, target)
+    assert route.steps[0].label == "join"
+    assert route.steps[0].effects == {"transfer"}
+    for words in ({"copy": False}, {"forbid": "transfer"}):
+        with pytest.raises(RefusedError, match="join has the effect 'transfer'"):
+            interop.plan(spec, target, **words)

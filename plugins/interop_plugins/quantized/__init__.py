@@ -24,7 +24,7 @@ from interop.plugin import (
 )
 
 from .codes import unpack_cupy, unpack_numpy, unpack_torch
-from .components import detach, pack, unpack
+from .components import detach, join, pack, unpack
 from .dense import dequantize_cupy, dequantize_into_numpy, dequantize_numpy, dequantize_torch
 from .describe import describe, memory
 from .frameworks import DTYPES, NUMPY_DTYPES
@@ -86,11 +86,15 @@ def _formats() -> Iterable[Format]:
 
 
 def _unary(framework: str) -> Iterable[Unary]:
-    """Yield the step that unpacks codes, and the step out of a graph."""
+    """Yield the steps that unpack codes, bring components together, and leave a graph."""
     unpack_codes, cost = _UNPACKING[framework]
     # Unpacking shares the components that are not packed.
     takes = _MEMORY[framework] | _SCHEMES | _GRAD
     yield Drop("packed", unpack_codes, "copy", takes=takes, shares=True, cost=cost)
+    if framework != "numpy":
+        # The codes stay where they are, and are shared: scales and zero points are small.
+        takes |= _PACKED
+        yield Drop("apart", join, "transfer", takes=takes, shares=True, cost=Cost(5e-5))
     if framework == "torch":
         yield Drop("grad", detach, "detach", takes=_MEMORY[framework] | _SCHEMES | _PACKED)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from interop.plugin import INTEGERS, REALS, Parts
@@ -68,11 +69,25 @@ def pack(parts: Parts) -> QuantizedArray:
 
 def detach(value: QuantizedArray) -> QuantizedArray:
     """Return the quantized array with components outside any autograd graph."""
-    arrays = {
-        role: part if part is None else part.detach() for role, part in arrays_of(value).items()
-    }
+    return _mapped(value, lambda part: part.detach())
+
+
+def join(value: QuantizedArray) -> QuantizedArray:
+    """Return the quantized array with all of its components on the device of the codes."""
+    device = value.codes.device
+    if framework_of(value.codes) == "torch":
+        return _mapped(value, lambda part: part.to(device))
+    import cupy
+
+    with device:
+        return _mapped(value, cupy.asarray)
+
+
+def _mapped(value: QuantizedArray, function: Callable[[Array], Array]) -> QuantizedArray:
+    """Return the quantized array with what a function makes of each of its components."""
+    arrays = arrays_of(value).items()
     return QuantizedArray(
-        **arrays,
+        **{role: part if part is None else function(part) for role, part in arrays},
         axis=value.axis,
         block_size=value.block_size,
         dtype=value.dtype,

@@ -46,6 +46,8 @@ def describe(value: QuantizedArray) -> Spec:
     traits = EMPTY.union(*(_traits(part) for part in parts))
     if any(framework_of(part) != framework for part in parts):
         traits |= {"mixed_components"}
+    elif any(_device(part) != _device(codes) for part in parts):
+        traits |= {"apart"}
     if value.packed is not None:
         traits |= {"packed"}
     if value.bias is not None:

@@ -72,7 +72,10 @@ def fast_unpack(value: Tensor) -> Any:
 
 
 def unpack(value: Tensor) -> Parts:
-    """Return codes that share the tensor's memory, with their scale and zero point."""
+    """Return codes that share the tensor's memory, with their scale and zero point beside them.
+
+    What torch has as numbers becomes arrays, on the device of the codes.
+    """
     tools = _tools()
     blank = tools.blanks[value.dtype]
     # Making one tensor like another is quicker than naming its dtype and device.
@@ -86,6 +89,8 @@ def unpack(value: Tensor) -> Parts:
     else:
         axis = value.q_per_channel_axis()
         scale, zero_point = value.q_per_channel_scales(), value.q_per_channel_zero_points()
+    if not value.is_cpu:
+        scale, zero_point = scale.to(value.device), zero_point.to(value.device)
     arrays = {"codes": codes, "scale": scale, "zero_point": zero_point}
     facts = {"axis": axis, "block_size": None, "dtype": "float32"}
     return Parts(tuple(value.shape), arrays, facts)
