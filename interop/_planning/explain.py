@@ -157,7 +157,8 @@ def explanation(
         text = f"{request_text}; the nearest routes are refused:\n{routes}\n"
         hints = _hints(planner.graph, spec)
         others = [hints[effect] for effect in sorted(effects & hints.keys())]
-        if "narrow" in effects:
+        is_cast = not request.dtype and steps[-1].after.dtype != spec.dtype
+        if is_cast or "narrow" in effects:
             for name in request.formats:
                 hint = planner.graph.formats[name].limits.refusal_hints.get(spec.dtype or "")
                 others += [reworded(hint)] if hint else []

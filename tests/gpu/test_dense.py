@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import interop
+from interop.errors import DeviceError, RefusedError
 from tests.gpu.values import DTYPES, LAYOUTS, equal, host
 
 
@@ -394,3 +395,22 @@ def test_integers_of_64_bits_reach_jax_on_the_device_if_they_fit(cupy: Any, torc
     if process.stdout.strip() == "no device":
         pytest.skip("this JAX has no CUDA device")
     assert process.stdout.strip() == "halved"
+
+
+@pytest.mark.parametrize("source", ["numpy", "cupy"])
+def test_no_device_type_stands_for_another(cupy: Any, source: str) -> None:
+    """CuPy for CUDA puts nothing on a ROCm device, and says so."""
+    value = np.ones(3, "float32") if source == "numpy" else cupy.ones(3, "float32")
+    other = "cuda" if cupy.cuda.runtime.is_hip else "rocm"
+    with pytest.raises(DeviceError, match="CuPy is installed for"):
+        interop.convert(value, to="cupy", device=other)
+
+
+def test_no_float8_in_cupy(cupy: Any, torch: Any) -> None:
+    """Without a copy the refusal says to carry the bits, and carrying them shares the memory."""
+    tensor = torch.arange(4.0, device="cuda").to(torch.float8_e5m2)
+    with pytest.raises(RefusedError, match="CuPy has no float8 dtype; carry the bits as uint8"):
+        interop.convert(tensor, to="cupy", copy=False)
+    bits = interop.convert(tensor.view(torch.uint8), to="cupy", copy=False)
+    assert bits.data.ptr == tensor.data_ptr()
+    assert interop.convert(tensor, to="cupy").get().tolist() == [0, 1, 2, 3]

@@ -20,7 +20,7 @@ import pytest
 
 import interop
 from interop._planning.request import Request
-from interop.errors import BadRequestError, HandOffError, RefusedError
+from interop.errors import BadRequestError, DeviceError, HandOffError, RefusedError
 from interop.plugin import Declined, make_spec
 from tests.toys import Box, toy
 
@@ -932,3 +932,39 @@ def test_a_plan_tells_that_components_on_two_devices_move(target: str) -> None:
     for words in ({"copy": False}, {"forbid": "transfer"}):
         with pytest.raises(RefusedError, match="join has the effect 'transfer'"):
             interop.plan(spec, target, **words)
+
+
+# ---------------------------------------------------------------------- what CuPy does not have
+
+
+@pytest.mark.parametrize("kind", ["cuda", "rocm"])
+def test_cupy_has_devices_of_the_type_that_it_was_built_for(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """CuPy takes no other name for its devices, so that no result is where nobody asked for it."""
+    runtime = SimpleNamespace(
+        is_hip=kind == "rocm",
+        getDeviceCount=lambda: 1,
+        getDevice=lambda: 0,
+        CUDARuntimeError=cupy.cuda.runtime.CUDARuntimeError,
+    )
+    monkeypatch.setattr(cupy.cuda, "runtime", runtime)
+    monkeypatch.setattr(cupy.cuda, "Device", lambda index: index)
+    other = "cuda" if kind == "rocm" else "rocm"
+    for suffix in ("", ":0"):
+        assert cupy_streams.device_named(kind + suffix) == 0
+        with pytest.raises(DeviceError, match=f"installed for {kind} here, .* name {kind}"):
+            cupy_streams.device_named(other + suffix)
+
+
+@pytest.mark.parametrize("source", ["torch", "jax"])
+def test_refusals_say_that_cupy_has_no_float8(source: str) -> None:
+    """Whoever wants no copy, or names the dtype, learns to carry the bits; others get a wider one."""
+    spec = make_spec(source, "float8_e5m2", device="cuda:0", shape=(3,))
+    for words in ({"copy": False}, {"dtype": "float8_e5m2"}):
+        with pytest.raises(RefusedError, match="CuPy has no float8 dtype; carry the bits as uint8"):
+            interop.plan(spec, "cupy", **words)
+    assert interop.plan(spec, "cupy").steps[-1].after.dtype == "bfloat16"
+    other = "jax" if source == "torch" else "torch"
+    route = interop.plan(spec, other, copy=False)
+    assert route.steps[-1].after.dtype == "float8_e5m2"

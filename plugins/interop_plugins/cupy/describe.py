@@ -63,11 +63,15 @@ def device_name(array: CupyArray) -> str:
 
 
 def _name_device(index: int) -> str:
+    name = _device_names[index] = f"{device_kind()}:{index}"
+    return name
+
+
+def device_kind() -> str:
+    """Return the type of the devices that the installed CuPy was built for."""
     import cupy
 
-    kind = "rocm" if cupy.cuda.runtime.is_hip else "cuda"
-    name = _device_names[index] = f"{kind}:{index}"
-    return name
+    return "rocm" if cupy.cuda.runtime.is_hip else "cuda"
 
 
 def memory(value: CupyArray) -> tuple[tuple[int, int], ...]:

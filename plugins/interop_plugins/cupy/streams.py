@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from interop.errors import BadRequestError, DeviceError
 from interop.plugin import stream_handle
 
+from .describe import device_kind
+
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
@@ -35,7 +37,11 @@ def device_named(name: str) -> Device:
     """Return the device of a name; without an index it is the current one."""
     import cupy
 
-    index = name.partition(":")[2]
+    kind, _, index = name.partition(":")
+    built_for = device_kind()
+    if kind != built_for:
+        msg = f"CuPy is installed for {built_for} here, and {name} is another; name {built_for}."
+        raise DeviceError(msg)
     try:
         count = cupy.cuda.runtime.getDeviceCount()
         number = int(index) if index else cupy.cuda.runtime.getDevice()
