@@ -66,7 +66,7 @@ TRAITS: dict[str, str] = {
     "nested": "its rows may differ in length",
     "unknown_shape": "some of its lengths, given as zero, are not known before it is computed",
     "unknown_dtype": "it has no columns, so its dtype is only nominal",
-    "no_storage": "its memory is not where its type says (a wrapper subclass)",
+    "no_storage": "its memory is not where its type says, or shorter than its shape says",
     "packed": "several of its codes share a byte",
     "biased": "a bias is added to what its codes stand for",
     "per_block": "its scales are those of blocks, not of whole rows or of the whole array",

@@ -32,7 +32,7 @@ _ADVICE = {
     "meta": "give it data first (in its own framework, or build it on a real device)",
     "traced": "convert outside the trace or transform",
     "nested": "convert its rows one by one, or pad it to one shape first",
-    "no_storage": "unwrap it with its own method first (dequantize, full_tensor, get_data …)",
+    "no_storage": "unwrap it first (dequantize, full_tensor, get_data …), or give it memory again",
     "hybrid": "make it dense in its own framework first",
     "batched": "convert its matrices one by one, or make it dense",
 }

@@ -480,16 +480,28 @@ def numpy_fast_path(value: Tensor) -> Any:
     In times of ``Tensor.numpy``, `interop.convert` takes 1.4 for a plain tensor and 12 for a
     conjugated one. It takes 1.6 and 29 if every tensor is looked at and none is checked.
 
-    If a tensor has no memory, torch makes an array that owns garbage.
+    If a tensor has no memory, torch makes an array that owns garbage, and if it is longer than its
+    storage, one that reaches beyond. So does a broadcast array, to which the planner attends.
     """
-    global _looks_left, _checks_left  # noqa: PLW0603 - a lost update costs a refusal, or a look
+    global _looks_left  # noqa: PLW0603 - a lost update costs a refusal, or a look
+    array = NotImplemented
     if _looks_left <= 0:
         try:
             array = value.numpy()
         except (TypeError, RuntimeError):
             _looks_left = _CHECKS
-        else:
-            return NotImplemented if array.flags.owndata else array
+    if array is NotImplemented:
+        array = _shared_after_a_look(value)
+        if array is NotImplemented:
+            return array
+    if array.flags.owndata or len(value.untyped_storage()) < array.nbytes:
+        return NotImplemented
+    return array
+
+
+def _shared_after_a_look(value: Tensor) -> Any:
+    """Share a tensor with NumPy whose dtype and graph are looked at, or answer `NotImplemented`."""
+    global _looks_left, _checks_left  # noqa: PLW0603 - as above
     if _checks_left:
         _checks_left -= 1
         if value.is_conj() or value.is_neg() or not value.is_cpu or value.layout is not _strided():
@@ -500,14 +512,12 @@ def numpy_fast_path(value: Tensor) -> Any:
             array = value.view(bits[0]).numpy()  # integers are in no graph
             return NotImplemented if array.flags.owndata else array.view(bits[1])
         if value.requires_grad:  # `force` would copy a conjugate instead of refusing it
-            array = value.detach().numpy()
-        else:
-            _looks_left -= 1
-            array = value.numpy()
+            return value.detach().numpy()
+        _looks_left -= 1
+        return value.numpy()
     except (TypeError, RuntimeError):
         _checks_left = _CHECKS
         return NotImplemented
-    return NotImplemented if array.flags.owndata else array
 
 
 def torch_fast_path(value: Array) -> Any:

@@ -94,6 +94,7 @@ def describe(value: Tensor) -> Spec:
         # A tensor inside a functorch transform has the plain type too, but refuses its address.
         address, shape = value.data_ptr(), tuple(value.shape)
         device = _devices[value.device]
+        reach = value.storage_offset() * (mask + 1) + value.nbytes
     except (KeyError, RuntimeError):
         return _describe_rare(value)
     in_graph = value.requires_grad or (_forward_ad()._current_level >= 0 and has_tangent(value))
@@ -101,6 +102,7 @@ def describe(value: Tensor) -> Spec:
     if (
         not address
         or address & mask
+        or len(value.untyped_storage()) < reach
         or not value.is_contiguous()
         or value.is_neg()
         or (is_complex and value.is_conj())
@@ -116,6 +118,7 @@ def fast_key(value: Tensor) -> tuple[torch.dtype, torch.device, int, int] | None
         _, mask, is_complex = _dtypes[dtype]
         address = value.data_ptr()
         in_graph = value.requires_grad or _forward_ad()._current_level >= 0
+        reach = value.storage_offset() * (mask + 1) + value.nbytes
     except (KeyError, RuntimeError):  # the last inside a transform of functorch
         return None
     if (
@@ -123,6 +126,7 @@ def fast_key(value: Tensor) -> tuple[torch.dtype, torch.device, int, int] | None
         or not address
         or address & mask
         or value.layout not in _plain_layouts
+        or len(value.untyped_storage()) < reach
         or not value.is_contiguous()
         or value.is_neg()
         or (is_complex and value.is_conj())
@@ -155,9 +159,15 @@ def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:
         traits.add("conj")
     if address & mask:
         traits.add("unaligned")
-    if not address:
-        return traits | _missing_memory(value)
-    return traits
+    return traits | (_missing_memory(value) if not address else short_memory(value))
+
+
+def short_memory(value: Tensor) -> set[str]:
+    """Return the trait of a tensor that is longer than its storage, which may have been resized."""
+    start, nbytes = _extent(value)
+    storage = value.untyped_storage()
+    is_short = value.numel() and start + nbytes > storage.data_ptr() + len(storage)
+    return {"no_storage"} if is_short else set()
 
 
 def _missing_memory(value: Tensor) -> set[str]:
@@ -361,6 +371,7 @@ def _describe_sparse(value: Tensor, traits: frozenset[str]) -> Spec:
         sparse_traits.add("noncontiguous")
     if values.data_ptr() & (value.itemsize - 1):
         sparse_traits.add("unaligned")
+    sparse_traits.update(*map(short_memory, (values, *indices)))
     return Spec(
         layout,
         dtype_name(value.dtype),
@@ -378,6 +389,7 @@ def _describe_quantized(value: Tensor, traits: frozenset[str]) -> Spec:
     code = _CODES.get(code.removeprefix("torch."), code)
     if not value.is_contiguous():
         traits |= {"noncontiguous"}
+    traits |= short_memory(value)
     shape, device = tuple(value.shape), _device(value)
     return Spec("torch.quantized", "float32", device, shape, traits, value.nbytes, code_dtype=code)
 

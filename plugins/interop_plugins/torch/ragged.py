@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from interop.plugin import Parts, Spec
 from interop.plugin.advanced import check_offsets
 
-from .describe import dtype_name
+from .describe import dtype_name, short_memory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,6 +39,7 @@ def describe(value: Tensor) -> Spec:
         traits.add("hybrid")
     if not values.is_contiguous():
         traits.add("noncontiguous")
+    traits |= short_memory(values)
     shape = (len(lengths), longest, *values.shape[1:])
     nbytes = values.nbytes + offsets.nbytes
     index = dtype_name(offsets.dtype)
