@@ -186,6 +186,8 @@ def _new_name(dtype: Any) -> str:
 def real_part(array: Any, dtype: Any) -> Any:
     """Return the numbers of an array that are cast to a dtype: of complex to real, the real part.
 
+    Of bools these are 0 and 1 where others than NumPy cast them, who read a byte as it is.
+
     Parameters
     ----------
     array : numpy.ndarray or an array like it
@@ -194,8 +196,10 @@ def real_part(array: Any, dtype: Any) -> Any:
     Returns
     -------
     numpy.ndarray or an array like it
-        The array itself, or a view of its memory.
+        The array itself, a view of its memory, or a copy of bools.
     """
+    if array.dtype.kind == "b" and dtype.isbuiltin != 1:
+        return array.astype("uint8")
     return array.real if array.dtype.kind == "c" and dtype.kind not in "cb" else array
 
 

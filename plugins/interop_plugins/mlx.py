@@ -41,6 +41,7 @@ from interop.plugin import (
     export,
     hookimpl,
     itself,
+    real_part,
     stride_traits,
 )
 from interop.plugin.advanced import Advanced
@@ -332,6 +333,7 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> mx.array:
     # An axis of one element may have a negative stride, which MLX would follow.
     if value.dtype == target and min(value.strides, default=0) >= 0:
         return mx.array(value, dtype=mlx_dtype)
+    value = real_part(value, target)
     errors = CastErrors(np)
     if value.size <= _FEW:
         out = mx.array(errors.run(value.astype, target, "C"), dtype=mlx_dtype)

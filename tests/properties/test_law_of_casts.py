@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 import torch
 
 import interop
+from interop.errors import NotInstalledError, RefusedError
+from tests.cases import marked
 
 #: Numbers that fit, that round, that overflow, and that some of the dtypes do not have.
 _NUMBERS = np.array(
@@ -83,3 +86,29 @@ def test_an_imaginary_number_is_true(source: str) -> None:
     for out in (np.zeros(2, bool), torch.zeros(2, dtype=torch.bool)):
         assert interop.convert(_IMAGINARY[source](), out=out) is out
         assert list(out) == [True, False]
+
+
+_HOLDERS = ("numpy", "torch", "jax", "tensorflow", "xarray", "dask", "mlx", "onnxruntime", "python")
+
+
+@pytest.mark.parametrize("target", marked(_HOLDERS))
+def test_a_bool_of_any_byte_is_one_or_zero(target: str) -> None:
+    """A byte of bools that is neither 0 nor 1 is True, and so 1, in every dtype and library."""
+    every_byte, converted = np.arange(256, dtype="uint8"), 0
+    for length, dtype in itertools.product((5, 256), (*_DTYPES, "int4", "float16", "int8")):
+        read = every_byte[:length]
+        expected = (read != 0).astype("int8").astype(dtype)
+        for value in (read.view(bool), torch.from_numpy(read).view(torch.bool)):
+            try:
+                result = interop.convert(value, to=target, dtype=dtype)
+            except (RefusedError, NotInstalledError):
+                continue
+            if target == "python":
+                result = np.array(result, dtype)
+            assert _same(result, expected), f"{length} bytes to {dtype}"
+            converted += 1
+    assert converted or target != "numpy"
+    for dtype in _DTYPES:
+        out = torch.empty(256, dtype=getattr(torch, dtype))
+        interop.convert(every_byte.view(bool), out=out)
+        assert _same(out, (every_byte != 0).astype(dtype)), dtype

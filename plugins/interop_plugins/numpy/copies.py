@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Literal
 
-from interop.plugin import DTYPES, CastErrors, checked_cast, parallel_for
+from interop.plugin import DTYPES, CastErrors, checked_cast, parallel_for, real_part
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -169,9 +169,8 @@ def _look_up(out: Array, value: Array) -> None:
 
 def _castable(value: Array, target: DType) -> Array:
     """Return an array with the numbers of `value` that NumPy can cast to `target` in silence."""
+    value = real_part(value, target)
     source = value.dtype
-    if source.kind == "c" and target.kind not in "cb":
-        return value.real
     if source.isbuiltin == 1:
         return value
     import numpy as np

@@ -23,6 +23,7 @@ from interop.plugin import (
     Declined,
     misfit,
     plain_array,
+    real_part,
 )
 from interop.plugin.advanced import limit_threads, quietly, unlocked
 
@@ -268,7 +269,7 @@ def _write_as_numpy(out: Tensor, value: Tensor) -> None:
     errors = CastErrors(np)
     if not np.can_cast(numbers.dtype, array.dtype, "unsafe"):  # from 8 bits to other 8 bits
         numbers = numbers.astype("float32")
-    errors.run(np.copyto, array, numbers, "unsafe")
+    errors.run(np.copyto, array, real_part(numbers, array.dtype), "unsafe")
     errors.tell()
 
 
