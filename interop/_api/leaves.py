@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence, Set
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
-from types import MemberDescriptorType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from interop._execution.engine import Engine
@@ -32,6 +33,8 @@ _Path = tuple[Any, ...]
 
 #: The fate of leaves that are not arrays: leave them, make arrays of numbers, or refuse.
 Others: TypeAlias = Literal["keep", "convert", "refuse"]
+
+_BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kind, type))
 
 #: The types of Python's numbers.
 _NUMBERS = (bool, int, float, complex)
@@ -226,22 +229,17 @@ def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
     is_sequence = isinstance(value, Sequence) and not is_builtin
     if is_sequence or isinstance(value, (Set, MappingView)):
         contents: Value = value
-    elif is_root and getattr(builtins, kind.__name__, None) is not kind:
-        contents = _attributes(value)
-        if isinstance(value, Iterable) or hasattr(kind, "keys"):
+    elif is_root and not isinstance(value, FunctionType):  # whose globals are not its own
+        if kind not in _BUILTINS and (isinstance(value, Iterable) or hasattr(kind, "keys")):
             return True
+        contents = gc.get_referents(value)
     else:
         return False
-    return any(is_array(registry, item) for item in contents)
-
-
-def _attributes(value: Value) -> Iterator[Value]:
-    """Yield what the attributes of an object hold, those in slots included."""
-    yield from getattr(value, "__dict__", {}).values()
-    for kind in type(value).__mro__:
-        for name, member in vars(kind).items():
-            if isinstance(member, MemberDescriptorType):
-                yield getattr(value, name, None)
+    return any(
+        is_array(registry, leaf) or _hides_arrays(registry, leaf, is_root=False)
+        for item in contents
+        for leaf in Tree(item, partial(is_array, registry), registry.containers).leaves
+    )
 
 
 def is_of_numbers(registry: Registry, spec: Spec) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict, UserDict, UserList, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import fields, is_dataclass
@@ -249,7 +249,7 @@ def _open_tuple(value: Value) -> Branch | None:
 
 def _open_record(value: Value) -> Branch | None:
     """Open an instance of a dataclass by its fields; a new one is not initialised again."""
-    if isinstance(value, type):
+    if isinstance(value, (type, tuple, Set)):  # whose items are no fields
         return None
     if is_dataclass(value):
         names = [field.name for field in fields(value) if hasattr(value, field.name)]
@@ -259,12 +259,29 @@ def _open_record(value: Value) -> Branch | None:
         return None
 
     def rebuild(children: list[Value]) -> Value:
-        new = copy(value)
-        for name, child in zip(names, children, strict=True):
-            object.__setattr__(new, name, child)  # also if the dataclass is frozen
-        return new
+        return _with_fields(copy(value), names, children)
 
     return Branch(names, [getattr(value, name) for name in names], rebuild)
+
+
+def _open_both(value: Value) -> Branch | None:
+    """Open a dataclass that is a list or a mapping as well, by its items and then by its fields."""
+    fields_of = _open_record(value) if is_dataclass(value) else None
+    items = _open_mapping(value) or _open_list(value) or _open_deque(value) if fields_of else None
+    if fields_of is None or items is None:
+        return None
+    rebuild_items, names, count = items.rebuild, fields_of.names, len(items.names)
+
+    def rebuild(children: list[Value]) -> Value:
+        return _with_fields(rebuild_items(children[:count]), names, children[count:])
+
+    return Branch([*items.names, *names], [*items.children, *fields_of.children], rebuild)
+
+
+def _with_fields(record: Value, names: Sequence[Value], contents: Sequence[Value]) -> Value:
+    for name, child in zip(names, contents, strict=True):
+        object.__setattr__(record, name, child)  # also if the dataclass is frozen
+    return record
 
 
 #: The functions that open values of these very types.
@@ -275,7 +292,7 @@ _EXACT_OPENERS: dict[type, Callable[[Value], Branch | None]] = {
     deque: _open_deque,
 }
 #: Functions that open a container, or return None.
-_OPENERS = (_open_mapping, _open_list, _open_tuple, _open_deque, _open_record)
+_OPENERS = (_open_both, _open_mapping, _open_list, _open_tuple, _open_deque, _open_record)
 
 
 def _open_foreign(value: Value, path: tuple[Any, ...]) -> Branch | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import operator
 from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque, namedtuple
 from collections.abc import Callable, Mapping
-from dataclasses import make_dataclass
+from dataclasses import dataclass, make_dataclass
+from functools import partial
 from importlib.util import find_spec
 from random import Random
 from types import FunctionType, MappingProxyType, ModuleType, SimpleNamespace
@@ -41,6 +43,28 @@ class _Table(dict):
     """A dict of a type of its own."""
 
 
+@dataclass(init=False, eq=False)
+class _Columns(dict):
+    """A dict with a field."""
+
+    y: Any
+
+    def __init__(self, a: Any, b: Any) -> None:
+        super().__init__(x=a)
+        self.y = b
+
+
+@dataclass(init=False, eq=False)
+class _Rows(list):
+    """A list with a field."""
+
+    y: Any
+
+    def __init__(self, a: Any, b: Any) -> None:
+        super().__init__([a])
+        self.y = b
+
+
 def _default(a: Any, b: Any) -> Any:
     made = defaultdict(list)
     made.update(x=a, y=b)
@@ -64,6 +88,8 @@ KINDS: dict[str, Callable[[Any, Any], Any]] = {
     "named tuple": _pair,
     "dataclass": _record,
     "frozen": _frozen,
+    "a dict with fields": _Columns,
+    "a list with fields": _Rows,
     "namespace": lambda a, b: SimpleNamespace(x=a, y=b),
 }
 if find_spec("attrs"):
@@ -84,7 +110,12 @@ HIDING: dict[str, Callable[[Any], Any]] = {
     "generator": lambda a: (item for item in [a]),
     "map": lambda a: map(id, [a]),
     "values": lambda a: {"x": a}.values(),
+    "items": lambda a: {"x": a}.items(),
+    "values of lists": lambda a: {"x": [{"y": a}]}.values(),
+    "keys": lambda a: {(1, (a,)): 0}.keys(),
     "set": lambda a: {a},
+    "set of tuples": lambda a: {("x", (a,))},
+    "set of views": lambda a: frozenset({frozenset({(a,)})}),
     "model": lambda a: torch.nn.ParameterList([a]),
 }
 
@@ -142,6 +173,35 @@ def test_what_hides_arrays_is_refused_wherever_it_stands(seed: int) -> None:
     with pytest.raises(UnknownValueError) as caught:
         interop.convert_tree(tree, to="numpy")
     assert len(caught.value.where.split("/")) == max(levels, 1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: slice(a, None),
+        lambda a: slice(0, [a]),
+        lambda a: ValueError("x", a),
+        lambda a: partial(print, a),
+        lambda a: partial(print, x={"y": a}),
+        lambda a: a.add,
+        lambda a: (lambda: a).__closure__[0],
+        operator.itemgetter,
+        lambda a: _Parts([a]),
+    ],
+)
+def test_a_tree_that_is_one_leaf_with_an_array_is_refused(make: Callable[[Any], Any]) -> None:
+    """However the root holds an array, in a slot of C or a list, nothing comes back unconverted."""
+    value = make(torch.ones(2))
+    with pytest.raises(UnknownValueError, match="pass"):
+        interop.convert_tree(value, to="numpy")
+    assert interop.convert_tree([value, 1], to="numpy")[0] is value
+
+
+class _Parts:
+    """Arrays in a list among the attributes."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
 
 
 class _Broken:

@@ -485,7 +485,7 @@ def numpy_fast_path(value: Tensor) -> Any:
     storage, one that reaches beyond. So does a broadcast array, to which the planner attends.
     """
     global _looks_left  # noqa: PLW0603 - a lost update costs a refusal, or a look
-    array = NotImplemented
+    array: Any = NotImplemented
     if _looks_left <= 0:
         try:
             array = value.numpy()
