@@ -26,8 +26,6 @@ that a cast discards imaginary parts.
 
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = [
     "BadRequestError",
     "ComplexWarning",
@@ -61,7 +59,7 @@ class InteropError(Exception):
     def locate(self, where: str) -> None:
         """Add the path to the value inside a tree to the message."""
         self.where = where
-        self.args: tuple[Any, ...] = (f"{where}: {self}", *self.args[1:])
+        self.args: tuple[object, ...] = (f"{where}: {self}", *self.args[1:])
 
 
 class UnknownValueError(InteropError, TypeError):
@@ -114,7 +112,7 @@ class NotInstalledError(InteropError, ImportError):
     def locate(self, where: str) -> None:
         """Add the path to the value inside a tree to the message."""
         super().locate(where)
-        self.msg: str = self.args[0]  # an ImportError prints its `msg`
+        self.msg: str = str(self.args[0])  # an ImportError prints its `msg`
 
 
 class DeviceError(InteropError, RuntimeError):

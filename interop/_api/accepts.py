@@ -19,13 +19,14 @@ from typing import Any, TypeAlias, get_origin
 from interop._execution.fast_tree import fast_leaf, fast_tree, leaf_path
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
+from interop._model.frames import shortened
 from interop._model.spec import Spec
 from interop._model.typing import Value, ValueFunction
 from interop._planning.cache import FastPath, Paths
 from interop._planning.keywords import Keywords
 from interop._planning.policy import block
 from interop._registry.registry import Registry
-from interop.errors import BadRequestError
+from interop.errors import BadRequestError, InteropError
 
 from .leaves import Located, is_array, is_of_numbers, reader
 from .requests import Requests
@@ -61,7 +62,11 @@ def accepting(calls: Calls) -> Callable[..., Value]:
             result = calls.fast(flat, args, kwargs)
             if result is not NotImplemented:
                 return result
-        return calls.planned(args, kwargs)
+        try:
+            return calls.planned(args, kwargs)
+        except InteropError as error:
+            __tracebackhide__ = True
+            raise shortened(error)  # noqa: B904 - it is the same error
 
     return accepted
 

@@ -20,6 +20,7 @@ from interop._model.display import Listing
 from interop._model.dtype import DTYPES, same_kind
 from interop._model.extension import Declaration
 from interop._model.format import package
+from interop._model.frames import brief
 from interop._model.spec import Spec, make_spec
 from interop._model.typing import (
     CopyLike,
@@ -216,6 +217,7 @@ class Interop:
             return self._fills.write(x, keywords)
         return _converted(self, self._requests.any_table(keywords), keywords, x)
 
+    @brief
     def converter(
         self,
         to: TargetLike | None = None,
@@ -272,6 +274,7 @@ class Interop:
         """Return a `__reduce__` for what a method makes of some arguments and keywords."""
         return partial(reduced, make, arguments, self._registry, keywords, current_policy())
 
+    @brief
     def convert_tree(
         self,
         tree: Value,
@@ -390,6 +393,7 @@ class Interop:
             consume=consume,
         )
 
+    @brief
     def accepts(
         self,
         to: TargetLike | Callable[..., Value],
@@ -484,6 +488,7 @@ class Interop:
         pickled = self._pickled(self._calls, (function, grad), keywords)
         return Calls(self._requests, self.convert, function, keywords, grad, pickled)
 
+    @brief
     def plan(
         self,
         x_or_spec: Value,
@@ -547,6 +552,7 @@ class Interop:
             missing=tuple(dict.fromkeys(filter(None, map(not_installed, formats)))),
         )
 
+    @brief
     def spec(self, x: Value, /) -> Spec:
         """Return the facts of `x` that are known without touching its data.
 
@@ -571,6 +577,7 @@ class Interop:
             self._loaded()
         return self._registry.describe(x)
 
+    @brief
     def make_spec(
         self,
         format: str,  # noqa: A002 - the field's name
@@ -854,6 +861,7 @@ def _living() -> list[Interop]:
     return [instance for instance in instances if instance is not None]
 
 
+@brief
 def set_default_policy(allow: EffectNames = (), forbid: EffectNames = ()) -> None:
     """Change, for a whole program, which effects conversions may have.
 

@@ -312,9 +312,9 @@ def _bar(total: int) -> Iterator[Callable[[int], None]]:
     try:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
-    except ImportError as error:
+    except ImportError:
         msg = "progress=True needs rich, which is not installed: pip install 'array-interop[tree]'"
-        raise NotInstalledError(msg, name="rich") from error
+        raise NotInstalledError(msg, name="rich") from None
     columns = BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("converting", total=total)

@@ -114,11 +114,11 @@ class Requests:
         """Return the spec of the array that a keyword takes."""
         try:
             return self.spec(value)
-        except UnknownValueError as error:
+        except UnknownValueError:
             msg = (
                 f"{name}= takes an array, and {type(value).__qualname__} is not one interop knows."
             )
-            raise UnknownValueError(msg) from error
+            raise UnknownValueError(msg) from None
 
     def labels(self, like: object) -> bool:
         """Tell whether results take labels from the value in ``like=``."""

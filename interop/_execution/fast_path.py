@@ -13,6 +13,7 @@ from typing import Any
 
 from interop._model.dtype import itemsize
 from interop._model.format import Format, itself
+from interop._model.frames import shortened
 from interop._model.spec import Spec
 from interop._model.typing import TargetLike, Value, ValueFunction
 from interop._planning.cache import (
@@ -31,6 +32,7 @@ from interop._planning.policy import Block, Policy
 from interop._planning.request import Request
 from interop._planning.step import Step
 from interop._registry.registry import Registry
+from interop.errors import InteropError
 
 #: Bytes; values are small if they and their results have fewer. A few microseconds count for them,
 #: so that they are copied on the host without asking how much memory is left.
@@ -84,53 +86,58 @@ def with_fast_paths(
         copy: Any = None,
         **others: Any,
     ) -> Value:
-        innermost = block.get()
-        key: Any = to
-        if (
-            dtype is not None
-            or device is not None
-            or copy is not None
-            or like is not None
-            or others
-            or innermost is not None
-            or excess is not _NONE
-        ):
-            if excess is not _NONE:
-                return full(x, to, excess)  # which says that there is one argument too many
-            said = dtype if type(dtype) is not dict else (dict, *dtype.items())  # to look it up
-            if not others and like is innermost is None and type(copy) in _COPIES:
-                key = to, said, device, copy
-            elif (
-                others.keys() == _OUT and innermost is to is like is dtype is device is copy is None
-            ):
-                out = others["out"]
-                fill = fills.get((type(x), type(out)))
-                if fill is not None and fill(x, out):
-                    return out
-                key = None
-            else:
-                key = to, said, device, copy
-                key = _longer_key(key, like, addresses, innermost, others)
-            if key is None:
-                return full(x, to, like=like, dtype=dtype, device=device, copy=copy, **others)
         try:
-            fast_path, _ = tables[key][type(x)]
-        except (KeyError, TypeError):
-            pass  # converted below, so that no KeyError stands in the traceback of a later error
-        else:
-            if fast_path is None:
-                return x
-            result = fast_path(x)
-            if result is not NotImplemented:
-                return result
-        if key is to:
-            result = full(x, to)
-            link(key, to, {})
-        else:
-            named = {"like": like, "dtype": dtype, "device": device, "copy": copy, **others}
-            result = full(x, to, **named)
-            link(key, to, named)
-        return result
+            innermost = block.get()
+            key: Any = to
+            if (
+                dtype is not None
+                or device is not None
+                or copy is not None
+                or like is not None
+                or others
+                or innermost is not None
+                or excess is not _NONE
+            ):
+                if excess is not _NONE:
+                    return full(x, to, excess)  # which says that there is one argument too many
+                said = dtype if type(dtype) is not dict else (dict, *dtype.items())  # to look it up
+                if not others and like is innermost is None and type(copy) in _COPIES:
+                    key = to, said, device, copy
+                elif (
+                    others.keys() == _OUT
+                    and innermost is to is like is dtype is device is copy is None
+                ):
+                    out = others["out"]
+                    fill = fills.get((type(x), type(out)))
+                    if fill is not None and fill(x, out):
+                        return out
+                    key = None
+                else:
+                    key = to, said, device, copy
+                    key = _longer_key(key, like, addresses, innermost, others)
+                if key is None:
+                    return full(x, to, like=like, dtype=dtype, device=device, copy=copy, **others)
+            try:
+                fast_path, _ = tables[key][type(x)]
+            except (KeyError, TypeError):
+                pass  # converted below: no KeyError is to stand in the traceback of a later error
+            else:
+                if fast_path is None:
+                    return x
+                result = fast_path(x)
+                if result is not NotImplemented:
+                    return result
+            if key is to:
+                result = full(x, to)
+                link(key, to, {})
+            else:
+                named = {"like": like, "dtype": dtype, "device": device, "copy": copy, **others}
+                result = full(x, to, **named)
+                link(key, to, named)
+            return result
+        except InteropError as error:
+            __tracebackhide__ = True
+            raise shortened(error)  # noqa: B904 - it is the same error
 
     return convert
 
@@ -186,7 +193,11 @@ class Converter:
                 result = fast_path(x)
                 if result is not NotImplemented:
                     return result
-        return self._full(x)
+        try:
+            return self._full(x)
+        except InteropError as error:
+            __tracebackhide__ = True
+            raise shortened(error)  # noqa: B904 - it is the same error
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._pickled()

@@ -231,10 +231,10 @@ def cast_objects(np: ModuleType, objects: Value, dtype: Any, *, fill_nulls: bool
         elements = [_plain(np, element) for element in elements]
     try:
         return _cast(np, elements, dtype).reshape(objects.shape)
-    except (OverflowError, ValueError) as error:
+    except (OverflowError, ValueError):
         place = next(n for n, element in enumerate(elements) if not _fits(np, element, dtype))
         problem = f"which does not fit in {dtype_name(dtype)}"
-        raise _unfit(np, objects, place, problem) from error
+        raise _unfit(np, objects, place, problem) from None
 
 
 def _are_numbers(np: ModuleType, kind: type, is_complex: bool) -> bool:

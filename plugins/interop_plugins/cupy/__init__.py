@@ -75,12 +75,11 @@ _PLAIN_DTYPES = INTEGERS | REALS | COMPLEX | {"bool"}
 _DTYPES = _PLAIN_DTYPES | {"bfloat16"}
 _FLOAT8 = frozenset(
     f"float8_{name}"
-    for name in ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz")
-    + ("e5m2", "e5m2fnuz", "e8m0fnu")
+    for name in ["e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"]
 )
 _NO_FLOAT8 = (
-    "CuPy has no float8 dtype; carry the bits as uint8: hand over a view of them, which the value's "
-    "own framework gives, or let them be cast to a wider dtype."
+    "CuPy has no float8 dtype; carry the bits as uint8: hand over a view of them, which the "
+    "value's own framework gives, or let them be cast to a wider dtype."
 )
 #: cuSPARSE computes with these, and cupyx stores no others.
 _SPARSE_DTYPES = COMPLEX | {"bool", "float32", "float64"}

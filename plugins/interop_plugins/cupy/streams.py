@@ -8,6 +8,7 @@ the host or to another device is complete when the step returns.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -50,7 +51,7 @@ def device_named(name: str) -> Device:
             f"CuPy finds no device that it can use on this machine ({error}); install the "
             "device's driver, or ask for a format of the host, such as 'numpy'."
         )
-        raise DeviceError(msg) from error
+        raise DeviceError(msg) from None
     if number >= count:
         msg = f"CuPy finds {count} device(s), and {name} is not one of them; name one that is."
         raise BadRequestError(msg)

@@ -390,8 +390,8 @@ def _device(name: str) -> Device:
     kind, _, index = name.partition(":")
     try:
         devices = jax.local_devices(backend=kind)
-    except RuntimeError as error:  # which no variable may keep, since its traceback keeps the array
-        raise _not_found(name) from error
+    except RuntimeError:  # not kept, since its traceback keeps the array
+        raise _not_found(name) from None
     for device in devices:
         if not index or device.local_hardware_id == int(index):
             return device

@@ -87,11 +87,11 @@ def _describe_row(value: Sequence[Any], element: Any, depth: int) -> Spec:
         return describe(element, depth=depth + 1)
     try:
         spec = interop.spec(element)
-    except UnknownValueError as error:
+    except UnknownValueError:
         kinds = dict.fromkeys(map(type, value))
         names = (f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
         shown = " and ".join(name.removeprefix("builtins.") for name in names)
-        raise _not_stacked(value, shown) from error
+        raise _not_stacked(value, shown) from None
     if type(element) is int:  # which has no dtype of its own
         import numpy as np
 

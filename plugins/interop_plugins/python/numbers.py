@@ -163,7 +163,7 @@ def _array(value: Nested) -> Array:
             f"NumPy cannot make an array of this {type(value).__name__} ({reason}); "
             "pad its rows to one length, or convert each separately."
         )
-        raise BadRequestError(msg) from error
+        raise BadRequestError(msg) from None
     if array.dtype.kind in "OSU":
         _check_numbers(value, array.ndim)
     if array.dtype.kind in "iu":  # as the one of two of C's types that NumPy prefers

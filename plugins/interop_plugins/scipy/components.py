@@ -98,7 +98,7 @@ def _constructed(
         return array_type(layout)(components, shape=shape, **block)
     except ValueError as error:
         msg = f"SciPy makes no {layout} array of these arrays ({error}); correct their indices."
-        raise HandOffError(msg) from error
+        raise HandOffError(msg) from None
 
 
 def _is_sound(
