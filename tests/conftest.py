@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -21,6 +22,11 @@ import interop
 # Many tests start processes, and each would compile frameworks anew that were installed without bytecode.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# CuPy cannot be imported where it cannot make its folder in the home directory.
+if not os.access(Path.home(), os.W_OK):
+    _cache = tempfile.TemporaryDirectory()
+    os.environ.setdefault("CUPY_CACHE_DIR", _cache.name)
 
 #: The folders whose tests are marked `core`.
 CORE = [
