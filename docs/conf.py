@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT))  # for what only the documentation consists of
 from docs.graph.page import page  # noqa: E402
 
 project = "interop"
-author = "the authors of interop"
-copyright = "the authors of interop"  # noqa: A001 - Sphinx's name for it
+author = "interop developers"
+copyright = "interop developers"  # noqa: A001 - Sphinx's name for it
 version = release = interop.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]

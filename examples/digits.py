@@ -111,7 +111,8 @@ def main() -> None:
         through_sparse(tensor)
         through_codes(tensor)
         refused(tensor)
-    print(f"receipts of {len(receipts)} conversions:\n{receipts}")
+    print(f"receipts of {len(receipts)} conversions:\n{receipts}\n")
+    print("Everything held: each value, bit and pointer is as promised.")
 
 
 if __name__ == "__main__":

@@ -263,8 +263,11 @@ def test_the_first_screen_installs_converts_and_refuses() -> None:
     """It names an extra that has what its examples need, and links to nothing that can be lost."""
     screen = _first_screen()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert len(screen.partition("Traceback")[0].splitlines()) < 35
-    assert f'pip install "{project["name"]}[torch]"' in screen
+    assert len(screen.partition("Traceback")[0].splitlines()) < 40
+    assert 'pip install ".[torch]"' in screen
+    version = interop.__version__
+    wheel = f"{project['name'].replace('-', '_')}-{version}-py3-none-any.whl"
+    assert f'pip install "{wheel}[torch]"' in screen
     needs = " ".join(project["optional-dependencies"]["torch"])
     assert "torch" in needs
     assert all(f"interop.{name}(" in screen for name in ("convert", "accepts", "convert_tree"))
@@ -277,11 +280,10 @@ def test_the_first_screen_installs_converts_and_refuses() -> None:
 
 
 def test_the_badges_are_true() -> None:
-    """Python, licence, types and state are those of pyproject, in the text as in the picture."""
+    """Python, licence and state are those of pyproject; what pyright measures is another test's."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     facts = project["project"]
     python = facts["requires-python"].removeprefix(">=")
-    assert project["tool"]["mypy"]["strict"]
     assert "Development Status :: 3 - Alpha" in facts["classifiers"]
     badges = re.findall(
         r"^!\[([^]]+)\]\(https://img.shields.io/badge/(\S+)\)$", _first_screen(), re.MULTILINE
@@ -289,7 +291,7 @@ def test_the_badges_are_true() -> None:
     assert dict(badges) == {
         f"Python {python} or later": f"python-{python}_or_later-blue",
         f"Licence: {facts['license']}": f"licence-{facts['license'].replace('-', '--').replace(' ', '_')}-blue",
-        "Typed": "typed-mypy_strict-blue",
+        "Types: 98 % complete": "types-98_%25_complete-blue",
         "State: alpha": "state-alpha-orange",
     }
 

@@ -12,6 +12,7 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.extra("pyright")]
 
+ROOT = Path(__file__).parents[2]
 CALLS = """\
 # pyright: strict
 import numpy as np
@@ -69,7 +70,7 @@ def test_each_misspelt_target_is_flagged_without_other_frameworks(
 
 
 def test_nearly_all_public_types_are_complete(tmp_path: Path, numpy_alone: Path) -> None:
-    """Unknown are only the results of frameworks that are not installed."""
+    """Unknown are only the results of frameworks that are not installed, as README's badge says."""
     output = subprocess.run(
         [sys.executable, "-m", "pyright", "--verifytypes", "interop", "--ignoreexternal"],
         cwd=tmp_path,
@@ -82,7 +83,8 @@ def test_nearly_all_public_types_are_complete(tmp_path: Path, numpy_alone: Path)
     errors = [line for line in output.splitlines() if "error:" in line]
     assert all("signatures.pyi" in line and "Return type is" in line for line in errors), output
     (score,) = re.findall(r"Type completeness score: ([\d.]+)%", output)
-    assert float(score) > 98
+    (badge,) = re.findall(r"Types: (\d+) % complete", (ROOT / "README.md").read_text("utf-8"))
+    assert float(score) >= int(badge)
 
 
 def test_no_type_of_a_call_is_unknown_without_other_frameworks(
