@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
+from importlib.util import find_spec
 from timeit import Timer
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -40,35 +41,109 @@ def missing() -> str:
 # ---------------------------------------------------------------------- hand-offs
 
 
-def _pairs() -> list[tuple[str, Any, str, str]]:
-    """Return name, value, target and the best hand-written statement."""
+class _Call(NamedTuple):
+    """A call, and the best statement by hand that does the same."""
+
+    name: str
+    value: Any
+    ours: str
+    by_hand: str
+
+
+def _calls() -> list[_Call]:
+    """Return the hand-offs, with what is asked for beside the target, and small transfers."""
+    t = torch.arange(12.0, device="cuda").reshape(3, 4)
+    in_graph = t.clone().requires_grad_()
+    to_cupy, by_hand = "convert(x, to='cupy')", "cupy.from_dlpack(x)"
+    return [
+        _Call("torch → cupy", t, to_cupy, by_hand),
+        _Call("torch → cupy, grad", in_graph, to_cupy, "cupy.from_dlpack(x.detach())"),
+        _Call("torch → cupy, bfloat16", t.bfloat16(), to_cupy, by_hand),
+        _Call("torch → cupy, transposed", t.t(), to_cupy, by_hand),
+        _Call("torch → cupy, converter", t, "to_cupy(x)", by_hand),
+        _Call(
+            "torch → cupy, copy=True",
+            t,
+            "convert(x, to='cupy', copy=True)",
+            "cupy.from_dlpack(x.clone())",
+        ),
+        _Call(
+            "torch → cupy, dtype=",
+            t,
+            "convert(x, to='cupy', dtype='float64')",
+            "cupy.from_dlpack(x.double())",
+        ),
+        _Call("cupy → torch", _cupy_array(), "convert(x, to='torch')", "torch.from_dlpack(x)"),
+        _Call(
+            "tree of 200, torch → cupy",
+            {f"layer {n}": torch.ones(8, 8, device="cuda") for n in range(200)},
+            "convert_tree(x, to='cupy')",
+            "{name: cupy.from_dlpack(tensor) for name, tensor in x.items()}",
+        ),
+        _Call("cuda → numpy", t, "convert(x, to='numpy')", "x.cpu().numpy()"),
+        _Call("cuda → numpy, grad", in_graph, "convert(x, to='numpy')", "x.detach().cpu().numpy()"),
+        _Call("cupy → numpy", _cupy_array(), "convert(x, to='numpy')", "x.get()"),
+        *_calls_of_jax(t),
+        *_calls_of_numba(),
+    ]
+
+
+def _cupy_array() -> Any:
     import cupy
 
-    t = torch.arange(12.0, device="cuda").reshape(3, 4)
-    a = cupy.arange(12, dtype="float32").reshape(3, 4)
-    return [
-        ("torch → cupy", t, "cupy", "cupy.from_dlpack(x)"),
-        (
-            "torch → cupy, grad",
-            t.clone().requires_grad_(),
-            "cupy",
-            "cupy.from_dlpack(x.detach())",
-        ),
-        ("torch → cupy, transposed", t.t(), "cupy", "cupy.from_dlpack(x)"),
-        ("cupy → torch", a, "torch", "torch.from_dlpack(x)"),
-    ]
+    return cupy.arange(12, dtype="float32").reshape(3, 4)
+
+
+def _calls_of_jax(t: torch.Tensor) -> Iterator[_Call]:
+    """Yield the hand-offs of JAX, if it is installed and sees the device."""
+    if find_spec("jax") is None:
+        return
+    import jax
+
+    if jax.default_backend() != "gpu":
+        return
+    j = jax.numpy.arange(12.0).reshape(3, 4)
+    yield _Call("jax → torch", j, "convert(x, to='torch')", "torch.from_dlpack(x)")
+    yield _Call("jax → cupy", j, "convert(x, to='cupy')", "cupy.from_dlpack(x)")
+    yield _Call("torch → jax", t, "convert(x, to='jax')", "from_dlpack(x)")
+    yield _Call("cupy → jax", _cupy_array(), "convert(x, to='jax')", "from_dlpack(x)")
+
+
+def _calls_of_numba() -> Iterator[_Call]:
+    """Yield the hand-offs of an array that has ``__cuda_array_interface__`` alone."""
+    if find_spec("numba") is None or find_spec("numba.cuda") is None:
+        return
+    from numba import cuda
+
+    if not cuda.is_available():
+        return
+    array = cuda.to_device(np.arange(12, dtype="float32").reshape(3, 4))
+    yield _Call(
+        "numba → torch", array, "convert(x, to='torch')", "torch.as_tensor(x, device='cuda')"
+    )
+    yield _Call("numba → cupy", array, "convert(x, to='cupy')", "cupy.asarray(x)")
 
 
 def _hand_offs(only: Collection[str] | None, rounds: int) -> Table:
     import cupy
 
+    names: dict[str, Any] = {
+        "convert": interop.convert,
+        "convert_tree": interop.convert_tree,
+        "cupy": cupy,
+        "to_cupy": interop.converter("cupy"),
+        "torch": torch,
+    }
+    if find_spec("jax") is not None:
+        from jax.dlpack import from_dlpack
+
+        names["from_dlpack"] = from_dlpack
     rows = []
-    for name, x, to, by_hand in _pairs():
+    for name, value, ours, by_hand in _calls():
         if only is None or name in only:
-            names = {"cupy": cupy, "torch": torch, "convert": interop.convert, "x": x, "to": to}
-            ours = Timer("convert(x, to=to)", globals=names)
-            rows.append(compare(name, ours, Timer(by_hand, globals=names), rounds=rounds))
-    note = "Small arrays, nothing copied. Neither side makes the host wait for the device."
+            timers = [Timer(text, globals={**names, "x": value}) for text in (ours, by_hand)]
+            rows.append(compare(name, *timers, rounds=rounds))
+    note = "Small arrays. In hand-offs nothing is copied, and neither side makes the host wait."
     return Table("gpu.hand_offs", "hand-offs on a device", note, from_rows(rows, "by hand"))
 
 

@@ -358,7 +358,7 @@ class Interop:
         learn: Callable[..., None] = self._fast_paths.learn
         table = self._requests.any_table(keywords)
         if isinstance(table, PlanTable) and (keywords.dtype is None or cast_all):
-            paths: TreePaths = table.fast_paths
+            paths: TreePaths = table.ways
         else:
             paths = table.paths_by_dtype
             learn = partial(self._fast_paths.learn_in_tree, owner=table)

@@ -251,7 +251,7 @@ class FastPaths:
         """Keep the fast path of `x` for trees in which its dtype decides what it is cast to."""
         self.learn(x, spec, plan, table, version)
         keep, kind = self._cache.keep, type(x)
-        path = table.fast_paths.get(kind, NO_PATH)
+        path, *_ = table.ways.get(kind, (NO_PATH,))
         has_dtype = self._registry.formats[spec.format].fast_key is not None
         if has_dtype and NotImplemented not in path:
             paths = keep(owner.paths_by_dtype, kind, {}, version)
@@ -281,7 +281,7 @@ class FastPaths:
         if path is not None:
             # A compiler must not trace into it.
             function = None if path is itself else registry.untraced(path)
-            keep(table.fast_paths, kind, (function, address), version)
+            self._cache.keep_way(table, kind, (function, address), version)
 
     def _learn_call(
         self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int
@@ -314,10 +314,10 @@ class FastPaths:
                 calls.view = calls.view or (share, key_of_view)
             if key_on_view is not None and calls.view[0] is share:
                 keep(calls.viewed, x.dtype, True, version)
-                keep(calls.by_view, key_on_view, _call(plan.calls[1:]), version)
-                return calls.path()
-        keep(calls.by_key, key, _call(plan.calls), version)
-        return calls.path()
+                keep(calls.by_view, key_on_view, _call(plan.steps[1:]), version)
+                return calls.path
+        keep(calls.by_key, key, _call(plan.steps), version)
+        return calls.path
 
 
 def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, Format]) -> bool:
@@ -366,8 +366,9 @@ def _path_by_dtype(paths: Mapping[object, TreePath]) -> ValueFunction:
     return path
 
 
-def _call(calls: Sequence[ValueFunction]) -> FastPath:
+def _call(steps: Sequence[Step]) -> FastPath:
     """Return the calls of several steps as one, or None if there are none."""
+    calls = [_handed_off(step) for step in steps]
     if len(calls) < 2:
         return calls[0] if calls else None
 
@@ -377,3 +378,16 @@ def _call(calls: Sequence[ValueFunction]) -> FastPath:
         return value
 
     return call
+
+
+def _handed_off(step: Step) -> ValueFunction:
+    """Return the call of a step, which is made where its hand-off does not serve."""
+    hand_off, call = step.hand_off, step.call
+    if hand_off is None:
+        return call
+
+    def handed_off(value: Value) -> Value:
+        result = hand_off(value)
+        return call(value) if result is NotImplemented else result
+
+    return handed_off

@@ -176,6 +176,8 @@ class _Walk:
     def _way(self, kind: type) -> TreePath | Mapping[object, TreePath]:
         """Return the path of the arrays of a type, which is looked for once."""
         way = NO_PATH if kind in _BUILTINS else self._paths.get(kind, NO_PATH)
+        if isinstance(way, tuple) and isinstance(way[0], tuple):
+            way = way[0]  # what the first way leaves out may be written, and would not stay tied
         if way is NO_PATH or (self._tied and NotImplemented in way):
             raise _NotPlain
         return way

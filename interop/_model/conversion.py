@@ -105,6 +105,11 @@ class Conversion(NamedTuple):
         planned route would do, and answers `NotImplemented` for all others. It has to be right
         only about values whose exact type is one of the source's `types`. If the source carries
         ``weak`` and the target has a `default_dtype`, it gets that as a keyword.
+    adopt : callable or None
+        Of a conversion from a protocol: ``adopt(offer, value)`` does for values of a format with
+        `offers` what the function does, faster, with what their offer gives it. It gets ``dtype=``
+        where `changes` says so. It answers `NotImplemented` where the offer does, and for all that
+        its target does not hold or that it does not take; an error counts as that answer.
     into : callable or None
         ``into(out, value)`` writes the result into a finished value of the target's format, of the
         result's shape and of any dtype, instead of into fresh memory. It raises `Declined` before
@@ -135,6 +140,7 @@ class Conversion(NamedTuple):
     like: Set[str] = frozenset()
     priority: int = 0
     fast_path: ValueFunction | None = None
+    adopt: Callable[..., Value] | None = None
     into: Callable[[Any, Any], None] | None = None
     name: str = ""
 

@@ -256,6 +256,16 @@ class Advanced(NamedTuple):
     device_name : callable or None
         ``device_name(device) -> str | None``: the name of a device object of the framework's, where
         its `str` is not the name. The object's type is of the package that the format `requires`.
+    offers : mapping of str to callable
+        By protocol, what a conversion from it can `adopt` in the place of the protocol's own call.
+        For ``"dlpack"`` it is ``offer(value, stream_of, waits) -> (capsule, index, together)``, for
+        memory on a device: a capsule that nobody has ordered, the index of the device, and whether
+        the framework works on the very stream of the consumer, whose handle is
+        ``stream_of(index)``. If it works on another one, that stream is told to wait if `waits` is
+        set, or else the answer is `NotImplemented`. So it is for memory of the host, and for values
+        with a trait other than ``noncontiguous``, ``broadcast``, ``immutable`` and ``grad`` (which
+        is detached). For ``"cuda_array_interface"`` it is ``offer(value) -> dict``: the interface,
+        asked for once and checked, and `NotImplemented` if it has traits.
     """
 
     fast_key: ValueFunction | None = None
@@ -267,6 +277,7 @@ class Advanced(NamedTuple):
     unwritable: Callable[[Value], str | None] | None = None
     written: Callable[[Value], None] | None = None
     device_name: Callable[[object], str | None] | None = None
+    offers: Mapping[str, Callable[..., Any]] = _NOTHING
 
 
 class Format(NamedTuple):

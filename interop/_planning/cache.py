@@ -27,6 +27,8 @@ _Kept = TypeVar("_Kept")
 #: Entries that are kept: those of some 5,000 different requests. An entry has 0.3 to 1 KiB, all of
 #: them 16 MiB at most.
 _MOST = 16384
+#: Fast paths that one type has: of a framework's type on the host, on a device, and by key.
+_MOST_WAYS = 4
 
 #: Answers `NotImplemented` for a value that is not plain. None stands for the value itself.
 FastPath: TypeAlias = ValueFunction | None
@@ -35,8 +37,10 @@ FastPath: TypeAlias = ValueFunction | None
 TreePath: TypeAlias = tuple[FastPath, ValueFunction | None]
 #: The fast paths of types.
 Paths: TypeAlias = Mapping[type, TreePath]
-#: The same for trees, in which the dtype of a value may decide as well.
-TreePaths: TypeAlias = Mapping[type, TreePath | Mapping[object, TreePath]]
+#: The fast paths of a type, each for values that those before it leave out.
+Ways: TypeAlias = tuple[TreePath, ...]
+#: The fast paths of types in trees, in which the dtype of a value may decide as well.
+TreePaths: TypeAlias = Mapping[type, TreePath | Ways | Mapping[object, TreePath]]
 #: The entry of a type without a fast path.
 NO_PATH: TreePath = (NotImplemented, None)
 
@@ -63,9 +67,10 @@ class Calls:
         self.by_view: dict[object, FastPath] = {}
         #: The dtypes of values whose plans begin with the view.
         self.viewed: dict[object, bool] = {}
+        #: The fast path that makes the calls.
+        self.path = self._path()
 
-    def path(self) -> ValueFunction:
-        """Return the fast path that makes the calls."""
+    def _path(self) -> ValueFunction:
         key_of, by_key, by_view, viewed = self._key_of, self.by_key, self.by_view, self.viewed
 
         def path(x: Value) -> Value:
@@ -75,7 +80,8 @@ class Calls:
                 if self.view is not None and (not by_key or x.dtype in viewed):
                     share, key_of_view = self.view
                     value = share(x)
-                    call = by_view.get(key_of_view(value), NotImplemented)
+                    if value is not NotImplemented:
+                        call = by_view.get(key_of_view(value), NotImplemented)
                 if call is NotImplemented:
                     value, call = x, by_key.get(key_of(x), NotImplemented)
                 return value if call is None else call if call is NotImplemented else call(value)
@@ -87,6 +93,16 @@ class Calls:
 
 def _defaults(default_dtype: Callable[[str], str]) -> tuple[str, ...]:
     return tuple(map(default_dtype, NUMBERS))
+
+
+def _either(first: Any, second: Any) -> ValueFunction:
+    """Return the fast path that is the second where the first leaves a value out."""
+
+    def path(x: Value) -> Value:
+        result = first(x)
+        return second(x) if result is NotImplemented else result
+
+    return path
 
 
 class PlanTable:
@@ -112,8 +128,9 @@ class PlanTable:
         self.plans: dict[tuple[object, ...], Plan] = {}
         #: For plain and small values, by type.
         self.calls: dict[type, Calls] = {}
-        #: By type, the fast path.
+        #: By type, the fast path, which tries each of its `ways` in turn.
         self.fast_paths: dict[type, TreePath] = {}
+        self.ways: dict[type, Ways] = {}
         #: By type and dtype, the fast paths of trees where the request's dtype is for some alone.
         self.paths_by_dtype: dict[type, dict[object, TreePath]] = {}
         #: For the classes that have no plan, the nearest routes, which are refused.
@@ -131,6 +148,7 @@ class PlanTable:
         self.plans.clear()
         self.calls.clear()
         self.fast_paths.clear()
+        self.ways.clear()
         self.paths_by_dtype.clear()
         self.refusals.clear()
 
@@ -225,6 +243,23 @@ class PlanCache:
             self._count += 1
             table[key] = value
             return value
+
+    def keep_way(self, table: PlanTable, kind: type, way: TreePath, version: int) -> None:
+        """Keep a fast path for the values of a type that those kept before do not take."""
+        with self.lock:
+            ways = table.ways.get(kind, ())
+            if way in ways or len(ways) >= _MOST_WAYS or version != self._registry.version:
+                return
+            if not ways:
+                self.keep(table.fast_paths, kind, way, version)
+            elif None in (first := table.fast_paths[kind][0], way[0]):
+                return  # all values of the type are returned as they are
+            else:
+                self._count += 1
+                path = self._registry.untraced(_either(first, way[0]))
+                # One way knows the elements by their address, and another may not.
+                table.fast_paths[kind] = path, NotImplemented
+            table.ways[kind] = (*ways, way)
 
     def used(self, table: _Table) -> _Table:
         """Return a table that will be cleared with all others."""

@@ -11,11 +11,12 @@ from interop._model.dtype import bit_carrier, itemsize
 from interop._model.effect import LOSSES, WRITING
 from interop._model.format import Format
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, trait_text
+from interop._model.typing import ValueFunction
 from interop._registry.declared import Declared, Provenance
 
 from .derived import complete, derived_effects, shared_traits
 from .question import Question, RouteOf
-from .step import Step
+from .step import Step, hand_off
 
 #: What dense arrays share of ragged rows, and what is shared where the other arrays are made anew.
 _VALUES = frozenset({"values"})
@@ -230,6 +231,7 @@ class ResolvedConversion:
             keywords["dtype"] = after.element
         if "device" in conversion.changes:
             keywords["device"] = device
+        handed_off = self._handed_off(keywords)
         return Step(
             conversion.label,
             self.provenance,
@@ -243,12 +245,28 @@ class ResolvedConversion:
             partial(conversion.function, **keywords) if keywords else conversion.function,
             ("stream",) * conversion.stream + ("like",) * bool(conversion.like),
             self,
-            # A fast path that was written for a protocol does not know this format's traits.
-            conversion.fast_path if conversion.source == self.source.name else None,
+            self._fast_path(handed_off),
             conversion.into,
             conversion.priority,
             self.roles,
+            handed_off,
         )
+
+    def _handed_off(self, keywords: dict[str, object]) -> ValueFunction | None:
+        """Return how the target adopts what the source offers by the protocol, if both can."""
+        adopt, offers = self.conversion.adopt, self.source.advanced.offers
+        if adopt is None or self.conversion.source not in offers:
+            return None
+        adopt = partial(adopt, **keywords) if keywords else adopt
+        return hand_off(adopt, offers[self.conversion.source])
+
+    def _fast_path(self, handed_off: ValueFunction | None) -> ValueFunction | None:
+        """Return the fast path that serves the source."""
+        # One that was written for a protocol does not know the traits of this format.
+        if self.conversion.fast_path and self.conversion.source == self.source.name:
+            return self.conversion.fast_path
+        # A copy is for the values that a view does not take, and it is not offered them.
+        return None if self.writes else handed_off
 
     def _after(self, spec: Spec, dtype: str | None, carrier: str | None, device: str) -> Spec:
         traits, element = self._traits(spec), carrier or dtype

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
@@ -39,7 +39,10 @@ class Step(NamedTuple):
     origin : object
         Stands for the step when the planner is to leave it out, after it has declined.
     fast_path : callable or None
-        That of the `Conversion`.
+        That of the `Conversion`, or its `hand_off` if that writes nothing.
+    hand_off : callable or None
+        What `call` does without keywords, by an offer that the conversion adopts, or
+        `NotImplemented`.
     into : callable or None
         ``into(out, value)`` writes the result into `out`.
     priority : int, without unit
@@ -65,6 +68,7 @@ class Step(NamedTuple):
     into: Callable[[Any, Any], None] | None = None
     priority: int = 0
     roles: frozenset[str] | None = None
+    hand_off: ValueFunction | None = None
 
     def still_shared(self, shared: frozenset[str] | None) -> frozenset[str] | None:
         """Return the roles that its result shares with a value of which it got some; None: all.
@@ -91,6 +95,19 @@ def without_dropped(spec: Spec, steps: Sequence[Step]) -> Spec:
     return spec._replace(traits=spec.traits - dropped)
 
 
+@lru_cache(maxsize=256)
+def hand_off(adopt: Callable[..., Value], offer: Callable[..., Any]) -> ValueFunction:
+    """Return the function that lets a conversion adopt what a format offers."""
+
+    def path(value: Value) -> Value:
+        try:
+            return adopt(offer, value)
+        except Exception:  # noqa: BLE001 - the plan, which is called then, says which step fails
+            return NotImplemented
+
+    return path
+
+
 def fast_path(
     steps: tuple[Step, ...],
     contested: frozenset[tuple[str, str]],
@@ -110,7 +127,12 @@ def fast_path(
         return None
     if default_dtype is not None:
         paths = (partial(paths[0], default_dtype=default_dtype), *paths[1:])
-    return paths[0] if len(paths) == 1 else partial(_one_after_another, paths)
+    return paths[0] if len(paths) == 1 else _in_turn(paths)
+
+
+@lru_cache(maxsize=256)  # so that equal routes have one path
+def _in_turn(paths: tuple[ValueFunction, ...]) -> ValueFunction:
+    return partial(_one_after_another, paths)
 
 
 def _one_after_another(paths: tuple[ValueFunction, ...], value: Value) -> Value:

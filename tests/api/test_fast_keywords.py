@@ -228,7 +228,7 @@ PLANNED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "large array": (
         lambda: np.ones(2**21),
-        "allow copy dtype forbid sparse several stream to-copy writable",
+        "copy sparse several stream to-copy",
     ),
     "array scalar": (
         lambda: np.float64(1),

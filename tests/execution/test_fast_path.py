@@ -24,6 +24,7 @@ from interop._execution.fast_path import Converter, with_fast_paths
 from interop._execution.fast_tree import fast_tree
 from interop._planning.cache import PlanCache
 from interop._planning.policy import Block, block
+from interop._planning.request import Request
 from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
 from interop.plugin import Declined, itself
@@ -211,21 +212,29 @@ def test_a_kept_fast_path_is_asked_first(empty: Interop) -> None:
     assert len(calls) == 2
 
 
-def test_the_first_fast_path_of_a_type_stays(empty: Interop) -> None:
-    """Of formats that share a type, the first that has a fast path keeps it."""
-    empty.register(toy("a"), toy("b"), toy("c"))
-    empty.register(view("a", "c", fast_path=_first), view("b", "c", fast_path=_second))
-    for kind in ("a", "b"):
-        empty.convert(Box(kind, [1.0]), to="c")
-    assert _kept(empty, "c") == {Box: _first}
+def test_a_type_has_several_fast_paths(empty: Interop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first leaves out is tried by the next: of another format, or by its fast key."""
+    asked: list[str] = []
 
+    def path(kind: str) -> Callable[[Box], Any]:
+        def only(box: Box) -> Any:
+            asked.append(kind)
+            return Box(f"fast {kind}", box.numbers) if box.kind == kind else NotImplemented
 
-def _first(box: Box) -> Any:
-    return Box("c", box.numbers) if box.kind == "a" else NotImplemented
+        return only
 
-
-def _second(box: Box) -> Any:
-    return Box("c", box.numbers)
+    keyed = Advanced(fast_key=lambda box: box.kind)
+    empty.register(toy("a"), toy("b"), toy("k", advanced=keyed), toy("c"))
+    empty.register(*(view(kind, "c", fast_path=path(kind)) for kind in "ab"), view("k", "c"))
+    boxes = [Box(kind, [1.0]) for kind in "kab"]
+    assert {empty.convert(box, to="c").kind for _ in range(2) for box in boxes[:1]} == {"c"}
+    for box in boxes * 3:
+        empty.convert(box, to="c")
+    asked.clear()
+    monkeypatch.setattr(empty._registry, "describe", None)  # no value is described again
+    assert [empty.convert(box, to="c").kind for box in boxes] == ["c", "fast a", "fast b"]
+    assert asked == ["a", "a", "b"]
+    assert len(empty._cache.table(Request(("c",))).ways[Box]) == 3
 
 
 def test_a_type_whose_first_value_was_odd_gets_its_fast_path_later(empty: Interop) -> None:

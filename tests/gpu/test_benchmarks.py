@@ -29,7 +29,7 @@ def test_the_hand_offs_can_be_measured(torch: Any, cupy: Any) -> None:
 
     assert gpu.missing() == ""
     table = gpu._hand_offs(None, rounds=1)
-    assert len(table.ratios()) == len(gpu._pairs())
+    assert len(table.ratios()) == len(gpu._calls())
 
 
 def test_the_transfers_can_be_measured(

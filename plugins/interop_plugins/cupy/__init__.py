@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from interop.plugin import (
@@ -28,10 +29,10 @@ from interop.plugin import (
     hookimpl,
     transfer,
 )
-from interop.plugin.advanced import Problems
+from interop.plugin.advanced import Advanced, Problems
 
 from .dense import as_array, cast, cast_if_exact, copy, fill, move, stack
-from .describe import describe, memory
+from .describe import describe, fast_key, memory
 from .hand_offs import (
     copy_from_dlpack,
     copy_from_interface,
@@ -41,6 +42,7 @@ from .hand_offs import (
     from_numpy,
     to_numpy,
 )
+from .offers import adopt, adopt_interface, copy_adopted, copy_adopted_interface, offer
 from .problems import find_problems
 from .sparse import (
     UNCOALESCED,
@@ -131,6 +133,9 @@ def _formats() -> Iterable[Format]:
             memory=memory,
             limits=Limits(refusal_hints=dict.fromkeys(_FLOAT8, _NO_FLOAT8)),
             fill=fill,
+            advanced=Advanced(
+                fast_key=fast_key, address=attrgetter("data.ptr"), offers={"dlpack": offer}
+            ),
         ),
         *_component_formats(),
         _sparse("dia", describe=describe_dia, ndims=_TWO),
@@ -204,15 +209,22 @@ def _sparse(name: str, **fields: Any) -> Format:
 
 def _hand_offs() -> Iterable[Conversion]:
     # The interface makes the host wait and DLPack does not, so DLPack is declared cheaper.
-    protocols = (
-        ("dlpack", from_dlpack, copy_from_dlpack, None, 6e-6),
-        ("cuda_array_interface", from_interface, copy_from_interface, _PLAIN_DTYPES, 2e-5),
+    sharing = (
+        ("dlpack", from_dlpack, adopt, None, 6e-6),
+        ("cuda_array_interface", from_interface, adopt_interface, _PLAIN_DTYPES, 2e-5),
     )
-    for protocol, share, duplicate, dtypes, latency in protocols:
+    copying = (
+        (copy_from_dlpack, copy_adopted),
+        (copy_from_interface, copy_adopted_interface),
+    )
+    for (protocol, share, quick, dtypes, latency), (duplicate, quick_copy) in zip(
+        sharing, copying, strict=True
+    ):
         fields: dict[str, Any] = {"source": protocol, "dtypes": dtypes, "takes": _FOREIGN}
-        yield _step(share, cost=Cost(latency), **fields)
+        yield _step(share, adopt=quick, cost=Cost(latency), **fields)
         # Read-only memory of a foreign value must not be shared.
-        yield _step(duplicate, cost=Cost(latency + 1e-5, 1e12), effects=COPY, **fields)
+        cost = Cost(latency + 1e-5, 1e12)
+        yield _step(duplicate, adopt=quick_copy, cost=cost, effects=COPY, **fields)
 
 
 def _transfers() -> Iterable[Conversion]:

@@ -43,7 +43,7 @@ from interop.plugin import (
 )
 from interop.plugin.advanced import Advanced
 
-from . import autodiff, containers, dense, describe, samples, shards, sparse
+from . import autodiff, containers, dense, describe, offers, samples, shards, sparse
 from .describe import DLPACK_DTYPES
 
 _IMMUTABLE, _SHARDED = frozenset({"immutable"}), frozenset({"sharded"})
@@ -125,7 +125,7 @@ def _formats() -> Iterator[Format]:
         unary=tuple(_within_jax()),
         memory=describe.memory,
         fast_path=describe.unless_deleted,
-        advanced=_ADVANCED,
+        advanced=_ADVANCED._replace(offers={"dlpack": offers.offer}),
     )
     yield Format(
         "jax.ref",
@@ -324,6 +324,7 @@ def _others_to_jax() -> Iterator[Conversion]:
         "dlpack",
         "jax",
         dense.from_dlpack,
+        adopt=offers.adopt,
         dtypes=DLPACK_DTYPES,
         devices=_DLPACK_DEVICES,
         # Read-only memory is not taken. By default it may not be shared with writers, but memory of

@@ -45,6 +45,7 @@ from .interfaces import (
     offer_of,
 )
 from .methods import array_in, describe_array, from_array, has_labels, is_asked_first
+from .offers import offer
 from .samples import Answer, ArrowArray, buffer_with_gaps, masked_interface
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def _interfaces() -> Iterable[Format]:
             protocol="__cuda_array_interface__",
             memory=cuda_memory,
             labels=_LABELS,
+            advanced=Advanced(offers={"cuda_array_interface": offer}),
         ),
         Format(
             "array_interface",

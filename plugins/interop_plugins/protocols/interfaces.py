@@ -69,7 +69,7 @@ def describe_cuda_array_interface(value: Foreign) -> Spec:
 
     The interface does not say on which of several devices the memory is.
     """
-    return _spec("cuda_array_interface", "cuda", _cuda_interface(value))
+    return _spec("cuda_array_interface", "cuda", cuda_interface(value)[1])
 
 
 def _spec(name: str, device: str, interface: _Interface) -> Spec:
@@ -104,7 +104,7 @@ def interface_memory(value: Foreign) -> tuple[tuple[int, int], ...]:
 
 def cuda_memory(value: Foreign) -> tuple[tuple[int, int], ...]:
     """Return the address and the length of the memory that a CUDA array interface names."""
-    return _extent(_cuda_interface(value))
+    return _extent(cuda_interface(value)[1])
 
 
 def _extent(interface: _Interface) -> tuple[tuple[int, int], ...]:
@@ -154,8 +154,8 @@ def _numpy_interface(value: Foreign) -> _Interface:
         raise problem_of(value, f"gives no pointer and no buffer as data: {error}") from error
 
 
-def _cuda_interface(value: Foreign) -> _Interface:
-    """Return what ``value.__cuda_array_interface__`` says.
+def cuda_interface(value: Foreign) -> tuple[Entries, _Interface]:
+    """Return what ``value.__cuda_array_interface__`` says, as it is and checked.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _cuda_interface(value: Foreign) -> _Interface:
     stream = entries.get("stream")
     if stream is not None and (type(stream) is not int or stream == 0):
         refuse(value, f"gives stream={stream!r}, which is not a stream")
-    return _checked(value, entries)
+    return entries, _checked(value, entries)
 
 
 def _entries(value: Foreign, attribute: str) -> Entries:

@@ -45,6 +45,7 @@ from . import (
     cuda,
     dense,
     no_trace,
+    offers,
     problems,
     quantized,
     ragged,
@@ -169,6 +170,7 @@ def _formats() -> Iterable[Format]:
             address=methodcaller("data_ptr"),
             unwritable=dense.unwritable,
             written=dense.note_write,
+            offers={"dlpack": offers.offer},
         ),
         samples=Samples(variants=samples.DENSE),
     )
@@ -534,6 +536,7 @@ def _protocols() -> Iterable[Conversion]:
         "torch",
         dense.from_dlpack,
         fast_path=dense.dlpack_fast_path,
+        adopt=offers.adopt,
         dtypes=DTYPE_NAMES,
         devices=CPU | _CUDA,
         takes=_SHAREABLE,
@@ -545,6 +548,7 @@ def _protocols() -> Iterable[Conversion]:
         _INTERFACE,
         "torch",
         cuda.from_cuda_array_interface,
+        adopt=cuda.adopt_interface,
         dtypes=_NUMPY_DTYPES,
         devices=_CUDA,
         takes=_SHAREABLE - _READONLY,
@@ -553,19 +557,23 @@ def _protocols() -> Iterable[Conversion]:
         # the interface themselves from leading through torch.
         cost=Cost(1.6e-5),
     )
-    yield from _copies_there("dlpack", dense.from_dlpack, DTYPE_NAMES, _SHAREABLE, 1.5e-5)
+    yield from _copies_there(
+        "dlpack", dense.from_dlpack, offers.copy_adopted, DTYPE_NAMES, _SHAREABLE, 1.5e-5
+    )
     yield from _copies_there(
         _INTERFACE,
         cuda.from_cuda_array_interface,
+        cuda.copy_adopted_interface,
         _NUMPY_DTYPES,
         _SHAREABLE - _READONLY,
         2.6e-5,
     )
 
 
-def _copies_there(
+def _copies_there(  # noqa: PLR0917 - called in one place
     protocol: str,
     share: TensorFunction,
+    adopt: Callable[..., Any],
     dtypes: frozenset[str],
     takes: frozenset[str],
     seconds: float,
@@ -582,6 +590,7 @@ def _copies_there(
             protocol,
             "torch",
             partial(cuda.copy_shared, share),
+            adopt=adopt,
             dtypes=source,
             devices=_CUDA,
             takes=takes,

@@ -32,9 +32,28 @@ def from_cuda_array_interface(value: Producer, *, stream: object = None) -> Tens
 
     The consumer's stream waits for the interface's, which torch does not do by itself.
     """
+    return _share(value.__cuda_array_interface__, value, stream)
+
+
+def adopt_interface(offer: Callable[..., Any], value: Producer) -> Any:
+    """Return a tensor over the memory of an interface that was asked for and checked."""
+    interface = offer(value)
+    return interface if interface is NotImplemented else _share(interface, value, None)
+
+
+def copy_adopted_interface(offer: Callable[..., Any], value: Producer, *, dtype: str) -> Any:
+    """Return a copy of that memory, which later writes of the value do not reach."""
+    shared = adopt_interface(offer, value)
+    if shared is NotImplemented:
+        return shared
+    result = cast(shared, dtype=dtype)
+    let_wait(value, shared.device)
+    return result
+
+
+def _share(interface: dict[str, Any], value: Producer, stream: object) -> Tensor:
     import torch
 
-    interface = value.__cuda_array_interface__
     address, written_on = interface["data"][0], interface.get("stream")
     # The interface does not name the device. torch copies to, or believes, whichever it is given.
     index = _device_of(address) if address else torch.cuda.current_device()

@@ -1,0 +1,71 @@
+"""Hand-offs on CUDA devices: JAX orders its work itself, and is told where others read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .dense import from_dlpack
+from .describe import IMMUTABLE, PACKED, is_compact, place
+
+if TYPE_CHECKING:
+    from jax.sharding import Sharding
+
+    #: Returns the handle of the stream that is current on a device.
+    StreamOf: TypeAlias = Callable[[int], int]
+    #: A capsule, the index of its device, and whether both sides work on one stream.
+    Offer: TypeAlias = tuple[object, int, bool]
+
+_DLPACK_CUDA = 2
+#: DLPack's handle of the legacy default stream, which libraries call 0.
+_LEGACY = 1
+
+
+def offer(value: Any, stream_of: StreamOf, waits: bool) -> Offer | Any:
+    """Return a capsule of an array on one device, or `NotImplemented`.
+
+    The consumer's stream, of which `stream_of` returns the handle, is told to wait whether it
+    `waits` otherwise or not: JAX works on streams of its own.
+    """
+    index = _index(value.sharding)
+    if index is None or value.dtype.name in PACKED:
+        return NotImplemented
+    return value.__dlpack__(stream=stream_of(index) or _LEGACY), index, False
+
+
+@lru_cache(maxsize=256)
+def _index(sharding: Sharding) -> int | None:
+    """Return the index of the one CUDA device on which an array lies."""
+    name, traits = place(sharding)
+    kind, _, index = name.partition(":")
+    return int(index) if kind == "cuda" and index and traits == IMMUTABLE else None
+
+
+class _Offered:
+    """A producer of what is offered of a value, once JAX has named its stream."""
+
+    __slots__ = ("_offer", "_value")
+
+    def __init__(self, offer: Callable[..., Any], value: Any) -> None:
+        self._offer = offer
+        self._value = value
+
+    def __dlpack__(self, *, stream: int, **_: object) -> object:
+        offered = self._offer(self._value, lambda index: stream, True)
+        if offered is NotImplemented:
+            msg = "nothing is offered of it"
+            raise BufferError(msg)
+        return offered[0]
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        device: tuple[Any, int] = self._value.__dlpack_device__()
+        return device
+
+
+def adopt(offer: Callable[..., Any], value: Any) -> Any:
+    """Return an array over the memory that is offered of a value, or `NotImplemented`."""
+    if value.__dlpack_device__()[0] != _DLPACK_CUDA:
+        return NotImplemented
+    array = from_dlpack(_Offered(offer, value))
+    return array if is_compact(array) else NotImplemented  # XLA has kept the order of elements

@@ -1,0 +1,116 @@
+"""Hand-offs on CUDA devices without an order of streams, where both sides work on one stream.
+
+Most of what ``from_dlpack`` takes goes into finding out that nobody has to wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .dense import cast
+from .streams import let_wait, stream_on
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    #: Returns the handle of the stream that is current on a device.
+    StreamOf: TypeAlias = Callable[[int], int]
+    #: A capsule, the index of its device, and whether both sides work on one stream.
+    Offer: TypeAlias = tuple[object, int, bool]
+
+
+@cache
+def _strided() -> torch.layout:
+    import torch
+
+    return torch.strided
+
+
+@cache
+def _export() -> Callable[[Tensor], object]:
+    from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
+
+    export: Callable[[Tensor], object] = to_dlpack
+    return export
+
+
+@cache
+def _share() -> Callable[[object], Tensor]:
+    from torch.utils.dlpack import from_dlpack
+
+    return from_dlpack
+
+
+@cache
+def _handle() -> StreamOf:
+    """Return what tells the handle of torch's current stream on a device."""
+    import torch
+
+    # The public way makes an object first, which takes ten times as long.
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return raw or (lambda index: torch.cuda.current_stream(index).cuda_stream)
+
+
+def offer(value: Tensor, stream_of: StreamOf, waits: bool) -> Offer | Any:
+    """Return a capsule of a plain tensor on a device, or `NotImplemented`.
+
+    Parameters
+    ----------
+    value : torch.Tensor
+    stream_of : callable
+        Returns the handle of the consumer's stream on a device.
+    waits : bool
+        Whether that stream is told to wait if it is not torch's.
+
+    Returns
+    -------
+    tuple of capsule, int and bool
+        With the index of the device, and whether that stream is torch's own.
+    """
+    # A tensor without elements, or whose elements are not stored, has no address.
+    if (
+        value.layout is not _strided()
+        or not value.is_cuda
+        or value.is_conj()
+        or value.is_neg()
+        or not (address := value.data_ptr())
+        or address % value.itemsize
+    ):
+        return NotImplemented
+    index = value.get_device()
+    handle = stream_of(index)
+    together = handle == _handle()(index)
+    if not together:
+        if not waits:
+            return NotImplemented
+        _let_wait(handle, index)
+    return _export()(value.detach() if value.requires_grad else value), index, together
+
+
+def _let_wait(handle: int, index: int) -> None:
+    """Let a stream wait for what torch's current one has queued."""
+    import torch
+
+    stream_on(index, handle).wait_stream(torch.cuda.current_stream(index))
+
+
+def adopt(offer: Callable[..., Any], value: object) -> Any:
+    """Return a tensor over the memory that is offered of a value, or `NotImplemented`."""
+    offered = offer(value, _handle(), False)
+    return offered if offered is NotImplemented else _share()(offered[0])
+
+
+def copy_adopted(offer: Callable[..., Any], value: object, *, dtype: str) -> Any:
+    """Return a copy of the memory that is offered of a value, which later writes do not reach."""
+    offered = offer(value, _handle(), False)
+    if offered is NotImplemented:
+        return offered
+    capsule, _, together = offered
+    shared = _share()(capsule)
+    result = cast(shared, dtype=dtype)
+    if not together:  # work on one stream is in order
+        let_wait(value, shared.device)
+    return result
