@@ -61,6 +61,7 @@ def _calls() -> list[_Call]:
         _Call("torch → cupy, bfloat16", t.bfloat16(), to_cupy, by_hand),
         _Call("torch → cupy, transposed", t.t(), to_cupy, by_hand),
         _Call("torch → cupy, converter", t, "to_cupy(x)", by_hand),
+        _Call("torch → cupy → torch, accepts", t, "in_cupy(x)", f"torch.from_dlpack({by_hand})"),
         _Call(
             "torch → cupy, copy=True",
             t,
@@ -131,6 +132,7 @@ def _hand_offs(only: Collection[str] | None, rounds: int) -> Table:
         "convert": interop.convert,
         "convert_tree": interop.convert_tree,
         "cupy": cupy,
+        "in_cupy": interop.accepts("cupy")(lambda array: array),
         "to_cupy": interop.converter("cupy"),
         "torch": torch,
     }

@@ -293,6 +293,8 @@ class Calls:
         self._paths: Paths = {}
         #: By type of the caller's first array, the fast paths to its format.
         self._paths_back: dict[type, Paths] = {}
+        #: The types of caller's arrays whose results are on their device only if that is compared.
+        self._anywhere: set[type] = set()
         #: For calls that convert one argument at most, by the types of the arguments.
         self.flat: dict[tuple[type, ...], _Flat] = {}
         #: That of the registry for which all of this holds.
@@ -336,12 +338,21 @@ class Calls:
 
     def back(self, result: Value, flat: _Flat, args: tuple[Value, ...]) -> Value:
         """Return the function's result, converted to the kind of the argument that is an array."""
-        _, _, paths, own = flat
+        n, _, paths, own = flat
         path = leaf_path(type(result), paths)
         if path is None:
             own.add(type(result))
+            return result
         returned = fast_leaf(result, path)
-        return self._back(result, paths, args) if returned is NotImplemented else returned
+        if returned is NotImplemented or (self._anywhere and not self._is_back(returned, args[n])):
+            return self._back(result, paths, args)
+        return returned
+
+    def _is_back(self, result: Value, array: Value) -> bool:
+        """Tell whether a result is where the caller's array is, as far as fast paths may tell."""
+        if type(array) not in self._anywhere:
+            return True
+        return type(result) is type(array) and bool(result.device == array.device)
 
     def _call_in_trees(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         converted: dict[int, tuple[Value, Value]] = {}
@@ -371,30 +382,36 @@ class Calls:
     def _back(self, result: Value, paths: Paths, arrays: Sequence[Value]) -> Value:
         """Return the function's result, converted to the kind of the caller's first array."""
         returned = fast_tree(result, paths, {})
-        if returned is not NotImplemented:
+        if returned is not NotImplemented and not self._anywhere:
             return returned
         array = next(array for array in arrays if is_array(self.registry, array))
+        if returned is not NotImplemented and self._is_back(returned, array):
+            return returned
         spec = self.registry.describe(array)
         return _Caller(self, array, spec).returned(result)
 
     def _keep(self, caller: _Caller) -> None:
         """Keep the fast paths of the arrays of a call, if it can take them.
 
-        Fast paths never change the device, and know no labels. A result has to be on the device of
-        the caller's arrays. Types alone tell that only where one of the two formats is always on
-        the host.
+        They leave arrays where they are, and know no labels. A result has to be on the device of
+        the caller's arrays. Types tell that where one of the two formats is always on the host.
+        Elsewhere the devices of both are compared.
         """
         if block.get() is not None or caller.format.name not in self.registry.attainable:
             return
         registry, table = self.registry, self._requests.table(self._keywords)
         formats = [caller.format, registry.formats[table.request.formats[0]]]
-        if caller.format.labels is None and any(f.devices == ("cpu",) for f in formats):
+        is_on_host = any(f.devices == ("cpu",) for f in formats)
+        if caller.format.labels is None and (is_on_host or hasattr(caller.array, "device")):
             if self.version != registry.version:
                 self._paths_back.clear()
                 self.flat.clear()
-                self._paths, self.version = table.fast_paths, registry.version
+                self._anywhere.clear()
+                self._paths, self.version = table.staying, registry.version
+            if not is_on_host:
+                self._anywhere.add(type(caller.array))
             back = self._requests.table(Keywords(caller.format.name, **self._policy))
-            self._paths_back[type(caller.array)] = back.fast_paths
+            self._paths_back[type(caller.array)] = back.staying
 
 
 @dataclass

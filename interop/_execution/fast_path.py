@@ -275,16 +275,25 @@ class FastPaths:
         if not forgets and _serves(table.request, plan, source, registry.formats):
             path = self._planner.fast_path(steps) if steps else source.fast_path
         address: Any = NotImplemented if plan.writes else None
+        moves = False
         if path is None:
-            path = self._learn_call(x, spec, plan, table, version)
+            moves = any(step.before.device != step.after.device for step in steps)
+            kept = table.moving_calls if moves else table.calls
+            path = self._learn_call(x, spec, plan, table, kept, version)
             address = source.advanced.address or NotImplemented
         if path is not None:
             # A compiler must not trace into it.
             function = None if path is itself else registry.untraced(path)
-            self._cache.keep_way(table, kind, (function, address), version)
+            self._cache.keep_way(table, kind, (function, address), version, moves=moves)
 
-    def _learn_call(
-        self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int
+    def _learn_call(  # noqa: PLR0917 - called in one place
+        self,
+        x: Value,
+        spec: Spec,
+        plan: Plan,
+        table: PlanTable,
+        kept: dict[type, Calls],
+        version: int,
     ) -> ValueFunction | None:
         """Keep what the plan calls for values like `x`, if `x` is plain.
 
@@ -301,7 +310,7 @@ class FastPaths:
         key = None if table.states or table.request.like else key_of(x)
         if key is None:
             return None
-        calls = keep(table.calls, type(x), Calls(key_of), version)
+        calls = keep(kept, type(x), Calls(key_of), version)
         # A view has effects that a policy may forbid: it loses the graph.
         permits = table.request.policy.permitted >= Policy().permitted
         views = steps and permits and not _forgets(steps, formats)

@@ -126,11 +126,14 @@ class PlanTable:
         self.installed = False
         #: By class of spec.
         self.plans: dict[tuple[object, ...], Plan] = {}
-        #: For plain and small values, by type.
+        #: For plain values, by type: plans on one device, and plans that lead to another.
         self.calls: dict[type, Calls] = {}
+        self.moving_calls: dict[type, Calls] = {}
         #: By type, the fast path, which tries each of its `ways` in turn.
         self.fast_paths: dict[type, TreePath] = {}
         self.ways: dict[type, Ways] = {}
+        #: By type, the fast path that leaves values where they are, or leaves them out.
+        self.staying: dict[type, TreePath] = {}
         #: By type and dtype, the fast paths of trees where the request's dtype is for some alone.
         self.paths_by_dtype: dict[type, dict[object, TreePath]] = {}
         #: For the classes that have no plan, the nearest routes, which are refused.
@@ -147,8 +150,10 @@ class PlanTable:
         self.installed = False
         self.plans.clear()
         self.calls.clear()
+        self.moving_calls.clear()
         self.fast_paths.clear()
         self.ways.clear()
+        self.staying.clear()
         self.paths_by_dtype.clear()
         self.refusals.clear()
 
@@ -244,22 +249,29 @@ class PlanCache:
             table[key] = value
             return value
 
-    def keep_way(self, table: PlanTable, kind: type, way: TreePath, version: int) -> None:
+    def keep_way(
+        self, table: PlanTable, kind: type, way: TreePath, version: int, *, moves: bool
+    ) -> None:
         """Keep a fast path for the values of a type that those kept before do not take."""
         with self.lock:
             ways = table.ways.get(kind, ())
             if way in ways or len(ways) >= _MOST_WAYS or version != self._registry.version:
                 return
-            if not ways:
-                self.keep(table.fast_paths, kind, way, version)
-            elif None in (first := table.fast_paths[kind][0], way[0]):
-                return  # all values of the type are returned as they are
-            else:
-                self._count += 1
-                path = self._registry.untraced(_either(first, way[0]))
-                # One way knows the elements by their address, and another may not.
-                table.fast_paths[kind] = path, NotImplemented
+            self._keep_behind(table.fast_paths, kind, way, version)
+            if not moves:
+                self._keep_behind(table.staying, kind, way, version)
             table.ways[kind] = (*ways, way)
+
+    def _keep_behind(
+        self, paths: dict[type, TreePath], kind: type, way: TreePath, version: int
+    ) -> None:
+        """Keep a fast path that is tried after the one that is kept, if there is one."""
+        first, _ = self.keep(paths, kind, way, version)
+        if first is way[0] or None in (first, way[0]):  # None returns all values as they are
+            return
+        path = self._registry.untraced(_either(first, way[0]))
+        # One way knows the elements by their address, and another may not.
+        paths[kind] = path, NotImplemented
 
     def used(self, table: _Table) -> _Table:
         """Return a table that will be cleared with all others."""
