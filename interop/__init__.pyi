@@ -37,6 +37,7 @@ from ._model.spec import TRAITS as TRAITS
 from ._model.spec import Spec as Spec
 from ._planning.policy import policy as policy
 from ._planning.route import Route as Route
+from ._toolkit.staging import free_staging_buffers as free_staging_buffers
 from ._version import __version__ as __version__
 from .errors import InteropError as InteropError
 

@@ -15,11 +15,14 @@ from interop._toolkit.sparse_indices import (
     inspect_once,
     rising,
 )
+from interop._toolkit.staging import STAGED_FROM, Link, fetch_staged, send_staged
 from interop._toolkit.threads import idle_cores, limit_threads
 
 __all__ = [
     "ADDRESSES",
+    "STAGED_FROM",
     "Advanced",
+    "Link",
     "Namespaces",
     "NoTrace",
     "Problem",
@@ -28,10 +31,12 @@ __all__ = [
     "check_ends",
     "check_lines",
     "check_offsets",
+    "fetch_staged",
     "idle_cores",
     "inspect_once",
     "limit_threads",
     "quietly",
     "rising",
+    "send_staged",
     "unlocked",
 ]
