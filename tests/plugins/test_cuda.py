@@ -265,7 +265,9 @@ def test_a_move_of_torchs_between_devices_is_complete(
     """torch does not wait for a copy from device to device, so the step does; for others torch has."""
     monkeypatch.setattr(dense, "_check_present", lambda module, device: None)
     result = SimpleNamespace(is_cuda=True, device=1)
-    value = SimpleNamespace(is_cuda=there, layout=torch.strided, to=lambda *a, **k: result)
+    value = SimpleNamespace(
+        is_cuda=there, layout=torch.strided, nbytes=48, to=lambda *a, **k: result
+    )
     assert dense.move(value, device="cuda:1") is result
     assert log == expected
 

@@ -36,6 +36,7 @@ from .describe import describe, fast_key, memory
 from .hand_offs import (
     copy_from_dlpack,
     copy_from_interface,
+    fetch_into,
     fill_from_numpy,
     from_dlpack,
     from_interface,
@@ -232,7 +233,8 @@ def _transfers() -> Iterable[Conversion]:
     takes = MEMORY_TRAITS - {"byteswapped"}
     upload = partial(transfer, "numpy", "cupy", from_numpy, CPU, _ON_DEVICE, stream=True)
     yield upload(takes=takes, into=fill_from_numpy)
-    yield transfer("cupy", "numpy", to_numpy, _ON_DEVICE, CPU, takes=_LAYOUT, stream=True)
+    download = partial(transfer, "cupy", "numpy", to_numpy, _ON_DEVICE, CPU, stream=True)
+    yield download(takes=_LAYOUT, into=fetch_into)
     yield Conversion(
         "python.arrays",
         "cupy",

@@ -10,6 +10,7 @@ from interop.plugin import CheckedProducer, Declined
 
 from .loans import lend, let_wait, torch_of
 from .streams import PER_THREAD, device_named, working
+from .transfers import fetch, send
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -133,9 +134,7 @@ def from_numpy(value: NDArray[Any], *, device: str, stream: Stream = None) -> Cu
 
     with working(device_named(device), stream) as current:
         result = cupy.empty(value.shape, value.dtype)
-        if value.size:
-            result.set(value, stream=current)
-            current.synchronize()
+        send(result, value, current)
     return result
 
 
@@ -145,13 +144,23 @@ def fill_from_numpy(out: CupyArray, value: NDArray[Any], *, stream: Stream = Non
         msg = f"the driver copies bytes, and out is {out.dtype} of strides {out.strides}"
         raise Declined(msg)
     with working(out.data.device, stream) as current:
-        if value.size:
-            out.set(value, stream=current)
-            current.synchronize()
+        send(out, value, current)
 
 
 def to_numpy(value: CupyArray, *, device: str, stream: Stream = None) -> NDArray[Any]:
     """Return a copy of an array on the host, complete on return."""
+    import numpy as np
+
+    array = np.empty(value.shape, value.dtype)
     with working(value.data.device, stream) as current:
-        array: NDArray[Any] = value.get(stream=current, order="C", blocking=True)
+        fetch(array, value, current)
     return array
+
+
+def fetch_into(out: NDArray[Any], value: CupyArray, *, stream: Stream = None) -> None:
+    """Write an array straight into one block on the host, complete on return."""
+    if out.dtype != value.dtype or not out.flags.carray:
+        msg = f"the driver copies bytes, and out is {out.dtype} of strides {out.strides}"
+        raise Declined(msg)
+    with working(value.data.device, stream) as current:
+        fetch(out, value, current)

@@ -336,7 +336,7 @@ def _dense_steps() -> Iterable[Unary]:
             cost=Cost(1.5e-6, 1.6e10, 1e11),
             name=f"resolve_{trait}_in_order",
         )
-    yield from _moves(_LAYOUT | _GRAD)
+    yield from _moves(_LAYOUT | _GRAD, dense.move_into)
     cast = partial(
         Cast, dense.cast, devices=_ACCELERATORS, blocked=_UNALIGNED, drops=_LAZY, cost=_THERE
     )
@@ -355,12 +355,14 @@ def _dense_steps() -> Iterable[Unary]:
         )
 
 
-def _moves(takes: frozenset[str]) -> Iterable[Unary]:
+def _moves(
+    takes: frozenset[str], into: Callable[[Tensor, Tensor], None] | None = None
+) -> Iterable[Unary]:
     """Yield the steps to other devices. MPS has no 64-bit floating point."""
     devices = frozenset(_DEVICES) - _MPS
-    yield Move(dense.move, devices, takes=takes, dtypes=DTYPE_NAMES)
-    narrow = DTYPE_NAMES - _NOT_ON_MPS
-    yield Move(dense.move, _MPS, takes=takes, dtypes=narrow, name="move_to_mps")
+    move = partial(Move, dense.move, takes=takes, into=into)
+    yield move(devices, dtypes=DTYPE_NAMES)
+    yield move(_MPS, dtypes=DTYPE_NAMES - _NOT_ON_MPS, name="move_to_mps")
 
 
 def _host_casts() -> Iterable[Unary]:
@@ -503,6 +505,7 @@ def _numpy() -> Iterable[Conversion]:
         CPU,
         dtypes=DTYPE_NAMES - {"complex32"},
         takes=_LAYOUT,
+        into=dense.download_into,
     )
     upload = partial(
         transfer,

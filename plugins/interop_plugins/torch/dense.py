@@ -30,6 +30,7 @@ from interop.plugin.advanced import limit_threads, quietly, unlocked
 from .describe import BIT_DTYPES, DTYPE_NAMES, dtype_name
 from .streams import sharing
 from .team import assign, copied, copy_into, is_few
+from .transfers import can_cross, stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -139,6 +140,8 @@ def _write(out: Tensor, value: Tensor) -> Tensor:
     torch negates complex numbers by subtracting them from zero, which makes no negative zeros. Real
     numbers it negates one sign at a time. It loads complex numbers whole, as `align` says.
     """
+    if stage(out, value):
+        return out
     pair = out, value
     if not out.is_complex() or not any(t.is_neg() or _is_unaligned(t) for t in pair):
         return copy_into(out, value)
@@ -299,6 +302,8 @@ def move(value: Tensor, *, device: str) -> Tensor:
     import torch
 
     _check_present(torch, device)
+    if can_cross(value, device):
+        return _write(_empty(value, device), value)
     if value.layout is not torch.strided:
         result = value.to(device)
     else:
@@ -306,6 +311,24 @@ def move(value: Tensor, *, device: str) -> Tensor:
     if value.is_cuda and result.is_cuda:  # the one move for which torch makes nobody wait
         torch.cuda.current_stream(result.device).synchronize()
     return result
+
+
+def _empty(value: Tensor, device: str) -> Tensor:
+    """Return a new tensor on a device, of the dtype and the shape of another."""
+    import torch
+
+    if device == "cpu":
+        return fresh(value.shape, dtype_name(value.dtype))[1]
+    return torch.empty(value.shape, dtype=value.dtype, device=device)
+
+
+def move_into(out: Tensor, value: Tensor) -> None:
+    """Write the numbers of a tensor into one on another device, complete on return."""
+    import torch
+
+    write(out, value)
+    if value.is_cuda and out.is_cuda:  # see `move`
+        torch.cuda.current_stream(out.device).synchronize()
 
 
 def _check_present(torch: ModuleType, device: str) -> None:
@@ -361,8 +384,19 @@ def refill_in_order(value: Tensor, *, dtype: str | None = None) -> Tensor:
 def download(value: Tensor, *, device: str) -> Array:
     """Return a device's tensor as a NumPy array on `device`, the host, complete on return."""
     array, tensor = fresh(value.shape, dtype_name(value.dtype))
-    tensor.copy_(value)
+    if not stage(tensor, value):
+        tensor.copy_(value)
     return array
+
+
+def download_into(out: Array, value: Tensor) -> None:
+    """Write the numbers of a device's tensor into one block of NumPy's, complete on return."""
+    if not out.flags.carray or not out.dtype.isnative:
+        msg = f"the driver copies bytes, and out is {out.dtype} of strides {out.strides}"
+        raise Declined(msg)
+    tensor = _over_numpy(out)
+    if not stage(tensor, value):
+        tensor.copy_(value)
 
 
 def upload(value: Array, *, device: str) -> Tensor:

@@ -1,0 +1,419 @@
+"""Transfers of torch and CuPy without a device: every byte arrives, in the right order of streams.
+
+The device is memory of the host. Its copies are queued, and made later by a thread, so that what is
+not waited for is not there yet. What only a device can show is tested in tests/gpu.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from interop._toolkit import staging
+from interop.plugin import Declined
+
+torch = pytest.importorskip("torch", reason="torch is not installed here")
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed here")
+
+from interop_plugins.cupy import hand_offs  # noqa: E402
+from interop_plugins.cupy import transfers as cupy_transfers  # noqa: E402
+from interop_plugins.torch import dense  # noqa: E402
+from interop_plugins.torch import transfers as torch_transfers  # noqa: E402
+
+#: float32 elements of 20 MiB, which is five pieces.
+COUNT = 5 * 2**20
+
+
+class Device:
+    """A queue of copies that are made one after another, a while after they were asked for."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.threads: set[int] = set()
+        self._queue: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while (copy := self._queue.get()) is not None:
+            time.sleep(0.002)
+            copy()
+
+    def put(self, copy: Callable[[], Any], what: str = "copy") -> None:
+        self.log.append(what)
+        self.threads.add(threading.get_ident())
+        self._queue.put(copy)
+
+    def record(self) -> Event:
+        self.log.append("record")
+        event = Event()
+        self._queue.put(event.done.set)
+        return event
+
+    def close(self) -> None:
+        self._queue.put(None)
+        self._thread.join()
+
+
+class Event:
+    """What a stream has recorded; it is done when the queue has come to it."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+
+    def synchronize(self) -> None:
+        assert self.done.wait(20)
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+    """Let there be a device, four idle cores and no chunk yet."""
+    monkeypatch.setattr(staging, "_ring", staging._Ring())
+    monkeypatch.setattr(staging, "idle_cores", lambda: 4)
+    monkeypatch.setattr(staging, "threads", lambda: 4)
+    device = Device()
+    yield device
+    device.close()
+
+
+# ---------------------------------------------------------------------- CuPy
+
+
+class CupyStream:
+    """A stream of CuPy's that notes what is recorded on it, and what it waits for."""
+
+    ptr = 99
+
+    def __init__(self, name: str, log: list[str]) -> None:
+        self.name, self._log = name, log
+
+    def record(self) -> str:
+        self._log.append(f"record on {self.name}")
+        return self.name
+
+    def wait_event(self, event: str) -> None:
+        self._log.append(f"{self.name} waits for {event}")
+
+    def synchronize(self) -> None:
+        self._log.append(f"the host waits for {self.name}")
+
+
+@pytest.fixture
+def there(device: Device, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Let CuPy work on the device, and return a function that makes arrays on it."""
+    runtime = cupy.cuda.runtime
+
+    def memcpy(out: int, value: int, nbytes: int, kind: int, stream: int) -> None:
+        assert stream == CupyStream.ptr
+        device.put(lambda: ctypes.memmove(out, value, nbytes), f"copy of kind {kind}")
+
+    class CupyEvent(Event):
+        def __init__(self, *, disable_timing: bool) -> None:
+            assert disable_timing
+
+        def record(self, stream: CupyStream) -> None:
+            self.done = device.record().done
+
+    own, current = CupyStream("the link", device.log), CupyStream("CuPy's", device.log)
+    monkeypatch.setattr(runtime, "memcpyAsync", memcpy)
+    monkeypatch.setattr(
+        runtime, "pointerGetAttributes", lambda address: SimpleNamespace(type=locked[0])
+    )
+    monkeypatch.setattr(cupy.cuda, "Event", CupyEvent)
+    monkeypatch.setattr(cupy.cuda, "alloc_pinned_memory", bytearray)
+    monkeypatch.setattr(cupy_transfers, "_stream", lambda index: own)
+    monkeypatch.setattr(hand_offs, "working", lambda place, stream: nullcontext(current))
+    monkeypatch.setattr(hand_offs, "device_named", lambda name: None)
+    monkeypatch.setattr(cupy, "empty", lambda shape, dtype: make(np.zeros(shape, dtype)))
+    locked = [0]
+
+    def make(memory: Any, *, contiguous: bool = True) -> Any:
+        def get(*, stream: CupyStream, out: Any, blocking: bool) -> None:
+            assert blocking
+            device.log.append(f"get on {stream.name}")
+            out[...] = memory
+
+        def set_(value: Any, *, stream: CupyStream) -> None:
+            device.log.append(f"set on {stream.name}")
+            memory[...] = value
+
+        def copy(*, order: str) -> Any:
+            device.log.append("gather")
+            return make(memory.copy(order))
+
+        address, place = memory.ctypes.data, nullcontext()
+        return SimpleNamespace(
+            memory=memory,
+            shape=memory.shape,
+            dtype=memory.dtype,
+            size=memory.size,
+            flags=SimpleNamespace(c_contiguous=contiguous),
+            data=SimpleNamespace(ptr=address, device=place, device_id=0),
+            get=get,
+            set=set_,
+            copy=copy,
+        )
+
+    make.locked = locked  # type: ignore[attr-defined]
+    return make
+
+
+ORDER = ["record on CuPy's", "the link waits for CuPy's"]
+
+
+def test_cupys_arrays_are_fetched_in_stages(device: Device, there: Any) -> None:
+    """A large array is on the host when the call returns, copied after what its stream has queued."""
+    value = there(np.arange(COUNT, dtype="float32"))
+    array = hand_offs.to_numpy(value, device="cpu")
+    assert array.dtype == np.float32
+    assert np.array_equal(array, np.arange(COUNT, dtype="float32"))
+    assert device.log[:2] == ORDER
+    assert device.log.count(f"copy of kind {cupy.cuda.runtime.memcpyDeviceToHost}") == 5
+    assert threading.get_ident() not in device.threads
+
+
+def test_arrays_of_the_host_are_sent_to_cupy_in_stages(device: Device, there: Any) -> None:
+    """A large array is on the device when the call returns, so that it may be overwritten."""
+    value = np.arange(COUNT, dtype="float32").reshape(5, -1)
+    value.flags.writeable = False
+    result = hand_offs.from_numpy(value, device="cuda")
+    value.flags.writeable = True
+    value[:] = 0
+    assert np.array_equal(result.memory.reshape(-1), np.arange(COUNT, dtype="float32"))
+    assert device.log[:2] == ORDER
+    assert device.log.count(f"copy of kind {cupy.cuda.runtime.memcpyHostToDevice}") == 5
+
+
+def test_cupy_writes_into_what_is_given(device: Device, there: Any) -> None:
+    """out= gets the bytes themselves, in stages, on the host and on the device."""
+    value, out = there(np.arange(COUNT, dtype="float32")), np.zeros(COUNT, "float32")
+    hand_offs.fetch_into(out, value)
+    assert np.array_equal(out, value.memory)
+    back = there(np.zeros(COUNT, "float32"))
+    hand_offs.fill_from_numpy(back, out)
+    assert np.array_equal(back.memory, value.memory)
+    assert not any(entry.startswith(("get", "set")) for entry in device.log)
+
+
+def test_cupy_gathers_strided_arrays_on_the_device(device: Device, there: Any) -> None:
+    """The elements cross as one block, in C order."""
+    memory = np.arange(COUNT, dtype="float32").reshape(5, -1).T
+    array = hand_offs.to_numpy(there(memory, contiguous=False), device="cpu")
+    assert np.array_equal(array, memory)
+    assert array.flags.c_contiguous
+    assert device.log[0] == "gather"
+
+
+def test_the_driver_reaches_page_locked_memory_by_itself(device: Device, there: Any) -> None:
+    """One call of the driver's fills page-locked memory, or reads it."""
+    there.locked[0] = cupy.cuda.runtime.memoryTypeHost
+    value, out = there(np.arange(COUNT, dtype="float32")), np.zeros(COUNT, "float32")
+    hand_offs.fetch_into(out, value)
+    hand_offs.fill_from_numpy(there(np.zeros(COUNT, "float32")), out)
+    assert device.log == ["get on CuPy's", "set on CuPy's", "the host waits for CuPy's"]
+    assert np.array_equal(out, value.memory)
+
+
+@pytest.mark.parametrize(
+    "out",
+    [np.zeros(6, "float64"), np.zeros(12, "float32")[::2], np.zeros(6, ">f4")],
+    ids=["dtype", "strided", "byteswapped"],
+)
+def test_odd_outs_are_left_to_others(there: Any, out: Any) -> None:
+    """What is not one block of the same bytes is declined before anything is written."""
+    with pytest.raises(Declined, match="the driver copies bytes"):
+        hand_offs.fetch_into(out, there(np.ones(6, "float32")))
+    assert not out.any()
+
+
+# ---------------------------------------------------------------------- torch
+
+
+class There(torch.Tensor):  # type: ignore[misc]
+    """A tensor that says that it is on a device."""
+
+    is_cuda, is_cpu = True, False
+
+
+@pytest.fixture
+def cuda(device: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
+    """Let torch work on the device."""
+
+    class TorchEvent(Event):
+        def record(self) -> None:
+            self.done = device.record().done
+
+    class Stream:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def wait_stream(self, stream: Stream) -> None:
+            device.log.append(f"{self.name} waits for {stream.name}")
+
+    @contextmanager
+    def on(stream: Stream) -> Iterator[None]:
+        assert stream.name == "the link"
+        yield
+
+    plain = torch_transfers._is_plain
+
+    def is_plain(value: Any) -> bool:
+        with torch._C.DisableTorchFunctionSubclass():
+            return plain(value.as_subclass(torch.Tensor))
+
+    copy, contiguous = torch.Tensor.copy_, torch.Tensor.contiguous
+
+    def queued(out: Any, value: Any, *, non_blocking: bool = False) -> Any:
+        if not non_blocking:
+            return copy(out, value)
+        in_inference = torch.is_inference_mode_enabled()
+
+        def work() -> None:
+            with torch.inference_mode(in_inference):
+                copy(out, value)
+
+        device.put(work)
+        return out
+
+    def gathered(value: Any) -> Any:
+        if not value.is_contiguous():
+            device.log.append("gather")
+        return contiguous(value)
+
+    monkeypatch.setattr(torch.Tensor, "copy_", queued)
+    monkeypatch.setattr(torch.Tensor, "contiguous", gathered)
+    monkeypatch.setattr(torch_transfers, "_is_plain", is_plain)
+    monkeypatch.setattr(torch_transfers, "_stream", lambda index: Stream("the link"))
+    monkeypatch.setattr(
+        torch_transfers._Link, "allocate", lambda link, nbytes: np.zeros(nbytes, np.uint8)
+    )
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda place: Stream("torch's"))
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    monkeypatch.setattr(torch.cuda, "Event", TorchEvent)
+    monkeypatch.setattr(torch.cuda, "stream", on)
+    return device
+
+
+def numbers() -> Any:
+    return torch.arange(COUNT, dtype=torch.float32)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64", "bool"])
+def test_tensors_are_fetched_in_stages(cuda: Device, dtype: str) -> None:
+    """A large tensor is on the host when the call returns, copied after what its stream has queued."""
+    values = (
+        numbers().view(getattr(torch, dtype)) if dtype != "bool" else numbers().bool().repeat(4)
+    )
+    array = dense.download(values.as_subclass(There), device="cpu")
+    assert torch.equal(torch.from_numpy(array.view("u1")), values.view(torch.uint8))
+    assert cuda.log[0] == "the link waits for torch's"
+    assert cuda.log.count("copy") == 5
+    assert threading.get_ident() not in cuda.threads
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_tensors_are_sent_in_stages(cuda: Device, inference: bool) -> None:
+    """A large tensor is on the device when the call returns, also one made in inference mode."""
+    with torch.inference_mode(inference):
+        out, value = torch.zeros(COUNT).as_subclass(There), numbers()
+        dense.fill(out, value)
+        value.zero_()
+        assert torch.equal(out.as_subclass(torch.Tensor), numbers())
+    assert cuda.log[0] == "the link waits for torch's"
+    assert cuda.log.count("copy") == 5
+
+
+def test_torch_writes_into_what_is_given(cuda: Device) -> None:
+    """out= of NumPy or of torch gets the bytes themselves, in stages."""
+    value, array, tensor = (
+        numbers().as_subclass(There),
+        np.zeros(COUNT, "float32"),
+        torch.zeros(COUNT),
+    )
+    dense.download_into(array, value)
+    dense.move_into(tensor, value)
+    assert np.array_equal(array, numbers().numpy())
+    assert torch.equal(tensor, numbers())
+    assert cuda.log.count("copy") == 10
+
+
+def test_a_large_move_is_made_in_stages(cuda: Device) -> None:
+    """A tensor of torch's on the host lies in memory of NumPy's, which has huge pages."""
+    value = numbers().as_subclass(There)
+    result = dense.move(value, device="cpu")
+    assert type(result) is torch.Tensor
+    assert torch.equal(result, numbers())
+    assert result.data_ptr() != value.data_ptr()
+    assert cuda.log.count("copy") == 5
+
+
+def test_torch_gathers_strided_tensors_on_the_device(cuda: Device) -> None:
+    """The elements cross as one block, in C order."""
+    value = numbers().reshape(5, -1).T
+    array = dense.download(value.as_subclass(There), device="cpu")
+    assert np.array_equal(array, value.numpy())
+    assert array.flags.c_contiguous
+    assert cuda.log.index("gather") < cuda.log.index("the link waits for torch's")
+
+
+@pytest.mark.parametrize("why", ["grad", "conj", "dtype", "small", "strided", "locked", "captured"])
+def test_what_is_not_plain_is_left_to_torch(
+    cuda: Device, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """Graphs, lazy bits, casts, odd layouts, page-locked memory and captures are torch's to copy."""
+    value, out = numbers(), torch.zeros(COUNT)
+    if why == "grad":
+        value.requires_grad_()
+    if why == "conj":
+        value, out = torch.ones(COUNT, dtype=torch.complex64).conj(), torch.zeros(COUNT) + 0j
+    if why == "dtype":
+        out = out.double()
+    if why == "small":
+        value, out = value[:1000], out[:1000]
+    if why == "strided":
+        out = torch.zeros(COUNT, 2)[:, 0]
+    if why == "locked":
+        monkeypatch.setattr(torch.Tensor, "is_pinned", lambda self: True)
+    if why == "captured":
+        monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    assert not torch_transfers.stage(out, value.as_subclass(There))
+    assert cuda.log == []
+    if why not in ("small", "strided", "locked", "captured"):
+        assert torch_transfers.stage(torch.zeros(COUNT), numbers().as_subclass(There))
+
+
+@pytest.mark.parametrize(
+    "out",
+    [np.zeros(12, "float32")[::2], np.zeros(6, ">f4"), np.zeros(25, "u1")[1:].view("f4")],
+    ids=["strided", "byteswapped", "unaligned"],
+)
+def test_torch_leaves_odd_outs_to_others(out: Any) -> None:
+    """What is not one aligned block of native elements is declined before anything is written."""
+    with pytest.raises(Declined, match="the driver copies bytes"):
+        dense.download_into(out, torch.ones(6))
+    assert not out.any()
+
+
+def test_torch_locks_pages_whatever_the_default_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chunks are memory of the host, which torch's allocator locks."""
+    asked: list[dict[str, Any]] = []
+    empty = torch.empty
+
+    def noted(nbytes: int, **keywords: Any) -> Any:
+        asked.append(keywords)
+        return empty(nbytes, dtype=keywords["dtype"], device=keywords["device"])
+
+    monkeypatch.setattr(torch, "empty", noted)
+    with torch.device("meta"):
+        chunk = torch_transfers._Link.allocate(None, 1000)
+    assert (chunk.nbytes, chunk.dtype) == (1000, np.uint8)
+    assert asked == [{"dtype": torch.uint8, "device": "cpu", "pin_memory": True}]
