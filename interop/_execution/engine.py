@@ -157,8 +157,9 @@ class Engine:
         try:
             steps = self.plan(spec, self._cache.table(request)).steps
             last = max((n for n, step in enumerate(steps) if step.writes), default=-1)
-            step = steps[last] if last >= 0 and block.get() is None else None
-            if step is None or step.into is None or step.after.carrier:
+            step, innermost = steps[last] if last >= 0 else None, block.get()
+            is_traced = innermost is not None and innermost.traces
+            if step is None or step.into is None or step.after.carrier or is_traced:
                 return False
             view = Request((step.after.format,), copy=False, policy=Policy(frozenset()))
             plan = self.plan(out_spec, self._cache.table(view))

@@ -344,3 +344,16 @@ def test_out_on_a_device_is_written_by_who_knows_the_source() -> None:
         instance.convert(Box("a", [3.0], device=device), out=out)
         assert calls == [expected]
         assert out.numbers == [3.0]
+
+
+def test_a_policy_makes_no_temporary_for_out() -> None:
+    """Inside `policy` the step that copies writes ``out`` itself, too; a trace times it apart."""
+    instance, calls = on_device()
+    out = Box("b", [0.0], device="cuda:0")
+    with interop.policy(forbid="narrow"):
+        instance.convert(Box("a", [3.0], device="cuda:0"), out=out)
+    assert calls == ["copied into"]
+    with interop.trace():
+        instance.convert(Box("a", [4.0], device="cuda:0"), out=out)
+    assert calls == ["copied into", "filled"]
+    assert out.numbers == [4.0]

@@ -121,9 +121,9 @@ def _hand_offs(name: str, returning: _Returning) -> Iterator[Conversion]:
     """Yield the moves from the host and to it, and the ways in by DLPack."""
     link: dict[str, Any] = {"cost": Cost(2e-4, 4e9), "stream": True}
     upload = partial(transfer, "numpy", name, returning(dense.from_numpy), CPU, _ON_DEVICE)
-    yield upload(takes=MEMORY_TRAITS - {"byteswapped"}, **link)
+    yield upload(takes=MEMORY_TRAITS - {"byteswapped"}, into=dense.send_into, **link)
     download = partial(transfer, name, "numpy", dense.to_numpy, _ON_DEVICE, CPU)
-    yield download(takes=_CARRIED | PRIVATE, drops=PRIVATE, **link)
+    yield download(takes=_CARRIED | PRIVATE, drops=PRIVATE, into=dense.bring_into, **link)
     share = partial(
         Conversion, "dlpack", name, devices=_ON_DEVICE, takes=_CARRIED, stream=True, cost=Cost(5e-5)
     )

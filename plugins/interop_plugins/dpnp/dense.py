@@ -121,19 +121,52 @@ def to_numpy(
 
     dpnp's own ``asnumpy`` brings all of the memory that an array is a part of.
     """
-    import dpnp.tensor
     import numpy as np
-    from dpctl.memory import as_usm_memory
 
     source = on_queue(_tensor(value), stream)
     array = np.empty(source.shape, source.dtype)
-    if not array.size:
-        return array
+    _bring(array, source)
+    return array
+
+
+def bring_into(out: NDArray[Any], value: DpnpArray | Tensor, *, stream: Stream = None) -> None:
+    """Write an array straight into one block on the host, complete on return."""
+    source = on_queue(_tensor(value), stream)
+    if out.dtype != source.dtype or not out.flags.carray:
+        raise Declined(_odd(out))
+    _bring(out, source)
+
+
+def _bring(out: NDArray[Any], source: Tensor) -> None:
+    """Copy a tensor into one block on the host, complete on return."""
+    import dpnp.tensor
+    from dpctl.memory import as_usm_memory
+
+    if not out.size:
+        return
     if not source.flags.c_contiguous:
         source = dpnp.tensor.copy(source, order="C")
     source.sycl_queue.wait()
-    as_usm_memory(source).copy_to_host(array.reshape(-1).view(np.uint8))
-    return array
+    as_usm_memory(source).copy_to_host(out.reshape(-1).view("u1"))
+
+
+def send_into(out: DpnpArray | Tensor, value: NDArray[Any], *, stream: Stream = None) -> None:
+    """Write an array of the host straight into one block on a device, complete on return."""
+    from dpctl.memory import as_usm_memory
+
+    target = on_queue(_tensor(out), stream)
+    if target.dtype != value.dtype or not target.flags.c_contiguous:
+        raise Declined(_odd(target))
+    if not value.flags.c_contiguous:
+        raise Declined(_odd(value))
+    if value.size:
+        target.sycl_queue.wait()
+        as_usm_memory(target).copy_from_host(value.reshape(-1).view("u1"))
+
+
+def _odd(array: NDArray[Any] | Tensor) -> str:
+    """Say why the bytes of one array are not simply copied into another."""
+    return f"the driver copies bytes, and an array is {array.dtype} of strides {array.strides}"
 
 
 def move(value: DpnpArray | Tensor, *, device: str, stream: Stream = None) -> Tensor:
