@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import interop
 import interop_plugins
 from interop._api.inspection import Inspection
+from interop._model.device import PAGE_LOCKED
 from interop._model.dtype import DTYPES, KINDS, SPELLINGS
 
 from .parts import filled, store_or_print
@@ -178,7 +179,9 @@ def _dtype_names() -> list[str]:
 
 
 def _device_names() -> list[str]:
-    kinds = {device for format_ in _formats().values() for device in format_.devices}
+    formats = _formats().values()
+    kinds = {device for format_ in formats for device in format_.devices}
+    kinds |= {PAGE_LOCKED for format_ in formats if format_.advanced.page_locked}
     numbered = [f"{kind}:{number}" for kind in _NUMBERED for number in range(_MOST)]
     return [*sorted(kinds), *numbered]
 

@@ -17,6 +17,7 @@ from inspect import (
 from typing import Any, TypeAlias, get_origin
 
 from interop._execution.fast_tree import fast_leaf, fast_tree, leaf_path
+from interop._model.device import ordinary
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
 from interop._model.frames import shortened
@@ -189,7 +190,7 @@ class _Caller:
         self._function = calls.function
         #: The caller's first array.
         self.array = array
-        self.device = spec.device
+        self.device = ordinary(spec.device)
         format_ = self._registry.formats[spec.format]
         self.framework = format_.framework
         dense = spec.format if format_.is_dense else format_.component_format or spec.format

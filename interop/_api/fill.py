@@ -9,6 +9,7 @@ from interop._execution.engine import Engine
 from interop._execution.fast_path import SMALL
 from interop._execution.trace import Trace, overlap, shares_memory, under
 from interop._model.caller import warn_caller
+from interop._model.device import ordinary
 from interop._model.dtype import imaginary_loss
 from interop._model.format import Format
 from interop._model.spec import TRAITS, UNWRITABLE, Spec
@@ -55,6 +56,7 @@ class Fills:
         _check_keywords(keywords)
         registry, out = self._registry, keywords.out
         out_spec = self._requests.spec_for("out", out)  # which loads the plugins
+        out_spec = out_spec._replace(device=ordinary(out_spec.device))
         x = registry.opened(x)
         spec = self._requests.spec(x)
         target = registry.formats[out_spec.format]
@@ -165,7 +167,7 @@ def _fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]
         key = key_of(out)
         if key is None or key != key_of(value) or value.shape != out.shape:
             return False
-        if describe is not None and describe(out).device != "cpu":
+        if describe is not None and ordinary(describe(out).device) != "cpu":
             return False
         if unwritable is not None and unwritable(out):
             return False

@@ -157,7 +157,8 @@ class Interop:
             (``{"real floating": "float32", "integral": "int64"}``); the narrower of two keys
             counts. The default is for values of other dtypes.
         device : str, optional
-            ``"cpu"``, ``"cuda"``, ``"cuda:1"`` …; ``"cpu:2"`` for a target that divides the host.
+            ``"cpu"``, ``"cuda"``, ``"cuda:1"`` …; ``"cpu:2"`` for a target that divides the host;
+            ``"cuda_host"`` for page-locked memory of the host, which serves ``"cpu"`` as well.
             By default the data stay where they are if the target can be there.
         copy : bool or "writable", optional
             None: share memory if at all possible. True: the result owns fresh writable memory.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from interop._model.device import device_type
+from interop._model.device import device_type, ordinary
 from interop._model.spec import DIVISIONS, Spec
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable, TablesByDtype
@@ -160,7 +160,7 @@ class Requests:
             self.cache.keep(self.cache.addresses, type(like), address_of, version)
         division = spec.traits & DIVISIONS
         # Each part of a divided value is on a device of its own.
-        device = device_type(spec.device) if division else spec.device
+        device = device_type(spec.device) if division else ordinary(spec.device)
         return (
             keywords._replace(to=spec.format, like=None, device=keywords.device or device),
             division,

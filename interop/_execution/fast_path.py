@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
+from interop._model.device import PAGE_LOCKED
 from interop._model.dtype import itemsize
 from interop._model.format import Format, itself
 from interop._model.frames import shortened
@@ -263,7 +264,8 @@ class FastPaths:
     def learn(self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int) -> None:
         """Keep the fast path for values of the very type of `x`, if its route has one."""
         registry, keep, kind = self._registry, self._cache.keep, type(x)
-        if kind in plan.fast_types:
+        # What tells plain values apart does not say whether their memory is page-locked.
+        if kind in plan.fast_types or table.request.device == PAGE_LOCKED:
             return
         # The first route of a type may have no fast path, so every plan is asked once.
         keep(plan.fast_types, kind, True, version)

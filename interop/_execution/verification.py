@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from interop._model.device import matches
+from interop._model.device import PAGE_LOCKED, matches
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop.errors import ConversionError, UnknownValueError
@@ -64,8 +64,9 @@ class FirstRun:
         )
         is_there = (
             matches(actual.device, planned.device)
-            # A framework that does not divide the host has it as one device.
-            or (actual.device, planned.device) == ("cpu", "cpu:0")
+            # A framework that does not divide the host has it as one device, and an array need
+            # not know that its memory is page-locked.
+            or (actual.device == "cpu" and planned.device in {"cpu:0", PAGE_LOCKED})
         )
         return actual.format == planned.format and has_dtype and has_shape and is_there
 

@@ -1,6 +1,8 @@
 """Devices by name: ``"cpu"``, ``"cuda"`` (whichever is current), ``"cuda:1"`` or ``"cpu:2"``.
 
 ``"cpu"`` is the host as a whole. Few frameworks divide it, into ``"cpu:0"``, ``"cpu:1"`` …
+``"cuda_host"``, as DLPack calls it, is memory of the host that is page-locked: devices reach it at
+the speed of their link.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ from interop.errors import BadRequestError
 
 from .dialect import keyword
 
+#: Page-locked memory, which is a part of the host.
+PAGE_LOCKED = "cuda_host"
+
 #: The device types that DLPack and the bundled plugins name. Others may have names of their own.
 DEVICE_TYPES = frozenset(
     {"cpu", "cuda", "rocm", "opencl", "vulkan", "metal", "vpi", "ext_dev", "oneapi", "webgpu"}
-    | {"hexagon", "maia", "trn", "mps", "xpu", "tpu", "sycl", "hpu", "npu", "meta"}
+    | {"hexagon", "maia", "trn", "mps", "xpu", "tpu", "sycl", "hpu", "npu", "meta", PAGE_LOCKED}
 )
 
 #: Words that people say for a device type.
@@ -23,8 +28,16 @@ NICKNAMES = {"gpu": "cuda"}
 
 @lru_cache(maxsize=256)
 def device_type(device: str) -> str:
-    """Return the part of `device` before its index."""
-    return device.partition(":")[0]
+    """Return the part of `device` before its index; of page-locked memory that of the host."""
+    return "cpu" if device == PAGE_LOCKED else device.partition(":")[0]
+
+
+def ordinary(device: str) -> str:
+    """Return where to put a value that shall be where another is: page-locked memory is asked for.
+
+    It is scarce, and made for transfers. Whoever wants it names it.
+    """
+    return "cpu" if device == PAGE_LOCKED else device
 
 
 def misspelt_type(word: str) -> str:
@@ -45,8 +58,8 @@ def matches(device: str, requested: str) -> bool:
 
 
 def is_host_part(device: str) -> bool:
-    """Tell whether `device` is a part of the host, which only some frameworks divide."""
-    return device.startswith("cpu:")
+    """Tell whether `device` is a part of the host, which only some frameworks tell apart."""
+    return device == PAGE_LOCKED or device.startswith("cpu:")
 
 
 def device_name(device: object) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from interop._model.typing import Value, ValueFunction
 
-from .device import device_type, is_host_part
+from .device import PAGE_LOCKED, device_type, is_host_part
 from .display import html_table
 from .spec import Spec
 from .unary import Unary
@@ -246,6 +246,9 @@ class Advanced(NamedTuple):
     divides_host : bool
         Whether the framework can split the host into several devices, ``"cpu:0"``, ``"cpu:1"`` ….
         In all other formats, memory of each of them is ``"cpu"``.
+    page_locked : bool
+        Whether values may be asked for in page-locked memory, ``"cuda_host"``. In all other
+        formats such memory is ``"cpu"``. The conversions that can make it name it in their result.
     unwritable : callable or None
         ``unwritable(out) -> str | None``, for values given as ``out=`` that the framework does not
         let be written into at this moment, though no trait says so: what such a value is, and what
@@ -274,6 +277,7 @@ class Advanced(NamedTuple):
     not_recoverable: Set[str] = frozenset()
     default_dtype: Callable[[str], str] | None = None
     divides_host: bool = False
+    page_locked: bool = False
     unwritable: Callable[[Value], str | None] | None = None
     written: Callable[[Value], None] | None = None
     device_name: Callable[[object], str | None] | None = None
@@ -453,7 +457,8 @@ class Format(NamedTuple):
         kind = device_type(device)
         if kind not in self.devices:
             return None
-        return kind if is_host_part(device) and not self.divides_host else device
+        tells = self.advanced.page_locked if device == PAGE_LOCKED else self.divides_host
+        return kind if is_host_part(device) and not tells else device
 
     def holds(self, device: str) -> Set[str]:
         """Return the dtypes it can hold on a device."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from functools import partial
 
-from interop._model.device import device_type, is_host_part, matches
+from interop._model.device import PAGE_LOCKED, device_type, is_host_part, matches, ordinary
 from interop._model.display import counted_axes
 from interop._model.dtype import bit_carrier, itemsize
 from interop._model.effect import LOSSES, WRITING
@@ -164,13 +164,14 @@ class ResolvedConversion:
 
     def _devices(self, spec: Spec, question: Question) -> Iterable[str]:
         if "device" not in self.conversion.changes:
-            home = self.target.home(spec.device)
+            # Fresh memory of the host is ordinary memory.
+            home = self.target.home(ordinary(spec.device) if self.writes else spec.device)
             return () if home is None else (home,)
         possible = self.conversion.result.devices or self.target.devices
         return [
             device
             for device in question.devices
-            if device_type(device) in possible
+            if (device if device == PAGE_LOCKED else device_type(device)) in possible
             and self.target.home(device) == device
             and not matches(spec.device, device)
         ]

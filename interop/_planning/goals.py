@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
-from interop._model.device import matches
+from interop._model.device import matches, ordinary
 from interop._model.dtype import narrowed, promoted
 from interop._model.format import Format
 from interop._model.spec import DIVISIONS, LABELLED, MEMORY_TRAITS, UNWRITABLE, WEAK, Spec
@@ -41,7 +41,7 @@ def _device(graph: Graph, spec: Spec, target: Format, requested: str | None) -> 
     that do not say which part of it they are on.
     """
     if requested is None:
-        return target.home(spec.device) or target.devices[0]
+        return target.home(ordinary(spec.device)) or target.devices[0]
     source = graph.formats[spec.wrapped or spec.format]
     within = source.framework == target.framework and spec.traits.isdisjoint(DIVISIONS)
     whole = within and spec.device == "cpu"

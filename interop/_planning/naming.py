@@ -207,7 +207,7 @@ def _term(registry: Registry, argument: object) -> tuple[str, str] | None:
     """Return the keyword that takes an argument, and the name that the argument stands for."""
     kind, colon, number = _word(argument).partition(":")
     device = NICKNAMES.get(kind, kind)
-    if any(device in format_.devices for format_ in registry.formats.values()):
+    if any(device_type(device) in format_.devices for format_ in registry.formats.values()):
         return "device", device + colon + number
     if isinstance(argument, (str, ModuleType)) and (names := registry.named(argument)):
         return "to", names[0]

@@ -42,6 +42,7 @@ from .hand_offs import (
     from_interface,
     from_numpy,
     to_numpy,
+    to_page_locked,
 )
 from .offers import adopt, adopt_interface, copy_adopted, copy_adopted_interface, offer
 from .problems import find_problems
@@ -233,8 +234,9 @@ def _transfers() -> Iterable[Conversion]:
     takes = MEMORY_TRAITS - {"byteswapped"}
     upload = partial(transfer, "numpy", "cupy", from_numpy, CPU, _ON_DEVICE, stream=True)
     yield upload(takes=takes, into=fill_from_numpy)
-    download = partial(transfer, "cupy", "numpy", to_numpy, _ON_DEVICE, CPU, stream=True)
-    yield download(takes=_LAYOUT, into=fetch_into)
+    download = partial(transfer, "cupy", "numpy", devices=_ON_DEVICE, takes=_LAYOUT, stream=True)
+    yield download(to_numpy, to=CPU, into=fetch_into)
+    yield download(to_page_locked, to={"cuda_host"}, cost=Cost(1.5e-5, 1.1e11))
     yield Conversion(
         "python.arrays",
         "cupy",

@@ -157,6 +157,18 @@ def to_numpy(value: CupyArray, *, device: str, stream: Stream = None) -> NDArray
     return array
 
 
+def to_page_locked(value: CupyArray, *, device: str, stream: Stream = None) -> NDArray[Any]:
+    """Return a copy of an array in page-locked memory of the host, complete on return."""
+    import cupyx
+
+    if not value.size:
+        return to_numpy(value, device="cpu", stream=stream)
+    array: NDArray[Any] = cupyx.empty_pinned(value.shape, value.dtype)
+    with working(value.data.device, stream) as current:
+        fetch(array, value, current)
+    return array
+
+
 def fetch_into(out: NDArray[Any], value: CupyArray, *, stream: Stream = None) -> None:
     """Write an array straight into one block on the host, complete on return."""
     if out.dtype != value.dtype or not out.flags.carray:

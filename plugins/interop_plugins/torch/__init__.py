@@ -76,6 +76,7 @@ _REPLICATED, _DISTRIBUTED = frozenset({"replicated"}), frozenset({"distributed"}
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
 _CUDA, _MPS = frozenset({"cuda"}), frozenset({"mps"})
+_PAGE_LOCKED = frozenset({"cuda_host"})
 _ACCELERATORS = frozenset(_DEVICES) - CPU
 
 #: The traits of memory that torch's kernels can read. Views read nothing, and `dense.align` can
@@ -171,6 +172,7 @@ def _formats() -> Iterable[Format]:
             unwritable=dense.unwritable,
             written=dense.note_write,
             offers={"dlpack": offers.offer},
+            page_locked=True,
         ),
         samples=Samples(variants=samples.DENSE),
     )
@@ -337,6 +339,13 @@ def _dense_steps() -> Iterable[Unary]:
             name=f"resolve_{trait}_in_order",
         )
     yield from _moves(_LAYOUT | _GRAD, dense.move_into)
+    yield Move(
+        dense.lock_pages,
+        _PAGE_LOCKED,
+        takes=_LAYOUT | _GRAD,
+        devices=CPU | _CUDA,
+        cost=Cost(1.5e-5, 1.1e11),
+    )
     cast = partial(
         Cast, dense.cast, devices=_ACCELERATORS, blocked=_UNALIGNED, drops=_LAZY, cost=_THERE
     )

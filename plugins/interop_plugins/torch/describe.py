@@ -95,6 +95,8 @@ def describe(value: Tensor) -> Spec:
         address, shape = value.data_ptr(), tuple(value.shape)
         device = _devices[value.device]
         reach = value.storage_offset() * (mask + 1) + value.nbytes
+        if device == "cpu" and is_page_locked(value):
+            device = "cuda_host"
     except (KeyError, RuntimeError):
         return _describe_rare(value)
     in_graph = value.requires_grad or (_forward_ad()._current_level >= 0 and has_tangent(value))
@@ -203,7 +205,7 @@ def _describe_rare(value: Tensor) -> Spec:
             return _describe_quantized(value, subclass)
         name, mask, _ = _dtypes.get(value.dtype, (str(value.dtype), 0, False))
         traits = subclass | _memory_traits(value, value.data_ptr(), mask) | _grad(value)
-        return Spec("torch", name, _device(value), tuple(value.shape), traits, value.nbytes)
+        return Spec("torch", name, _place(value), tuple(value.shape), traits, value.nbytes)
 
 
 def _learn(torch: ModuleType, value: Tensor) -> None:
@@ -227,6 +229,21 @@ def _device(value: Tensor) -> str:
     if device not in _devices:
         _devices[device] = str(device)
     return _devices[device]
+
+
+def _place(value: Tensor) -> str:
+    """Return the device of a tensor of plain memory, or which kind of host memory that is."""
+    device = _device(value)
+    return "cuda_host" if device == "cpu" and is_page_locked(value) else device
+
+
+def is_page_locked(value: Tensor) -> bool:
+    """Tell whether a tensor of the host lies in page-locked memory.
+
+    The driver is asked only where CUDA is in use: the question alone would start it.
+    """
+    is_initialized: bool = sys.modules["torch"].cuda.is_initialized()
+    return is_initialized and value.is_pinned()
 
 
 def _unreadable(torch: ModuleType, value: Tensor) -> frozenset[str]:

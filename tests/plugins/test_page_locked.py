@@ -1,0 +1,177 @@
+"""Page-locked memory without a device: who asks for it gets it, and nobody else does.
+
+torch is told that it has CUDA, and its page-locked memory is ordinary memory that is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import interop
+from interop.errors import DeviceError, RefusedError
+from interop.plugin import make_spec
+
+torch = pytest.importorskip("torch", reason="torch is not installed here")
+
+
+@pytest.fixture
+def locked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Let torch lock pages, and return a function that makes tensors in them."""
+    addresses: set[int] = set()
+    kept: list[Any] = []
+    empty = torch.empty
+
+    def lock(*arguments: Any, pin_memory: bool = False, **keywords: Any) -> Any:
+        tensor = empty(*arguments, **keywords)
+        if pin_memory:
+            kept.append(tensor)
+            addresses.add(tensor.untyped_storage().data_ptr())
+        return tensor
+
+    def is_pinned(tensor: Any) -> bool:
+        return tensor.untyped_storage().data_ptr() in addresses
+
+    monkeypatch.setattr(torch, "empty", lock)
+    monkeypatch.setattr(torch.Tensor, "is_pinned", is_pinned)
+    for name in ("is_initialized", "is_available"):
+        monkeypatch.setattr(torch.cuda, name, lambda: True)
+    monkeypatch.setattr(torch.cuda, "init", lambda: None)
+
+    def make(values: Any) -> Any:
+        value = torch.as_tensor(values)
+        return lock(value.shape, dtype=value.dtype, pin_memory=True).copy_(value)
+
+    return make
+
+
+def test_a_tensor_says_that_it_is_page_locked(locked: Callable[..., Any]) -> None:
+    """The spec has DLPack's name of such memory, for views and subclasses, too."""
+    tensor = locked(torch.arange(12.0).reshape(3, 4))
+    for value in (tensor, tensor[1:], tensor.T, torch.nn.Parameter(tensor)):
+        assert interop.spec(value).device == "cuda_host"
+    assert interop.spec(torch.ones(3)).device == "cpu"
+
+
+def test_nobody_is_asked_before_cuda_is_in_use(
+    locked: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question would start CUDA, so that a tensor is then on the host."""
+    tensor = locked([1.0])
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    assert interop.spec(tensor).device == "cpu"
+
+
+@pytest.mark.parametrize("to", ["torch", "numpy"])
+@pytest.mark.parametrize("source", ["numpy", "torch", "list", "strided"])
+def test_page_locked_memory_is_asked_for(locked: Callable[..., Any], to: str, source: str) -> None:
+    """``device="cuda_host"`` gives a copy there, with the numbers, of what lies elsewhere."""
+    numbers = np.arange(12, dtype="float32").reshape(3, 4)
+    value = {
+        "numpy": numbers,
+        "torch": torch.from_numpy(numbers),
+        "list": numbers.tolist(),
+        "strided": numbers.T,
+    }[source]
+    expected = numbers.T if source == "strided" else numbers
+    for _ in range(3):  # also when the route is known
+        result = interop.convert(value, to=to, device="cuda_host", dtype="float32")
+        tensor = torch.from_numpy(result) if to == "numpy" else result
+        assert tensor.is_pinned()
+        assert tensor.dtype is torch.float32
+        assert np.array_equal(tensor.numpy(), expected)
+        assert not np.shares_memory(tensor.numpy(), numbers)
+
+
+def test_a_page_locked_tensor_is_on_the_host(locked: Callable[..., Any]) -> None:
+    """It serves for either device as it is, and is shared with NumPy."""
+    tensor = locked([1.0, 2.0])
+    for device in (None, "cpu", "cuda_host"):
+        assert interop.convert(tensor, to="torch", device=device, copy=False) is tensor
+        array = interop.convert(tensor, to="numpy", device=device, copy=False)
+        assert array.ctypes.data == tensor.data_ptr()
+    assert interop.plan(tensor, to="numpy", device="cuda_host").result.device == "cuda_host"
+
+
+def test_an_ordinary_tensor_is_not_taken_for_a_locked_one(locked: Callable[..., Any]) -> None:
+    """What was learnt from a page-locked tensor is not used for one that is alike."""
+    tensor, convert = locked([1.0, 2.0]), interop.converter("torch", device="cuda_host")
+    for _ in range(3):
+        assert convert(tensor) is tensor
+        assert interop.convert(tensor, to="torch", device="cuda_host") is tensor
+    ordinary = torch.tensor([3.0, 4.0])
+    for result in (convert(ordinary), interop.convert(ordinary, to="torch", device="cuda_host")):
+        assert result.is_pinned()
+        assert result.tolist() == [3.0, 4.0]
+    with pytest.raises(RefusedError):
+        interop.convert(ordinary, to="torch", device="cuda_host", copy=False)
+
+
+def test_results_are_locked_only_on_request(locked: Callable[..., Any]) -> None:
+    """Copies, casts, likes and the results of accepted arrays lie in ordinary memory."""
+    tensor, array = locked([1.0, 2.0]), np.ones(2, "float32")
+    copies = [
+        interop.convert(tensor, to="torch", copy=True),
+        interop.convert(tensor, to="torch", dtype="float64"),
+        interop.convert(tensor, to="torch", dtype="float64", device="cpu"),
+        interop.accepts("numpy")(lambda x: x + 1)(tensor),
+    ]
+    for result in copies:
+        assert interop.spec(result).device == "cpu"
+    shared = interop.convert(array, like=tensor)
+    assert shared.data_ptr() == array.ctypes.data
+
+
+def test_a_graph_goes_on_in_page_locked_memory(locked: Callable[..., Any]) -> None:
+    """The copy is part of the graph of what was copied."""
+    leaf = torch.tensor([1.0, 2.0], requires_grad=True)
+    result = interop.convert(leaf, to="torch", device="cuda_host")
+    assert result.is_pinned()
+    (gradient,) = torch.autograd.grad(result.sum(), leaf)
+    assert gradient.tolist() == [1.0, 1.0]
+
+
+def test_a_page_locked_out_is_written_into(locked: Callable[..., Any]) -> None:
+    """out= is an array of the host like any other, small ones on the fast path as well."""
+    out, address = locked([0.0, 0.0]), None
+    for number in range(4):
+        address = out.data_ptr()
+        interop.convert(np.full(2, number, "float32"), out=out)
+        assert out.tolist() == [number, number]
+        assert out.data_ptr() == address
+    array = np.zeros(2, "float32")
+    interop.convert(locked([5.0, 6.0]), out=array)
+    assert array.tolist() == [5.0, 6.0]
+
+
+def test_others_have_it_as_the_host(locked: Callable[..., Any]) -> None:
+    """A framework that cannot ask for locked pages takes them, and is refused for a target."""
+    tensor = locked([[1.0, 2.0]])
+    assert interop.convert(tensor, to="python") == [[1.0, 2.0]]
+    with pytest.raises(RefusedError, match="cuda_host"):
+        interop.convert(tensor, to="python", device="cuda_host")
+
+
+@pytest.mark.parametrize("source", ["torch", "cupy"])
+@pytest.mark.parametrize("to", ["torch", "numpy"])
+def test_the_bytes_cross_straight_into_locked_pages(source: str, to: str) -> None:
+    """From a device it is one transfer, into page-locked memory at once."""
+    spec = make_spec(source, "float32", device="cuda:0", shape=(64, 64), traits={"noncontiguous"})
+    route = interop.plan(spec, to=to, device="cuda_host")
+    assert route.result.device == "cuda_host"
+    assert route.effects == {"transfer"}
+    assert [step.label for step in route.steps if step.writes] in (
+        ["lock_pages"],
+        ["to_page_locked"],
+    )
+
+
+def test_a_machine_without_a_driver_says_so() -> None:
+    """Where nothing can lock pages the device is missing."""
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a device")
+    with pytest.raises(DeviceError, match="torch finds no cuda device"):
+        interop.convert(np.ones(3), to="torch", device="cuda_host")
