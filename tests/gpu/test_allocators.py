@@ -89,7 +89,6 @@ def test_hand_offs_are_right(in_process: Callable[..., str], name: str) -> None:
 
 
 DEFAULT_STREAMS = """
-import gc
 import cupy, torch
 import interop
 

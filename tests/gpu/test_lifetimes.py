@@ -121,7 +121,7 @@ size, arrays, totals = 1 << 20, [], []
 
 
 def work():
-    with cupy.cuda.Stream(non_blocking=True) as stream:
+    with cupy.cuda.Stream(non_blocking=True):
         arrays.append(interop.convert(torch.ones(size, device="cuda"), to="cupy"))
         totals.append(arrays[-1].sum())
     arrays.append(interop.convert(torch.ones(size, device="cuda"), to="cupy", stream=2))
@@ -197,7 +197,6 @@ def test_the_interpreter_may_end_with_arrays(in_process: Callable[..., str]) -> 
 
 DONATED = """
 import gc
-import cupy, torch
 import interop, jax, numpy as np
 
 if jax.default_backend() != "gpu":
