@@ -18,7 +18,6 @@ MEMORY_TRAITS = frozenset(
         "broadcast",
         "byteswapped",
         "unaligned",
-        "pinned",
     }
 )
 
@@ -41,7 +40,6 @@ TRAITS: dict[str, str] = {
     "broadcast": "several elements share one place in memory",
     "byteswapped": "its bytes are not in the machine's order",
     "unaligned": "its elements are not aligned to their size",
-    "pinned": "its host memory is page-locked",
     "grad": "it is part of an autograd graph",
     "conj": "it is a lazy complex conjugate",
     "neg": "it is a lazy negation",

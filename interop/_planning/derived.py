@@ -12,9 +12,6 @@ from interop._model.spec import LABELLED, Spec
 #: The traits of memory that must not be written to.
 WRITE_LOCKS = frozenset({"readonly", "immutable"})
 
-#: The flags of memory that only some targets can carry.
-_FLAGS = WRITE_LOCKS | {"pinned"}
-
 
 def complete(conversion: Conversion, source: Format, target: Format) -> Conversion:
     """Return a conversion with the effects that follow from its formats, and from its `changes`.
@@ -72,4 +69,4 @@ def shared_traits(
     """
     if "immutable" in traits and "readonly" in carries and not within:
         traits |= {"readonly"}
-    return traits - (_FLAGS - carries)
+    return traits - (WRITE_LOCKS - carries)

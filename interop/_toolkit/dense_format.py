@@ -21,7 +21,7 @@ from .dlpack import CheckedProducer, Export, checked_export, device_named, is_co
 from .reference import Reference, referred
 
 #: Traits of memory that no attribute tells.
-_FLAGS = frozenset({"readonly", "unaligned", "pinned"})
+_FLAGS = frozenset({"readonly", "unaligned"})
 _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _GRAD = frozenset({"grad"})
 _COST = Cost(1e-5, 8e9)
@@ -281,7 +281,7 @@ class _Arrays:
         tells = offer.contiguous and offer.bits > 8 and bool(long) and 0 not in shape
         if tells and isinstance(strides, (tuple, list)) and len(strides) == len(shape):
             self._in_bytes[type(value)] = strides[long[-1]] != 1
-        flags = {"readonly": offer.readonly, "unaligned": not offer.aligned, "pinned": offer.pinned}
+        flags = {"readonly": offer.readonly, "unaligned": not offer.aligned}
         traits = _layout_traits(shape, offer.strides, 1) | {t for t in self._flags if flags[t]}
         return make_spec(self._name, offer.dtype, device=offer.device, shape=shape, traits=traits)
 

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 from weakref import WeakKeyDictionary
 
+from interop._model.device import PAGE_LOCKED
 from interop._model.typing import Value
 from interop.errors import Declined, HandOffError
 
@@ -64,7 +65,7 @@ _axes_at = (c_int64 * _MAX_AXES).from_address
 _AXES = [struct.Struct(f"{count}q").unpack_from for count in range(_MAX_AXES + 1)]
 
 _HOST = frozenset({1, 3, 11})
-_PINNED = frozenset({3, 11})
+_PAGE_LOCKED = frozenset({3, 11})
 
 _DEVICE_TYPES = {
     2: "cuda",
@@ -143,7 +144,8 @@ class Export(NamedTuple):
     strides : tuple of int or None, in elements
         Steps along the axes; None for one C-ordered block.
     device : str
-        ``"cpu"``, ``"cuda:0"`` …; a device type that is not known reads ``"device99:0"``.
+        ``"cpu"``, ``"cuda_host"``, ``"cuda:0"`` …; a device type that is not known reads
+        ``"device99:0"``.
     readonly : bool
         Whether the memory is flagged read-only. A legacy capsule cannot say so.
     copied : bool
@@ -174,11 +176,6 @@ class Export(NamedTuple):
     device_type: int
     backwards: bool
     contiguous: bool
-
-    @property
-    def pinned(self) -> bool:
-        """Whether it is page-locked host memory."""
-        return self.device_type in _PINNED
 
     @property
     def aligned(self) -> bool:
@@ -288,9 +285,9 @@ def plain_array(np: ModuleType, value: Value) -> Value | None:
     """
     try:
         capsule = value.__dlpack__(max_version=MAX_VERSION)
-        # By number, as a named tuple takes longer: the device, whether flagged, and read-only.
+        # By number, as a named tuple takes longer: device type, whether flagged, and read-only.
         fields = _read(capsule, value)
-        if fields[3] != "cpu" or not fields[6] or fields[4]:
+        if fields[9] not in _HOST or not fields[6] or fields[4]:
             return None
         array = np.from_dlpack(CapsuleProducer(capsule))
     except _REFUSALS:
@@ -615,8 +612,10 @@ def _refuse_memory(
 @lru_cache(maxsize=256)
 def device_named(device_type: int, index: int) -> str:
     """Return the name of a device by DLPack's numbers."""
+    if device_type in _HOST:
+        return PAGE_LOCKED if device_type in _PAGE_LOCKED else "cpu"
     kind = _DEVICE_TYPES.get(device_type, f"device{device_type}")
-    return "cpu" if device_type in _HOST else f"{kind}:{index}"
+    return f"{kind}:{index}"
 
 
 def _narrow_dtype(value: Value, dtype: int, flags: int) -> tuple[str, int]:

@@ -219,7 +219,7 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
             describe=partial(_describe_as, module),
             dtypes=_STANDARD,
             devices=("cpu", *_OTHER_DEVICES),  # the first is the default
-            carries=MEMORY_TRAITS - {"byteswapped", "pinned"},
+            carries=MEMORY_TRAITS - {"byteswapped"},
             exports={"dlpack": _STANDARD},
             unary=(
                 # The standard has no cast of complex numbers to real ones.
@@ -322,7 +322,7 @@ def _declare_consumer(module: ModuleType) -> list[Declaration]:
         name,
         partial(_from_dlpack, name),
         dtypes=dtypes,
-        takes=frozenset({"noncontiguous", "pinned"}),
+        takes=frozenset({"noncontiguous"}),
         devices=CPU | {"cuda", "rocm"},
         effects=EMPTY if shares else COPY,
         cost=Cost(1e-5),
@@ -356,7 +356,7 @@ def _last_word(dtype: object) -> str:
 
 def _traits(value: Producer, exported: Export) -> frozenset[str]:
     usual = exported.contiguous and exported.aligned
-    if usual and exported.versioned and not exported.readonly and not exported.pinned:
+    if usual and exported.versioned and not exported.readonly:
         return EMPTY
     # A legacy capsule has no flags, not even if the framework never changes its arrays (JAX before
     # 0.12, TensorFlow). So its memory is writable only if the value itself says so.
@@ -368,7 +368,6 @@ def _traits(value: Producer, exported: Export) -> frozenset[str]:
         "negative_strides": exported.backwards and _is_walked_backwards(exported),
         "broadcast": exported.broadcast,
         "unaligned": not exported.aligned,
-        "pinned": exported.pinned,
     }
     return frozenset(trait for trait, holds in present.items() if holds)
 

@@ -667,7 +667,7 @@ def _decimals(
 
 def _from_numpy() -> Iterable[Conversion]:
     make = partial(Conversion, "numpy", adds=_IMMUTABLE)
-    shareable = frozenset({"readonly", "immutable", "pinned"})
+    shareable = frozenset({"readonly", "immutable"})
     yield make("polars.series", to_series, dtypes=_SHARED, takes=shareable, cost=Cost(1.1e-5))
     copy = partial(make, takes=MEMORY_TRAITS - {"byteswapped"}, effects=COPY)
     yield copy(

@@ -178,12 +178,12 @@ def test_a_checked_cast_does_not_narrow(empty: Interop) -> None:
 
 def test_traits_of_shared_memory() -> None:
     """Flags go where the target cannot carry them, and memory that never changes is flagged."""
-    traits = frozenset({"immutable", "pinned", "grad"})
+    traits = frozenset({"immutable", "grad"})
     readonly = frozenset({"readonly"})
     assert shared_traits(traits, frozenset()) == {"grad"}
     assert shared_traits(traits, readonly) == {"readonly", "grad"}
     assert shared_traits(traits, readonly, within=True) == {"grad"}
-    assert shared_traits(traits, frozenset({"immutable", "pinned"})) == traits
+    assert shared_traits(traits, frozenset({"immutable"})) == traits
 
 
 def _effects(empty: Interop, source: Format, target: Format, **fields: Any) -> frozenset[str]:

@@ -14,6 +14,7 @@ import pytest
 import interop
 from interop.errors import DeviceError, RefusedError
 from interop.plugin import make_spec
+from tests.toolkit.test_dlpack import Fake
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")
 
@@ -175,3 +176,13 @@ def test_a_machine_without_a_driver_says_so() -> None:
         pytest.skip("this machine has a device")
     with pytest.raises(DeviceError, match="torch finds no cuda device"):
         interop.convert(np.ones(3), to="torch", device="cuda_host")
+
+
+@pytest.mark.parametrize("number", [3, 11], ids=["CUDA", "ROCm"])
+def test_foreign_memory_says_that_it_is_page_locked(number: int) -> None:
+    """What DLPack calls page-locked is described as such, serves as the host, and is shared."""
+    producer = Fake(np.arange(3.0), device_type=number)
+    assert interop.spec(producer).device == "cuda_host"
+    for device in (None, "cpu", "cuda_host"):
+        array = interop.convert(producer, to="numpy", device=device, copy=False)
+        assert array.tolist() == [0, 1, 2]

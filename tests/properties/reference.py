@@ -20,7 +20,7 @@ from interop.plugin.advanced import Advanced
 COPYING = {"copy", "transfer", "gather", "densify", "dequantize"}
 LOSING = {"detach", "densify", "dequantize", "narrow", "drop_mask"}
 ALLOWED = COPYING | {"detach", "materialize", "alias_immutable"}
-MEMORY = {"readonly", "immutable", "noncontiguous", "pinned"}
+MEMORY = {"readonly", "immutable", "noncontiguous"}
 BYTES = {"bfloat16": 2, "uint16": 2, "float32": 4, "float64": 8, "int64": 8}
 KINDS = {"bfloat16": "f", "uint16": "i", "float32": "f", "float64": "f", "int64": "i"}
 DIGITS = {"bfloat16": 8, "uint16": 16, "float32": 24, "float64": 53, "int64": 63}
@@ -253,7 +253,7 @@ class Reference:
             between = _framework(conversion.source) != _framework(conversion.target)
             if "immutable" in traits and "readonly" in carries and between:
                 traits.add("readonly")
-            traits -= {"readonly", "immutable", "pinned"} - carries
+            traits -= {"readonly", "immutable"} - carries
         return frozenset(traits | conversion.adds)
 
     def _extended(self, conversion: Conversion, way: Way, spec: Spec) -> tuple[Way, set[str]]:

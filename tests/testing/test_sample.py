@@ -212,7 +212,10 @@ def test_a_shape_is_fitted_to_what_a_conversion_takes(
         (Recipe("numpy", "complex32"), "does not hold complex32"),
         (Recipe("cupy", "float32"), "cannot be on cpu"),
         (Recipe("torch", "float32", traits=frozenset({"conj"})), "torch does not conjugate"),
-        (Recipe("torch", "float32", traits=frozenset({"pinned"})), "no variant that is 'pinned'"),
+        (
+            Recipe("torch", "float32", traits=frozenset({"byteswapped"})),
+            "no variant that is 'byteswapped'",
+        ),
         (Recipe("torch", "float32", (), frozenset({"noncontiguous"})), "no strides of its own"),
         (Recipe("buffer", "bfloat16"), "does not hold bfloat16"),
     ],

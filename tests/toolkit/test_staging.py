@@ -45,7 +45,7 @@ class Device:
         self.in_use: set[int] = set()
         #: Where each piece began, its length, and the thread that asked for it.
         self.pieces: list[tuple[int, int, int]] = []
-        self.fails_at = -1
+        self.fails_at = self.interrupts_at = -1
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
@@ -94,6 +94,8 @@ class Link:
         device.copy(*((chunk, place) if self._down else (place, chunk)))
         device.in_use.remove(address)
         device.pieces.append((start, len(chunk), threading.get_ident()))
+        if len(device.pieces) == device.interrupts_at:
+            os.kill(os.getpid(), signal.SIGINT)
         if start == device.fails_at:
             raise OSError("the link is down")
 
@@ -286,19 +288,16 @@ def test_an_interruption_ends_the_transfer(
     device: Callable[..., Device], ring: staging._Ring
 ) -> None:
     """After Ctrl-C no thread copies any more, all chunks are free, and the next transfer is right."""
-    there = device(400 * MIB, seconds=0.02)
+    there, out = device(200 * MIB, seconds=0.1), np.zeros(200 * MIB, np.uint8)
+    there.interrupts_at = 4
     before = threads()
-    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
-        fetch_staged(np.empty(400 * MIB, np.uint8), lambda: Link(there, down=True))
-    timer.join()
+        fetch_staged(out, lambda: Link(there, down=True))
     assert there.in_use == set()
-    assert 0 < len(there.pieces) < 50
+    assert 4 <= len(there.pieces) < 25
     assert ring.room() == 8
     wait_for(lambda: threads() <= before)
-    there.seconds = 0.0
-    out = np.zeros(400 * MIB, np.uint8)
+    there.seconds, there.interrupts_at = 0.0, -1
     assert fetch_staged(out, lambda: Link(there, down=True))
     assert np.array_equal(out, there.memory)
 

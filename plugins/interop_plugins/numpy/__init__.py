@@ -185,7 +185,7 @@ def _bits() -> Iterable[Conversion]:
 def _hand_offs() -> Iterable[Conversion]:
     """Return the ways from DLPack."""
     declare = partial(Conversion, "dlpack", "numpy")
-    writable = _LAYOUT | {"unaligned", "pinned"}
+    writable = _LAYOUT | {"unaligned"}
     readonly, immutable = frozenset({"readonly"}), frozenset({"immutable"})
     plain: dict[str, Any] = {"dtypes": PLAIN, "cost": Cost(4e-6)}
     narrow: dict[str, Any] = {"dtypes": ONLY_ML_DTYPES, "cost": Cost(8e-6)}

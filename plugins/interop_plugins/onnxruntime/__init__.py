@@ -41,7 +41,7 @@ from .describe import (
 
 _CUDA = frozenset({"cuda"})
 #: The traits of memory that may be shared if the policy permits it.
-_FLAGS = frozenset({"readonly", "immutable", "pinned"})
+_FLAGS = frozenset({"readonly", "immutable"})
 
 _MODULE = "onnxruntime.capi.onnxruntime_inference_collection"
 _NATIVE = "onnxruntime.capi.onnxruntime_pybind11_state"

@@ -69,7 +69,7 @@ _HELD = frozenset(DTYPES) - {"complex32"}
 _SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
 
 #: The traits of NumPy's memory that pandas can compute with.
-_COMPUTABLE = MEMORY_TRAITS - {"byteswapped", "unaligned", "pinned"}
+_COMPUTABLE = MEMORY_TRAITS - {"byteswapped", "unaligned"}
 _CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _UNTYPED | _ZERO_FILLED
 
 #: The traits that a copy takes: all that numbers may have.

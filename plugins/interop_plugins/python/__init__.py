@@ -143,7 +143,7 @@ def _conversions() -> Iterable[Conversion]:
             numbers.from_numpy,
             dtypes=_DTYPES,
             # ml_dtypes misreads the single elements of a byte-swapped array.
-            takes=MEMORY_TRAITS - {"pinned", "byteswapped"},
+            takes=MEMORY_TRAITS - {"byteswapped"},
             effects=COPY,
             cost=Cost(5e-7, 1e9),
             fast_path=numbers.python_fast_path,
