@@ -263,7 +263,7 @@ class _Stages:
         labels = " → ".join(step.label for step in route.steps)
         claim = "shares memory with its source" if copy else "is not a view of it"
         problem = f"copy={copy} by {labels} returns a result that {claim} ({self._main})"
-        return self._notes.judge("copy", problem)
+        return self._notes.judge("copy", self._caller.problem_of_export(self._main) or problem)
 
     # ------------------------------------------------------------------ what it does not take
 
