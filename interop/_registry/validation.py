@@ -340,10 +340,6 @@ def _impossible_format(format_: Format) -> str:
     zeroless = sorted(format_.dtypes & ZEROLESS) if format_.index_dtypes else ()
     if zeroless:
         return f"index_dtypes and the dtype {zeroless[0]!r}, which has no zero to leave out"
-    now = format_.limits.unsupported_now
-    answer: object = frozenset() if now is None else now(format_.devices[0])
-    if not isinstance(answer, Set):
-        return f"limits.unsupported_now({format_.devices[0]!r}) of {answer!r}"
     return _unreadable_hint(format_.limits.refusal_hints)
 
 
@@ -378,11 +374,10 @@ def _impossible_conversion(conversion: Conversion) -> str:
         return f"like={sorted(conversion.like)}; of {sorted(DIVISIONS)} it is"
     if conversion.result.bits not in (None, "carry", "restore"):
         return f"result.bits={conversion.result.bits!r}"
-    if conversion.effects & WRITING or "device" in conversion.changes:
-        return ""
-    if conversion.changes:
-        return f"changes={sorted(conversion.changes)} and no effect that writes bytes"
-    return "shares=False and no effect that writes bytes" if conversion.shares is False else ""
+    writes = conversion.effects & WRITING or "device" in conversion.changes
+    if conversion.shares is False and not writes:
+        return "shares=False and no effect that writes bytes"
+    return ""
 
 
 def _impossible_cost(cost: Cost) -> str:

@@ -42,15 +42,10 @@ from interop.plugin.advanced import NoTrace
         (Format("a", components=Components("csr", "a", {}, id, id, pack_seconds=-1.0)), "-1.0"),
         (Format("a", wrapper=Wrapper("x")), "wrapper.unwrap='x'"),  # type: ignore[arg-type]
         (Format("a", wrapper=id), "wrapper=<built-in"),  # type: ignore[arg-type]
-        (
-            Format("a", limits=Limits(unsupported_now=list)),
-            r"limits.unsupported_now\('cpu'\) of \['c'",
-        ),
         (Conversion("a", "b", "not callable"), "function='not callable'"),  # type: ignore[arg-type]
         (Conversion("a", "b", print, result=Result(bits="twist")), "result.bits='twist'"),
         (Conversion("a", "b", print, changes={"shape"}), "shape"),
         (Conversion("a", "b", print, effects={"explode"}), "the effect 'explode'; the effects are"),
-        (Conversion("a", "b", print, changes={"dtype"}), "no effect that writes bytes"),
         (Conversion("a", "b", print, shares=False), "shares=False and no effect"),
         (Conversion("a", "b", print, priority=1.5), "priority=1.5"),  # type: ignore[arg-type]
         (Conversion("a", "b", print, cost=1e-6), "cost=1e-06"),  # type: ignore[arg-type]

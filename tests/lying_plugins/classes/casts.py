@@ -99,4 +99,10 @@ LIARS = table(
         Unseen("Numbers beyond its samples"),
         lambda: [grid_format(), *changed("copy", function=_one_in_a_thousand)],
     ),
+    Liar(
+        "casts_in_place",
+        "Casts by a copy, and declares no effect.",
+        Caught("grid → grid: cast", "sharing", "cast says that it shares memory, but copies"),
+        lambda: [grid_format(), *changed("cast", effects=frozenset())],
+    ),
 )
