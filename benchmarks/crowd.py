@@ -6,6 +6,7 @@ from random import Random
 
 from interop import Conversion, Cost, Format, Interop, Spec
 from interop.plugin import make_spec
+from interop.plugin.advanced import Advanced
 
 __all__ = [
     "COUNTS",
@@ -30,7 +31,7 @@ def crowd(count: int, per_format: int = EACH) -> Interop:
     mine = Interop(plugins=False)
     names = [f"f{n}" for n in range(count)]
     mine.register(
-        *(Format(name, dtypes=frozenset({"float32"})) for name in names),
+        *(Format(name, dtypes={"float32"}, advanced=Advanced(hub=True)) for name in names),
         *(
             Conversion(name, rng.choice(names), print, cost=Cost(rng.random() * 1e-6), name=f"c{i}")
             for name in names

@@ -24,7 +24,7 @@ TEXT = PAGE.read_text("utf-8")
 #: after that, only together with `API_VERSION`. New lines may be added at any time.
 VERSION_1 = {
     "Advanced": (
-        "fast_key=None address=None transit=True not_recoverable=frozenset() divides_host=False unwritable=None"
+        "fast_key=None address=None hub=False not_recoverable=frozenset() divides_host=False unwritable=None"
     ),
     "Autodiff": "format vjp attach",
     "Branch": "names children rebuild",

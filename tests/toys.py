@@ -6,6 +6,7 @@ from typing import Any
 
 from interop import Conversion, Cost, Format, Interop, Route, Spec
 from interop.plugin import make_spec
+from interop.plugin.advanced import Advanced
 
 DTYPES = frozenset({"float32", "float64", "int64", "bfloat16", "uint16"})
 
@@ -29,7 +30,8 @@ def describe(box: Box) -> Spec:
 
 
 def toy(name: str, **facts: Any) -> Format:
-    """Return the format of a toy framework."""
+    """Return the format of a toy framework; routes between any two others may lead through it."""
+    facts.setdefault("advanced", Advanced(hub=True))
     facts.setdefault("types", (f"{__name__}:Box",))
     facts.setdefault("dtypes", DTYPES)
     return Format(name, describe=describe, **facts)

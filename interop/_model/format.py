@@ -231,10 +231,11 @@ class Advanced(NamedTuple):
         ``address(value) -> int`` of the first element, in bytes, where that takes less time than
         `Format.memory`. If formats share a type, it answers 0 or raises RuntimeError for the values
         of the others, unless these have other dtypes.
-    transit : bool
-        Whether a route between two other frameworks may lead through the format. False for a
-        framework that always copies what it is given, or compiles for every new shape: it is no
-        help to others, and costs the planner time.
+    hub : bool
+        Whether a route between two other frameworks may lead through the format. True for a
+        framework that many others share memory with, or that has steps which others lack, such as
+        a move, a cast or a change of layout. Each hub costs the planner time, and a lazy hub would
+        compute what lies in memory.
     not_recoverable : set of str
         The fields of the spec (``"dtype"``, ``"shape"``, ``"nnz"``) that cannot be read back from a
         value: a list of Python's numbers does not remember that they were float32. Routes start or
@@ -273,7 +274,7 @@ class Advanced(NamedTuple):
 
     fast_key: ValueFunction | None = None
     address: Callable[[Value], int] | None = None
-    transit: bool = True
+    hub: bool = False
     not_recoverable: Set[str] = frozenset()
     default_dtype: Callable[[str], str] | None = None
     divides_host: bool = False
@@ -433,9 +434,9 @@ class Format(NamedTuple):
         return self.advanced.fast_key
 
     @property
-    def transit(self) -> bool:
+    def hub(self) -> bool:
         """Whether routes between other frameworks may lead through it; see `Advanced`."""
-        return self.advanced.transit
+        return self.advanced.hub
 
     @property
     def not_recoverable(self) -> Set[str]:

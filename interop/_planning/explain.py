@@ -229,7 +229,7 @@ def _missing_conversion(graph: Graph, spec: Spec, request: Request) -> str:
     """Name what stopped each conversion that leads towards the goal."""
     if labels_confine(graph, spec, request.formats):
         return _missing_within(graph, spec)
-    names, distance = graph.near(spec, request.formats), graph.distances(request.formats)
+    names, distance = graph.visited(spec, request.formats), graph.distances(request.formats)
     if spec.wrapped in names:
         spec = spec._replace(format=spec.wrapped, traits=spec.traits - LABELLED, wrapped=None)
     conversions = graph.conversions(spec.format)
@@ -249,8 +249,8 @@ def _missing_conversion(graph: Graph, spec: Spec, request: Request) -> str:
             f"{target} values are sharded; pass one as {keyword('like')} to shard the result the "
             "same way."
         )
-    towards_goal = [way for way in conversions if way.target.name in names]
-    towards_goal.sort(key=lambda way: (distance.get(way.target.name, 0), *_sacrifice(way)))
+    towards_goal = [way for way in conversions if way.target.name in names & distance.keys()]
+    towards_goal.sort(key=lambda way: (distance[way.target.name], *_sacrifice(way)))
     return _objections(graph, spec, request, towards_goal, transfers)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from functools import cache, lru_cache
+from itertools import chain
 from math import inf
 
 from interop._model.device import device_type, is_host_part
@@ -17,9 +18,6 @@ from .components import Composite
 from .conversion import ResolvedConversion, Unwrapping
 from .derived import WRITE_LOCKS
 from .question import Question, Scope, Way
-
-#: By how many hand-offs a route may be longer than the shortest.
-SLACK = 2
 
 #: How many scopes are kept, and for how many kinds of values the ways that take them.
 _MOST = 1024
@@ -40,6 +38,10 @@ class Graph:
         self._registry = registry
         self._available = available
         self._modules = frozenset(format_.requires for format_ in self.formats.values())
+        self._hubs = [format_ for format_ in self.formats.values() if format_.hub]
+        self._frameworks: dict[str, list[Format]] = {}
+        for format_ in self.formats.values():
+            self._frameworks.setdefault(format_.framework, []).append(format_)
         self._conversions = self._resolved(registry)
         #: The pairs between which several distributions declare conversions.
         self.contested = _contested(self._every())
@@ -100,7 +102,7 @@ class Graph:
 
     def framework(self, name: str) -> list[Format]:
         """Return the formats of a framework."""
-        return [format_ for format_ in self.formats.values() if format_.framework == name]
+        return self._frameworks.get(name, [])
 
     def conversions(self, name: str) -> list[ResolvedConversion]:
         """Return the declared conversions that start at a format."""
@@ -169,9 +171,9 @@ class Graph:
         """Return the least number of hand-offs to a goal, from each format that leads to one."""
         return _distances(goals, self._reverse)
 
-    def near(self, spec: Spec, goals: Iterable[str]) -> frozenset[str]:
-        """Return the formats that a route for a value may visit, so that hand-offs are few."""
-        return self._near(spec.wrapped or spec.format, tuple(goals), dense=False)
+    def visited(self, spec: Spec, goals: Iterable[str]) -> frozenset[str]:
+        """Return the formats that a route for a value may visit."""
+        return self._visited(spec.wrapped or spec.format, tuple(goals), dense=False)
 
     def scope(self, question: Question) -> Scope:
         """Return the formats that routes may visit, and how much the rest takes from each."""
@@ -202,14 +204,20 @@ class Graph:
         imported: frozenset[str],
     ) -> Scope:
         requested = (*ends, *goals)
-        names = self._near(ends[-1], goals, dense)
+        names = self._visited(ends[-1], goals, dense)
         if within:
             names = (names | {ends[0]}) & {format_.name for format_ in self.framework(within)}
         unrequested = self._unrequested(names, requested)
 
         def ways(name: str) -> Iterator[Way]:
-            possible = (way for way in self.ways(name) if way.is_possible(devices))
-            return (way for way in possible if divided or not way.needs_like)
+            # A hub may have a thousand ways, of which few lead to formats that are visited.
+            return (
+                way
+                for way in self.ways(name)
+                if way.target.name in names
+                and way.is_possible(devices)
+                and (divided or not way.needs_like)
+            )
 
         # These steps compute a lazy value, and may return memory that its library still holds.
         computing = (
@@ -239,37 +247,22 @@ class Graph:
             waived=waived,
         )
 
-    def _near(self, start: str, goals: tuple[str, ...], dense: bool) -> frozenset[str]:
-        distance = _distances(goals, self._reverse)
-        steps = _distances((start,), self._forward)
-        limit = min((steps[name] for name in goals if name in steps), default=0) + SLACK
-        if start in goals:
-            # A copy or a cast may take the way round, however long the shortest one is.
-            back = _distances((start,), self._reverse)
-            around = (1 + back[name] for name in self._forward.get(start, ()) if name in back)
-            limit = max(limit, min(around, default=0))
-        near = [n for n, count in steps.items() if count + distance.get(n, limit + 1) <= limit]
-        unrequested = self._unrequested(near, (start, *goals))
+    def _visited(self, start: str, goals: tuple[str, ...], dense: bool) -> frozenset[str]:
+        """Return the hubs and the formats of the requested frameworks, but for missing ones.
+
+        Formats that are not recoverable are no stops: later steps need the whole spec, and such
+        values do not keep all of it.
+        """
+        requested = {start, *goals}
+        frameworks = {self.formats[name].framework for name in requested}
         visited = {
-            name
-            for name in near
-            if (format_ := self.formats[name])
-            and (not dense or format_.is_dense)
-            and (name not in unrequested or self._leads_on(format_))
-            and self._is_installed(format_, (start, *goals))
-            # Later steps need the whole spec, and such values do not keep all of it.
+            format_.name
+            for format_ in chain(self._hubs, *map(self.framework, frameworks))
+            if (not dense or format_.is_dense)
+            and self._is_installed(format_, requested)
             and not format_.not_recoverable
         }
-        return frozenset(visited | {start, *goals})
-
-    def _leads_on(self, format_: Format) -> bool:
-        """Tell whether a route between other frameworks may lead through a format.
-
-        Not through a dead end, which has one neighbour only, and not through a lazy format, which
-        would compute what is in memory already.
-        """
-        around = self._forward.get(format_.name, set()) | self._reverse.get(format_.name, set())
-        return format_.transit and not format_.lazy and len(around) > 1
+        return frozenset(visited | requested)
 
     def _is_installed(self, format_: Format, requested: Iterable[str]) -> bool:
         """Tell whether a format is installed, or missing together with a requested format."""
@@ -305,8 +298,7 @@ class Graph:
         return [
             format_
             for format_ in formats
-            if not self._is_there(format_)
-            and (format_.name not in unrequested or self._leads_on(format_))
+            if not self._is_there(format_) and (format_.name not in unrequested or format_.hub)
         ]
 
     def _is_there(self, format_: Format) -> bool:

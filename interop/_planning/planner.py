@@ -1,7 +1,6 @@
 """The planner: the preferred route for a spec and a request.
 
-Hand-offs are limited: a route visits only formats that lie on paths at most `SLACK` hand-offs
-longer than the shortest one.
+A route visits hubs and the frameworks of its two ends.
 """
 
 from __future__ import annotations

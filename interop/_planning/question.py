@@ -77,7 +77,7 @@ class Scope:
         knows here which formats they wrap.
     goals : iterable of str
     ways : callable
-        ``ways(name)`` returns the ways that start at a format.
+        ``ways(name)`` returns the ways from a format to those that a route may visit.
     unrequested, not_imported : frozenset of str
         The formats whose framework nobody requested, and those of them that cost an import.
     familiar : frozenset of str
@@ -111,9 +111,7 @@ class Scope:
         into: dict[str, list[Way]] = {}
         possible = permitted | waived
         for name in names:
-            self._ways[name] = [
-                way for way in ways(name) if way.target.name in names and way.effects <= possible
-            ]
+            self._ways[name] = [way for way in ways(name) if way.effects <= possible]
             for way in self._ways[name]:
                 if way.target.name != name:
                     into.setdefault(way.target.name, []).append(way)

@@ -10,7 +10,7 @@ from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.extension import Declaration, DtypeNames
-from interop._model.format import Advanced, Format, Samples, package
+from interop._model.format import Format, Samples, package
 from interop._model.spec import MEMORY_TRAITS, Spec, make_spec
 from interop._model.typing import Value, ValueFunction
 from interop.errors import HandOffError, PluginError
@@ -139,7 +139,6 @@ def dense_format(
         exports=dict.fromkeys(protocols, dtypes),
         memory=arrays.memory,
         requires=package(types[0]),
-        advanced=Advanced(transit=False),
         samples=Samples(variants={**samples, **(variants or {})}),
     )
     make = partial(

@@ -9,7 +9,7 @@ from typing import Any
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.extension import Declaration
-from interop._model.format import Advanced, Format, Labels, Samples, Wrapper, package
+from interop._model.format import Format, Labels, Samples, Wrapper, package
 from interop._model.spec import MEMORY_TRAITS
 from interop._model.typing import Value, ValueFunction
 
@@ -107,7 +107,6 @@ def wrapper_format(
         labels=Labels(referred(labelled), lambda value, like: rewrap(opened(value), like)),
         requires=package(types[0]),
         samples=Samples(variants=variants or {}),
-        advanced=Advanced(transit=False),
     )
     step = partial(Conversion, takes=MEMORY_TRAITS, devices=None)
     made = [

@@ -433,7 +433,7 @@ def _foreign_value(interop: Interop, format_: Format, recipe: Recipe) -> Value:
     # that no route passes through come last, because their exports have costs of their own.
     others = sorted(
         Inspection(interop).registry.formats.values(),
-        key=lambda other: (other.requires not in sys.modules, not other.transit),
+        key=lambda other: (other.requires not in sys.modules, not other.hub),
     )
     for other in others:
         exports = recipe.dtype in other.exports.get(format_.name, other.dtypes)

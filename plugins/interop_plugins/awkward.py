@@ -34,7 +34,7 @@ from interop.plugin import (
     extents,
     hookimpl,
 )
-from interop.plugin.advanced import Advanced, check_offsets
+from interop.plugin.advanced import check_offsets
 
 if TYPE_CHECKING:
     import awkward as ak
@@ -239,7 +239,6 @@ def interop_declarations() -> Iterable[Declaration]:
         install="pip install awkward",
         limits=Limits(refusal_hints=_REFUSAL_HINTS),
         samples=Samples(variants={"nested": _without_an_element}),
-        advanced=Advanced(transit=False),
     )
     takes = MEMORY_TRAITS - {"byteswapped"}
     yield Conversion("numpy", "awkward", from_numpy, takes=takes, cost=Cost(2e-5))

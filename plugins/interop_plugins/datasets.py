@@ -19,7 +19,6 @@ from interop.plugin import (
     Wrapper,
     hookimpl,
 )
-from interop.plugin.advanced import Advanced
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,5 +89,4 @@ def interop_declarations() -> Iterable[Declaration]:
             wrapper=Wrapper(read, 1e-3, once=True),
             requires="datasets",
             install="pip install datasets",
-            advanced=Advanced(transit=False),
         )

@@ -231,7 +231,6 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
             requires=module.partition(".")[0],
             install=install,
             advanced=Advanced(
-                transit=False,
                 default_dtype=partial(_default_dtype, module),
                 device_name=partial(_device_name, module),
             ),
@@ -314,7 +313,6 @@ def _declare_consumer(module: ModuleType) -> list[Declaration]:
         memory=memory,
         limits=Limits(unsupported=dict.fromkeys(_DEVICES, _DTYPES - dtypes)),
         ndims=None if _tried(module, sample[0, ...]) else frozenset(range(1, 65)),
-        advanced=Advanced(transit=False),
         **_PRODUCER,
     )
     conversion = Conversion(

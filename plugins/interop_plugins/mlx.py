@@ -128,7 +128,7 @@ def _format() -> Format:
         memory=memory,
         fast_path=itself,
         # It copies what comes in.
-        advanced=Advanced(transit=False, default_dtype=_DEFAULT_DTYPES.__getitem__),
+        advanced=Advanced(default_dtype=_DEFAULT_DTYPES.__getitem__),
         samples=Samples(
             variants={
                 "noncontiguous": _transposed,

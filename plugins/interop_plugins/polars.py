@@ -48,7 +48,6 @@ from interop.plugin import (
     null_number,
     preserves,
 )
-from interop.plugin.advanced import Advanced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -508,7 +507,6 @@ def _formats() -> Iterable[Format]:
         requires="polars",
         install="pip install polars",
         labels=Labels(has_labels, give_labels),
-        advanced=Advanced(transit=False),
     )
     return [
         common(

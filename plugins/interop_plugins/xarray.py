@@ -38,7 +38,6 @@ from interop.plugin import (
     hookimpl,
     real_part,
 )
-from interop.plugin.advanced import Advanced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -269,7 +268,6 @@ def _formats() -> Iterable[Format]:
             requires="xarray",
             install="pip install xarray",
             labels=Labels(has_labels, give_labels),
-            advanced=Advanced(transit=False),
         )
 
 

@@ -46,7 +46,6 @@ def boxes(**fields: Any) -> list[Any]:
         "devices": ("cpu", "cuda"),
         "carries": interop.plugin.MEMORY_TRAITS,
         "labels": Labels(lambda box: bool(box.label), _labelled_as),
-        "advanced": Advanced(transit=False),
         "priority": 1,  # over tuples, which the boxes are as well
     }
     traits = frozenset(interop.plugin.TRAITS)
@@ -153,7 +152,7 @@ def test_a_search_within_a_framework_tells_nothing_of_one_beyond(empty: Interop)
     labels = Labels(lambda box: False, lambda box, like: box)
     empty.register(
         *(Format(name, dtypes={"float32"}, labels=labels) for name in ("a.one", "a.other")),
-        Format("b", dtypes={"float32"}),
+        Format("b", dtypes={"float32"}, advanced=Advanced(hub=True)),
         Conversion("a.one", "a.one", id, effects={"copy"}, name="copy"),
         Conversion("a.one", "b", id, name="leave"),
         Conversion("b", "a.other", id, name="come_back"),
@@ -250,23 +249,3 @@ def test_no_conversion_is_planned_to_what_is_read_before_all_else(loaded: Intero
     with pytest.raises(RefusedError, match="handles is read before all else; plan from the spec"):
         loaded.plan(spec, to="torch")
     assert loaded.convert(Box(np.ones(2)), to="torch").tolist() == [1, 1]
-
-
-def test_no_route_leads_through_a_lazy_framework(loaded: Interop) -> None:
-    """To wrap memory in a lazy array and compute it is no way round ``copy=False``."""
-    locked = frozenset({"readonly"})
-
-    def lazy(name: str, **fields: Any) -> list[Any]:
-        effects = frozenset({"materialize"})
-        return [
-            Format(name, dtypes=frozenset({"float64"}), carries=locked, **fields),
-            Conversion("numpy", name, list, takes=locked),
-            Conversion(name, "torch", np.array, takes=locked, effects=effects),
-        ]
-
-    spec = interop.make_spec("numpy", "float64", shape=(3,), traits=locked)
-    loaded.register(*lazy("later", lazy=True))
-    with pytest.raises(RefusedError, match="share_readonly"):
-        loaded.plan(spec, to="torch", copy=False)
-    loaded.register(*lazy("sooner"))  # one that is not lazy may be visited
-    assert "sooner" in [s.after.format for s in loaded.plan(spec, "torch", copy=False).steps]

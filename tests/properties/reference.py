@@ -135,31 +135,15 @@ class Reference:
         return min(ways, key=lambda way: way.key, default=None)
 
     def _candidates(self) -> set[str]:
-        """Return the formats a route may visit: no more than two hand-offs out of the way."""
-        links = {(c.source, c.target) for c in self.world.conversions if c.source != c.target}
-        start, goals = self.world.spec.format, set(self.goals)
-        from_start = _distances({start}, links)
-        to_goal = _distances(goals, {(b, a) for a, b in links})
-        shortest = min((from_start[name] for name in goals if name in from_start), default=0)
-        limit = shortest + 2
-        if start in goals:
-            back = _distances({start}, {(b, a) for a, b in links})
-            around = [1 + back[b] for a, b in links if a == start and b in back]
-            limit = max(limit, min(around, default=0))
-        ends = {start, *goals}
+        """Return the formats a route may visit: hubs, and those of the requested frameworks."""
+        ends = {self.world.spec.format, *self.goals}
         needed = {"", *(self.formats[name].requires for name in ends)}
         return ends | {
             name
-            for name in from_start.keys() & to_goal.keys()
-            if from_start[name] + to_goal[name] <= limit
-            and (self._leads_on(name, links) or _framework(name) in self.requested)
-            and (self.formats[name].requires in needed or find_spec(self.formats[name].requires))
+            for name, format_ in self.formats.items()
+            if (format_.advanced.hub or _framework(name) in self.requested)
+            and (format_.requires in needed or find_spec(format_.requires))
         }
-
-    def _leads_on(self, name: str, links: set[tuple[str, str]]) -> bool:
-        """Tell whether a route between other frameworks may visit a format: never a dead end."""
-        around = {a if b == name else b for a, b in links if name in (a, b)}
-        return self.formats[name].transit and len(around) > 1
 
     def _every(self, candidates: set[str], most: int, limit: int) -> Iterator[Way]:
         """Yield every permitted route that visits nothing twice; it ends where it arrives."""
@@ -330,14 +314,6 @@ def _nearest(dtype: Any, holds: frozenset[str]) -> str | None:
     return max(signed or alike, key=lambda other: DIGITS[other], default=None)
 
 
-def _distances(start: set[str], links: set[tuple[str, str]]) -> dict[str, int]:
-    distances, rim = dict.fromkeys(start, 0), set(start)
-    for distance in range(1, len(links) + 1):
-        rim = {b for a, b in links if a in rim and b not in distances}
-        distances.update(dict.fromkeys(rim, distance))
-    return distances
-
-
 def _framework(name: str) -> str:
     return name.partition(".")[0]
 
@@ -405,7 +381,7 @@ def _format(rng: Random, name: str) -> Format:
         carries=_some(rng, _TRAITS, 0.4),
         # One of Python's own that nobody has imported, and one that is not there.
         requires=rng.choice(("",) * 7 + ("this", "this", "no_such_framework")),
-        advanced=Advanced(transit=rng.random() < 0.85),
+        advanced=Advanced(hub=rng.random() < 0.85),
     )
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from interop import Conversion, Cost, Format
 from interop.errors import RefusedError
 from interop.plugin import make_spec
+from interop.plugin.advanced import Advanced
 from tests.properties.effort import SEED, cases, count
 from tests.properties.reference import Reference, World, moves_of, world
 
@@ -70,12 +71,12 @@ def test_the_route_is_the_best_in_large_worlds() -> None:
 
 def test_a_loss_need_not_take_long() -> None:
     """If a loss that lies ahead writes no bytes, the bound reckons with no time for writing."""
-    graph = frozenset({"grad"})
+    graph, hub = frozenset({"grad"}), Advanced(hub=True)
     take: dict[str, Any] = {"takes": graph, "cost": Cost(1e-6)}
     detach = {"drops": graph, "effects": frozenset({"detach"})}
     dense = {"effects": frozenset({"densify"}), "cost": Cost(1e-6, 1e6)}
     trap = World(
-        tuple(Format(n, dtypes=frozenset({"float32"}), carries=graph - {n}) for n in "sacg"),
+        tuple(Format(n, dtypes={"float32"}, carries=graph - {n}, advanced=hub) for n in "sacg"),
         (
             Conversion("s", "a", print, name="s_a", **take),
             Conversion("a", "g", print, name="a_g", **take, **detach),

@@ -256,10 +256,14 @@ def test_every_field_can_be_overridden() -> None:
     def describe(value: Array) -> Any:
         return make_spec("library", "float32")
 
-    changes: dict[str, Any] = {"describe": describe, "advanced": Advanced(), "aliases": ("lib",)}
+    changes: dict[str, Any] = {
+        "describe": describe,
+        "advanced": Advanced(hub=True),
+        "aliases": ("lib",),
+    }
     format_, *_ = dense_format("tests.toolkit.library:Array", **DENSE, **changes)
     assert isinstance(format_, Format)
-    assert (format_.describe, format_.transit, format_.aliases) == (describe, True, ("lib",))
+    assert (format_.describe, format_.hub, format_.aliases) == (describe, True, ("lib",))
     with pytest.raises(ValueError, match="installing"):
         dense_format("tests.toolkit.library:Array", **DENSE, installing="pip install library")
 

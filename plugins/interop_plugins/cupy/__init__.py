@@ -136,7 +136,10 @@ def _formats() -> Iterable[Format]:
             limits=Limits(refusal_hints=dict.fromkeys(_FLOAT8, _NO_FLOAT8)),
             fill=fill,
             advanced=Advanced(
-                fast_key=fast_key, address=attrgetter("data.ptr"), offers={"dlpack": offer}
+                hub=True,
+                fast_key=fast_key,
+                address=attrgetter("data.ptr"),
+                offers={"dlpack": offer},
             ),
         ),
         *_component_formats(),
@@ -193,6 +196,7 @@ def _component_formats() -> Iterable[Format]:
             ),
             memory=memory_of,
             ndims=ndims,
+            advanced=Advanced(hub=True),
         )
 
 

@@ -37,7 +37,6 @@ from interop.plugin import (
     Unary,
     hookimpl,
 )
-from interop.plugin.advanced import Advanced
 
 from . import describe
 from .chunks import map_chunks, wrap
@@ -142,7 +141,6 @@ def _formats() -> Iterable[Format]:
             index_dtypes={INDEX_DTYPES[chunks]} if chunks in INDEX_DTYPES else EMPTY,
             limits=_COO_LIMITS if chunks == "scipy.coo" else Limits(refusal_hints=_REFUSAL_HINTS),
             lazy=True,
-            advanced=Advanced(transit=False),  # routes start or end at it
         )
 
 

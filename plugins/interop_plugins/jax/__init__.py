@@ -89,7 +89,7 @@ _LIMITS = Limits(unsupported_now=describe.unsupported_now, refusal_hints=_HINTS)
 
 _INSTALL = "pip install jax"
 #: JAX copies what comes in, and compiles for every new shape.
-_ADVANCED = Advanced(transit=False, default_dtype=describe.default_dtype, divides_host=True)
+_ADVANCED = Advanced(default_dtype=describe.default_dtype, divides_host=True)
 #: The cost of steps that JAX has to compile first.
 _COMPILED = Cost(5e-3, 1e9)
 #: The dtypes that sparse arrays can have: their zeros are left out, so they need a zero.
@@ -136,7 +136,6 @@ def _formats() -> Iterator[Format]:
         wrapper=Wrapper(dense.read, 2e-5, once=True),  # every reading is a copy
         requires="jax",
         install=_INSTALL,
-        advanced=Advanced(transit=False),
     )
     yield from _sparse_formats()
 

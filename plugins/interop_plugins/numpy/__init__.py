@@ -107,7 +107,7 @@ def _format() -> Format:
         memory=memory,
         fill=fill,
         fast_path=itself,
-        advanced=Advanced(fast_key=fast_key, address=address, page_locked=True),
+        advanced=Advanced(hub=True, fast_key=fast_key, address=address, page_locked=True),
         samples=Samples(variants=VARIANTS),
     )
 

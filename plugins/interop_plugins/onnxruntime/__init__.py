@@ -26,7 +26,6 @@ from interop.plugin import (
     hookimpl,
     transfer,
 )
-from interop.plugin.advanced import Advanced
 
 from . import cuda, dense, describe
 from .describe import (
@@ -74,8 +73,6 @@ def _format() -> Format:
         memory=describe.memory,
         fast_path=describe.itself_if_tensor,
         samples=Samples(variants={"bare": dense.bare}),
-        # NumPy shares memory with all formats that this one does.
-        advanced=Advanced(transit=False),
     )
 
 

@@ -35,7 +35,6 @@ from interop.plugin import (
     Unary,
     hookimpl,
 )
-from interop.plugin.advanced import Advanced
 
 from . import arrays, describe, frames, labels
 from .describe import LAYOUT, UNKNOWN_DTYPE
@@ -122,7 +121,6 @@ def _formats() -> Iterable[Format]:
         requires="pandas",
         install="pip install pandas",
         labels=Labels(labels.present, labels.give),
-        advanced=Advanced(transit=False),
     )
     vector = partial(common, memory=arrays.memory, ndims={1})
     return [

@@ -30,7 +30,6 @@ from interop.plugin import (
     Wrapper,
     hookimpl,
 )
-from interop.plugin.advanced import Advanced
 
 from .arrow import array_of, stream_of
 from .buffers import BUFFERS, buffer_memory, describe_buffer, from_buffer
@@ -114,7 +113,6 @@ def _arrow() -> Iterable[Format]:
         requires="pyarrow",
         install="pip install pyarrow",
         dtypes=INTEGERS | REALS | {"bool"},
-        advanced=Advanced(transit=False),
     )
     yield exported(
         "arrow_c_array",

@@ -109,7 +109,6 @@ _format = partial(
     install="pip install pyarrow",
     fast_path=itself,
     limits=Limits(refusal_hints=_REFUSAL_HINTS),
-    advanced=Advanced(transit=False),  # NumPy shares memory with as many formats, and more
 )
 
 
@@ -178,7 +177,6 @@ def _rows() -> Format:
         wrapper=Wrapper(lists.elements),
         limits=Limits(refusal_hints=_REFUSAL_HINTS),
         samples=Samples(make=samples.row, source="pyarrow"),
-        advanced=Advanced(transit=False),
     )
 
 
@@ -203,6 +201,7 @@ def _lists() -> Format:
         memory=lists.memory,
         ndims={2},
         components=components,
+        advanced=Advanced(hub=True),  # the other formats share memory with less than NumPy does
         requires="pyarrow",
         install="pip install pyarrow",
         limits=Limits(refusal_hints=_REFUSAL_HINTS),

@@ -22,6 +22,7 @@ from interop.plugin import (
     Unary,
     hookimpl,
 )
+from interop.plugin.advanced import Advanced
 
 from .codes import unpack_cupy, unpack_numpy, unpack_torch
 from .components import detach, join, pack, unpack
@@ -79,6 +80,7 @@ def _formats() -> Iterable[Format]:
                 pack=pack,
             ),
             memory=memory,
+            advanced=Advanced(hub=True),
             samples=Samples(variants={"grad": require_grad} if framework == "torch" else {}),
         )
         for framework, memory_traits in _MEMORY.items()

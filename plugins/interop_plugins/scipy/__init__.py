@@ -124,6 +124,7 @@ def _formats() -> Iterable[Format]:
                 pack_seconds=2.5e-5,
             ),
             ndims=frozenset(range(1, 65)),
+            advanced=Advanced(hub=True),
         ),
         # Stored zeros cannot be told from the zeros that fill up its diagonals.
         _format("dia", describe_dia, advanced=Advanced(not_recoverable={"nnz"}), ndims=_PLANE),
@@ -148,6 +149,7 @@ def _compressed_format(layout: str) -> Format:
             pack_seconds=2.5e-5,
         ),
         ndims=_ROW_OR_PLANE if layout == "csr" else _PLANE,
+        advanced=Advanced(hub=True),
     )
 
 

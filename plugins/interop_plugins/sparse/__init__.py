@@ -33,7 +33,6 @@ from interop.plugin import (
     Unary,
     hookimpl,
 )
-from interop.plugin.advanced import Advanced
 
 from . import samples
 from .components import pack_coo, pack_rows, unpack_coo, unpack_rows
@@ -152,7 +151,6 @@ def _format(name: str, type_: str, describe: Callable[[Sparse], Spec], **fields:
         install="pip install sparse",
         index_dtypes=_INDEX_DTYPES,
         memory=memory,
-        advanced=Advanced(transit=False),  # SciPy does the same, and is faster
         **{"dtypes": _DTYPES, **fields},
     )
 

@@ -119,7 +119,7 @@ def _format(name: str, **fields: Any) -> Format:
         install="pip install tensorflow",
         limits=Limits(unsupported_now=describe.unsupported_now, refusal_hints=_HINTS),
         # It copies what comes in.
-        advanced=Advanced(transit=False, default_dtype=_DEFAULT_DTYPES.__getitem__),
+        advanced=Advanced(default_dtype=_DEFAULT_DTYPES.__getitem__),
         **fields,
     )
 

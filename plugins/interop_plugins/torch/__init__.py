@@ -166,6 +166,7 @@ def _formats() -> Iterable[Format]:
         limits=Limits(unsupported={"mps": _NOT_ON_MPS}),
         fill=dense.fill,
         advanced=Advanced(
+            hub=True,
             fast_key=fast_key,
             default_dtype=default_dtype,
             address=methodcaller("data_ptr"),
@@ -268,6 +269,7 @@ def _sparse_format(layout: str) -> Format:
     return _layout_format(
         layout,
         dtypes=_STORABLE,
+        advanced=Advanced(hub=layout not in _BLOCKS),
         carries=_SPARSE_TRAITS | (_UNCOALESCED if coo else {"batched"}),
         unary=(*_sparse_steps(), *_coalescing()) if coo else tuple(_sparse_steps()),
         ndims=None if coo else _MATRICES,

@@ -24,7 +24,6 @@ from interop.plugin import (
     Samples,
     hookimpl,
 )
-from interop.plugin.advanced import Advanced
 
 from . import dense, quantized, samples
 from .describe import CODE_DTYPES, describe, memory
@@ -118,7 +117,6 @@ def _format(name: str, **fields: Any) -> Format:
         requires="torchao",
         install=_INSTALL,
         memory=memory,
-        advanced=Advanced(transit=False),
         samples=Samples(samples.MAKERS[name], "torch", samples.VARIANTS),
         **shared | fields,
     )
