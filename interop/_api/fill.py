@@ -60,7 +60,13 @@ class Fills:
         x = registry.opened(x)
         spec = self._requests.spec(x)
         target = registry.formats[out_spec.format]
-        _check_writable(target, out, out_spec, spec.shape)
+        _check_writable(target, out, out_spec)
+        if "unknown_shape" in spec.traits:  # until it is computed
+            x = self._run(x, self._table(out_spec, None, None, keywords), keywords)
+            spec = self._requests.spec(x)
+        if out_spec.shape != spec.shape:
+            msg = f"out has shape {out_spec.shape}, but the value has {spec.shape}; pass an out of that shape."
+            raise BadRequestError(msg)
         # Everything in the memory of `out` must be read before any of it is written.
         shared = shares_memory(registry, x, out, (spec, out_spec))
         apart = shared is False
@@ -191,20 +197,17 @@ def _check_keywords(keywords: Keywords) -> None:
         raise BadRequestError(msg)
 
 
-def _check_writable(format_: Format, out: Value, spec: Spec, shape: tuple[int, ...]) -> None:
+def _check_writable(format_: Format, out: Value, spec: Spec) -> None:
     """Refuse an ``out=`` that cannot hold all numbers of a value, before anything is converted."""
     if format_.fill is None:
         msg = (
             f"{format_.name} values cannot be written into; use the result of a call without out=."
         )
         raise BadRequestError(msg)
-    if spec.shape != shape:
-        msg = f"out has shape {spec.shape}, but the value has {shape}; pass an out of that shape."
-        raise BadRequestError(msg)
     if spec.traits & UNWRITABLE:
         trait = min(spec.traits & UNWRITABLE)
         move = _OTHER_OUT.get(trait, "pass an array with memory of its own, such as a copy")
-        msg = f"out= of shape {shape} cannot be written into: {TRAITS[trait]}; {move}."
+        msg = f"out= of shape {spec.shape} cannot be written into: {TRAITS[trait]}; {move}."
         raise BadRequestError(msg)
     if spec.dtype not in format_.dtypes:
         msg = f"out= has the non-numeric dtype {spec.dtype}; pass an array of numbers."

@@ -18,7 +18,7 @@ import sparse
 import torch
 
 import interop
-from interop.errors import DensifyMemoryError, HandOffError, RefusedError
+from interop.errors import BadRequestError, DensifyMemoryError, HandOffError, RefusedError
 from interop_plugins import dask as dask_plugin
 from interop_plugins.dask import _CHUNK_DTYPES
 from tests.cases import together
@@ -281,6 +281,18 @@ def test_indices_that_are_too_wide():
     x = interop.convert(long, to="dask.scipy.coo")
     with pytest.raises(HandOffError, match="indices of 64 bits; compute it in parts"):
         interop.convert(x, to="scipy.coo")
+
+
+@together("make", [np.zeros, lambda n: np.zeros(n, "f4"), torch.zeros])
+def test_out_of_an_array_of_unknown_length(make):
+    """It is computed first, then written into an `out=` of its shape, and no other takes it."""
+    x = da.from_array(np.arange(10.0), 4)
+    out = make(6)
+    assert interop.convert(x[x > 3], out=out) is out
+    assert out.tolist() == [4, 5, 6, 7, 8, 9]
+    for length in (0, 5):
+        with pytest.raises(BadRequestError, match=r"the value has \(6,\); pass an out of that"):
+            interop.convert(x[x > 3], out=make(length))
 
 
 def test_lengths_that_are_not_known():
