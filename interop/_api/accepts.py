@@ -10,6 +10,7 @@ from functools import cache, partial, wraps
 from inspect import (
     Parameter,
     get_annotations,
+    isasyncgenfunction,
     iscoroutinefunction,
     isgeneratorfunction,
     signature,
@@ -38,6 +39,12 @@ _Path: TypeAlias = tuple[Any, ...]
 
 #: The containers that are opened among arguments; other objects pass as they are.
 _CONTAINERS = (Mapping, list, tuple, deque, UserList)
+#: The kinds of functions that give their results later, and what tells them apart.
+_LATER = {
+    iscoroutinefunction: "a coroutine",
+    isgeneratorfunction: "a generator",
+    isasyncgenfunction: "an asynchronous generator",
+}
 #: For how many combinations of argument types a function keeps its fast calls.
 _FLAT_CALLS = 64
 
@@ -94,10 +101,19 @@ def _check_function(function: Value) -> None:
         name = function.__qualname__
         msg = f"accepts decorates functions, not classes; decorate {name}.__init__."
         raise BadRequestError(msg)
-    if iscoroutinefunction(function) or isgeneratorfunction(function):
-        kind = "a coroutine" if iscoroutinefunction(function) else "a generator"
-        msg = f"{function.__qualname__} is {kind} function; call interop.convert inside it."
-        raise BadRequestError(msg)
+    called = function
+    while isinstance(called, partial):
+        called = called.func
+    for tells, kind in _LATER.items():
+        if tells(called) or tells(type(called).__call__):
+            msg = f"{_name(called)} is {kind} function; call interop.convert inside it."
+            raise BadRequestError(msg)
+
+
+def _name(function: Callable[..., Value]) -> str:
+    """Return how messages call a function; a partial one has no name, nor has an object."""
+    name: str = getattr(function, "__qualname__", type(function).__qualname__)
+    return name
 
 
 def annotated_target(registry: Registry, function: Callable[..., Value]) -> str:
@@ -109,7 +125,7 @@ def annotated_target(registry: Registry, function: Callable[..., Value]) -> str:
     targets = {name for kind in types for name in registry.named(kind)}
     if len(targets) != 1:
         msg = (
-            f"the annotations of {function.__qualname__} do not name one array type; name the "
+            f"the annotations of {_name(function)} do not name one array type; name the "
             "format that it is written for, as in @interop.accepts('<format>')."
         )
         raise BadRequestError(msg)

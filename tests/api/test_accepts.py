@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from types import MethodType
 from typing import Any
 
 import jax
@@ -152,18 +155,27 @@ def test_one_of_several_formats_may_be_asked_for(to: Any) -> None:
     assert len(set(kinds)) == 1
 
 
-def test_coroutines_and_generators_are_refused() -> None:
-    """A function that gives its results later is refused when it is decorated."""
+def test_functions_that_give_results_later_are_refused() -> None:
+    """Their results would come back unconverted, however they are called and wrapped."""
 
-    async def later(x: Any) -> Any:
+    async def later(x: torch.Tensor) -> torch.Tensor:
         return x
 
-    def each(x: Any) -> Any:
+    def each(x: torch.Tensor) -> Iterator[torch.Tensor]:
         yield x
 
-    for function, kind in ((later, "a coroutine"), (each, "a generator")):
-        with pytest.raises(BadRequestError, match=f"is {kind} function; call interop.convert"):
-            interop.accepts("numpy")(function)
+    async def each_later(x: torch.Tensor) -> AsyncIterator[torch.Tensor]:
+        yield x
+
+    kinds = {later: "a coroutine", each: "a generator", each_later: "an asynchronous generator"}
+    for function, kind in kinds.items():
+        called = type("Called", (), {"__call__": function})()
+        wrapped = (partial(function), partial(partial(function), 1), called, partial(called))
+        for value in (function, *wrapped, MethodType(function, 1)):
+            with pytest.raises(BadRequestError, match=f"is {kind} function; call interop.convert"):
+                interop.accepts("torch")(value)
+    double = interop.accepts("torch")(partial(torch.mul, torch.tensor(2.0)))
+    assert double(np.ones(2)).tolist() == [2, 2]
 
 
 def test_history_is_dropped_unless_asked_for() -> None:
