@@ -65,7 +65,10 @@ class Fills:
             x = self._run(x, self._table(out_spec, None, None, keywords), keywords)
             spec = self._requests.spec(x)
         if out_spec.shape != spec.shape:
-            msg = f"out has shape {out_spec.shape}, but the value has {spec.shape}; pass an out of that shape."
+            msg = (
+                f"out has shape {out_spec.shape}, but the value has {spec.shape}; pass an out of "
+                "that shape."
+            )
             raise BadRequestError(msg)
         # Everything in the memory of `out` must be read before any of it is written.
         shared = shares_memory(registry, x, out, (spec, out_spec))
