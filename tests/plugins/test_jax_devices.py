@@ -99,6 +99,12 @@ def test_empty_sparse_arrays_stay_on_their_device(in_subprocess: Callable[[str],
         + """
     for shape in ((0,), (3,), (0, 3), (3, 0), (2, 3)):
         value = on(np.zeros(shape, "float32"))
+        with jax.default_device(TPU):
+            movable = jax.numpy.ones(shape, "float32")
+        for to in ("jax.bcoo", "jax.bcsr")[: len(shape)]:
+            sparse = interop.convert(movable, to)
+            for array in jax.tree.leaves([sparse, interop.convert(sparse, "jax")]):
+                assert array.devices() == {TPU}, shape
         for to in ("jax.bcoo", "jax.bcsr")[: len(shape)]:
             sparse = interop.convert(value, to)
             results = [sparse, interop.convert(sparse, "jax"), interop.convert(sparse, to, copy=True)]

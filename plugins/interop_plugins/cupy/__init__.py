@@ -77,14 +77,12 @@ _ON_DEVICE = frozenset(_DEVICES)
 #: The dtypes that NumPy has names for, and so ``__cuda_array_interface__``.
 _PLAIN_DTYPES = INTEGERS | REALS | COMPLEX | {"bool"}
 _DTYPES = _PLAIN_DTYPES | {"bfloat16"}
-_FLOAT8 = frozenset(
-    f"float8_{name}"
-    for name in ["e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"]
-)
+_FLOAT8 = ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
 _NO_FLOAT8 = (
     "CuPy has no float8 dtype; carry the bits as uint8: hand over a view of them, which the "
     "value's own framework gives, or let them be cast to a wider dtype."
 )
+_HINTS = {f"float8_{name}": _NO_FLOAT8 for name in _FLOAT8}
 #: cuSPARSE computes with these, and cupyx stores no others.
 _SPARSE_DTYPES = COMPLEX | {"bool", "float32", "float64"}
 _INDEX_DTYPES = frozenset({"int32", "int64"})
@@ -133,7 +131,7 @@ def _formats() -> Iterable[Format]:
             requires="cupy",
             install=_INSTALL,
             memory=memory,
-            limits=Limits(refusal_hints=dict.fromkeys(_FLOAT8, _NO_FLOAT8)),
+            limits=Limits(refusal_hints=_HINTS),
             fill=fill,
             advanced=Advanced(
                 hub=True,

@@ -162,7 +162,9 @@ def _where_it_lies(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         (device,) = devices
         with jax.default_device(device):
             result = function(value)
-            if source.committed:  # JAX would move the rest again when it next computes with it
+            # JAX would move what is not committed when it next computes with it. Before 0.5 nothing
+            # tells.
+            if getattr(source, "committed", True):
                 result = jax.tree.map(lambda a: jax.device_put(a, device), result)
         return _without_padding_on_device(result) if hasattr(result, "indices") else result
 

@@ -30,6 +30,7 @@ from interop.plugin import (
     Wrapper,
     hookimpl,
 )
+from interop.plugin.advanced import Advanced
 
 from .arrow import array_of, stream_of
 from .buffers import BUFFERS, buffer_memory, describe_buffer, from_buffer
