@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import partial
 
 from interop._model.device import PAGE_LOCKED, device_type, is_host_part, matches, ordinary
@@ -246,14 +246,14 @@ class ResolvedConversion:
             partial(conversion.function, **keywords) if keywords else conversion.function,
             ("stream",) * conversion.stream + ("like",) * bool(conversion.like),
             self,
-            self._fast_path(handed_off),
+            self.fast_path,
             conversion.into,
             conversion.priority,
             self.roles,
             handed_off,
         )
 
-    def _handed_off(self, keywords: dict[str, object]) -> ValueFunction | None:
+    def _handed_off(self, keywords: Mapping[str, object]) -> ValueFunction | None:
         """Return how the target adopts what the source offers by the protocol, if both can."""
         adopt, offers = self.conversion.adopt, self.source.advanced.offers
         if adopt is None or self.conversion.source not in offers:
@@ -261,13 +261,14 @@ class ResolvedConversion:
         adopt = partial(adopt, **keywords) if keywords else adopt
         return hand_off(adopt, offers[self.conversion.source])
 
-    def _fast_path(self, handed_off: ValueFunction | None) -> ValueFunction | None:
-        """Return the fast path that serves the source."""
+    @property
+    def fast_path(self) -> ValueFunction | None:
+        """Return the fast path that serves the source: its own, or a hand-off."""
         # One that was written for a protocol does not know the traits of this format.
         if self.conversion.fast_path and self.conversion.source == self.source.name:
             return self.conversion.fast_path
         # A copy is for the values that a view does not take, and it is not offered them.
-        return None if self.writes else handed_off
+        return None if self.writes else self._handed_off({})
 
     def _after(self, spec: Spec, dtype: str | None, carrier: str | None, device: str) -> Spec:
         traits, element = self._traits(spec), carrier or dtype

@@ -398,7 +398,7 @@ class _Stages:
                 self._notes.judge("fast_path", self._problem_of_fast_path(recipe, value))
 
     def _problem_of_fast_path(self, recipe: Recipe, value: Value) -> str:
-        fast_path, interop = self._conversion.conversion.fast_path, self._interop
+        fast_path, interop = self._conversion.fast_path, self._interop
         assert fast_path is not None
         result = fast_path(value)
         if result is NotImplemented:

@@ -299,14 +299,13 @@ class Bench:
 
     def _of_conversion(self, name: str, declared: Declared, source: Format) -> Promise:
         conversion, target = declared.conversion, self.registry.formats[declared.conversion.target]
-        # A fast path that was written for foreign values does not serve this format's.
-        is_for_source = conversion.source == source.name
+        resolved = ResolvedConversion(declared, source, target)
         has = {
-            "fast_path": conversion.fast_path is not None and is_for_source,
+            "fast_path": resolved.fast_path is not None,
             "into": conversion.into is not None,
         }
         checks = tuple(check for check in OF_CONVERSION if has.get(check, True))
-        return Promise(name, checks, None, ResolvedConversion(declared, source, target))
+        return Promise(name, checks, None, resolved)
 
     def _conversions(self) -> Iterator[tuple[str, Declared, Format]]:
         """Yield the plugin's conversions, with their names and the formats they start from."""
