@@ -8,6 +8,9 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
+from docutils import nodes
+from docutils.nodes import document
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 import interop
@@ -36,6 +39,7 @@ html_show_sourcelink = False
 html_sidebars = {"glossary": []}  # it has no pages beside it
 html_static_path = ["_static"]
 html_css_files = ["interop.css"]
+html_search_scorer = str(ROOT / "docs" / "_static" / "scorer.js")
 html_js_files = [("tables.js", {"defer": "defer"})]
 
 myst_enable_extensions = ["substitution", "colon_fence", "deflist"]
@@ -50,7 +54,20 @@ numpydoc_xref_param_type = False
 
 def setup(app: Sphinx) -> None:
     """Write the page of the graph when the others are written."""
+    app.connect("doctree-read", index_keywords)
     app.connect("build-finished", write_graph)
+
+
+def index_keywords(_: Sphinx, page: document) -> None:
+    """Let the search find a page by the keywords in its head, as phrases and word by word."""
+    for meta in list(page.findall(nodes.meta)):
+        if meta.get("name") != "keywords":
+            continue
+        phrases = [" ".join(phrase.split()) for phrase in meta["content"].split(",")]
+        entries = [("single", phrase, "", "main", None) for phrase in phrases]
+        page.insert(0, addnodes.index(entries=entries))
+        words = sorted({word for phrase in phrases for word in phrase.split()})
+        meta["content"] = ", ".join([*phrases, *words])
 
 
 def write_graph(app: Sphinx, error: Exception | None) -> None:

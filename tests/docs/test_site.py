@@ -171,6 +171,23 @@ QUESTIONS = {
     "write a plugin": "how-to/write-a-plugin",
     "safetensors": "how-to/weights-to-a-file",
     "isinstance": "how-to/coming-from",
+    "pin memory": "how-to/to-and-from-a-gpu",
+    "cuda tensor to numpy fast": "how-to/to-and-from-a-gpu",
+    "sparse to dense refused": "how-to/sparse-matrices-between-torch-and-scipy",
+    "list of tensors": "how-to/batches-in-a-data-loader",
+    "write plugin": "tutorial/write-and-publish-a-plugin",
+    "string column": "how-to/pandas-and-polars",
+    "RefusedError": "how-to/read-why-a-conversion-was-refused",
+    "gpu to cpu": "how-to/to-and-from-a-gpu",
+    "inhomogeneous shape": "how-to/ragged-rows",
+    "requires_grad": "how-to/numpy-on-tensor-that-requires-grad",
+    "float64 jax": "explanation/policy",
+    "save weights": "how-to/weights-to-a-file",
+    "mypy": "how-to/accept-any-array-in-my-function",
+    "wrong package": "how-to/install",
+    "multiprocessing": "explanation/compilers-and-processes",
+    "DataFrame to tensor": "how-to/pandas-and-polars",
+    "which route was taken": "how-to/see-what-happened",
 }
 RESULTS = """
     return [...document.querySelectorAll('#search-results li a')]
