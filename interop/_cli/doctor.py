@@ -47,11 +47,14 @@ _NAME = typer.Argument(
     autocompletion=_plugins,
 )
 _VERBOSE = typer.Option("--verbose", "-v", help="Name what could not be exercised, and why.")
+_ALL = typer.Option(
+    "--verbose", "-v", help="Name what is not installed, and all that a problem disables, too."
+)
 
 _FRAMEWORK_HEADS = ("framework", "state", "installed", "import", "formats", "to install it")
 #: The outcomes of pairs, as the line of totals names them.
 _TOTALS = {outcome: outcome for outcome in OUTCOMES if outcome != "refused"}
-_TOTALS["refused"] = "have no route that is permitted by default (which is no fault)"
+_TOTALS["refused"] = "have no route that is permitted by default, as intended"
 #: How many pairs or conversions are named; the others are counted.
 _MOST = 12
 
@@ -60,12 +63,13 @@ _MOST = 12
 def doctor(
     convert: Annotated[bool, _CONVERT] = True,
     timeout: Annotated[float, _TIMEOUT] = 120,
+    verbose: Annotated[bool, _ALL] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Find out what works here, and what to do about the rest.
 
-    Imports every framework in a process of its own, then converts real data along every route. Ends
-    with 1 if anything is wrong.
+    Imports every framework in a process of its own, then converts real data along every route. Says
+    first whether anything is wrong, and ends with 1 if so.
     """
     with bar("importing", hidden=as_json) as progress:
         diagnosis = diagnose(default, progress, timeout=timeout)
@@ -78,11 +82,12 @@ def doctor(
         pairs = None if trial is None else trial.as_dict()
         show_json({"ok": not wrong, **diagnosis.as_dict(), "trial": pairs})
     else:
-        _show_diagnosis(diagnosis)
+        line(*_verdict(diagnosis, trial))
+        _show_wrong(diagnosis, trial, verbose=verbose)
+        line("")
+        _show_diagnosis(diagnosis, verbose=verbose)
         if trial is not None:
             _show_trial(trial)
-        _show_wrong(diagnosis, trial)
-        line(*_verdict(diagnosis, trial))
     raise typer.Exit(FAILURE if wrong else 0)
 
 
@@ -102,7 +107,7 @@ def _verdict(diagnosis: Diagnosis, trial: Trial | None) -> tuple[str, str]:
     return "Nothing is wrong.", "bold green"
 
 
-def _show_diagnosis(diagnosis: Diagnosis) -> None:
+def _show_diagnosis(diagnosis: Diagnosis, *, verbose: bool) -> None:
     machine = diagnosis.machine
     python = f"Python {machine['python']}, {machine['system']}"
     line(f"interop {machine['interop']} on {python}", "bold")
@@ -114,9 +119,12 @@ def _show_diagnosis(diagnosis: Diagnosis) -> None:
         style = "" if driver.state == "absent" else "red"
         line(f"no GPU found ({driver.reason})", style)
     line("")
-    rows = map(_framework_row, diagnosis.frameworks)
+    missing = sum(framework.state == "missing" for framework in diagnosis.frameworks)
+    rows = [_framework_row(f) for f in diagnosis.frameworks if verbose or f.state != "missing"]
     # The number of formats can be spared, because 'interop formats' lists them.
     show_table(_FRAMEWORK_HEADS, rows, {"state": state_style}, spare="formats")
+    if missing and not verbose:
+        line(f"not installed: {missing} more; -v names them")
     counts = Counter(plugin.state for plugin in diagnosis.plugins)
     line("")
     line("plugins: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
@@ -161,7 +169,6 @@ def _show_trial(trial: Trial) -> None:
     line("pairs: " + ", ".join(totals))
     for lane, reason in trial.untried.items():
         line(f"not tried: {lane}: interop cannot make an example ({reason})", "yellow")
-    line("")
 
 
 def _matrix(trial: Trial) -> list[tuple[str, ...]]:
@@ -210,9 +217,9 @@ def _cell_style(cell: str) -> str:
 # ---------------------------------------------------------------------- what to do
 
 
-def _show_wrong(diagnosis: Diagnosis, trial: Trial | None) -> None:
+def _show_wrong(diagnosis: Diagnosis, trial: Trial | None, *, verbose: bool) -> None:
     for finding in diagnosis.findings:
-        _show_finding(finding)
+        _show_finding(finding, verbose=verbose)
     wrong = trial.wrong if trial else ()
     for pair in wrong[:_MOST]:
         steps = f" ({' → '.join(pair.steps)})" if pair.steps else ""
@@ -223,12 +230,12 @@ def _show_wrong(diagnosis: Diagnosis, trial: Trial | None) -> None:
         line(f"✗ {trial.problem}", "red")
 
 
-def _show_finding(finding: Finding) -> None:
+def _show_finding(finding: Finding, *, verbose: bool) -> None:
     line(f"✗ {finding.problem}", "red")
     line(f"  to fix it: {finding.fix}")
     if finding.disables:
         names = [key.partition(": ")[2] for key in finding.disables]
-        line(f"  it disables {len(names)} conversions: {_few(names)}", "dim")
+        line(f"  it disables {len(names)} conversions" + verbose * f": {'; '.join(names)}", "dim")
 
 
 def _few(names: Sequence[str]) -> str:

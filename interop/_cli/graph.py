@@ -42,9 +42,7 @@ _NO_GRAPHVIZ = (
 _DRAWING = typer.Option(
     "--as", metavar="KIND", help="What to draw; by default what the file's name ends with."
 )
-_FILE = typer.Option(
-    "--file", "-o", metavar="FILE", help="Where to write it instead of standard output."
-)
+_FILE = typer.Option("--file", metavar="FILE", help="Where to write it instead of standard output.")
 
 
 @reports_errors
