@@ -95,6 +95,8 @@ class Components(NamedTuple):
         Roles that unpacking has to copy.
     pack_copies : set of str
         Roles that packing has to copy.
+    pack_adds : set of str
+        Traits that every packed value has, as ``immutable``.
     pack_refuses : set of str
         Traits that no value of another format may have when it is packed.
     pack_requires : set of str
@@ -114,6 +116,7 @@ class Components(NamedTuple):
     unpack_keeps: Set[str] = frozenset()
     unpack_copies: Set[str] = frozenset()
     pack_copies: Set[str] = frozenset()
+    pack_adds: Set[str] = frozenset()
     pack_refuses: Set[str] = frozenset()
     pack_requires: Set[str] = frozenset()
     code_dtypes: Set[str] = frozenset()

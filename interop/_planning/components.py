@@ -244,7 +244,7 @@ class Transfer(NamedTuple):
         arrived = (route.steps[-1].after.traits for route in routes if route.steps)
         locked = WRITE_LOCKS & way.carries & frozenset().union(*arrived)
         after = self.after()._replace(
-            traits=(traits if aliases else traits - MEMORY_TRAITS) | locked
+            traits=(traits if aliases else traits - MEMORY_TRAITS) | locked | way.packing.pack_adds
         )
         return Step(
             transfer_name(way.source, way.target),

@@ -569,6 +569,7 @@ def _lists() -> Iterable[Conversion]:
         from_pyarrow,
         dtypes=_SHARED,
         takes=_IMMUTABLE | _READONLY | _MASKED | _NESTED | _NULL_ROWS,
+        adds=_IMMUTABLE,
         cost=Cost(2e-5),
     )
 

@@ -103,6 +103,19 @@ def test_an_immutable_target_is_refused(source: Any) -> None:
         interop.convert(source, to="jax", copy="writable")
 
 
+@pytest.mark.parametrize("source", ["numpy", "pyarrow.tensor", "awkward", "torch"])
+@pytest.mark.parametrize(
+    "target",
+    "pyarrow.list pyarrow.fixed_size_list pyarrow.fixed_shape_tensor polars".split(),
+)
+def test_lists_that_nobody_can_write_are_refused(source: str, target: str) -> None:
+    """Rows of Arrow and polars are immutable, by whatever components they are made."""
+    value = interop.convert(np.arange(6.0).reshape(3, 2), to=source)
+    assert "immutable" in interop.spec(interop.convert(value, to=target, copy=True)).traits
+    with pytest.raises(RefusedError):
+        interop.convert(value, to=target, copy="writable")
+
+
 def test_a_refused_copy_says_what_would_permit_it() -> None:
     """Where the copy is forbidden, the message names each word that stands in the way."""
     with pytest.raises(RefusedError) as caught:

@@ -189,6 +189,7 @@ def _lists() -> Format:
         lists.unpack,
         lists.pack,
         unpack_keeps=_NESTED,
+        pack_adds=_IMMUTABLE,
         pack_seconds=2e-5,
     )
     return Format(
