@@ -125,7 +125,8 @@ class Search:
         takers = self._graph.takers(spec)
         ways = self._scope.onward(spec.format, copied, unshared)
         onward = [item for item in ways if item[-1] in takers]
-        if spec.wrapped in self._scope.names:
+        # What a step has wrapped may lie in another format within; to unwrap it leads nowhere new.
+        if spec.wrapped in self._scope.names and spec.wrapped == self._start.spec.wrapped:
             way = self._graph.unwrapping(spec.format, spec.wrapped)
             onward = sorted([*onward, *self._scope.leading([way], copied, unshared)], key=_least)
         if onward:

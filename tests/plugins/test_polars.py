@@ -525,3 +525,16 @@ def test_pyarrow_is_not_imported(in_subprocess):
         interop.convert(np.ones((2, 3)), to="polars.dataframe")
         """
     )
+
+
+def test_ragged_lists_are_copied_and_cast_to_lists_of_arrow() -> None:
+    """No route leads through a Series that was made on the way, as if its rows had one length."""
+    ragged = pl.Series([[1.0, 2.0], [3.0]])
+    for keywords in ({"dtype": "float32"}, {"copy": True}):
+        result = interop.convert(ragged, to="pyarrow.list", **keywords)
+        assert result.to_pylist() == [[1, 2], [3]]
+        plan = interop.plan(ragged, to="pyarrow.list", **keywords)
+        assert plan.steps[-1].after == interop.spec(result)
+    for nulls in (pl.Series([[1.0, 2.0], None, [3.0]]), pl.Series([[1.0, 2.0], [None, 3.0]])):
+        with pytest.raises(RefusedError, match="null"):
+            interop.convert(nulls, to="pyarrow.list", copy=True)
