@@ -1040,3 +1040,15 @@ def test_torch_that_takes_no_versioned_capsules(monkeypatch):
             assert dense.to_torch(array).shape == array.shape
     finally:
         dense._takes_versions.cache_clear()
+
+
+@pytest.mark.parametrize("make", [np.ones, torch.ones, lambda n: [1.0] * n])
+def test_a_conversion_is_an_explicit_transfer(make: Any) -> None:
+    """A guard against implicit transfers lets it through, and the copy is still a copy."""
+    with jax.transfer_guard("disallow"):
+        for keywords in ({}, {"dtype": "float32"}, {"device": "cpu"}):
+            value = make(3)
+            result = interop.convert(value, to="jax", allow={"narrow"}, **keywords)
+            if not isinstance(value, list):
+                value[0] = 7
+            assert np.asarray(result).tolist() == [1, 1, 1]

@@ -262,9 +262,13 @@ def _copy_by_jax(value: NumpyArray, host: Device | None) -> Array:
 
     It is quicker for few bytes, and several times slower than `_put` where the device is named.
     """
+    import jax
     import jax.numpy as jnp
 
-    return jnp.array(value, device=host)
+    try:
+        return jnp.array(value, device=host)
+    except jax.errors.JaxRuntimeError:  # of a transfer guard, to which this is no explicit transfer
+        return _put(value.copy(), host)
 
 
 def _aligned(shape: tuple[int, ...], dtype: NumpyDtype) -> NumpyArray:
@@ -358,7 +362,7 @@ def from_torch_fast_path(value: Tensor) -> object:
         if value.nbytes >= _LARGE:
             return NotImplemented
         array = value.numpy()
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError, ValueError):
         return NotImplemented
     # Of a tensor without memory torch makes an array that owns garbage.
     return NotImplemented if array.flags.owndata or not array.flags.carray else from_numpy(array)
