@@ -26,7 +26,7 @@ import torch
 
 import interop
 from interop._execution.trace import shares_memory
-from interop.errors import BadRequestError, RefusedError
+from interop.errors import BadRequestError, NotInstalledError, RefusedError
 from tests.properties.readers import FORMATS
 
 NUMBERS = (
@@ -487,3 +487,25 @@ def test_plans_know_complex_numbers_at_half_of_their_size(source: str, dtype: st
                 interop.plan(value, to=target, copy=False, **policy)
             with pytest.raises(RefusedError):
                 interop.convert(value, to=target, copy=False, **policy)
+
+
+@pytest.mark.parametrize("source", ["torch", "jax"])
+def test_more_axes_than_numpy_has_are_refused(source: str) -> None:
+    """Whatever leads through NumPy takes 64 axes, and no more, cold and warm."""
+    make = torch.zeros if source == "torch" else pytest.importorskip("jax.numpy").zeros
+    for target in (
+        "numpy",
+        "torch",
+        "jax",
+        "tensorflow",
+        "mlx",
+        "dask",
+        "xarray",
+        "pyarrow.tensor",
+    ):
+        for axes in (64, 65) if target != source else ():
+            try:
+                interop.convert(make((1,) * axes), to=target)
+            except (RefusedError, NotInstalledError):
+                continue
+            assert axes == 64, target

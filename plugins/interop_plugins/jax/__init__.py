@@ -46,6 +46,8 @@ from interop.plugin.advanced import Advanced
 from . import autodiff, containers, dense, describe, offers, samples, shards, sparse
 from .describe import DLPACK_DTYPES
 
+#: The numbers of axes of NumPy's arrays, by way of which tensors come and go.
+_NUMPY_AXES = frozenset(range(65))
 _IMMUTABLE, _SHARDED = frozenset({"immutable"}), frozenset({"sharded"})
 _REPLICATED, _DISTRIBUTED = frozenset({"replicated"}), frozenset({"distributed"})
 _SEVERAL = _SHARDED | _REPLICATED | _DISTRIBUTED
@@ -203,7 +205,8 @@ def _from_jax() -> Iterator[Conversion]:
     """Yield the ways out. On accelerators other frameworks declare their ways in, by DLPack."""
     share = partial(Conversion, "jax", takes=_IMMUTABLE, cost=Cost(1e-6))
     yield share("numpy", dense.to_numpy, dtypes=DLPACK_DTYPES, fast_path=dense.numpy_fast_path)
-    yield share("torch", dense.to_torch, dtypes=_TORCH_DTYPES, fast_path=dense.torch_fast_path)
+    share = partial(share, "torch", dense.to_torch, dtypes=_TORCH_DTYPES, ndims=_NUMPY_AXES)
+    yield share(fast_path=dense.torch_fast_path)
     copy = partial(Conversion, "jax", "numpy", takes=_PLAIN)
     yield copy(dense.unpack, dtypes=describe.PACKED, effects=COPY, cost=Cost(1e-5, 1e9))
     yield copy(dense.gather, requires=_SHARDED, drops=_SHARDED, effects=COPY, cost=Cost(1e-4, 8e9))
@@ -301,6 +304,7 @@ def _others_to_jax() -> Iterator[Conversion]:
         "jax",
         dense.from_torch,
         dtypes=_TORCH_DTYPES,
+        ndims=_NUMPY_AXES,
         takes=frozenset({"noncontiguous", "broadcast", "unaligned"}),
         adds=_IMMUTABLE,
         effects=COPY,

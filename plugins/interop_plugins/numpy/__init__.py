@@ -97,6 +97,7 @@ def _format() -> Format:
         aliases=("np",),
         describe=describe,
         dtypes=HELD,
+        ndims=frozenset(range(65)),
         carries=_MEMORY | _UNTYPED,
         # Arrays have other protocols, too, but no route needs them.
         exports={"dlpack": PLAIN},

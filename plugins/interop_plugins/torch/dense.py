@@ -534,7 +534,7 @@ def numpy_fast_path(value: Tensor) -> Any:
     if _looks_left <= 0:
         try:
             array = value.numpy()
-        except (TypeError, RuntimeError):
+        except (TypeError, RuntimeError, ValueError):
             _looks_left = _CHECKS
     if array is NotImplemented:
         array = _shared_after_a_look(value)
@@ -561,7 +561,7 @@ def _shared_after_a_look(value: Tensor) -> Any:
             return value.detach().numpy()
         _looks_left -= 1
         return value.numpy()
-    except (TypeError, RuntimeError):
+    except (TypeError, RuntimeError, ValueError):
         _checks_left = _CHECKS
         return NotImplemented
 
