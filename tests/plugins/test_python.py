@@ -181,6 +181,8 @@ def test_the_numbers_of_others_keep_their_dtype() -> None:
         (1e300, r"1e\+300 is out of the range of float32"),
         (-1e300, r"-1e\+300 is out of the range of float32"),
         (1e-320, "1e-320 is out of the range of float32"),
+        (complex(float("inf"), 1e300), r"inf\+1e\+300j\) is out"),
+        (complex(1e300, float("inf")), r"1e\+300\+infj\) is out"),
         (complex(0, 1e300), r"1e\+300j is out of the range of complex64"),
     ],
 )

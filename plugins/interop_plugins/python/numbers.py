@@ -425,9 +425,12 @@ def _out_of_range(array: Array, dtype: str) -> str:
     """Name the first number that a dtype of reals or of complex numbers has no room for."""
     import numpy as np
 
+    array = array.reshape(-1)
+    parts = array.view("f8").reshape(len(array), -1)  # of which one may be infinite or NaN
+    narrow = np.empty(0, numpy_dtype(dtype)).real.dtype
     with np.errstate(all="ignore"):
-        errors = abs(array.astype(numpy_dtype(dtype)).astype(array.dtype) - array)
-        bad = errors > abs(array) * 2.0 ** -DTYPES[dtype].digits
+        errors = abs(parts.astype(narrow).astype(parts.dtype) - parts)
+        bad = (errors > abs(parts) * 2.0 ** -DTYPES[dtype].digits).any(axis=1)
     return f"{array[bad][0]!s} is out of the range of {dtype}"
 
 
