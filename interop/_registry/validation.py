@@ -91,12 +91,41 @@ def misfit(spec: object) -> str:
     if not isinstance(spec, Spec):
         return f"answered {spec!r}, which is no Spec"
     for name, value in zip(Spec._fields, spec, strict=True):
-        try:
-            _SPEC_CHECKS[name](value)
-        except _MisfitError:
-            wanted = _SPEC_WANTS.get(name, "text, or None")
+        wanted, holds = _OF_SPEC.get(name, ("text, or None", _is_text_or_none))
+        if not holds(value):
             return f"answered with {name}={value!r}, which has to be {wanted}"
     return ""
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_text_or_none(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    """Tell whether a value is a number of elements or bytes; it may be one of NumPy's."""
+    return hasattr(value, "__index__") and value >= 0
+
+
+#: What a field of a spec has to be, and whether a value is that. All others are text, or None.
+_OF_SPEC: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "format": ("text", _is_text),
+    "device": ("text", _is_text),
+    "dtype": ("the name of a dtype", _is_text_or_none),
+    "shape": (
+        "a tuple of lengths",
+        lambda shape: type(shape) is tuple and all(map(_is_count, shape)),
+    ),
+    "traits": (
+        "a frozenset of text",
+        lambda traits: isinstance(traits, frozenset) and all(map(_is_text, traits)),
+    ),
+    "nbytes": ("a number of bytes", _is_count),
+    "nnz": ("a number of elements, or None", lambda nnz: nnz is None or _is_count(nnz)),
+}
 
 
 def _checked(declaration: Any) -> Any:
@@ -180,36 +209,6 @@ _STANDARD = sys.stdlib_module_names
 _sound: set[frozenset[Any]] = set()
 _real: set[frozenset[str]] = {frozenset()}
 _SPEC_FIELDS = frozenset(Spec._fields)
-
-
-def _index(value: Any) -> Any:
-    """Check a number of elements or bytes; it may be one of NumPy's."""
-    return _require(value, hasattr(value, "__index__") and value >= 0)
-
-
-def _optional(check: _Check) -> _Check:
-    return lambda value: None if value is None else check(value)
-
-
-_TEXT = _SCALARS[str]
-_SPEC_CHECKS: dict[str, _Check] = {
-    **dict.fromkeys(Spec._fields, _optional(_TEXT)),
-    "format": _TEXT,
-    "device": _TEXT,
-    "shape": lambda value: tuple(map(_index, _require(value, type(value) is tuple))),
-    "traits": lambda value: _names(_require(value, isinstance(value, frozenset))),
-    "nbytes": _index,
-    "nnz": _optional(_index),
-}
-_SPEC_WANTS = {
-    "format": "text",
-    "device": "text",
-    "shape": "a tuple of lengths",
-    "traits": "a frozenset of text",
-    "nbytes": "a number of bytes",
-    "nnz": "a number of elements, or None",
-    "dtype": "the name of a dtype",
-}
 
 
 def _names(value: Any) -> frozenset[str]:
