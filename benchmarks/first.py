@@ -55,7 +55,7 @@ import importlib.metadata, interop._registry.discovery
 wrap(interop._registry.discovery, "entry_points", lambda *a, **w: "entry points")
 names = {e.module: e.name for e in importlib.metadata.entry_points(group="interop")}
 wrap(interop._registry.discovery, "import_module", lambda m: "import " + names[m])
-wrap(interop._registry.discovery, "entries_of", lambda declarations, o: "add " + o.plugin)
+wrap(interop._registry.discovery, "declared_by", lambda declarations, o: "add " + o.plugin)
 timed("plugins", interop.plugins)
 if framework:
     import torch

@@ -667,7 +667,7 @@ class Interop:
             source, target = (registry.formats.get(name) for name in ends)
             if source is not None and target is not None:
                 conversion = complete(conversion, source, target)
-            return declared._replace(conversion=conversion, state=state)
+            return declared._replace(declaration=conversion, state=state)
 
         return Listing(map(entry, registry.conversions))
 

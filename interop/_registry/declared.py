@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from interop._model.conversion import Conversion
+from interop._model.extension import Declaration
 from interop._model.format import Format
 
 
@@ -50,19 +51,27 @@ HERE = Provenance("run time", "run time", "")
 
 
 class Declared(NamedTuple):
-    """A conversion, and where it comes from.
+    """A declaration, and where it comes from; in listings, a conversion.
 
     Parameters
     ----------
-    conversion : Conversion
+    declaration : Declaration
     provenance : Provenance
     state : str
         ``"ready"``, or ``"dormant"`` while a format or protocol that it names is not registered.
+    part_of : str
+        The format of which it is a unary step; "" for all other declarations.
     """
 
-    conversion: Conversion
+    declaration: Declaration
     provenance: Provenance
     state: str = "ready"
+    part_of: str = ""
+
+    @property
+    def conversion(self) -> Conversion:
+        """The declaration, where it is a conversion."""
+        return cast("Conversion", self.declaration)
 
     def row(self) -> dict[str, str]:
         """Return its row in a listing."""

@@ -33,8 +33,8 @@ from interop._model.suggestion import suggestion
 from interop.errors import PluginError
 
 from . import hooks
-from .declared import OWN, Provenance, normal
-from .precedence import Conflict, Entry, entries_of, overrides, settle
+from .declared import OWN, Declared, Provenance, normal
+from .precedence import Conflict, declared_by, overrides, settle
 from .registry import Registry
 
 GROUP = "interop"
@@ -61,7 +61,7 @@ class _Kept(NamedTuple):
 
     module: ModuleType
     path: list[str]
-    entries: list[Entry]
+    entries: list[Declared]
 
 
 #: The plugins that were loaded in this process, by provenance and by what the entry point names.
@@ -128,24 +128,24 @@ def load(registry: Registry) -> tuple[Plugin, ...]:
     return plugins
 
 
-def _all_declared(points: Iterable[tuple[EntryPoint, Provenance]]) -> list[list[Entry] | Plugin]:
+def _all_declared(points: Iterable[tuple[EntryPoint, Provenance]]) -> list[list[Declared] | Plugin]:
     """Return what each plugin declares, or the plugin itself if it is disabled."""
     with _impatience() as progress:
         _loading.set(progress)
-        answers: list[list[Entry] | Plugin] = []
+        answers: list[list[Declared] | Plugin] = []
         for point, progress.origin in points:
             answers.append(_declared(point, progress.origin))
         return answers
 
 
-def _declared(point: EntryPoint, origin: Provenance) -> list[Entry] | Plugin:
+def _declared(point: EntryPoint, origin: Provenance) -> list[Declared] | Plugin:
     if _blocked() & {normal(point.name), normal(origin.distribution)}:
         return Plugin(*origin, "blocked", f"disabled by {_BLOCKING}")
     kept = _kept.get((origin, point.value))
     if kept and kept.path == sys.path and kept.module is sys.modules.get(point.module):
         return kept.entries
     try:
-        entries = entries_of(declarations_of(_module(point), origin), origin)
+        entries = declared_by(declarations_of(_module(point), origin), origin)
     except Exception as error:  # noqa: BLE001 - whatever it is disables this plugin alone
         return _disabled(origin, "failed", error_text(error))
     _kept[origin, point.value] = _Kept(sys.modules[point.module], list(sys.path), entries)
@@ -202,10 +202,10 @@ def _disabled(origin: Provenance, state: str, reason: str) -> Plugin:
     return Plugin(*origin, state, reason)
 
 
-def _loaded(origin: Provenance, entries: list[Entry], conflicts: list[Conflict]) -> Plugin:
+def _loaded(origin: Provenance, entries: list[Declared], conflicts: list[Conflict]) -> Plugin:
     """Return a loaded plugin, with the reasons why some of its declarations are left out."""
-    own = [entry for entry in entries if entry.origin == origin]
-    reasons = [str(c) for c in conflicts if c.loser.origin == origin and not c.is_override]
+    own = [entry for entry in entries if entry.provenance == origin]
+    reasons = [str(c) for c in conflicts if c.loser.provenance == origin and not c.is_override]
     for reason in reasons:
         _log.warning("plugin %r of %s is left out in part: %s", origin.plugin, origin, reason)
     kinds = [type(entry.declaration) for entry in own]

@@ -21,66 +21,34 @@ from interop._model.conversion import Conversion
 from interop._model.extension import Autodiff, Container, Declaration, DtypeNames
 from interop._model.format import Format
 
-from .declared import HERE, OWN, Provenance
+from .declared import HERE, OWN, Declared, Provenance
 from .expansion import unary_conversions
 from .validation import frozen, validated
 
 
-class Entry(NamedTuple):
-    """A valid declaration, and where it comes from.
-
-    Parameters
-    ----------
-    declaration : Declaration
-    origin : Provenance
-    key : hashable
-        Different declarations with one key exclude each other, even within one distribution.
-    places : frozenset of str
-        Its places, as messages name them.
-    part_of : str
-        The format of which it is a unary step; "" for all other declarations.
-    """
-
-    declaration: Declaration
-    origin: Provenance
-    key: Hashable
-    places: frozenset[str]
-    part_of: str = ""
-
-    @property
-    def priority(self) -> int:
-        """The stated priority."""
-        return rank(self.declaration, self.origin)[0]
-
-    @property
-    def _label(self) -> str:
-        label = getattr(self.declaration, "label", "")
-        return f" ({label})" if label else ""
-
-
 class Conflict(NamedTuple):
-    """A place that two entries want, and which of them loses it."""
+    """A place that two declarations want, and which of them loses it."""
 
     place: str
-    owner: Entry
-    loser: Entry
+    owner: Declared
+    loser: Declared
 
     @property
     def is_override(self) -> bool:
         """Whether the owner has the place by a larger priority."""
-        return self.owner.priority > self.loser.priority
+        return _stated(self.owner) > _stated(self.loser)
 
     def __str__(self) -> str:
         owner, loser = self.owner, self.loser
         priorities = (
-            f"whose priority {loser.priority} is less than {owner.priority}"
+            f"whose priority {_stated(loser)} is less than {_stated(owner)}"
             if self.is_override
-            else f"with the same priority {owner.priority}"
+            else f"with the same priority {_stated(owner)}"
         )
         return (
-            f"{self.place} is declared by {owner.origin}{owner._label} and, differently, by "
-            f"{loser.origin}{loser._label} {priorities}; that of {owner.origin} counts. Give one a "
-            "larger priority, or block one of them with INTEROP_DISABLE_PLUGINS."
+            f"{self.place} is declared by {owner.provenance}{_label(owner)} and, differently, by "
+            f"{loser.provenance}{_label(loser)} {priorities}; that of {owner.provenance} counts. "
+            "Give one a larger priority, or block one of them with INTEROP_DISABLE_PLUGINS."
         )
 
 
@@ -93,72 +61,82 @@ def rank(declaration: Declaration, origin: Provenance) -> tuple[int, bool]:
     return max(0, getattr(declaration, "priority", 0)), origin.distribution == OWN
 
 
-def entries_of(declarations: Iterable[Declaration], origin: Provenance) -> list[Entry]:
-    """Return the entries of declarations and of the unary steps among them, or refuse them.
+def declared_by(declarations: Iterable[Declaration], origin: Provenance) -> list[Declared]:
+    """Return declarations, and the unary steps of the formats among them, or refuse them.
 
     All declarations, those of plugins and those of programs, are validated here and nowhere else,
     but for the bundled ones.
     """
     sound = frozen if origin.distribution == OWN else partial(validated, origin=origin)
-    entries = []
+    declared = []
     for unchecked in declarations:
         declaration = sound(unchecked)
-        entries.append(_entry(declaration, origin))
+        declared.append(Declared(declaration, origin))
         if isinstance(declaration, Format):
-            steps = map(sound, unary_conversions(declaration))
-            entries += [_entry(step, origin)._replace(part_of=declaration.name) for step in steps]
-    return entries
+            declared += [
+                Declared(sound(step), origin, part_of=declaration.name)
+                for step in unary_conversions(declaration)
+            ]
+    return declared
 
 
-def _entry(declaration: Declaration, origin: Provenance) -> Entry:
-    places = frozenset(_places(declaration, origin))
-    return Entry(declaration, origin, _key(declaration), places)
-
-
-def settle(entries: Iterable[Entry]) -> tuple[list[Entry], list[Conflict]]:
-    """Return the entries that own all of their places, and the conflicts that the others lose."""
-    entries = list(entries)
-    kept: dict[Hashable, Entry] = {}
-    owners: dict[str, Entry] = {}
+def settle(declared: Iterable[Declared]) -> tuple[list[Declared], list[Conflict]]:
+    """Return the declarations that own all of their places, and the conflicts that others lose."""
+    declared = list(declared)
+    kept: dict[Hashable, Declared] = {}
+    owners: dict[str, Declared] = {}
     conflicts = []
-    for entry in sorted(entries, key=_precedence):
+    for entry in sorted(declared, key=_precedence):
         whole = kept.get((Format, entry.part_of))
-        if entry.part_of and (whole is None or whole.origin != entry.origin):
+        if entry.part_of and (whole is None or whole.provenance != entry.provenance):
             continue  # its format is left out
-        twin = kept.get(entry.key)
+        key, places = _key(entry.declaration), [*_places(entry)]
+        twin = kept.get(key)
         if twin is not None and twin.declaration == entry.declaration:
             continue  # declaring the same twice is harmless
-        lost = [place for place in entry.places if _is_lost(place, entry, owners)]
+        lost = [place for place in places if _is_lost(place, entry, owners)]
         if lost:
             conflicts.append(Conflict(min(lost), owners[min(lost)], entry))
         elif twin is not None:
-            conflicts.append(Conflict(min(entry.places & twin.places), twin, entry))
+            conflicts.append(Conflict(min({*places} & {*_places(twin)}), twin, entry))
         else:
-            kept[entry.key] = entry
-            for place in entry.places:
+            kept[key] = entry
+            for place in places:
                 owners.setdefault(place, entry)
-    return [entry for entry in entries if kept.get(entry.key) is entry], conflicts
+    winners = set(map(id, kept.values()))
+    return [entry for entry in declared if id(entry) in winners], conflicts
 
 
-def overrides(entries: Iterable[Entry]) -> Iterator[str]:
-    """Yield texts that name the entries with a stated priority."""
-    for entry in entries:
-        if entry.priority:
-            yield f"{min(entry.places)}{entry._label}, with priority {entry.priority}"
+def overrides(declared: Iterable[Declared]) -> Iterator[str]:
+    """Yield texts that name the declarations with a stated priority."""
+    for entry in declared:
+        if _stated(entry):
+            yield f"{min(_places(entry))}{_label(entry)}, with priority {_stated(entry)}"
 
 
-def _precedence(entry: Entry) -> tuple[object, ...]:
-    origin = entry.origin
+def _stated(entry: Declared) -> int:
+    """Return the stated priority."""
+    return rank(entry.declaration, entry.provenance)[0]
+
+
+def _label(entry: Declared) -> str:
+    label = getattr(entry.declaration, "label", "")
+    return f" ({label})" if label else ""
+
+
+def _precedence(entry: Declared) -> tuple[object, ...]:
+    origin = entry.provenance
     priority, is_bundled = rank(entry.declaration, origin)
     return -priority, not is_bundled, origin == HERE, origin.distribution
 
 
-def _is_lost(place: str, entry: Entry, owners: dict[str, Entry]) -> bool:
+def _is_lost(place: str, entry: Declared, owners: dict[str, Declared]) -> bool:
     owner = owners.get(place)
-    return owner is not None and owner.origin.distribution != entry.origin.distribution
+    return owner is not None and owner.provenance.distribution != entry.provenance.distribution
 
 
 def _key(declaration: Declaration) -> Hashable:
+    """Return what different declarations must not share, even within one distribution."""
     if isinstance(declaration, Format):
         return Format, declaration.name
     if not isinstance(declaration, Conversion):
@@ -178,9 +156,11 @@ def _key(declaration: Declaration) -> Hashable:
     )
 
 
-def _places(declaration: Declaration, origin: Provenance) -> Iterator[str]:
+def _places(entry: Declared) -> Iterator[str]:
+    """Yield the places of a declaration, as messages name them."""
+    declaration = entry.declaration
     if isinstance(declaration, Format):
-        yield from _places_of_format(declaration, origin)
+        yield from _places_of_format(declaration, entry.provenance)
     elif isinstance(declaration, Conversion):
         yield _place_of_conversion(declaration)
     elif isinstance(declaration, DtypeNames):

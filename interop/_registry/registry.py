@@ -22,7 +22,7 @@ from interop.errors import ConflictError, PluginError
 from .classes import Classes
 from .containment import contained
 from .declared import HERE, Declared, Provenance
-from .precedence import Entry, entries_of, settle
+from .precedence import declared_by, settle
 from .recognition import Recognition
 
 _Kind = TypeVar("_Kind")
@@ -49,9 +49,9 @@ class Registry(Recognition):
         self.unavailable: dict[str, str] = {}
         self.replace([])
 
-    def replace(self, entries: Sequence[Entry]) -> None:
-        """Register entries that are in no conflict, in the place of all that are registered."""
-        self._entries = entries
+    def replace(self, declared: Sequence[Declared]) -> None:
+        """Register declarations that are in no conflict, in the place of all that there are."""
+        self._declared = declared
         # New tables replace the old ones, which other threads may be reading.
         self.provenance = self.provenance | {f.name: origin for f, origin in self._all(Format)}
         self._fill_tables()
@@ -91,15 +91,15 @@ class Registry(Recognition):
 
     def _all(self, kind: type[_Kind]) -> Iterator[tuple[_Kind, Provenance]]:
         """Yield the declarations of a kind, and where they come from."""
-        for entry in self._entries:
+        for entry in self._declared:
             if isinstance(entry.declaration, kind):
-                yield entry.declaration, entry.origin
+                yield entry.declaration, entry.provenance
 
     def extensions(self) -> Iterator[tuple[Declaration, Provenance]]:
         """Yield what is declared beside formats and conversions, and where it comes from."""
-        for entry in self._entries:
+        for entry in self._declared:
             if not isinstance(entry.declaration, (Format, Conversion)):
-                yield entry.declaration, entry.origin
+                yield entry.declaration, entry.provenance
 
     def _contained(self, kind: type[_Kind]) -> Iterator[tuple[_Kind, Provenance]]:
         """Yield the declarations of a kind with guards, and where they come from."""
@@ -126,29 +126,35 @@ class Registry(Recognition):
         if not self._costs or declared.key not in self._costs:
             return declared
         conversion = declared.conversion._replace(cost=self._costs[declared.key])
-        return declared._replace(conversion=conversion)
+        return declared._replace(declaration=conversion)
 
     def register(self, declarations: Iterable[Declaration], origin: Provenance = HERE) -> None:
         """Register all `declarations`, or none if any of them loses a conflict.
 
         Declarations of others that have a smaller priority and the same places are left out.
         """
-        newcomers = entries_of(declarations, origin)
-        entries, conflicts = settle([*self._entries, *newcomers])
+        newcomers = declared_by(declarations, origin)
+        declared, conflicts = settle([*self._declared, *newcomers])
         refused = [str(c) for c in conflicts if not c.is_override or c.loser in newcomers]
-        refused += self._passed_over(entries, newcomers)
+        refused += self._passed_over(declared, newcomers)
         if refused:
             raise ConflictError(refused[0])
-        self.replace(entries)
+        self.replace(declared)
 
-    def _passed_over(self, entries: Sequence[Entry], newcomers: Sequence[Entry]) -> list[str]:
+    def _passed_over(
+        self, declared: Sequence[Declared], newcomers: Sequence[Declared]
+    ) -> list[str]:
         """Return why types of newcomers would be passed over in favour of those of others."""
         named = {e.declaration.name for e in newcomers if isinstance(e.declaration, Format)}
         if not named:
             return []
-        declared = [(e.declaration, e.origin) for e in entries if isinstance(e.declaration, Format)]
-        formats = {format_.name: format_ for format_, _ in declared}
-        origins = {format_.name: origin for format_, origin in declared}
+        pairs = [
+            (entry.declaration, entry.provenance)
+            for entry in declared
+            if isinstance(entry.declaration, Format)
+        ]
+        formats = {format_.name: format_ for format_, _ in pairs}
+        origins = {format_.name: origin for format_, origin in pairs}
         problems = Classes(formats, origins).check()
         return [problem for problem, name in problems.items() if name in named]
 

@@ -11,7 +11,7 @@ import pytest
 from interop import Conversion, Cost, DtypeNames, Format, Interop
 from interop._registry.classes import Classes
 from interop._registry.declared import OWN, Provenance
-from interop._registry.precedence import entries_of, overrides, settle
+from interop._registry.precedence import declared_by, overrides, settle
 from interop._registry.registry import Registry
 from interop.errors import ConflictError, UnknownTargetError
 from interop.plugin import Autodiff, Container, Declaration, make_spec
@@ -27,15 +27,15 @@ Declared = tuple[Provenance, Declaration]
 def _is_kept(declared: Iterable[Declared], *wanted: Declared) -> bool:
     """Tell whether some declarations alone are kept, in whatever order plugins are loaded."""
     for order in permutations(declared):
-        entries = [entry for origin, item in order for entry in entries_of([item], origin)]
-        kept = [(entry.origin, entry.declaration) for entry in settle(entries)[0]]
+        entries = [entry for origin, item in order for entry in declared_by([item], origin)]
+        kept = [(entry.provenance, entry.declaration) for entry in settle(entries)[0]]
         if len(kept) != len(wanted) or not all(pair in kept for pair in wanted):
             return False
     return True
 
 
 def _conflicts(*declared: Declared) -> list[str]:
-    entries = [entry for origin, item in declared for entry in entries_of([item], origin)]
+    entries = [entry for origin, item in declared for entry in declared_by([item], origin)]
     return [str(conflict) for conflict in settle(entries)[1]]
 
 
@@ -101,7 +101,7 @@ def test_a_stated_priority_takes_the_place_whole() -> None:
     declared = [(OURS, one), (OURS, two), (AAA, narrow)]
     assert _is_kept(declared, (AAA, narrow))
     assert all("whose priority 0 is less than 1" in text for text in _conflicts(*declared))
-    stated = list(overrides(entries_of([one, narrow], AAA)))
+    stated = list(overrides(declared_by([one, narrow], AAA)))
     assert stated == ["the conversion a → b (narrow), with priority 1"]
 
 
@@ -209,7 +209,7 @@ def test_a_subclass_of_a_class_of_others_needs_a_priority(
     """Without one its values are of the base's format, and both distributions are named."""
     registry, thief = empty._registry, Provenance("t", "mmm", "1")
     pairs = [(_format("base", _Base), owner), (_format("thief", _Derived), thief)]
-    entries = [entry for format_, origin in pairs for entry in entries_of([format_], origin)]
+    entries = [entry for format_, origin in pairs for entry in declared_by([format_], origin)]
     registry.replace(settle(entries if owner_first else entries[::-1])[0])
     for value in (_Base(), _Derived(), _Further()):
         assert empty.spec(value).format == "base"
@@ -226,7 +226,7 @@ def test_a_subclass_is_had_with_a_priority_and_within_one_distribution() -> None
         [(AAA, _format("base", _Base)), (OURS, _format("derived", _Derived))],
     ):
         empty = Interop(plugins=False)
-        entries = [entry for origin, item in declared for entry in entries_of([item], origin)]
+        entries = [entry for origin, item in declared for entry in declared_by([item], origin)]
         empty._registry.replace(entries)
         formats = [empty.spec(value).format for value in (_Base(), _Derived(), _Further())]
         assert formats == ["base", "derived", "derived"]
@@ -235,9 +235,9 @@ def test_a_subclass_is_had_with_a_priority_and_within_one_distribution() -> None
 
 def test_a_class_that_goes_by_two_paths_has_one_owner(empty: Interop) -> None:
     """Whoever names it by another module needs a priority, for values and for targets."""
-    own = entries_of([_format("own")._replace(types=("numpy:ndarray",))], OURS)
+    own = declared_by([_format("own")._replace(types=("numpy:ndarray",))], OURS)
     path = f"{np.ndarray.__module__}._core.multiarray:ndarray"
-    other = entries_of([_format("other")._replace(types=(path,))], AAA)
+    other = declared_by([_format("other")._replace(types=(path,))], AAA)
     for entries in (own + other, other + own):
         empty._registry.replace(entries)
         assert empty.spec(np.ones(2)).format == "own"
