@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from functools import cache, lru_cache
 from itertools import chain
-from math import inf
 
 from interop._model.device import device_type, is_host_part
 from interop._model.format import Format
@@ -54,9 +53,7 @@ class Graph:
         pairs = {(way.source.name, way.target.name) for way in self._every()}
         for members in self._layouts.values():
             pairs.update((source.name, target.name) for source in members for target in members)
-        pairs = {(source, target) for source, target in pairs if source != target}
-        self._forward = _grouped(pairs)
-        self._reverse = _grouped((target, source) for source, target in pairs)
+        self._reverse = _grouped((target, source) for source, target in pairs if source != target)
 
     def _resolved(self, registry: Registry) -> dict[str, list[ResolvedConversion]]:
         formats = self.formats
@@ -288,11 +285,16 @@ class Graph:
 
         They are those through which a route could lead, were they there.
         """
-        requested = (start, *goals)
-        steps, distance = _distances((start,), self._forward), self.distances(goals)
-        shortest = [
-            n for n, count in steps.items() if count + distance.get(n, inf) == distance.get(start)
-        ]
+        requested, distance = (start, *goals), self.distances(goals)
+        shortest = rim = {start: None} if start in distance else {}
+        while rim:
+            rim = {
+                way.target.name: None
+                for name in rim
+                for way in self.ways(name)
+                if distance.get(way.target.name) == distance[name] - 1
+            }
+            shortest = shortest | rim
         unrequested = self._unrequested(shortest, requested)
         formats = (self.formats[name] for name in shortest)
         return [
