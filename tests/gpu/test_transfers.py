@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 
 import interop
+from interop._toolkit import staging
 
 SIZE = 1 << 20
 BYTES = 4 * SIZE
@@ -84,3 +88,226 @@ def test_sparse_arrays_cross_by_component(torch: Any, cupy: Any, copies: Copies)
     parts = (array.data, array.indices, array.indptr)
     large = [(name, size) for name, size in crossed if size > 8]
     assert sorted(large) == sorted(("DtoH", part.nbytes) for part in parts)
+
+
+# ---------------------------------------------------------------------- large transfers, in stages
+
+LARGE = 5 << 22
+SIZES = [1 << 22, LARGE, (1 << 24) + 4_321]
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let there be four idle cores, so that large transfers are made in stages."""
+    monkeypatch.setattr(staging, "idle_cores", lambda: 4)
+    monkeypatch.setattr(staging, "threads", lambda: 4)
+
+
+def numbers(size: int) -> Any:
+    return np.arange(size, dtype="float32")
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("framework", ["torch", "cupy"])
+def test_every_byte_arrives(torch: Any, cupy: Any, framework: str, size: int) -> None:
+    """Both ways the bytes are equal when the call returns, although the source changes at once."""
+    source = numbers(size)
+    there = interop.convert(source, to=framework, device="cuda")
+    source[:] = -1
+    array = interop.convert(there, to="numpy")
+    there[...] = -2
+    assert np.array_equal(array, numbers(size))
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("framework", ["torch", "cupy"])
+def test_pending_work_comes_first(torch: Any, cupy: Any, framework: str) -> None:
+    """What the current stream has queued is in the result, and not overtaken by it."""
+    if framework == "torch":
+        there = torch.zeros(LARGE, device="cuda")
+        torch.cuda.synchronize()
+        with torch.cuda.stream(torch.cuda.Stream()):
+            torch.cuda._sleep(200_000_000)
+            there.fill_(3)
+            array = interop.convert(there, to="numpy")
+    else:
+        there = cupy.zeros(LARGE, "float32")
+        busy = cupy.ones((4096, 4096), "float32")
+        cupy.cuda.Device().synchronize()
+        with cupy.cuda.Stream(non_blocking=True):
+            for _ in range(50):
+                busy = busy @ busy
+            there.fill(3)
+            array = interop.convert(there, to="numpy")
+    assert (array == 3).all()
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("framework", ["torch", "cupy"])
+def test_strided_arrays_are_gathered_there(
+    torch: Any, cupy: Any, copies: Copies, framework: str
+) -> None:
+    """A transposed array crosses once, whole."""
+    there = interop.convert(numbers(LARGE).reshape(5, -1), to=framework, device="cuda").T
+    array = interop.convert(there, to="numpy")
+    assert np.array_equal(array, numbers(LARGE).reshape(5, -1).T)
+    crossed = [
+        size for name, size in copies(lambda: interop.convert(there, to="numpy")) if name == "DtoH"
+    ]
+    assert sum(crossed) == 4 * LARGE
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("size", [100, LARGE])
+@pytest.mark.parametrize("framework", ["torch", "cupy"])
+def test_out_is_written_in_place(
+    torch: Any, cupy: Any, copies: Copies, framework: str, size: int
+) -> None:
+    """out= of NumPy, of torch on the host and of the device keep their memory; bytes cross once."""
+    there = interop.convert(numbers(size), to=framework, device="cuda")
+    array, tensor, back = np.zeros(size, "float32"), torch.zeros(size), there * 0
+    for out in (array, tensor):
+        interop.convert(there, out=out)
+        assert np.array_equal(np.asarray(out), numbers(size))
+        crossed = copies(lambda out=out: interop.convert(there, out=out))
+        assert sum(length for _, length in crossed) == 4 * size
+    interop.convert(array, out=back)
+    assert np.array_equal(interop.convert(back, to="numpy"), numbers(size))
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("framework", ["torch", "cupy"])
+def test_page_locked_outs_are_written_by_the_driver(
+    torch: Any, cupy: Any, copies: Copies, framework: str
+) -> None:
+    """A page-locked tensor, and the NumPy array over it, are filled by one copy."""
+    there = interop.convert(numbers(LARGE), to=framework, device="cuda")
+    tensor = torch.zeros(LARGE, pin_memory=True)
+    for out in (tensor, tensor.numpy()):
+        out[:] = 0
+        address = tensor.data_ptr()
+        interop.convert(there, out=out)
+        assert np.array_equal(tensor.numpy(), numbers(LARGE))
+        assert tensor.data_ptr() == address
+        assert copies(lambda out=out: interop.convert(there, out=out)) == [("DtoH", 4 * LARGE)]
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, LARGE])
+@pytest.mark.parametrize("to", ["torch", "numpy"])
+@pytest.mark.parametrize("source", ["torch", "cupy", "numpy"])
+def test_page_locked_results(torch: Any, cupy: Any, source: str, to: str, size: int) -> None:
+    """``device="cuda_host"`` gives page-locked memory, and what lies there serves as the host."""
+    torch.cuda.init()  # before that, no tensor is asked
+    value = numbers(size)
+    if source != "numpy":
+        value = interop.convert(value, to=source, device="cuda")
+    result = interop.convert(value, to=to, device="cuda_host")
+    tensor = torch.from_numpy(result) if to == "numpy" else result
+    assert np.array_equal(tensor.numpy(), numbers(size))
+    if size:
+        assert tensor.is_pinned()
+        assert interop.spec(tensor).device == "cuda_host"
+        assert interop.convert(tensor, to="numpy", copy=False).ctypes.data == tensor.data_ptr()
+    assert interop.convert(tensor, to="torch", device="cpu", copy=False) is tensor
+
+
+@pytest.mark.usefixtures("idle")
+def test_both_libraries_use_the_same_chunks(torch: Any, cupy: Any) -> None:
+    """Chunks that one library has locked serve the other, in both orders, until they are freed."""
+    for first, second in (("torch", "cupy"), ("cupy", "torch")):
+        interop.free_staging_buffers()
+        for framework in (first, second):
+            there = interop.convert(numbers(LARGE), to=framework, device="cuda")
+            assert np.array_equal(interop.convert(there, to="numpy"), numbers(LARGE))
+        assert 1 <= len(staging._ring._free) <= 8
+        interop.free_staging_buffers()
+        assert staging._ring._free == []
+
+
+@pytest.mark.usefixtures("idle")
+def test_threads_transfer_at_once(torch: Any, cupy: Any) -> None:
+    """Transfers in several threads, of both libraries and both ways, are all right."""
+
+    def run(framework: str) -> bool:
+        there = interop.convert(numbers(LARGE), to=framework, device="cuda")
+        return np.array_equal(interop.convert(there, to="numpy"), numbers(LARGE))
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(run, ["torch", "cupy"] * 9))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "bool", "complex64"])
+@pytest.mark.usefixtures("idle")
+def test_every_width_crosses_in_stages(torch: Any, dtype: str) -> None:
+    """The bits of dtypes that NumPy lacks come back as they were, also in inference mode."""
+    bits = torch.arange(LARGE, dtype=torch.int32).view(torch.uint8)
+    value = (bits > 7) if dtype == "bool" else bits.view(getattr(torch, dtype))
+    for inference in (False, True):
+        with torch.inference_mode(inference):
+            there = interop.convert(value, to="torch", device="cuda")
+            back = interop.convert(there, to="torch", device="cpu")
+            assert torch.equal(back.view(torch.uint8), value.view(torch.uint8))
+            array = interop.convert(there, to="numpy")
+            assert np.array_equal(array.view("u1"), value.view(torch.uint8).numpy())
+
+
+@pytest.mark.usefixtures("idle")
+def test_a_graph_crosses_with_its_gradients(torch: Any) -> None:
+    """A large tensor that requires a gradient stays in its graph."""
+    leaf = torch.ones(LARGE, device="cuda", requires_grad=True)
+    moved = interop.convert(leaf, to="torch", device="cpu")
+    (gradient,) = torch.autograd.grad(moved.sum(), leaf)
+    assert bool((gradient == 1).all())
+
+
+#: A transfer with four idle cores, after which `{end}` comes.
+_PROGRAM = """
+import os, signal, sys, threading, time
+import numpy as np
+import torch
+import interop
+from interop._toolkit import staging
+
+staging.idle_cores = staging.threads = lambda: 4
+there = torch.arange(1 << 28, dtype=torch.float32, device="cuda")
+expected = there.cpu().numpy()
+assert np.array_equal(interop.convert(there, to="numpy"), expected)
+{end}
+"""
+
+_CTRL_C = """
+before = threading.active_count(), len(sys._current_frames())
+threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    for _ in range(100):
+        interop.convert(there, to="numpy")
+except KeyboardInterrupt:
+    print("done")
+time.sleep(0.2)
+assert (threading.active_count(), len(sys._current_frames())) == before
+assert staging._ring.room() == 8
+assert np.array_equal(interop.convert(there, to="numpy"), expected)
+"""
+
+_FORK = """
+child = os.fork()
+if child == 0:
+    assert staging._ring.room() == 0
+    array = interop.convert(np.ones(1 << 23, "float32"), to="numpy", dtype="float64")
+    assert array.sum() == 1 << 23
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert np.array_equal(interop.convert(there, to="numpy"), expected)
+print("done")
+"""
+
+
+@pytest.mark.parametrize("end", [_CTRL_C, _FORK], ids=["Ctrl-C", "fork"])
+def test_nothing_is_left_behind(torch: Any, end: str) -> None:
+    """After Ctrl-C there is no thread and every chunk is free; a child leaves the chunks alone."""
+    program = _PROGRAM.replace("{end}", end)
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (result.stdout, result.returncode) == ("done\n", 0), result.stderr
