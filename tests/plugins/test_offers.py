@@ -522,7 +522,7 @@ def test_jax_lends_to_cupy(
     stream, array = SimpleNamespace(ptr=99), JaxArray()
     lent = cupy_offers.adopt(jax_offers.offer, array)
     assert isinstance(lent.data.mem._owner, loans._Loan)
-    assert lent.data.mem._owner._stream is stream
+    assert lent.data.mem._owner._lent.array.data.ptr == lent.data.ptr
     assert array.streams == [99]
     assert lent.shape == (3, 4)
 
@@ -646,7 +646,7 @@ def test_a_warm_hand_off_looks_at_an_interface_once() -> None:
     assert result.data.device_id == 1
     loan = result.data.mem._owner
     assert isinstance(loan, loans._Loan)
-    assert loan._array.data.mem._owner is value
+    assert loan._lent.array.data.mem._owner is value
 
 
 def test_torch_adopts_an_interface_from_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
