@@ -17,7 +17,7 @@ import logging
 import os
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .threads import idle_cores, threads
@@ -35,6 +35,9 @@ _CHUNK, _MOST = 2**23, 8
 #: Bytes of a piece of what has fewer pieces than there are chunks. The calls for pieces of a
 #: quarter of this take longer than their copies.
 _SMALL_PIECE = 2**22
+
+#: Seconds after which a waiting caller looks whether it was interrupted: not every system wakes it.
+_GLANCE = 0.05
 
 _log = logging.getLogger("interop")
 
@@ -234,7 +237,7 @@ class _Team:
         self._starts = starts
         self._taking = Lock()
         self._errors: list[BaseException] = []
-        self._members: list[Lock] = []
+        self._members: list[Event] = []
         #: Whether no member has found a chunk.
         self.is_idle = True
 
@@ -259,27 +262,26 @@ class _Team:
 
     def _start(self) -> None:
         """Start a member, unless the system has no more threads."""
-        busy = Lock()
-        busy.acquire()
+        done = Event()
         try:
-            start_new_thread(self._take_part, (busy,))
+            start_new_thread(self._take_part, (done,))
         except RuntimeError:
             return
-        self._members.append(busy)
+        self._members.append(done)
 
     def _join(self) -> None:
         """Wait until every member has ended."""
-        while self._members:
-            with self._members[-1]:
-                self._members.pop()
+        for done in self._members:
+            while not done.wait(_GLANCE):
+                pass
 
-    def _take_part(self, busy: Lock) -> None:
+    def _take_part(self, done: Event) -> None:
         try:
             self._do_pieces()
         except BaseException as error:  # noqa: BLE001 - raised by `run`, once all have ended
             self._errors.append(error)
         finally:
-            busy.release()
+            done.set()
 
     def _do_pieces(self) -> None:
         """Do piece after piece on one chunk, until none is left or one has failed."""
