@@ -356,6 +356,15 @@ def test_a_large_move_is_made_in_stages(cuda: Device) -> None:
     assert cuda.log.count("copy") == 5
 
 
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr, torch.sparse_bsr])
+def test_sparse_tensors_are_moved_by_torch(layout: Any) -> None:
+    """Not every layout says how many bytes it has."""
+    blocks = {"blocksize": (2, 2)} if layout is torch.sparse_bsr else {}
+    value = torch.eye(4).to_sparse(layout=layout, **blocks)
+    moved = dense.move(value, device="meta")
+    assert (moved.layout, moved.shape) == (layout, value.shape)
+
+
 def test_torch_gathers_strided_tensors_on_the_device(cuda: Device) -> None:
     """The elements cross as one block, in C order."""
     value = numbers().reshape(5, -1).T

@@ -302,10 +302,10 @@ def move(value: Tensor, *, device: str) -> Tensor:
     import torch
 
     _check_present(torch, device)
-    if can_cross(value, device):
-        return _write(_empty(value, device), value)
     if value.layout is not torch.strided:
         result = value.to(device)
+    elif can_cross(value, device):
+        return _write(_empty(value, device), value)
     else:
         result = value.to(device, memory_format=torch.contiguous_format)
     if value.is_cuda and result.is_cuda:  # the one move for which torch makes nobody wait
