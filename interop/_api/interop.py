@@ -64,7 +64,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Value])
 _instances: WeakValueDictionary[int, Interop] = WeakValueDictionary()
 
 #: The methods that take values, into which no compiler must trace.
-_VALUE_METHODS = ("convert", "convert_tree", "plan", "spec", "_run")
+_VALUE_METHODS = ("convert", "convert_tree", "plan", "spec", "_in_full", "_run")
 
 
 class Interop:
@@ -100,7 +100,7 @@ class Interop:
         self._plugins: tuple[Plugin, ...] = ()
         _instances[id(self)] = self
         if not TYPE_CHECKING:  # a method that called this function would add a frame to each call
-            self.convert = with_fast_paths(self.convert, self._cache, block, self._requests.link)
+            self.convert = with_fast_paths(self.convert, self._cache, block, self._in_full)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         msg = (
@@ -213,10 +213,8 @@ class Interop:
         >>> mine.convert([1, 2], to="numpy", dtype="float32")
         array([1., 2.], dtype=float32)
         """
-        keywords = checked(Keywords(to, like, dtype, device, copy, out, allow, forbid, stream))
-        if keywords.out is not None:
-            return self._fills.write(x, keywords)
-        return _converted(self, self._requests.any_table(keywords), keywords, x)
+        keywords = Keywords(to, like, dtype, device, copy, out, allow, forbid, stream)
+        return self._in_full(x, keywords, None)
 
     @brief
     def converter(
@@ -810,6 +808,19 @@ class Interop:
                 with self._lock:
                     registry.register_module(module)
 
+    def _in_full(self, x: Value, given: Keywords, key: object) -> Value:
+        """Convert without a fast path, and let calls with the same `key` find those there are."""
+        keywords = checked(given)
+        if keywords.out is not None:
+            return self._fills.write(x, keywords)
+        version = self._loaded().version
+        table = self._requests.any_table(keywords)
+        result = _converted(self, table, keywords, x)
+        # Effects that an iterator names are gone, and labels are given to each result.
+        if key is not None and keywords is given and not self._requests.labels(keywords.like):
+            self._cache.link(key, table.fast_paths, version)
+        return result
+
     def _run(
         self, x: Value, table_of: Callable[[Spec], PlanTable] | PlanTable, keywords: Keywords
     ) -> Value:
@@ -819,8 +830,7 @@ class Interop:
         given, x = x, registry.opened(x)
         spec = registry.describe(x)
         table = table_of if isinstance(table_of, PlanTable) else table_of(spec)
-        plan = table.plans.get(table.key(spec)) or self._engine.plan(spec, table)
-        request = table.request
+        plan, request = self._engine.plan(spec, table), table.request
         result = self._engine.run(plan, x, spec, request, request.step_keywords(keywords))
         if isinstance(table_of, TablesByDtype):
             self._fast_paths.learn_in_tree(x, spec, plan, table, version, owner=table_of)

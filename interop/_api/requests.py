@@ -126,20 +126,6 @@ class Requests:
             return False
         return self.registry.formats[self.spec(like).format].labels is not None
 
-    def link(self, key: object, to: Any, named: Mapping[str, Any]) -> None:
-        """Let calls like one that was carried out find the fast paths of their request."""
-        try:
-            if key in self.cache.fast_paths or self.labels(named.get("like")):
-                return
-        except TypeError:  # a list of targets, a set of effects
-            return
-        effects = [named.get(name, ()) for name in ("allow", "forbid")]
-        if not all(isinstance(names, (str, tuple, frozenset)) for names in effects):
-            return  # an iterator, which is used up
-        version = self.registry.version
-        table = self.any_table(Keywords(to, **named))
-        self.cache.keep(self.cache.fast_paths, key, table.fast_paths, version)
-
     def _resolved_like(self, keywords: Keywords) -> tuple[Keywords, frozenset[str]]:
         """Return keywords with the format and the device of ``like=``, and how it is divided."""
         like = keywords.like

@@ -27,6 +27,7 @@ from interop._planning.cache import (
     TablesByDtype,
     TreePath,
 )
+from interop._planning.keywords import Keywords
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
 from interop._planning.policy import Block, Policy
@@ -47,6 +48,8 @@ _NONE = object()
 
 #: The keyword that has fast paths of its own, if no other is given.
 _OUT = {"out"}
+#: The keywords that the function does not name.
+_OTHERS = {"out", "allow", "forbid", "stream"}
 #: The keywords that take objects, which cannot be looked up.
 _UNKEYED = frozenset({"out", "stream"})
 #: The types of the words for ``copy=``.
@@ -57,7 +60,7 @@ def with_fast_paths(
     full: Callable[..., Value],
     cache: PlanCache,
     block: ContextVar[Block | None],
-    link: Callable[[object, Any, dict[str, Any]], None],
+    in_full: Callable[[Value, Keywords, object], Value],
 ) -> Callable[..., Value]:
     """Return `full` behind the fast paths of every request.
 
@@ -66,12 +69,14 @@ def with_fast_paths(
     Parameters
     ----------
     full : callable
+        Has the signature and the docstring.
     cache : PlanCache
         Has the fast paths by what a call says beside its value: by its target, or by the
         `_longer_key` of the open block, the target and the keywords.
     block : ContextVar
-    link : callable
-        Is told what a call said that was carried out in full.
+    in_full : callable
+        ``in_full(x, keywords, key)`` converts a value without a fast path, and lets calls with that
+        key find the paths of their request. A call whose key is None finds none.
     """
     tables, fills, addresses = cache.fast_paths, cache.fills, cache.addresses
 
@@ -116,8 +121,6 @@ def with_fast_paths(
                 else:
                     key = to, said, device, copy
                     key = _longer_key(key, like, addresses, innermost, others)
-                if key is None:
-                    return full(x, to, like=like, dtype=dtype, device=device, copy=copy, **others)
             try:
                 fast_path, _ = tables[key][type(x)]
             except (KeyError, TypeError):
@@ -128,14 +131,9 @@ def with_fast_paths(
                 result = fast_path(x)
                 if result is not NotImplemented:
                     return result
-            if key is to:
-                result = full(x, to)
-                link(key, to, {})
-            else:
-                named = {"like": like, "dtype": dtype, "device": device, "copy": copy, **others}
-                result = full(x, to, **named)
-                link(key, to, named)
-            return result
+            if not others.keys() <= _OTHERS:
+                return full(x, to, **others)  # which says which one there is not
+            return in_full(x, Keywords(to, like, dtype, device, copy, **others), key)
         except InteropError as error:
             __tracebackhide__ = True
             raise shortened(error)  # noqa: B904 - it is the same error

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Set
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakSet
@@ -248,6 +249,11 @@ class PlanCache:
             self._count += 1
             table[key] = value
             return value
+
+    def link(self, key: object, paths: Paths, version: int) -> None:
+        """Let calls that say the same beside their value find the fast paths of their request."""
+        with suppress(TypeError):  # a list of targets, a set of effects
+            self.keep(self.fast_paths, key, paths, version)
 
     def keep_way(
         self, table: PlanTable, kind: type, way: TreePath, version: int, *, moves: bool

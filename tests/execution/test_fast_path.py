@@ -23,6 +23,7 @@ from interop import Conversion, Format, Interop
 from interop._execution.fast_path import Converter, with_fast_paths
 from interop._execution.fast_tree import fast_tree
 from interop._planning.cache import PlanCache
+from interop._planning.keywords import Keywords
 from interop._planning.policy import Block, block
 from interop._planning.request import Request
 from interop._registry.declared import Provenance
@@ -35,17 +36,17 @@ from tests.toys import Box, copy, toy, view
 OUTSIDE: ContextVar[Any] = ContextVar("outside", default=None)
 
 
-def _never(key: Any, to: Any, keywords: dict[str, Any]) -> None:
-    """Link nothing."""
-
-
 def _fast(
     full: Callable[..., Any], tables: dict[Any, Any], opened: ContextVar[Any] = OUTSIDE
 ) -> Callable[..., Any]:
     """Return a function behind the fast paths of targets alone."""
     cache = PlanCache(Registry())
     cache.fast_paths = tables
-    return with_fast_paths(full, cache, opened, _never)
+
+    def in_full(x: Any, keywords: Keywords, key: object) -> Any:
+        return full(x, keywords.to, copy=keywords.copy)
+
+    return with_fast_paths(full, cache, opened, in_full)
 
 
 def _full(x: Any, /, to: Any = None, **named: Any) -> Any:
@@ -118,7 +119,7 @@ def test_it_is_called_as_it_is_declared(arguments: Any) -> None:
 def test_an_error_of_the_full_function_comes_alone(kind: type[Exception]) -> None:
     """A failed look-up leaves no trace in the traceback of an error."""
 
-    def fails(x: Any, to: Any) -> Any:
+    def fails(x: Any, to: Any, copy: Any) -> Any:
         raise kind(x)
 
     convert = _fast(fails, {})
