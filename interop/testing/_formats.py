@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -171,16 +172,19 @@ class _Format:
             self._notes.failed("describe", f"samples.make fails: {mistake}")
 
     def _describe_large(self) -> None:
-        """Judge the pace of describing a large array, which must not depend on its size."""
+        """Judge time and memory of describing a large array, which must not depend on its size."""
         is_array = self._format.is_dense and not self._format.not_recoverable
         # Tables, of two axes, are described column by column.
         if is_array and (self._format.ndims is None or {2, 3} <= self._format.ndims):
             with suppress(NoSample):
                 small, large = (sampled(self._interop, self._recipe(s)) for s in ((3, 4), _LARGE))
-                problem = f"describe of format {self._name} takes more than {_GROWTH} times as long"
+                describe = f"describe of format {self._name}"
                 is_slow = self._pace(large, small) > _GROWTH
-                problem = f"{problem} for a large value as for a small one" * is_slow
-                self._notes.judge("describe", problem)
+                problem = f"{describe} takes more than {_GROWTH} times as long for a large value"
+                self._notes.judge("describe", f"{problem} as for a small one" * is_slow)
+                loads = self._allocated(large) > 0.5 * prod(_LARGE)  # half a byte an element
+                problem = f"{describe} reads the numbers of a large value into memory"
+                self._notes.judge("describe", problem * loads)
 
     def _note_missing(self, reason: NoSample) -> None:
         """Note why a sample could not be made, which may be the fault of `describe`."""
@@ -207,6 +211,15 @@ class _Format:
         timers = [Timer(partial(self._interop.spec, described)) for described in values]
         rounds = [[timer.timeit(1) for timer in timers] for _ in range(_CALLS)]
         return min(own for own, _ in rounds) / min(other for _, other in rounds)
+
+    def _allocated(self, value: Value) -> int:
+        """Return how many bytes Python and NumPy allocate to describe a value."""
+        tracemalloc.start()
+        try:
+            self._interop.spec(value)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
 
     def _extent(self) -> None:
         """Note which dtypes and traits of the format no sample had."""
