@@ -196,7 +196,13 @@ def draw(tried: list[Outcome], file: Path) -> None:
     figure, axis = plt.subplots(figsize=(8.4, 0.34 * len(tried) + 0.5))
     axis.set_axis_off()
     axis.set(xlim=(0, 10), ylim=(len(tried), -1))
-    for x, title in ((0.05, "convert"), (2.9, "the usual statement"), (8.05, "interop.convert")):
+    titles = {
+        0.05: "convert",
+        2.9: "the usual statement",
+        5.65: "… and what it does",
+        8.05: "interop.convert",
+    }
+    for x, title in titles.items():
         axis.text(x, -0.45, title, va="center", fontweight="bold", color="#333333", fontsize=9)
     for y, outcome in enumerate(tried):
         axis.text(0.05, y + 0.5, outcome.name, va="center", fontsize=9)
