@@ -81,7 +81,7 @@ def with_fast_paths(
     tables, fills, addresses = cache.fast_paths, cache.fills, cache.addresses
 
     @wraps(full)
-    def convert(  # noqa: PLR0912, PLR0917 - any function that it called would be noticeable
+    def convert(  # noqa: PLR0917 - any function that it called would be noticeable
         x: Value,
         /,
         to: TargetLike | None = None,

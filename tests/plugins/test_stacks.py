@@ -177,3 +177,65 @@ def test_a_tree_takes_lists_for_containers() -> None:
     """Inside a tree a list of arrays stays a list."""
     tree = interop.convert_tree({"a": [np.ones(1), np.ones(2)]}, to="torch")
     assert [type(leaf) for leaf in tree["a"]] == [torch.Tensor] * 2
+
+
+def _shorter(tensor: torch.Tensor, nbytes: int) -> torch.Tensor:
+    """Return a tensor after its storage was cut to some bytes."""
+    tensor.untyped_storage().resize_(nbytes)
+    return tensor
+
+
+#: What a glance at the first row does not tell.
+ODD_ROWS: dict[str, Any] = {
+    "dtypes": lambda: [torch.ones(2), torch.ones(2, dtype=torch.int64)],
+    "dtypes of numpy": lambda: [np.ones(2, "f4"), np.ones(2)],
+    "shapes": lambda: [torch.ones(2, 1), torch.ones(1, 2)],
+    "sizes": lambda: [np.ones(2), np.ones(3)],
+    "frameworks": lambda: [torch.ones(2), np.ones(2, "f4")],
+    "foreign bytes": lambda: [np.ones(2, ">f4"), np.ones(2, ">f4")],
+    "masked": lambda: [np.ones(2), np.ma.masked_array([1.0, 2.0], [True, False])],
+    "text": lambda: [np.array(["a"]), np.array(["b"])],
+    "strided": lambda: [torch.arange(8.0)[::2], torch.arange(8.0)[1::2]],
+    "one after another": lambda: list(torch.arange(6.0).reshape(3, 2)),
+    "conjugated": lambda: [torch.tensor([1j, 2]).conj(), torch.tensor([1j, 2])],
+    "in a graph": lambda: [torch.ones(2, requires_grad=True), torch.ones(2)],
+    "sparse": lambda: [torch.ones(2, 2).to_sparse()] * 2,
+    "freed": lambda: [torch.ones(2), _shorter(torch.ones(2), 0)],
+    "cut": lambda: [torch.ones(4), _shorter(torch.ones(4), 8)],
+    "no memory": lambda: [torch.ones(2, device="meta")] * 2,
+    "empty": lambda: [torch.ones(0), torch.ones(0)],
+    "numbers": lambda: [torch.ones(()), torch.zeros(())],
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("rows", ODD_ROWS.values(), ids=ODD_ROWS)
+def test_odd_rows_after_plain_ones_are_stacked_or_refused_as_in_a_first_call(
+    rows: Any, target: str
+) -> None:
+    """Rows that share type, dtype and shape are asked at once, and what they hide is seen."""
+
+    def outcome(warm: bool) -> tuple[Any, ...]:
+        instance = interop.Interop()
+        for plain in ([torch.ones(2)] * 2, [np.ones(2)] * 2) if warm else ():
+            instance.convert(plain, to=target)
+        try:
+            result = instance.convert(rows(), to=target)
+        except InteropError as error:
+            return type(error), str(error)
+        numbers = np.asarray(instance.convert(result, to="numpy", allow="detach"))
+        return type(result), result.dtype, numbers.shape, numbers.tolist()
+
+    assert outcome(warm=True) == outcome(warm=False)
+
+
+def test_small_plain_rows_are_stacked_without_a_look_at_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second list of plain tensors of one dtype and shape is converted without any spec."""
+    instance = interop.Interop()
+    rows = [torch.tensor(row) for row in ROWS]
+    instance.convert(rows, to="torch")
+    monkeypatch.setattr(instance._registry, "describe", None)
+    assert torch.equal(instance.convert(rows, to="torch"), torch.stack(rows))
+    assert torch.equal(instance.convert(list(ROWS), to="torch"), torch.stack(rows))

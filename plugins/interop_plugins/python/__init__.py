@@ -100,6 +100,7 @@ def _conversions() -> Iterable[Conversion]:
             changes=DTYPE,
             effects=COPY,
             cost=Cost(1.5e-5, 3e8),
+            fast_path=arrays.numpy_fast_path,
         ),
         from_numbers(
             numbers.to_numpy,

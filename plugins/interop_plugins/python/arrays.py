@@ -9,7 +9,7 @@ import interop
 from interop.errors import Declined
 from interop.plugin import EMPTY
 
-from .numbers import numpy_dtype
+from .numbers import ODD_NUMBERS, numpy_dtype
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 #: Where arrays that are stacked may lie.
 DEVICES = ("cpu", "cuda", "rocm", "metal", "tpu", "oneapi")
+
+#: Bytes from which on the planner asks first how much memory is left.
+_SMALL = 2**24
 
 #: The traits of arrays that their stack can have, too, or can go without.
 CARRIES = EMPTY | {"grad", "labelled"}
@@ -34,6 +37,22 @@ def stack(value: Sequence[Any], *, dtype: str) -> NDArray[Any]:
         same = row.dtype == result.dtype
         result[n, ...] = row if same else interop.convert(row, "numpy", dtype=result.dtype)
     return result
+
+
+def numpy_fast_path(value: Any) -> Any:
+    """Return the stack of small, plain NumPy arrays of one dtype and shape; else pass."""
+    import numpy as np
+
+    if {*map(type, value)} != {np.ndarray} or value[0].nbytes * len(value) >= _SMALL:
+        return NotImplemented
+    dtypes = {array.dtype for array in value}
+    dtype = dtypes.pop()
+    if dtypes or dtype.num >= ODD_NUMBERS or not dtype.isnative:
+        return NotImplemented
+    try:
+        return np.array(value)
+    except ValueError:  # they differ in shape
+        return NotImplemented
 
 
 def sample(value: np.ndarray[Any, Any]) -> list[Any]:

@@ -51,7 +51,7 @@ _PLAIN = {int: "lq", float: "d", bool: "?", complex: "D"}
 #: Types of the rows of a nested list, and how deep such lists are nested in practice.
 _LISTS, _DEEPEST = {list}, 4
 #: NumPy's dtypes from bool to float64 have smaller numbers.
-_ODD_NUMBERS = 13
+ODD_NUMBERS = 13
 
 #: More than any array has; a list that contains itself ends here.
 MAX_AXES = 64
@@ -369,7 +369,7 @@ def _type_in(value: list[Any]) -> type:
 def python_fast_path(value: Array) -> Any:
     """Return a plain array of ordinary numbers as a number or nested lists; else pass."""
     dtype = value.dtype
-    return value.tolist() if dtype.num < _ODD_NUMBERS and dtype.isnative else NotImplemented
+    return value.tolist() if dtype.num < ODD_NUMBERS and dtype.isnative else NotImplemented
 
 
 def to_dtype(value: Nested, *, dtype: str) -> Array:

@@ -546,6 +546,7 @@ def _protocols() -> Iterable[Conversion]:
         changes=DTYPE,
         effects=COPY,
         cost=Cost(1.5e-5, 5e8),  # most of the time goes to each array, but a cost counts bytes
+        fast_path=dense.stack_fast_path,
     )
     yield Conversion(
         "dlpack",

@@ -27,7 +27,7 @@ from interop.plugin import (
 )
 from interop.plugin.advanced import limit_threads, quietly, unlocked
 
-from .describe import BIT_DTYPES, DTYPE_NAMES, dtype_name
+from .describe import BIT_DTYPES, DTYPE_NAMES, are_plain, dtype_name
 from .streams import sharing
 from .team import assign, copied, copy_into, is_few
 from .transfers import can_cross, stage
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 #: Bytes from which on NumPy asks for huge pages. Page faults of small ones cost more than the copy.
 _LARGE = 2**22
+#: Bytes from which on the planner asks first how much memory is left.
+_SMALL = 2**24
 
 #: Whole numbers, and the dtypes to which torch casts other real numbers as NumPy does. Those left
 #: out have no agreed place for infinities, NaN or zero, or for numbers that are too large.
@@ -203,6 +205,26 @@ def stack(value: Sequence[object], *, dtype: str) -> Tensor:
             for row in rows
         ]
     )
+
+
+def stack_fast_path(value: Any) -> Any:
+    """Return the stack of plain tensors, or of NumPy's arrays, of one dtype and shape; else pass.
+
+    Together they have to be small.
+    """
+    import numpy as np
+    import torch
+
+    try:
+        if {*map(type, value)} == {np.ndarray}:
+            is_plain = len({array.dtype for array in value}) == 1
+            if is_plain and value[0].nbytes * len(value) < _SMALL:
+                return torch_fast_path(np.array(value))
+        elif value and are_plain(value) and value[0].nbytes * len(value) < _SMALL:
+            return torch.stack(value)
+    except (RuntimeError, ValueError):  # they differ in shape, or lie on several devices
+        pass
+    return NotImplemented
 
 
 def cast(value: Tensor, *, dtype: str) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -135,6 +135,30 @@ def fast_key(value: Tensor) -> tuple[torch.dtype, torch.device, int, int] | None
     ):
         return None
     return dtype, value.device, value.ndim, value.nbytes.bit_length() >> 1  # its `size_class`
+
+
+def are_plain(values: Sequence[Tensor]) -> bool:
+    """Tell whether values are tensors of one dtype and size that are read as they lie in memory.
+
+    Each fact is asked of all of them at once, which takes a tenth of the time to describe each.
+    """
+    import torch
+
+    if not {*map(type, values)} <= _plain_types:
+        return False
+    first, kind = values[0], torch.Tensor
+    try:
+        return (
+            first.dtype in _dtypes
+            and len({value.dtype for value in values}) == 1
+            and len({*map(kind.numel, values)}) == 1
+            and 0 not in map(kind.data_ptr, values)
+            and all(map(kind.is_contiguous, values))
+            and max(map(kind.storage_offset, values)) * first.itemsize + first.nbytes
+            <= min(map(len, map(kind.untyped_storage, values)))
+        )
+    except RuntimeError:  # one is sparse, or inside a transform of functorch
+        return False
 
 
 def default_dtype(dtype: str) -> str:
