@@ -28,6 +28,17 @@ _TITLES = {
     "choices": "The planner's choice against fixed orders of the steps",
     "gpu": "On a CUDA device",
 }
+#: What a line of the overview is called, where its column in the tables says it too briefly.
+_LINES = {
+    "convert, by hand": "convert(x, to=…)",
+    "a converter, by hand": "a converter, made once",
+    "by hand": "the best call for that value",
+    "universal idiom": "….numpy() or torch.as_tensor(x)",
+    "from_dlpack": "from_dlpack(x)",
+    "documented recipe": "the recipe of the libraries' docs",
+    "the best by hand": "np.empty, and copy_ into it",
+    "all of these, 1 MiB": "the three above, at 1 MiB",
+}
 _INK, _GRID, _BETTER, _WORSE = "#222222", "#dddddd", "#0072B2", "#B34700"
 _AXIS = "time of interop ÷ time of the alternative (logarithmic)"
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
@@ -77,7 +88,7 @@ def overview(tables: Iterable[Result], file: Path) -> None:
             for series in panel.series:
                 y += 1
                 _strip(axis, series, y)
-                ticks[y] = series.label
+                ticks[y] = _LINES.get(series.label, series.label)
         axis.set_ylim(y + 0.6, 0)
         axis.set_yticks(list(ticks), list(ticks.values()))
         axis.annotate("mean", (1.01, 1.005), xycoords="axes fraction", va="bottom")
@@ -105,9 +116,9 @@ def _strip(axis: Any, series: _Series, y: float) -> None:
         at = (series.points[worst], y)
         style = {"textcoords": "offset points", "fontsize": 7, "color": "#666666"}
         if at[0] < axis.get_xlim()[1] / 6:
-            axis.annotate(worst, at, (5, 0), va="center", **style)
+            axis.annotate(f"slowest: {worst}", at, (5, 0), va="center", **style)
         else:  # no room on the right
-            axis.annotate(worst, at, (0, 4), ha="center", **style)
+            axis.annotate(f"slowest: {worst}", at, (0, 4), ha="center", **style)
 
 
 def draw(tables: Iterable[Result], file: Path) -> None:
