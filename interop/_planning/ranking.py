@@ -5,13 +5,16 @@ The first of these criteria that tells two routes apart decides:
 1. feasible under the policy;
 2. fewest steps of bystanders;
 3. fewest lost properties;
-4. no bytes copied, before any copied;
-5. some memory shared, before none;
-6. fewest imports that nobody requested;
-7. fewest steps that write elements in another order than they lie in;
-8. the shorter estimated time;
-9. fewer steps;
-10. the names.
+4. fewest steps that leave the layout of the value;
+5. of several formats that are asked for by one name, the value's own, then the one of its layout,
+   then the one that is declared first;
+6. no bytes copied, before any copied;
+7. some memory shared, before none;
+8. fewest imports that nobody requested;
+9. fewest steps that write elements in another order than they lie in;
+10. the shorter estimated time;
+11. fewer steps;
+12. the names.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ from .step import Step
 #: Seconds that each step takes on top of its own: for the call, and because a single step is more
 #: likely to have a fast path.
 EACH = 2e-6
+
+#: The traits of elements that do not lie by their indices, or of which one index has several.
+_ORDERS = frozenset({"noncontiguous", "uncoalesced"})
 
 #: Memory is shared, but only by visiting a framework that nobody requested: worse than no sharing.
 _BY_DETOUR = 2
@@ -48,6 +54,10 @@ class Rank(NamedTuple):
     # that installing a distribution changes no route.
     bystanders: int = 0
     losses: int = 0  # properties of the value
+    # The next two come before all that depends on sizes and on memory, as the kind of a result
+    # must not: steps that leave the layout of the value, and the place of the result's format.
+    departures: int = 0
+    place: int = 0
     copied: bool = False
     sharing: int = 0  # 0: some memory is shared with the value, 1: none, 2: by a detour
     imports: int = 0  # of frameworks that nobody requested
@@ -65,17 +75,21 @@ class Rank(NamedTuple):
         imports: bool,
         *,
         bystander: bool = False,
+        departs: bool = False,
         shares: bool = True,
     ) -> Rank:
         """Return the rank of the route with one more step.
 
-        `shares` tells whether some memory is still the value's after all steps together.
+        `departs` tells whether the step leaves the layout of the value that is converted. `shares`
+        tells whether some memory is still the value's after all steps together.
         """
-        reordered = "noncontiguous" in step.before.traits - step.after.traits
+        reordered = not _ORDERS.isdisjoint(step.before.traits - step.after.traits)
         return Rank(
             self.refused + refused,
             self.bystanders + bystander,
             self.losses + len(step.effects & LOSSES),
+            self.departures + departs,
+            self.place,
             self.copied or step.writes,
             max(self.sharing, not (shares and step.aliases)),
             self.imports + imports,
@@ -95,6 +109,8 @@ class Rank(NamedTuple):
             max(self.refused, refused),
             self.bystanders,
             self.losses + rest.losses,
+            self.departures,
+            self.place,
             self.copied or rest.copied,
             max(self.sharing, rest.unshared),
             self.imports + rest.imports,

@@ -98,27 +98,47 @@ class Search:
         self._permitted = question.request.permitted
         self._dtypes = {goal.dtype for goal in question.goals.values()}
         self._devices = {goal.device for goal in question.goals.values()}
-        self._from_lazy = self._graph.formats[question.spec.format].lazy
+        source = self._graph.formats[question.spec.format]
+        self._from_lazy, self._layout = source.lazy, source.layout
+        self._places = self._ordered(question)
         self._order = count()
-        self._queue: list[tuple[Rank, int, Rank, State, Iterator[Onward]]] = []
+        #: Lower bounds, ranks and states, with the ways that lead on, or None at a goal.
+        self._queue: list[tuple[Rank, int, Rank, State, Iterator[Onward] | None]] = []
         self._ranks: dict[State, Rank] = {}
         self._came: dict[State, tuple[State, Step]] = {}
         self._enter(self._start, Rank())
         while self._queue:
             _, order, rank, state, onward = heappop(self._queue)
             if rank is self._ranks[state]:  # no better route to the state was found meanwhile
-                if self._is_goal(state):
+                if onward is None:
                     return rank, self._steps_to(state)
                 self._go_on(order, rank, state, onward)
         return None
 
+    def _ordered(self, question: Question) -> dict[str, int]:
+        """Return the places of one framework's formats by preference; others have 0."""
+        source = self._graph.formats[question.spec.format]
+
+        def distance(name: str) -> tuple[bool, bool, bool]:
+            target = self._graph.formats[name]
+            is_kept = target.layout is not None and target.layout == source.layout
+            is_ragged = "nested" in target.carries
+            return target is not source, not is_kept, is_ragged != ("nested" in source.carries)
+
+        targets = {self._graph.formats[name].framework for name in question.goals}
+        ordered = sorted(question.goals, key=distance)
+        return {name: place if len(targets) == 1 else 0 for place, name in enumerate(ordered)}
+
     def _enter(self, state: State, rank: Rank) -> None:
         """Enter a state in the queue, with the ways that lead on from it."""
         self._ranks[state] = rank
-        if self._is_goal(state):
-            heappush(self._queue, (rank, next(self._order), rank, state, iter(())))
-            return
         spec = state.spec
+        if self._is_goal(state):
+            place = self._places[spec.format]
+            goal = rank._replace(place=place)
+            heappush(self._queue, (goal, next(self._order), rank, state, None))
+            if not place:
+                return
         copied = rank.copied or self._must_write(state)
         # If bytes are copied, sharing by a detour is worse than not sharing (`Rank.by_detour`).
         unshared = rank.sharing > 0 or (copied and state.via_unrequested)
@@ -172,7 +192,16 @@ class Search:
         imports = name in scope.not_imported
         bystander = step.priority <= 0 and step.provenance.distribution not in scope.familiar
         shares = after.shared is None or bool(after.shared)
-        extended = rank.extended(step, len(refused), imports, bystander=bystander, shares=shares)
+        formats = self._graph.formats
+        left, reached = formats[step.before.format].layout, formats[name].layout
+        extended = rank.extended(
+            step,
+            len(refused),
+            imports,
+            bystander=bystander,
+            departs=left is not None and left == self._layout != reached,
+            shares=shares,
+        )
         by_detour = after.via_unrequested and extended.copied and not after.fresh
         if by_detour and self._is_goal(after):
             extended = extended.by_detour()

@@ -146,12 +146,15 @@ def test_a_sequence_of_targets_gives_the_cheapest(empty: Interop) -> None:
     assert empty.plan(make_spec("a", "float32", shape=(3,)), to=["b", "c"]).result.format == "c"
 
 
-def test_a_frameworks_name_without_a_dense_format_means_any_of_its_formats(empty: Interop) -> None:
-    """``to="b"`` takes the cheapest of b.x and b.y, or exactly b where that exists."""
+def test_a_frameworks_name_without_a_dense_format_means_one_of_its_formats(empty: Interop) -> None:
+    """``to="b"`` is the value's own format, else the first of b.x and b.y, or b where that exists."""
     empty.register(toy("a"), toy("b.x"), toy("b.y"), copy("a", "b.x"), view("a", "b.y"))
-    assert empty.plan(make_spec("a", "float32", shape=(3,)), to="b").result.format == "b.y"
+    empty.register(copy("b.y", "b.y"), copy("b.y", "b.x", cost=Cost(1e-9)))
+    spec = make_spec("a", "float32", shape=(3,))
+    assert empty.plan(spec, to="b").result.format == "b.x"
+    assert empty.plan(spec._replace(format="b.y"), to="b", copy=True).result.format == "b.y"
     empty.register(toy("b"), copy("a", "b"))
-    assert empty.plan(make_spec("a", "float32", shape=(3,)), to="b").result.format == "b"
+    assert empty.plan(spec, to="b").result.format == "b"
 
 
 def test_ties_are_broken_by_name_whatever_the_order_of_registration() -> None:

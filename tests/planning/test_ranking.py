@@ -50,7 +50,9 @@ def test_a_rank_grows_with_every_step() -> None:
             longer = extended.extended(addition, refused=addition.label == "view", imports=True)
             assert extended < longer
             extended = longer
-        assert extended._replace(seconds=0.0, names=()) == Rank(1, 0, 1, True, 1, 3, 1, 0.0, 3)
+        assert extended._replace(seconds=0.0, names=()) == Rank(
+            1, 0, 1, 0, 0, True, 1, 3, 1, 0.0, 3
+        )
         assert extended.names == tuple(chosen.label for chosen in order)
 
 
