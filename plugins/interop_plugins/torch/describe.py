@@ -430,7 +430,8 @@ def _describe_quantized(value: Tensor, traits: frozenset[str]) -> Spec:
     code = _CODES.get(code.removeprefix("torch."), code)
     if not value.is_contiguous():
         traits |= {"noncontiguous"}
-    traits |= short_memory(value)
+    if code in _CODES.values():  # others are packed
+        traits |= short_memory(value)
     shape, device = tuple(value.shape), _device(value)
     return Spec("torch.quantized", "float32", device, shape, traits, value.nbytes, code_dtype=code)
 
