@@ -582,7 +582,7 @@ def test_more_axes_than_numpy_has():
     """A tensor of more than 64 axes is refused, and the error names the number."""
     value = tf.ones((1,) * 65)
     for target in ("numpy", "torch", "jax"):
-        with pytest.raises(RefusedError, match="65 axes"):
+        with pytest.raises(RefusedError, match="65"):
             interop.convert(value, to=target)
 
 
