@@ -129,10 +129,9 @@ class Memory:
             view = None
         extents = self.extents(out, spec)
         is_steady = extents == self.extents(out, spec)
-        return Place(
-            extents if is_steady else None,
-            view if view is not None and same(view, numbers) else None,
-        )
+        # A conversion that promises a view and copies is to blame for that itself.
+        is_view = view is not None and same(view, numbers) and _lies_within(view, extents)
+        return Place(extents if is_steady else None, view if is_view else None)
 
     def problem_of_writing(
         self, out: Value, place: Place, truth: Array, certain: Array | None = None
@@ -182,6 +181,14 @@ def _extents(array: Value) -> _Extents:
     # NumPy 1 has `byte_bounds` in its main namespace.
     low, high = getattr(np.lib, "array_utils", np).byte_bounds(array)
     return ((int(low), int(high - low)),)
+
+
+def _lies_within(array: Value, extents: _Extents | None) -> bool:
+    """Tell whether an array lies in memory that a value reports, or the value reports none."""
+    return extents is None or all(
+        any(start <= low and low + n <= start + length for start, length in extents)
+        for low, n in _extents(array)
+    )
 
 
 def _flip(extents: _Extents) -> None:
