@@ -1,5 +1,6 @@
-"""Tables of lying plugins by classes: each is a few lines, one declaration with one lie.
+"""Tables of lying plugins: each liar is a few lines, one honest declaration with one lie.
 
+A decorator makes a liar of the function that lies: its name is the liar's, its docstring is the lie.
 `table` makes a module of each liar, so that other processes can import it by its name.
 """
 
@@ -9,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from interop.plugin import Declaration, hookimpl
 
@@ -25,11 +26,14 @@ class Caught(NamedTuple):
         Who is blamed, and for what.
     text : str
         Part of the reason.
+    blamed : str
+        What findings on others say of the liar, if not the name of its declaration.
     """
 
     promise: str
     check: str
     text: str
+    blamed: str = ""
 
 
 class Told(NamedTuple):
@@ -90,21 +94,34 @@ class Liar(NamedTuple):
     name: str
     lie: str
     fate: Caught | Told | Contained | Unseen
-    declarations: Callable[[], Iterable[Declaration]]
+    declarations: Callable[[], Iterable[Any]]
+
+    @classmethod
+    def of(
+        cls,
+        function: Callable[..., Any],
+        fate: Caught | Told | Contained | Unseen,
+        declarations: Callable[[], Iterable[Any]],
+    ) -> Liar:
+        """Return a liar that is named as a function is, and whose lie is its docstring."""
+        return cls(function.__name__, function.__doc__ or "", fate, declarations)
 
 
-def table(module: str, *liars: Liar) -> dict[str, Liar]:
-    """Return liars by the names of the modules that they become.
+def table(module: dict[str, Any], *others: Liar) -> dict[str, Liar]:
+    """Return the liars of a module by the names of the modules that they become.
 
     Parameters
     ----------
-    module : str
-        The name of the module with the table.
-    *liars : Liar
+    module : dict
+        The globals of the module whose liars these are.
+    *others : Liar
+        Those that no function of the module lies for.
     """
+    liars = [value for value in module.values() if isinstance(value, Liar)]
     plugins: dict[str, Liar] = {}
-    for liar in liars:
-        name = f"{module}.{liar.name}"
+    module["__path__"] = []
+    for liar in (*liars, *others):
+        name = f"{module['__name__']}.{liar.name}"
         plugin = ModuleType(name, liar.lie)
         plugin.__spec__ = ModuleSpec(name, None)
         vars(plugin)["interop_declarations"] = _hook(liar.declarations)
@@ -119,3 +136,15 @@ def _hook(declarations: Callable[[], Iterable[Declaration]]) -> Callable[..., ob
         return list(declarations())
 
     return interop_declarations
+
+
+class _Finder:
+    """Finds the modules that tables have made, for those who ask whether there is one."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        is_liar = name.startswith(f"{__name__}.") and name in sys.modules
+        return sys.modules[name].__spec__ if is_liar else None
+
+
+sys.meta_path.append(_Finder)

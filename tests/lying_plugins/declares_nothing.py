@@ -7,9 +7,6 @@ from collections.abc import Iterable
 from interop.plugin import Declaration
 from tests.lying_plugins.grid import conversions, grid_format
 
-#: Who lies, in which check, and what the finding says.
-LIE = ("plugin tests.lying_plugins.declares_nothing", "loading", "marked with @hookimpl")
-
 
 def interop_declarations() -> Iterable[Declaration]:
     """Return the format and the conversions, which nobody asks for."""

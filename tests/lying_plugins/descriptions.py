@@ -1,157 +1,267 @@
-"""Liars that describe their values, and say where they lie, wrongly."""
+"""Liars that describe their values, and report where they lie, wrongly."""
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
-from interop import Spec
-from tests.lying_plugins.classes import Caught, Contained, Liar, Unseen, table
+from interop import Interop, Spec
+from interop.plugin import Samples
+from interop.plugin.advanced import Advanced
+from tests.lying_plugins import Caught, Contained, Liar, Unseen, table
 from tests.lying_plugins.grid import (
+    LAYOUT,
     Grid,
     changed,
     conversions,
     describe,
+    format_liar,
     grid_format,
     grid_to_numpy,
     memory,
 )
 
-_KEPT: dict[int, Spec] = {}
+_SPECS: dict[int, Spec] = {}
+_COPIES: list[Any] = []
 
 
-def _slow_if_large(grid: Grid) -> Spec:
+def _convert(mine: Interop) -> object:
+    import numpy as np
+
+    return mine.convert(Grid(np.ones(3)), "numpy")
+
+
+# ---------------------------------------------------------------------- what a description says
+
+
+@format_liar("describe", "describe", "raised KeyError")
+def cannot_describe(grid: Grid) -> Spec:
+    """Describes nothing at all."""
+    raise KeyError(grid.numbers.dtype)
+
+
+@format_liar("describe", "describe", "describe of format")
+def up_to_four_axes(grid: Grid) -> Any:
+    """Knows no fifth axis."""
+    return describe(grid) if grid.numbers.ndim < 5 else None
+
+
+@format_liar("describe", "variants", "does not say that a value is 'masked'")
+def hides_the_mask(grid: Grid) -> Spec:
+    """Reports no mask."""
+    return describe(grid)._replace(traits=describe(grid).traits - {"masked"})
+
+
+@format_liar("describe", "variants", "'readonly'")
+def no_locks(grid: Grid) -> Spec:
+    """Reports no lock."""
+    return describe(grid)._replace(traits=describe(grid).traits - {"readonly"})
+
+
+@format_liar("describe", "variants", "'grad'")
+def no_graphs(grid: Grid) -> Spec:
+    """Reports no graph."""
+    return describe(grid)._replace(traits=describe(grid).traits - {"grad"})
+
+
+@format_liar("describe", "describe", "says 8 bytes")
+def counts_once(grid: Grid) -> Spec:
+    """Reports 8 bytes for all."""
+    return describe(grid)._replace(nbytes=8)
+
+
+@format_liar("describe", "describe", "bytes of grid")
+def miscounts(grid: Grid) -> Spec:
+    """Counts the elements for the bytes."""
+    return describe(grid)._replace(nbytes=grid.numbers.size)
+
+
+@format_liar("describe", "describe", "float32")
+def one_dtype(grid: Grid) -> Spec:
+    """Calls all float32."""
+    return describe(grid)._replace(dtype="float32")
+
+
+@format_liar(
+    "describe",
+    Caught("numpy → grid: numpy_to_grid", "dtype", *(2 * ["describe of format grid is wrong"])),
+)
+def int64_as_int32(grid: Grid) -> Spec:
+    """Calls int64 int32."""
+    spec = describe(grid)
+    return spec._replace(dtype="int32") if spec.dtype == "int64" else spec
+
+
+@format_liar("describe", "describe", "describe of format grid says grid float32 4x3")
+def reversed_shape(grid: Grid) -> Spec:
+    """Reverses shapes."""
+    return describe(grid)._replace(shape=grid.numbers.shape[::-1])
+
+
+@format_liar("describe", "variants", "")
+def keeps_specs_by_id(grid: Grid) -> Spec:
+    """Keeps specs by the addresses of objects."""
+    return _SPECS.setdefault(id(grid), describe(grid))
+
+
+@format_liar("describe", "describe", "which has to be the name of a dtype")
+def dtype_object(grid: Grid) -> Spec:
+    """Describes a dtype by an object of NumPy."""
+    return describe(grid)._replace(dtype=grid.numbers.dtype)
+
+
+@format_liar("describe", Contained(_convert, "grid"))
+def dtype_object_in_use(grid: Grid) -> Spec:
+    """Describes a dtype by an object of NumPy, and nobody has checked it."""
+    return describe(grid)._replace(dtype=grid.numbers.dtype)
+
+
+@format_liar("describe", Contained(_convert, "grid"))
+def traits_as_a_set(grid: Grid) -> Any:
+    """Gives a set of traits."""
+    traits: Any = {"masked"}
+    return describe(grid)._replace(traits=traits)
+
+
+@format_liar("describe", Contained(_convert, "grid"))
+def answers_none(grid: Grid) -> Any:
+    """Has no answer."""
+    return None
+
+
+# ---------------------------------------------------------------------- what it takes to describe
+
+
+@format_liar("describe", "describe", "20 times as long")
+def slow_if_large(grid: Grid) -> Spec:
+    """Sleeps for large values."""
     if grid.numbers.nbytes > 1_000_000:
         time.sleep(0.002)
     return describe(grid)
 
 
-def _reads_everything(grid: Grid) -> Spec:
-    for _ in range(20):
-        grid.numbers.sum()
-    return describe(grid)
-
-
-def _up_to_four_axes(grid: Grid) -> Any:
-    return describe(grid) if grid.numbers.ndim < 5 else None
-
-
-def _kept_by_id(grid: Grid) -> Spec:
-    return _KEPT.setdefault(id(grid), describe(grid))
-
-
-def _without(*traits: str) -> Any:
-    return lambda grid: describe(grid)._replace(traits=describe(grid).traits - {*traits})
-
-
-def _always(**fields: Any) -> Any:
-    return lambda grid: describe(grid)._replace(**fields)
-
-
-def _int64_as_int32(grid: Grid) -> Spec:
-    spec = describe(grid)
-    return spec._replace(dtype="int32") if spec.dtype == "int64" else spec
-
-
-def _shape_reversed(grid: Grid) -> Spec:
-    return describe(grid)._replace(shape=grid.numbers.shape[::-1])
-
-
-def _dtype_object(grid: Grid) -> Spec:
-    return describe(grid)._replace(dtype=grid.numbers.dtype)
-
-
-def _traits_as_a_set(grid: Grid) -> Any:
-    traits: Any = {"masked"}
-    return describe(grid)._replace(traits=traits)
-
-
-def _answers_none(grid: Grid) -> Any:
-    return None
-
-
-def _beside(grid: Grid) -> tuple[tuple[int, int], ...]:
-    return tuple((address + 4, nbytes) for address, nbytes in memory(grid))
-
-
-def _half(grid: Grid) -> tuple[tuple[int, int], ...]:
-    return tuple((address, nbytes // 2) for address, nbytes in memory(grid))
-
-
-def _nowhere(grid: Grid) -> tuple[tuple[int, int], ...]:
-    return ((0, grid.numbers.nbytes),)
-
-
-def _of_the_object(grid: Grid) -> tuple[tuple[int, int], ...]:
-    return ((id(grid), grid.numbers.nbytes),)
-
-
-def _sleeps_when_huge(grid: Grid) -> Spec:
+@format_liar("describe", Unseen("Sizes beyond its samples"))
+def slow_if_huge(grid: Grid) -> Spec:
+    """Sleeps for values of 2 GiB."""
     if grid.numbers.nbytes > 2**31:
         time.sleep(1.0)
     return describe(grid)
 
 
-def _described(name: str, lie: str, function: Any, text: str, check: str = "describe") -> Liar:
+@format_liar("describe", "describe", "takes more than")
+def describes_slowly(grid: Grid) -> Spec:
+    """Takes its time to describe a value."""
+    time.sleep(0.004)
+    return describe(grid)
+
+
+@format_liar("describe", "describe", "20 times as long")
+def reads_everything(grid: Grid) -> Spec:
+    """Reads all numbers."""
+    for _ in range(20):
+        grid.numbers.sum()
+    return describe(grid)
+
+
+@format_liar("describe", "describe", "reads the numbers of a large value into memory")
+def reads_when_described(grid: Grid) -> Spec:
+    """Copies the numbers to describe them, as one that is loaded from a file would."""
+    grid.numbers.copy()
+    return describe(grid)
+
+
+@format_liar("describe", "describe", "exited with status 3")
+def exits_when_described(grid: Grid) -> Spec:
+    """Exits from the program that asks what a value is."""
+    sys.exit(3)
+
+
+# ---------------------------------------------------------------------- where values lie
+
+
+@format_liar("memory", "memory", "beside its numbers")
+def four_bytes_off(grid: Grid) -> tuple[tuple[int, int], ...]:
+    """Reports memory four bytes off."""
+    return tuple((address + 4, nbytes) for address, nbytes in memory(grid))
+
+
+@format_liar("memory", "memory", "")
+def is_off_by_one(grid: Grid) -> tuple[tuple[int, int], ...]:
+    """Reports memory that begins one byte too late."""
+    return tuple((address + 1, nbytes) for address, nbytes in memory(grid))
+
+
+@format_liar("memory", "memory", "of the 48 bytes")
+def half_of_it(grid: Grid) -> tuple[tuple[int, int], ...]:
+    """Reports half of the memory."""
+    return tuple((address, nbytes // 2) for address, nbytes in memory(grid))
+
+
+@format_liar("memory", "memory", "where nothing can lie")
+def nowhere(grid: Grid) -> tuple[tuple[int, int], ...]:
+    """Reports no address."""
+    return ((0, grid.numbers.nbytes),)
+
+
+@format_liar("memory", "memory", "")
+def of_the_object(grid: Grid) -> tuple[tuple[int, int], ...]:
+    """Reports where the object lies."""
+    return ((id(grid), grid.numbers.nbytes),)
+
+
+@format_liar("memory", "memory", "other addresses every time")
+def reports_other_addresses(grid: Grid) -> tuple[tuple[int, int], ...]:
+    """Reports the address of a copy."""
+    _COPIES.append(grid.numbers.copy())
+    return ((_COPIES[-1].ctypes.data, _COPIES[-1].nbytes),)
+
+
+# ---------------------------------------------------------------------- samples, keys and extents
+
+
+def _declared(name: str, lie: str, check: str, text: str, **changes: Any) -> Liar:
     fate = Caught("format grid", check, text)
-    return Liar(name, lie, fate, lambda: [grid_format(describe=function), *conversions()])
-
-
-def _contained(name: str, lie: str, function: Any, text: str) -> Liar:
-    import numpy as np
-
-    fate = Contained(lambda mine: mine.convert(Grid(np.ones(3)), "numpy"), text)
-    return Liar(name, lie, fate, lambda: [grid_format(describe=function), *conversions()])
-
-
-def _lies_at(name: str, lie: str, function: Any, text: str) -> Liar:
-    fate = Caught("format grid", "memory", text)
-    return Liar(name, lie, fate, lambda: [grid_format(memory=function), *conversions()])
+    return Liar(name, lie, fate, lambda: [grid_format(**changes), *conversions()])
 
 
 LIARS = table(
-    __name__,
-    _described("slow_if_large", "Sleeps for large values.", _slow_if_large, "20 times as long"),
-    _described("reads_everything", "Reads all numbers.", _reads_everything, "20 times as long"),
-    _described("up_to_four_axes", "Knows no fifth axis.", _up_to_four_axes, "describe of format"),
-    _described("no_masks", "Says nothing of masks.", _without("masked"), "'masked'", "variants"),
-    _described(
-        "no_locks", "Says nothing of locks.", _without("readonly"), "'readonly'", "variants"
+    globals(),
+    _declared(
+        "casts_its_samples",
+        "Makes samples of another dtype than those that they are made of.",
+        *("describe", "samples.make returned dtype float32, as describe has it, for"),
+        samples=Samples(make=lambda array: Grid(array.astype("float32")), source="numpy"),
     ),
-    _described("no_graphs", "Says nothing of graphs.", _without("grad"), "'grad'", "variants"),
-    _described("counts_once", "Says 8 bytes of all.", _always(nbytes=8), "says 8 bytes"),
-    _described("one_dtype", "Calls all float32.", _always(dtype="float32"), "float32"),
-    Liar(
-        "int64_as_int32",
-        "Calls int64 int32.",
-        Caught("numpy → grid: numpy_to_grid", "dtype", "describe of format grid is wrong"),
-        lambda: [grid_format(describe=_int64_as_int32), *conversions()],
+    _declared(
+        "transposes_its_samples",
+        "Makes variants with their axes swapped.",
+        *("variants", "returned shape 6x4, as describe has it, for a sample of 4x6"),
+        samples=Samples(variants={"noncontiguous": lambda grid: Grid(grid.numbers.T)}),
     ),
-    _described("reversed_shape", "Reverses shapes.", _shape_reversed, "grid float32 4x3"),
-    _contained("dtype_object", "Gives a dtype object for a name.", _dtype_object, "grid"),
-    _contained("traits_as_a_set", "Gives a set of traits.", _traits_as_a_set, "grid"),
-    _contained("answers_none", "Has no answer.", _answers_none, "grid"),
-    _lies_at("four_bytes_off", "Reports memory four bytes off.", _beside, "beside its numbers"),
-    _lies_at("half_of_it", "Reports half of the memory.", _half, "of the 48 bytes"),
-    _lies_at("nowhere", "Reports no address.", _nowhere, "where nothing can lie"),
-    _lies_at("of_the_object", "Reports where the object lies.", _of_the_object, ""),
-    Liar(
-        "slow_if_huge",
-        "Sleeps for values of 2 GiB.",
-        Unseen("Sizes beyond its samples"),
-        lambda: [grid_format(describe=_sleeps_when_huge), *conversions()],
+    _declared(
+        "trips_over_its_samples",
+        "Has a mistake in the function that makes its masked grids.",
+        *("variants", "variants['masked'] fails: AttributeError: 'Grid' object has no"),
+        samples=Samples(variants={"masked": lambda grid: Grid(grid.numbers, grid.shape)}),
+    ),
+    _declared(
+        "has_one_key_for_all",
+        "Tells values apart by their dtype alone, whether they are odd or large.",
+        *("fast_key", "although it is not plain"),
+        advanced=Advanced(fast_key=lambda grid: grid.numbers.dtype),
+    ),
+    _declared(
+        "carries_what_nothing_has",
+        "Carries a trait that is misspelt.",
+        *("extent", "no sample has 'gard', and nothing else declares it; did you mean"),
+        carries=LAYOUT | {"masked", "gard"},
     ),
     Liar(
         "device_that_is_not_there",
         "Has a device that no machine has.",
         Unseen("Missing devices"),
         lambda: [grid_format(devices=("cpu", "accelerator", "abacus")), *conversions()],
-    ),
-    Liar(
-        "keeps_specs_by_id",
-        "Keeps specs by the addresses of objects.",
-        Caught("format grid", "variants", ""),
-        lambda: [grid_format(describe=_kept_by_id), *conversions()],
     ),
     Liar(
         "narrow_takes",

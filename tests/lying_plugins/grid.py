@@ -1,10 +1,11 @@
-"""What the lying plugins have in common: a small array class, and an honest plugin for it.
+"""A small array class, an honest plugin for it, and how to make liars of that.
 
-Each of them is the honest plugin, as in `honest.py`, with one thing changed.
+Each liar is the honest plugin, as in `honest.py`, with one thing changed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from interop.plugin import (
@@ -20,8 +21,20 @@ from interop.plugin import (
     size_class,
 )
 from interop.plugin.advanced import Advanced
+from tests.lying_plugins import Caught, Contained, Liar, Unseen
 
-__all__ = ["LAYOUT", "NUMBERS", "Grid", "changed", "conversions", "grid_format"]
+__all__ = [
+    "LAYOUT",
+    "NUMBERS",
+    "Grid",
+    "changed",
+    "conversion_liar",
+    "conversions",
+    "format_liar",
+    "grid_format",
+]
+
+Fate = Caught | Contained | Unseen
 
 NUMBERS = frozenset({"float32", "float64", "int64"})
 LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast", "readonly"})
@@ -244,3 +257,66 @@ def changed(label: str, **changes: Any) -> list[Conversion]:
     ]
     assert lying != honest
     return lying
+
+
+_PROMISES = {
+    "copy": "grid → grid: copy",
+    "cast": "grid → grid: cast",
+    "move": "grid → grid: move",
+    "drop_mask": "grid → grid: drop_mask if masked",
+    "detach": "grid → grid: detach if grad",
+    "grid_to_numpy": "grid → numpy: grid_to_numpy",
+    "numpy_to_grid": "numpy → grid: numpy_to_grid",
+}
+
+
+def conversion_liar(
+    label: str, check: str | Fate, text: str = "", *, field: str = "function", **changes: Any
+) -> Callable[[Callable[..., Any]], Liar]:
+    """Make a liar of a function that stands in a field of an honest conversion.
+
+    Parameters
+    ----------
+    label : str
+        Of the conversion.
+    check : str or Caught or Contained or Unseen
+        The check that finds the lie in the conversion, or another fate.
+    text : str
+        Part of the finding.
+    field : str
+        Where the function stands.
+    **changes
+        Of other fields of the conversion; ``format`` has those of its format.
+    """
+    fate = Caught(_PROMISES[label], check, text) if isinstance(check, str) else check
+    of_format = changes.pop("format", {})
+
+    def liar(function: Callable[..., Any]) -> Liar:
+        lying = {field: function, **changes}
+        return Liar.of(function, fate, lambda: [grid_format(**of_format), *changed(label, **lying)])
+
+    return liar
+
+
+def format_liar(
+    field: str, check: str | Fate, text: str = "", **changes: Any
+) -> Callable[[Callable[..., Any]], Liar]:
+    """Make a liar of a function that stands in a field of the honest format.
+
+    Parameters
+    ----------
+    field : str
+    check : str or Caught or Contained or Unseen
+        The check that finds the lie in the format, or another fate.
+    text : str
+        Part of the finding.
+    **changes
+        Of other fields of the format.
+    """
+    fate = Caught("format grid", check, text) if isinstance(check, str) else check
+
+    def liar(function: Callable[..., Any]) -> Liar:
+        lying = {field: function, **changes}
+        return Liar.of(function, fate, lambda: [grid_format(**lying), *conversions()])
+
+    return liar

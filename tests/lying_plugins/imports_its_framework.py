@@ -9,9 +9,6 @@ import scipy.sparse  # noqa: F401 - the lie
 from interop.plugin import Declaration, hookimpl
 from tests.lying_plugins.grid import conversions, grid_format
 
-#: Who lies, in which check, and what the finding says.
-LIE = ("plugin tests.lying_plugins.imports_its_framework", "imports", "scipy")
-
 
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:

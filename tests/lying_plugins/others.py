@@ -7,7 +7,7 @@ from typing import Any
 
 from interop.plugin import Branch, Container, Format
 from interop.plugin.advanced import Namespaces, NoTrace, Problem, Problems
-from tests.lying_plugins.classes import Caught, Liar, table
+from tests.lying_plugins import Caught, Liar, table
 from tests.lying_plugins.grid import conversions, grid_format
 
 
@@ -79,7 +79,7 @@ def _grid(*others: Any) -> Callable[[], list[Any]]:
 
 
 LIARS = table(
-    __name__,
+    globals(),
     _container("opens_everything", "Opens whatever it is given.", _greedy, "which is no container"),
     _container("fails_on_others", "Fails on what is not its own.", _raises, "AttributeError"),
     _container(

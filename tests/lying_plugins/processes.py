@@ -10,119 +10,146 @@ import sys
 import warnings
 from typing import Any
 
-from tests.lying_plugins.classes import Caught, Contained, Liar, Unseen, table
-from tests.lying_plugins.grid import Grid, changed, conversions, copy, grid_format
+from interop import Interop
+from tests.lying_plugins import Contained, Unseen, table
+from tests.lying_plugins.grid import Grid, conversion_liar, copy, format_liar
 
 
-def _exits_at_once(grid: Grid) -> Grid:
+def _copy_one(mine: Interop) -> object:
+    import numpy as np
+
+    return mine.convert(Grid(np.ones(3)), "grid", copy=True)
+
+
+@conversion_liar("copy", "values", "status 7 when copy")
+def exits_at_once(grid: Grid) -> Grid:
+    """Ends the process."""
     os._exit(7)
 
 
-def _aborts(grid: Grid) -> Grid:
+@conversion_liar("copy", "values", "died of SIGABRT when copy")
+def aborts(grid: Grid) -> Grid:
+    """Aborts the process."""
     os.abort()
 
 
-def _reads_nowhere(grid: Grid) -> Grid:
+@conversion_liar("copy", "values", "SIGSEGV when copy")
+def reads_nowhere(grid: Grid) -> Grid:
+    """Reads no memory."""
     ctypes.string_at(1, 8)
     return grid
 
 
-def _recurses(grid: Grid) -> Grid:
-    return _recurses(grid)
+@format_liar("fill", "fill", "status 3")
+def fill_exits(out: Grid, grid: Grid) -> None:
+    """Ends the process in fill."""
+    os._exit(3)
 
 
-def _prints_to_stderr(grid: Grid) -> Grid:
+def _call(grid: Grid) -> Grid:
+    return _call(grid)
+
+
+@conversion_liar("copy", Contained(_copy_one, "recurses"), name="recurses")
+def recurses(grid: Grid) -> Grid:
+    """Calls itself for ever."""
+    return _call(grid)
+
+
+@conversion_liar("copy", "state", "prints 'copying'")
+def prints(grid: Grid) -> Grid:
+    """Prints."""
+    print("copying")
+    return copy(grid)
+
+
+@conversion_liar("copy", "state", "prints 'copying'")
+def prints_to_stderr(grid: Grid) -> Grid:
+    """Prints to stderr."""
     print("copying", file=sys.stderr)
     return copy(grid)
 
 
-def _seeds(grid: Grid) -> Grid:
+@conversion_liar("copy", "state", "Python's random numbers")
+def seeds(grid: Grid) -> Grid:
+    """Seeds random numbers."""
     random.seed(0)
     return copy(grid)
 
 
-def _moves(grid: Grid) -> Grid:
+@conversion_liar("copy", "state", "changes NumPy's random numbers")
+def seeds_numpy(grid: Grid) -> Grid:
+    """Seeds the random numbers of NumPy."""
+    import numpy as np
+
+    np.random.seed(0)
+    return copy(grid)
+
+
+@conversion_liar("copy", "state", "the working directory")
+def moves(grid: Grid) -> Grid:
+    """Changes the folder."""
     os.chdir("/")
     return copy(grid)
 
 
-def _ignores_warnings(grid: Grid) -> Grid:
+@conversion_liar("copy", "state", "filters of")
+def ignores_warnings(grid: Grid) -> Grid:
+    """Silences warnings."""
     warnings.simplefilter("ignore")
     return copy(grid)
 
 
-def _sets_errors(grid: Grid) -> Grid:
+@conversion_liar("copy", "state", "changes what NumPy does about errors")
+def sets_errors(grid: Grid) -> Grid:
+    """Silences NumPy."""
     import numpy as np
 
     np.seterr(all="ignore")
     return copy(grid)
 
 
-def _stops_collecting(grid: Grid) -> Grid:
-    gc.disable()
-    return copy(grid)
-
-
-def _sets_a_variable(grid: Grid) -> Grid:
+@conversion_liar("copy", "state", "changes the environment")
+def sets_a_variable(grid: Grid) -> Grid:
+    """Sets GRID."""
     os.environ["GRID"] = "1"
     return copy(grid)
 
 
-def _raises_a_warning(grid: Grid) -> Grid:
+@conversion_liar("copy", "state", "warns: grids are old")
+def warns(grid: Grid) -> Grid:
+    """Warns of nothing."""
+    warnings.warn("grids are old", stacklevel=2)
+    return copy(grid)
+
+
+@conversion_liar("copy", "state", "warns: grids are old")
+def warns_of_deprecation(grid: Grid) -> Grid:
+    """Warns of nothing, in a class that Python hides."""
     warnings.warn("grids are old", DeprecationWarning, stacklevel=1)
     return copy(grid)
 
 
-def _limits_recursion(grid: Grid) -> Grid:
+@conversion_liar("copy", "state", "collection")
+def stops_collecting(grid: Grid) -> Grid:
+    """Stops the collector."""
+    gc.disable()
+    return copy(grid)
+
+
+@conversion_liar("copy", "state", "recursion")
+def limits_recursion(grid: Grid) -> Grid:
+    """Sets a limit."""
     sys.setrecursionlimit(sys.getrecursionlimit() + 1)
     return copy(grid)
 
 
-def _leaks_a_buffer(grid: Grid) -> Grid:
+@conversion_liar("copy", Unseen("Leaks of memory that belongs to no value"))
+def leaks_a_buffer(grid: Grid) -> Grid:
+    """Asks for memory that nobody frees."""
     libc: Any = ctypes.CDLL(None)
     libc.malloc(64)
     return copy(grid)
 
 
-def _copying(name: str, lie: str, function: Any, check: str, text: str) -> Liar:
-    fate = Caught("grid → grid: copy", check, text)
-    return Liar(name, lie, fate, lambda: [grid_format(), *changed("copy", function=function)])
-
-
-def _filling(name: str, lie: str, function: Any, text: str) -> Liar:
-    fate = Caught("format grid", "fill", text)
-    plain = conversions()
-    return Liar(name, lie, fate, lambda: [grid_format(fill=function), *plain])
-
-
-def _contained(name: str, lie: str, function: Any) -> Liar:
-    import numpy as np
-
-    fate = Contained(lambda mine: mine.convert(Grid(np.ones(3)), "grid", copy=True), name)
-    changes = {"function": function, "name": name}
-    return Liar(name, lie, fate, lambda: [grid_format(), *changed("copy", **changes)])
-
-
-LIARS = table(
-    __name__,
-    _copying("exits_at_once", "Ends the process.", _exits_at_once, "values", "status 7 when copy"),
-    _copying("aborts", "Aborts the process.", _aborts, "values", "died of SIGABRT when copy"),
-    _copying("reads_nowhere", "Reads no memory.", _reads_nowhere, "values", "SIGSEGV when copy"),
-    _filling("fill_exits", "Ends the process in fill.", lambda *_: os._exit(3), "status 3"),
-    _contained("recurses", "Calls itself for ever.", _recurses),
-    _copying("prints_to_stderr", "Prints.", _prints_to_stderr, "state", "prints 'copying'"),
-    _copying("seeds", "Seeds random numbers.", _seeds, "state", "Python's random numbers"),
-    _copying("moves", "Changes the folder.", _moves, "state", "the working directory"),
-    _copying("ignores_warnings", "Silences warnings.", _ignores_warnings, "state", "filters of"),
-    _copying("sets_errors", "Silences NumPy.", _sets_errors, "state", "what NumPy does"),
-    _copying("sets_a_variable", "Sets GRID.", _sets_a_variable, "state", "the environment"),
-    _copying("raises_a_warning", "Warns.", _raises_a_warning, "state", "warns: grids are old"),
-    _copying("stops_collecting", "Stops the collector.", _stops_collecting, "state", "collection"),
-    _copying("limits_recursion", "Sets a limit.", _limits_recursion, "state", "recursion"),
-    Liar(
-        "leaks_a_buffer",
-        "Asks for memory that nobody frees.",
-        Unseen("Leaks of memory that belongs to no value"),
-        lambda: [grid_format(), *changed("copy", function=_leaks_a_buffer)],
-    ),
-)
+LIARS = table(globals())

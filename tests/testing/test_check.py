@@ -17,63 +17,9 @@ from interop.testing._session import Session
 from interop.testing._subject import OF_EXTENSIONS, Bench, subjects_of
 from tests.testing.bundled import BUNDLED
 
-FOLDER = Path(__file__).parent.parent / "lying_plugins"
-_HONEST = (
-    *("gauges", "grid", "honest", "honest_triples", "only_exports", "triples", "volumes"),
-    "wraps_in_secret",
-)
-LYING = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in _HONEST)
+_FOLDER = Path(__file__).parent.parent / "lying_plugins"
 
-
-# ---------------------------------------------------------------------- lying plugins
-
-
-def test_there_are_lies_enough() -> None:
-    """There are at least fifteen lies, no two of which are the same."""
-    lies = [(FOLDER / f"{name}.py").read_text().partition("LIE =")[2] for name in LYING]
-    assert len(LYING) >= 60
-    assert len(set(lies)) == len(lies)
-
-
-@pytest.fixture(scope="module")
-def liars() -> Iterator[Session]:
-    """One process for all lying plugins; one that ends it gets another."""
-    with Session() as session:
-        yield session
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LYING)
-def test_a_lie_is_caught_and_named(name: str, liars: Session) -> None:
-    """The one who lies is found out in the check that the lie belongs to; nobody else is blamed."""
-    conversion, broken, text = _lie_of(name)
-    (subject,) = subjects_of(f"tests.lying_plugins.{name}")
-    report = Report(
-        name,
-        tuple(
-            finding
-            for number, promise in enumerate(Bench(subject).promises())
-            # To load a plugin in a process of its own takes as long as all else.
-            if promise.name == conversion or not promise.name.startswith("plugin ")
-            for finding in liars.findings(subject, number, promise)
-        ),
-    )
-    assert not report.ok
-    caught = [f for f in report.failed if (f.conversion, f.check) == (conversion, broken)]
-    assert len(caught) == 1, str(report)
-    assert text in caught[0].reason
-    # What others promise fails only if they name the one who lies: a copy is made by `copy`.
-    label = conversion.partition(": ")[2].partition(" if ")[0] or conversion
-    blamed = [f for f in report.failed if f.conversion != conversion and label not in f.reason]
-    assert blamed == []
-
-
-def _lie_of(name: str) -> tuple[str, str, str]:
-    """Return the lie without importing what may import a framework."""
-    text = (FOLDER / f"{name}.py").read_text()
-    space: dict[str, tuple[str, str, str]] = {}
-    exec(text[text.index("\nLIE = ") :].split("\n\n", 1)[0], space)
-    return space["LIE"]
+# ---------------------------------------------------------------------- honest and lying plugins
 
 
 def test_the_honest_plugin_passes_everything() -> None:
@@ -116,7 +62,7 @@ def test_formats_without_values_of_two_axes_are_tried_as_well() -> None:
 
 def test_labels_that_no_sample_has_count_as_never_tried() -> None:
     """Whoever declares labels and no way to make any learns that they were not tried."""
-    report = check("tests.lying_plugins.cannot_copy_its_labels")
+    report = check("tests.lying_plugins.wrappers.cannot_copy_its_labels")
     first = str(report).partition("\n")[0]
     assert re.search(r"; declared and never tried: labelled \(in 1 of \d\)$", first)
 
@@ -124,7 +70,7 @@ def test_labels_that_no_sample_has_count_as_never_tried() -> None:
 @pytest.mark.slow
 def test_one_finding_for_each_promise() -> None:
     """Nothing is left out and nothing is said twice, whether it ends the process or not."""
-    for name in ("honest", "ends_the_process"):
+    for name in ("honest", "copies.ends_the_process"):
         promises = Bench(subjects_of(f"tests.lying_plugins.{name}")[0]).promises()
         report = check(f"tests.lying_plugins.{name}")
         assert sorted((f.conversion, f.check) for f in report.findings) == sorted(
@@ -177,7 +123,7 @@ def test_a_module_that_declares_nothing() -> None:
 def test_a_module_known_by_its_file_only(tmp_path: Path) -> None:
     """A module that no other process could import by name is loaded from where it is."""
     file = tmp_path / "lost.py"
-    file.write_text((FOLDER / "honest.py").read_text())
+    file.write_text((_FOLDER / "honest.py").read_text())
     spec = importlib.util.spec_from_file_location("lost", file)
     assert spec is not None
     assert spec.loader is not None

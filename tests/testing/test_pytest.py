@@ -45,7 +45,7 @@ def outcomes_of(
 
 def test_the_class_needs_one_line(outcomes_of: Callable[[str], dict[str, str]]) -> None:
     """There is a test for every promise, named by conversion and check."""
-    plugin = "tests.lying_plugins.copies_in_silence"
+    plugin = "tests.lying_plugins.views.copies_in_silence"
     outcomes = outcomes_of(f"""
         from interop.testing import PluginTests
 
@@ -68,7 +68,7 @@ def test_expected_failures_are_strict(outcomes_of: Callable[[str], dict[str, str
         from interop.testing import PluginTests
 
         class TestGrid(PluginTests):
-            plugin = "tests.lying_plugins.miscounts"
+            plugin = "tests.lying_plugins.descriptions.miscounts"
             expected_failures = {
                 "describe of format grid": "bytes are counted later",
                 "fill of format grid": "this is not so",

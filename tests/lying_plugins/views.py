@@ -1,0 +1,153 @@
+"""Liars between grids and NumPy's arrays, and between devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from interop.plugin import Cost
+from tests.lying_plugins import Caught, Liar, table
+from tests.lying_plugins.grid import LAYOUT, Grid, changed, conversion_liar, grid_format
+
+
+def _borrowed(owner: Any, interface: dict[str, Any]) -> Any:
+    """Return an array over memory that it keeps alive by an owner."""
+    import numpy as np
+
+    return np.asarray(type("Memory", (), {"__array_interface__": interface, "owner": owner})())
+
+
+@conversion_liar("grid_to_numpy", "sharing", "says that it shares memory, but copies")
+def copies_in_silence(grid: Grid) -> Any:
+    """Declares that it shares memory, but copies."""
+    return grid.numbers.copy(order="K")
+
+
+@conversion_liar(
+    "grid_to_numpy", "traits", "loses 'masked', which it takes", takes=LAYOUT | {"masked"}
+)
+def drops_the_mask(grid: Grid) -> Any:
+    """Takes masked grids, and returns their numbers without the mask."""
+    return grid.numbers
+
+
+@conversion_liar("grid_to_numpy", "values", "grid_to_numpy returns")
+def errs_in_columns(grid: Grid) -> Any:
+    """Reads what is stored column by column as if it lay row by row."""
+    numbers = grid.numbers
+    if numbers.flags.f_contiguous and not numbers.flags.c_contiguous:
+        return numbers.ravel("K").reshape(numbers.shape)
+    return numbers
+
+
+@conversion_liar("grid_to_numpy", "values", "its elements in another order")
+def wrong_strides(grid: Grid) -> Any:
+    """Takes the memory for one block in C's order."""
+    import numpy as np
+
+    numbers = grid.numbers
+    if not numbers.flags.f_contiguous:
+        return numbers
+    return np.ndarray(numbers.shape, numbers.dtype, numbers.T)
+
+
+@conversion_liar("grid_to_numpy", "shape", "returns the shape")
+def transposes(grid: Grid) -> Any:
+    """Returns rows for columns."""
+    return grid.numbers.T
+
+
+@conversion_liar("grid_to_numpy", "lifetime", "changes when its source is gone")
+def forgets_the_owner(grid: Grid) -> Any:
+    """Returns an array over memory that nobody keeps alive."""
+    return _borrowed(None, dict(grid.numbers.__array_interface__))
+
+
+@conversion_liar("grid_to_numpy", "lifetime", "memory alive")
+def frees_what_has_gaps(grid: Grid) -> Any:
+    """Keeps no memory alive that is stored with gaps."""
+    numbers = grid.numbers
+    if numbers.flags.c_contiguous or not numbers.size:
+        return numbers
+    return _borrowed(None, {**numbers.__array_interface__})
+
+
+@conversion_liar("grid_to_numpy", "readonly", "makes read-only memory writable")
+def opens_what_is_locked(grid: Grid) -> Any:
+    """Lets read-only memory be written."""
+    interface = grid.numbers.__array_interface__
+    return _borrowed(grid, {**interface, "data": (interface["data"][0], False)})
+
+
+@conversion_liar(
+    "grid_to_numpy", "fast_path", "for which every route is refused", field="fast_path"
+)
+def takes_the_fast_path_through_the_mask(grid: Grid) -> Any:
+    """Has a fast path that does not look for masks."""
+    return grid.numbers
+
+
+def _offers_what_is_masked() -> list[Any]:
+    def adopt(offer: Callable[[Grid], Any], grid: Grid) -> Any:
+        return offer(grid)
+
+    honest = grid_format()
+    offering = honest.advanced._replace(offers={"grid": lambda grid: grid.numbers})
+    return [honest._replace(advanced=offering), *changed("grid_to_numpy", adopt=adopt)]
+
+
+@conversion_liar("numpy_to_grid", "dtype", "returns float32 for float64")
+def wrong_dtype(array: Any) -> Grid:
+    """Returns float32 where float64 is promised."""
+    return Grid(array.astype("float32") if array.dtype == "float64" else array)
+
+
+@conversion_liar(
+    *("numpy_to_grid", "values", "fewer digits"),
+    format={"memory": None},
+    effects=frozenset({"copy"}),
+    dtypes=frozenset({"float64"}),
+    cost=Cost(2e-6, 5e9),
+)
+def lies_out_of_sight(array: Any) -> Grid:
+    """Narrows, in a format that does not report where its numbers lie."""
+    return Grid(array.astype("float32").astype(array.dtype, order="C"))
+
+
+@conversion_liar("move", "device", "returns a result on")
+def stays_where_it_was(grid: Grid, *, device: str) -> Grid:
+    """Declares that it moves, and does not."""
+    return Grid(grid.numbers.copy(), device=grid.device)
+
+
+@conversion_liar("detach", "traits", "is 'grad', but declares that it drops that")
+def keeps_what_it_drops(grid: Grid) -> Grid:
+    """Declares that the graph is gone, and keeps it."""
+    return Grid(grid.numbers, grid.mask, grad=True)
+
+
+@conversion_liar("drop_mask", "effects", "without the effect 'drop_mask'", effects=frozenset())
+def drops_the_mask_as_declared(grid: Grid) -> Grid:
+    """Declares that it drops masks, and not the effect of that."""
+    return Grid(grid.numbers, grad=grid.grad)
+
+
+LIARS = table(
+    globals(),
+    Liar(
+        "offers_what_is_masked",
+        "Offers the numbers of a grid without looking for masks, and adopts them.",
+        Caught("grid → numpy: grid_to_numpy", "fast_path", "for which every route is refused"),
+        _offers_what_is_masked,
+    ),
+    Liar(
+        "misspells_a_trait",
+        "Requires a trait that no value has.",
+        Caught(
+            "grid → grid: drop_mask if maksed",
+            "extent",
+            "no sample has 'maksed', and nothing else declares it; did you mean 'masked'?",
+        ),
+        lambda: [grid_format(), *changed("drop_mask", requires={"maksed"})],
+    ),
+)
