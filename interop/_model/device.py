@@ -12,6 +12,7 @@ from functools import lru_cache
 from interop.errors import BadRequestError
 
 from .dialect import keyword
+from .suggestion import resembling
 
 #: Page-locked memory, which is a part of the host.
 PAGE_LOCKED = "cuda_host"
@@ -19,7 +20,8 @@ PAGE_LOCKED = "cuda_host"
 #: The device types that DLPack and the bundled plugins name. Others may have names of their own.
 DEVICE_TYPES = frozenset(
     {"cpu", "cuda", "rocm", "opencl", "vulkan", "metal", "vpi", "ext_dev", "oneapi", "webgpu"}
-    | {"hexagon", "maia", "trn", "mps", "xpu", "tpu", "sycl", "hpu", "npu", "meta", PAGE_LOCKED}
+    | {"hexagon", "maia", "mtia", "trn", "mps", "xpu", "tpu", "sycl", "hpu", "npu", "meta"}
+    | {PAGE_LOCKED}
 )
 
 #: Words that people say for a device type.
@@ -42,14 +44,10 @@ def ordinary(device: str) -> str:
 
 def misspelt_type(word: str) -> str:
     """Return the device type that a word seems to be meant for; "" if it may be one itself."""
-    from difflib import get_close_matches
-
     if word in DEVICE_TYPES:
         return ""
-    kind = device_type(word).casefold()
-    alike = [name for name in DEVICE_TYPES if sorted(name) == sorted(kind)]
-    close = get_close_matches(kind, sorted(DEVICE_TYPES), 1, 0.75) if len(kind) > 3 else []
-    return next(iter((*alike, *close)), NICKNAMES.get(kind, ""))
+    names = {**NICKNAMES, **{name: name for name in sorted(DEVICE_TYPES)}}
+    return next((names[spelling] for spelling in resembling(device_type(word), names)), "")
 
 
 def matches(device: str, requested: str) -> bool:

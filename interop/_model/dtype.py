@@ -8,7 +8,6 @@ this table with both.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable
 from functools import lru_cache
@@ -102,6 +101,14 @@ SPELLINGS = {
     **{f"c{n}": f"complex{8 * n}" for n in (8, 16)},
 }
 
+#: The dtype that each word stands for, in advice: a common one where others could be meant.
+DTYPE_WORDS = {
+    **dict.fromkeys(("fp8", "float8"), "float8_e4m3fn"),
+    **dict.fromkeys(("fp4", "float4"), "float4_e2m1fn"),
+    **SPELLINGS,
+    **{name: name for name in DTYPES},
+}
+
 #: The dtypes that describe Python's numbers without a dtype of their own.
 NUMBERS = ("int64", "float64", "complex128")
 
@@ -116,10 +123,11 @@ KINDS = {
     "numeric": "iufc",
 }
 
-#: What else people call a kind, where that, or a slip in it, resembles no name of one.
+#: The kind that each word stands for, in advice.
 _KIND_WORDS = {
     **{word: f"{word} integer" for word in ("signed", "unsigned")},
     **dict.fromkeys(("floating-point", "floats", "reals", "inexact"), "real floating"),
+    "numbers": "numeric",
     **{kind: kind for kind in KINDS},
 }
 
@@ -143,16 +151,14 @@ def spelled(word: str) -> str:
 
 def unknown_dtype(dtype: object) -> str:
     """Return the advice about a dtype that does not exist."""
-    word = re.sub("^fp(?=[0-9])", "float", str(dtype))
-    names = {**SPELLINGS, **{name: name for name in DTYPES}}
-    return suggestion(word, names, f"the dtypes are {listed(common_first(DTYPES))}.")
+    return suggestion(dtype, DTYPE_WORDS, f"the dtypes are {listed(common_first(DTYPES))}.")
 
 
-def unknown_kind(word: object) -> str:
+def unknown_kind(word: str) -> str:
     """Return the advice about a key of a mapping that is neither a dtype nor a kind of dtypes."""
-    names = {**SPELLINGS, **{name: name for name in DTYPES}, **_KIND_WORDS}
     kinds = ", ".join(map(repr, KINDS))
-    return suggestion(str(word).replace("_", " "), names, f"the kinds of dtypes are {kinds}.")
+    words = {**DTYPE_WORDS, **_KIND_WORDS}
+    return suggestion(word.replace("_", " "), words, f"the kinds of dtypes are {kinds}.")
 
 
 def dtypes_of_kind(kind: str) -> tuple[str, ...]:

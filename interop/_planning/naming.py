@@ -12,11 +12,12 @@ from typing import Any
 from interop._model.device import NICKNAMES, device_name, device_type
 from interop._model.dialect import keyword, keywords
 from interop._model.dtype import (
+    DTYPE_WORDS,
     DTYPES,
     KINDS,
+    common_first,
     dtypes_of_kind,
     spelled,
-    unknown_dtype,
     unknown_kind,
 )
 from interop._model.format import Format
@@ -28,8 +29,8 @@ from interop.errors import BadRequestError, UnknownTargetError, UnknownValueErro
 
 #: The characters of the longest repr that a message quotes.
 _LONGEST_REPR = 40
-#: For each keyword that takes a name, what the name is of.
-_KINDS = {"to": "format", "dtype": "dtype", "device": "device"}
+#: What separates the words of "torch:cuda:1" or "np.float32"; a number belongs to its device.
+_BETWEEN_WORDS = re.compile(r"[.\s]\s*|:\s*(?!\d)")
 
 
 def named_formats(registry: Registry, to: Any) -> tuple[str, ...]:
@@ -44,8 +45,7 @@ def named_formats(registry: Registry, to: Any) -> tuple[str, ...]:
         raise UnknownTargetError(msg)
     names = registry.named(to)
     if not names:
-        move = _other_keyword(registry, "to", to) or _nearest(registry, to)
-        msg = f"{_label('to', to)} does not name a registered format; {move}"
+        msg = f"{_label('to', to)} does not name a registered format; {_advice(registry, 'to', to)}"
         raise UnknownTargetError(msg)
     return names
 
@@ -54,10 +54,7 @@ def named_dtype(registry: Registry, dtype: object) -> str:
     """Return the name of a dtype, from one of its spellings or a framework's object."""
     name = _dtype(registry, dtype)
     if name is None:
-        move = "name it as a string, such as 'float32'."
-        if isinstance(dtype, str):
-            move = unknown_dtype(dtype)
-        move = _other_keyword(registry, "dtype", dtype) or move
+        move = _advice(registry, "dtype", dtype)
         msg = f"{_label('dtype', dtype)} is not a dtype that interop recognises; {move}"
         raise BadRequestError(msg)
     return name
@@ -88,7 +85,7 @@ def check_format(registry: Registry, name: str) -> None:
     """Refuse a format that is not registered."""
     if name not in registry.formats:
         layouts = registry.named(name)
-        move = f"name one of {listed(layouts)}." if layouts else _nearest(registry, name)
+        move = f"name one of {listed(layouts)}." if layouts else _advice(registry, "to", name)
         if len(layouts) == 1:
             move = f"write {layouts[0]!r}."
         msg = f"no plugin that is loaded declares the format {_text(name)}; {move}"
@@ -98,18 +95,13 @@ def check_format(registry: Registry, name: str) -> None:
 def named_device(registry: Registry, device: object) -> str:
     """Return the name of a device, from a name or a framework's device object."""
     name = device_name(_own_name(registry, device))
-    devices = _devices(registry)
-    if device_type(name) == "meta":
-        msg = f"{keyword('device', device)} holds no data; the devices are {listed(devices)}."
+    kind = device_type(name)
+    if kind == "meta":
+        devices = listed(_devices(registry))
+        msg = f"{keyword('device', device)} holds no data; the devices are {devices}."
         raise BadRequestError(msg)
-    if device_type(name) not in devices:
-        names = {**NICKNAMES, **{device: device for device in devices}}
-        move = suggestion(device_type(name), names, f"the devices are {listed(devices)}.")
-        numbered = re.fullmatch(r"([a-z]+)(\d+)", name)
-        if numbered and numbered[1] in names:
-            move = f"did you mean '{names[numbered[1]]}:{numbered[2]}'?"
-        elif device_type(name) not in names:
-            move = _other_keyword(registry, "device", device) or move
+    if kind not in _devices(registry):
+        move = _advice(registry, "device", name)
         msg = f"{keyword('device', device)} is not a device that interop recognises; {move}"
         raise BadRequestError(msg)
     return name
@@ -194,7 +186,7 @@ def _label(name: str, argument: object) -> str:
 def _word(argument: object) -> str:
     """Return the word that says most nearly what an argument is."""
     if isinstance(argument, type):
-        return f"{argument.__module__}.{argument.__qualname__}"
+        return f"{argument.__module__}.{argument.__qualname__}".removeprefix("builtins.")
     if isinstance(argument, ModuleType):
         return argument.__name__
     if not callable(argument):
@@ -203,84 +195,82 @@ def _word(argument: object) -> str:
     return owner.__name__ if isinstance(owner, ModuleType) else getattr(owner, "__module__", "")
 
 
-def _term(registry: Registry, argument: object) -> tuple[str, str] | None:
-    """Return the keyword that takes an argument, and the name that the argument stands for."""
-    kind, colon, number = _word(argument).partition(":")
-    device = NICKNAMES.get(kind, kind)
-    if any(device_type(device) in format_.devices for format_ in registry.formats.values()):
-        return "device", device + colon + number
-    if isinstance(argument, (str, ModuleType)) and (names := registry.named(argument)):
-        return "to", names[0]
-    dtype = _dtype(registry, argument)
-    return None if dtype is None else ("dtype", dtype)
+def vocabulary(registry: Registry) -> dict[str, tuple[str, str]]:
+    """Return every word that names something, with the keyword that takes it and the name.
 
-
-def _other_keyword(registry: Registry, name: str, argument: Any) -> str:
-    """Say which other keyword takes an argument of the keyword `name`; "" if none does."""
-    target = {}
-    if name == "to" and isinstance(argument, str):  # "torch:cuda"
-        framework, *rest = re.split(r"[:.\s]\s*", argument, maxsplit=1)
-        if rest and registry.named(framework) and not registry.named(rest[0]):
-            argument, target = rest[0], {"to": framework}
-    term = _term(registry, argument)
-    if term is None:
-        is_array = name == "to" and not isinstance(argument, type) and _is_array(registry, argument)
-        return "pass like=x for the format and the device of an array x." if is_array else ""
-    taker, meaning = term
-    if name == "to" and taker == "device" and not target:
-        written = {declared.conversion.target for declared in registry.conversions}
-        formats = _in_order(registry, device_type(meaning))
-        names = [format_.name for format_ in formats if format_.name in written]
-        if not names:
-            reads = "is a device of values that are read and not written; name a framework."
-            return f"{_text(argument)} {reads}"
-        target = {"to": names[0]}
-    advice = keywords(**target, **{taker: meaning})
-    return f"{_text(argument)} is a {_KINDS[taker]}: {advice}."
-
-
-def _nearest(registry: Registry, argument: object) -> str:
-    """Return the format that a type or a word resembles, or else the frameworks that there are."""
-    word = _word(argument)
-    reason = registry.unavailable.get(word.partition(".")[0])
-    if reason:
-        return reason
-    if isinstance(argument, type):
-        try:
-            format_ = registry.recognise(argument)
-        except UnknownValueError:
-            word = ""
-        else:
-            if not format_.protocol:
-                target = keyword("to", format_.name)
-                return f"the nearest is {target}; make a {argument.__qualname__} of its result."
+    Where several formats share a word, it stands for the first: those of frameworks in use come
+    before all others.
+    """
     formats = _in_order(registry)
-    frameworks = dict.fromkeys(format_.framework for format_ in formats)
-    names = {alias: format_.name for format_ in formats for alias in format_.aliases}
-    names |= {name: name for name in (*frameworks, *(format_.name for format_ in formats))}
-    for format_ in formats:  # a type that several formats share stands for the first of them
+    words = {name: ("to", name) for f in formats for name in (f.framework, f.name)}
+    words |= {alias: ("to", format_.name) for format_ in formats for alias in format_.aliases}
+    words |= {word: ("device", NICKNAMES.get(word, word)) for word in _devices(registry)}
+    words |= {word: ("device", name) for word, name in NICKNAMES.items()}
+    words |= {word: ("dtype", name) for word, name in DTYPE_WORDS.items()}
+    for format_ in formats:
         for type_ in format_.types:
-            names.setdefault(type_.replace(":", "."), format_.name)
-            module = type_.partition(":")[0]  # "scipy.sparse._csr", where two parts are public
-            names.setdefault(".".join(module.split(".")[:2]), format_.framework)
-    head, dot, tail = word.partition(".")
-    if dot and names.get(head) in registry.formats:  # a nickname: "pd.DataFrame"
-        word = registry.formats[names[head]].framework + dot + tail
-    return suggestion(word, names, f"the frameworks are {listed(frameworks)}.")
+            words.setdefault(type_.replace(":", "."), ("to", format_.name))
+    for format_ in formats:
+        for name in (format_.name, *format_.types):
+            words.setdefault(re.split("[.:]", name)[-1], ("to", format_.name))
+    return words
 
 
-def _is_array(registry: Registry, value: object) -> bool:
-    """Tell whether a value is an array rather than one of Python's own objects."""
-    try:
-        return type(value).__module__ != "builtins" and bool(registry.format_of(value))
-    except UnknownValueError:
-        return False
+def _advice(registry: Registry, name: str, argument: object) -> str:
+    """Return the advice about an argument that the keyword `name` does not take."""
+    if not isinstance(argument, str) and (dtype := _dtype(registry, argument)):
+        return f"did you mean {keyword('dtype', dtype)}?"
+    if name == "to" and hasattr(argument, "shape") and not isinstance(argument, type):
+        return "pass like=x for the format and the device of an array x."
+    word = _word(argument)
+    if reason := registry.unavailable.get(word.partition(".")[0]):
+        return reason
+    words = vocabulary(registry)
+    meaning = _meaning(words, word)
+    if meaning:
+        is_own = meaning.keys() == {name}
+        return f"did you mean {repr(meaning[name]) if is_own else keywords(**meaning)}?"
+    names = {spelling: meant for spelling, (taker, meant) in words.items() if taker == name}
+    otherwise = _choice(registry, name, argument)
+    if framework := _meaning(words, word.partition(".")[0]).get("to"):
+        names = {spelling: meant for spelling, meant in names.items() if _is_of(meant, framework)}
+        otherwise = f"did you mean {framework!r}?"
+    return suggestion(word, names, otherwise)
 
 
-def _in_order(registry: Registry, device: str = "cpu") -> list[Format]:
-    """Return the formats that live on a device, those of frameworks in use before all others."""
+def _is_of(name: str, framework: str) -> bool:
+    return name.partition(".")[0] == framework
+
+
+def _meaning(words: Mapping[str, tuple[str, str]], text: str) -> dict[str, str]:
+    """Return the keywords that a text's words stand for; none if one of them stands for nothing."""
+    meaning: dict[str, str] = {}
+    for part in [text] if text in words else _BETWEEN_WORDS.split(text):
+        word, colon, number = part.partition(":")
+        taker, name = words.get(word, ("", ""))
+        if not taker or (number and taker != "device"):
+            return {}
+        meaning.setdefault(taker, name + colon + number)
+    return meaning
+
+
+def _choice(registry: Registry, name: str, argument: object) -> str:
+    """Return the names that a keyword takes, as advice."""
+    if name == "dtype" and not isinstance(argument, str):
+        return "name it as a string, such as 'float32'."
+    choices = {
+        "to": ("frameworks", dict.fromkeys(f.framework for f in _in_order(registry))),
+        "dtype": ("dtypes", common_first(DTYPES)),
+        "device": ("devices", _devices(registry)),
+    }
+    plural, names = choices[name]
+    return f"the {plural} are {listed(names)}."
+
+
+def _in_order(registry: Registry) -> list[Format]:
+    """Return the formats that can be asked for, those of frameworks in use before all others."""
     states = ("imported", "installed", "missing")
-    formats = [f for f in registry.formats.values() if device in f.devices and not f.protocol]
+    formats = [format_ for format_ in registry.formats.values() if not format_.protocol]
     counts = Counter(declared.conversion.target for declared in registry.conversions)
     return sorted(
         formats,

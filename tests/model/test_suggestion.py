@@ -15,10 +15,7 @@ NAMES += ("float64", *(f"float8_{letter}" for letter in "abcd"), "int9_a", "jax"
     [
         ("numpi", "did you mean 'numpy'?"),
         ("NumPy", "did you mean 'numpy'?"),
-        ("csr", "did you mean 'scipy.csr' or 'cupy.csr'?"),
         ("torch.sparse_crs", "did you mean 'torch.sparse_csr'?"),
-        ("torch.Tensor", "did you mean 'torch'?"),
-        ("numpy.csr", "did you mean 'numpy'?"),
         ("nothing like it", "none"),
         ("jaxx", "did you mean 'jax'?"),
         ("gax", "none"),
@@ -28,7 +25,7 @@ NAMES += ("float64", *(f"float8_{letter}" for letter in "abcd"), "int9_a", "jax"
     ],
 )
 def test_a_word_is_answered_with_what_was_meant(word: str, meant: str) -> None:
-    """Case, parts of names, layouts of one framework and typing errors are seen through."""
+    """A suggestion ignores case, completes a name and corrects a typing error."""
     assert suggestion(word, NAMES, "none") == meant
 
 

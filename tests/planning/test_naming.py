@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import types
 from collections import deque
 from fractions import Fraction
@@ -31,28 +30,28 @@ def instance(**attributes: Any) -> object:
 
 #: For what stands in to=, what the message says to write.
 TARGETS: list[tuple[object, str]] = [
-    ("gpu", "'gpu' is a device: to='F', device='cuda'."),
-    ("cuda", "'cuda' is a device: to='F', device='cuda'."),
-    ("cuda:1", "'cuda:1' is a device: to='F', device='cuda:1'."),
-    (torch.device("cuda:0"), " is a device: to='F', device='cuda:0'."),
-    (np.float32, "float32 is a dtype: dtype='float32'."),
-    (np.dtype("int8"), "dtype('int8') is a dtype: dtype='int8'."),
-    (torch.float32, "torch.float32 is a dtype: dtype='float32'."),
-    ("float32", "'float32' is a dtype: dtype='float32'."),
-    ("np.float32", "'float32' is a dtype: to='np', dtype='float32'."),
-    ("torch:bf16", "'bf16' is a dtype: to='torch', dtype='bfloat16'."),
-    ("torch:cuda", "'cuda' is a device: to='F', device='cuda'."),
-    ("torch.cuda", "'cuda' is a device: to='F', device='cuda'."),
-    ("torch gpu:1", "'gpu:1' is a device: to='F', device='cuda:1'."),
+    ("gpu", "did you mean device='cuda'?"),
+    ("cuda", "did you mean device='cuda'?"),
+    ("cuda:1", "did you mean device='cuda:1'?"),
+    (torch.device("cuda:0"), "did you mean device='cuda:0'?"),
+    (np.float32, "did you mean dtype='float32'?"),
+    (np.dtype("int8"), "did you mean dtype='int8'?"),
+    (torch.float32, "did you mean dtype='float32'?"),
+    ("float32", "did you mean dtype='float32'?"),
+    ("np.float32", "did you mean to='numpy', dtype='float32'?"),
+    ("torch:bf16", "did you mean to='torch', dtype='bfloat16'?"),
+    ("torch:cuda", "did you mean to='torch', device='cuda'?"),
+    ("torch.cuda", "did you mean to='torch', device='cuda'?"),
+    ("torch gpu:1", "did you mean to='torch', device='cuda:1'?"),
     ("zzz:cuda", "the frameworks are "),
-    ("metal", "'metal' is a device of values that are read and not written; name a framework."),
-    ("oneapi", "'oneapi' is a device: to='F', device='oneapi'."),
-    ("bf16", "'bf16' is a dtype: dtype='bfloat16'."),
-    (float, "float is a dtype: dtype='float64'."),
+    ("metal", "did you mean device='metal'?"),
+    ("oneapi", "did you mean device='oneapi'?"),
+    ("bf16", "did you mean dtype='bfloat16'?"),
+    (float, "did you mean dtype='float64'?"),
     (np.ones(2), "pass like=x for the format and the device of an array x."),
     (torch.ones(300), "pass like=x for the format and the device of an array x."),
-    (torch.nn.Parameter, "the nearest is to='torch'; make a Parameter of its result."),
-    (list, "the nearest is to='python'; make a list of its result."),
+    (torch.nn.Parameter, "did you mean 'torch'?"),
+    (list, "did you mean 'python'?"),
     (torch.FloatTensor, "did you mean 'torch'?"),
     (torch.tensor, "to=tensor does not name a registered format; did you mean 'torch'?"),
     (np.asarray, "to=asarray does not name a registered format; did you mean 'numpy'?"),
@@ -63,7 +62,11 @@ TARGETS: list[tuple[object, str]] = [
     ("np.ndarray", "did you mean 'numpy'?"),
     ("torch.Tensor", "did you mean 'torch'?"),
     ("torch.sparse_cs", "did you mean 'torch.sparse_cs"),
-    ("dataframe", ".dataframe' or 'p"),  # the framework in use stands first
+    ("dataframe", ".dataframe'?"),  # the framework in use stands first
+    ("csr", "did you mean 'scipy.csr'?"),
+    ("numpy.csr", "did you mean 'numpy'?"),
+    ("PIL", "the frameworks are "),
+    ("cudf", "the frameworks are "),
     ("paddle", "the frameworks are "),
     ("dict", "the frameworks are "),
     (dict, "the frameworks are "),
@@ -82,8 +85,7 @@ def test_what_is_no_target_is_answered(to: Any, move: str) -> None:
         with pytest.raises(UnknownTargetError) as caught:
             call()
         message = str(caught.value)
-        # Of the frameworks on a device, one that is in use and that many conversions lead to.
-        assert move in re.sub(r"to='\w+', device", "to='F', device", message)
+        assert move in message
         assert message.count(",") <= 13
         assert len(message) < 260
 
@@ -142,11 +144,12 @@ def test_common_spellings_of_dtypes_are_taken(spelling: str) -> None:
         ("bf15", "did you mean 'bfloat16'?"),
         ("doubel", "did you mean 'float64'?"),
         ("string", "the dtypes are bool, uint8,"),
-        ("fp8", "name one of float8_e3m4, "),
-        ("float8", "name one of float8_e3m4, "),
-        ("cuda:1", "'cuda:1' is a device: device='cuda:1'."),
-        ("tf", "'tf' is a format: to='tensorflow'."),
-        (np, "dtype=numpy is not a dtype that interop recognises; numpy is a format: to='numpy'."),
+        ("fp8", "did you mean 'float8_e4m3fn'?"),
+        ("float8", "did you mean 'float8_e4m3fn'?"),
+        ("float8_e4", "name one of float8_e4m3, "),
+        ("cuda:1", "did you mean device='cuda:1'?"),
+        ("tf", "did you mean to='tensorflow'?"),
+        (np, "dtype=numpy is not a dtype that interop recognises; did you mean to='numpy'?"),
         (ARRAY, "dtype=<ndarray> is not a dtype that interop recognises; name it as a string"),
         ("zzz.float32", "did you mean 'float32'?"),
         ("str", "the dtypes are bool, uint8,"),
@@ -171,8 +174,8 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         ("meta", "holds no data; the devices are cpu, cuda, "),
         ("masked", "not a device that interop recognises"),  # the name of a trait, as meta is
         (torch.device("meta"), "holds no data; the devices are cpu, cuda, "),
-        ("float32", "'float32' is a dtype: dtype='float32'"),
-        ("torch", "'torch' is a format: to='torch'"),
+        ("float32", "did you mean dtype='float32'"),
+        ("torch", "did you mean to='torch'"),
     ):
         with pytest.raises(BadRequestError, match=move):
             interop.converter("torch", device=device)
@@ -220,8 +223,6 @@ def test_the_frameworks_in_use_are_named_first(empty: interop.Interop) -> None:
         *(interop.Format(f"f{n}", requires="no_such_module") for n in range(20)),
         interop.Format("used", requires="math"),
     )
-    with pytest.raises(InteropError, match=r"'cuda' does not name .* the frameworks are used"):
-        empty.plan(ARRAY, to="cuda")
     with pytest.raises(InteropError, match=r"the frameworks are used, f0, .*, f10 and 9 more\."):
         empty.plan(ARRAY, to="zzz")
 

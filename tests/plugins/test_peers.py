@@ -219,7 +219,7 @@ def test_a_matrix_class_of_scipys_names_the_format_beside_it(kind: str) -> None:
     """`convert` makes SciPy's sparse arrays; the class makes a matrix of one without a copy."""
     matrix = getattr(sp, f"{kind}_matrix")
     array = sp.random_array((4, 5), density=0.4, rng=np.random.default_rng(5))
-    with pytest.raises(UnknownTargetError, match=f"the nearest is to='scipy.{kind}'"):
+    with pytest.raises(UnknownTargetError, match=f"did you mean 'scipy.{kind}'"):
         interop.convert(array, to=matrix)
     result = matrix(interop.convert(array, to=f"scipy.{kind}"))
     assert np.array_equal(result.toarray(), array.toarray())

@@ -63,8 +63,8 @@ from interop.plugin.advanced import NoTrace
         ),
         (Conversion("a", "b", print, devices={"vulcan"}), "in devices; did you mean 'vulkan'"),
         (
-            Conversion("a", "b", print, result=Result(devices={"cup"})),
-            "type 'cup' in result.devices; did you mean 'cpu'",
+            Conversion("a", "b", print, result=Result(devices={"cdua"})),
+            "type 'cdua' in result.devices; did you mean 'cuda'",
         ),
         (Conversion("a", "b", print, dtypes=set()), "no dtypes, so that it takes no value"),
         (Conversion("a", "b", print, devices=()), "no devices, so that it takes no value"),  # type: ignore[arg-type]
