@@ -300,8 +300,7 @@ class Format(NamedTuple):
         ``framework`` for its dense array, or ``framework.layout``.
     types : tuple of str
         The Python types that hold it, as ``"module:Class"``. Formats of one distribution may share
-        one. A subclass of another distribution's type, an abstract class of the standard library
-        and a `typing.Protocol` need a `priority`, or are passed over.
+        one. Values of subclasses count, unless a format names a nearer class of theirs.
     describe : callable
         ``describe(value) -> Spec``: reads metadata, never elements. Formats that share a type
         share the function; it may answer with any of them. None if the format is only a target.

@@ -8,7 +8,7 @@ that loses one of its places is left out whole. A message names both distributio
 that won has stated a priority: then the listing of plugins shows what it has stated it for. Within
 one distribution, declarations may share a place.
 
-Classes are places, too, but are not known before their modules are imported: see `classes`.
+Classes are no places, because they are not known before their modules are imported: see `classes`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,6 @@ def declared_by(declarations: Iterable[Declaration], origin: Provenance) -> list
 
 def settle(declared: Iterable[Declared]) -> tuple[list[Declared], list[Conflict]]:
     """Return the declarations that own all of their places, and the conflicts that others lose."""
-    declared = list(declared)
     kept: dict[Hashable, Declared] = {}
     owners: dict[str, Declared] = {}
     conflicts = []
@@ -103,8 +102,7 @@ def settle(declared: Iterable[Declared]) -> tuple[list[Declared], list[Conflict]
             kept[key] = entry
             for place in places:
                 owners.setdefault(place, entry)
-    winners = set(map(id, kept.values()))
-    return [entry for entry in declared if id(entry) in winners], conflicts
+    return list(kept.values()), conflicts
 
 
 def overrides(declared: Iterable[Declared]) -> Iterator[str]:

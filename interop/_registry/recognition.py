@@ -29,11 +29,10 @@ from interop.errors import (
     UnknownValueError,
 )
 
-from .classes import Classes, imported
+from .classes import format_of_class, imported
 from .containment import blame
 from .declared import Provenance
 from .installed import absent
-from .precedence import rank
 from .validation import misfit
 
 _log = logging.getLogger("interop")
@@ -273,9 +272,7 @@ class Recognition:
         return format_
 
     def _search(self, type_: type) -> Format:
-        classes = Classes(self.formats, self.provenance)
-        named = None if issubclass(type_, Spec) else classes.format_of(type_)
-        self._report(classes.problems)
+        named = None if issubclass(type_, Spec) else format_of_class(type_, self.formats.values())
         if named is not None:
             return named
         for format_ in self.formats.values():
@@ -305,12 +302,7 @@ class Recognition:
 
     def problems(self) -> Mapping[str, Provenance]:
         """Return what was found to be wrong with plugins since they were loaded."""
-        self._report(Classes(self.formats, self.provenance).check())
         return self._problems
-
-    def _report(self, problems: Mapping[str, str]) -> None:
-        for problem, name in problems.items():
-            self._note(problem, self.provenance[name])
 
     def tell(self, function: str, problem: str, origin: Provenance) -> None:
         """Take note of what a plugin's function has raised; once for each function."""
@@ -366,8 +358,7 @@ class Recognition:
         if not formats:
             return ()
         # Two distributions may name one object by different modules.
-        first = max(formats, key=lambda format_: rank(format_, self.provenance[format_.name]))
-        owner = self.provenance[first.name].distribution
+        owner = self.provenance[formats[0].name].distribution
         names = [f.name for f in formats if self.provenance[f.name].distribution == owner]
         return tuple([name for name in names if "." not in name] or names)
 

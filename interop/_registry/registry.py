@@ -19,7 +19,6 @@ from interop._model.extension import (
 from interop._model.format import Format
 from interop.errors import ConflictError, PluginError
 
-from .classes import Classes
 from .containment import contained
 from .declared import HERE, Declared, Provenance
 from .precedence import declared_by, settle
@@ -136,27 +135,9 @@ class Registry(Recognition):
         newcomers = declared_by(declarations, origin)
         declared, conflicts = settle([*self._declared, *newcomers])
         refused = [str(c) for c in conflicts if not c.is_override or c.loser in newcomers]
-        refused += self._passed_over(declared, newcomers)
         if refused:
             raise ConflictError(refused[0])
         self.replace(declared)
-
-    def _passed_over(
-        self, declared: Sequence[Declared], newcomers: Sequence[Declared]
-    ) -> list[str]:
-        """Return why types of newcomers would be passed over in favour of those of others."""
-        named = {e.declaration.name for e in newcomers if isinstance(e.declaration, Format)}
-        if not named:
-            return []
-        pairs = [
-            (entry.declaration, entry.provenance)
-            for entry in declared
-            if isinstance(entry.declaration, Format)
-        ]
-        formats = {format_.name: format_ for format_, _ in pairs}
-        origins = {format_.name: origin for format_, origin in pairs}
-        problems = Classes(formats, origins).check()
-        return [problem for problem, name in problems.items() if name in named]
 
     def register_module(self, module: ModuleType) -> None:
         """Register the declarations that a plugin makes for a module, if it names no format yet."""

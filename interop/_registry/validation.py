@@ -275,10 +275,10 @@ def _contradiction(declaration: Any) -> str:
 
 
 def _too_wide(name: str) -> str:
-    """Say that a type is one that everything is, or may count as, an instance of."""
+    """Say that a type is one that anybody's class may derive from."""
     if ":" not in name:
         return f"the type {name!r}; write it as 'module:Class'"
-    wide = name == "builtins:object" or package(name) in ("abc", "collections", "typing")
+    wide = name == "builtins:object" or name.startswith(("abc:", "collections.abc:", "typing:"))
     return f"the type {name}, which everything may be an instance of" if wide else ""
 
 
@@ -331,11 +331,8 @@ def _impossible_format(format_: Format) -> str:
         return "no name"
     if not format_.devices:
         return "no devices"
-    bare = [name for name in (*format_.types, *format_.naming_types) if ":" not in name]
-    if bare:
-        return f"the type {bare[0]!r}; write it as 'module:Class'"
-    if "builtins:object" in format_.types:
-        return "the type builtins:object, which everything is an instance of"
+    if problems := [*filter(None, map(_too_wide, (*format_.types, *format_.naming_types)))]:
+        return problems[0]
     zeroless = sorted(format_.dtypes & ZEROLESS) if format_.index_dtypes else ()
     if zeroless:
         return f"index_dtypes and the dtype {zeroless[0]!r}, which has no zero to leave out"

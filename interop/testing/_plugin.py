@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
-from importlib import import_module
 from typing import Any
 
 from interop._model.extension import NoTrace
@@ -24,8 +22,8 @@ _PATIENCE = 120.0
 
 def try_plugin(bench: Bench, promise: Promise, notes: Notes) -> None:
     """Try what the plugin promises as a whole, and note what becomes of it."""
-    if problem := bench.problem or _problem_of_types(bench):
-        notes.failed("loading", f"the plugin does not load: {problem}")
+    if bench.problem:
+        notes.failed("loading", f"the plugin does not load: {bench.problem}")
         notes.skipped("the plugin does not load")
         return
     notes.passed("loading")
@@ -50,16 +48,6 @@ def try_plugin(bench: Bench, promise: Promise, notes: Notes) -> None:
     if problems:
         problem = f"without {', '.join(sorted(required))} {problems[0]}"
     notes.judge("absence", problem)
-
-
-def _problem_of_types(bench: Bench) -> str:
-    """Say which type of a format is passed over, which takes its module to tell."""
-    for format_ in bench.formats():
-        for name in format_.types:
-            with suppress(ImportError):  # what is not installed has no values either
-                import_module(name.partition(":")[0])
-    problems = bench.registry.problems().items()
-    return next((problem for problem, origin in problems if bench.declares(origin)), "")
 
 
 def _modules(format_: Format) -> set[str]:

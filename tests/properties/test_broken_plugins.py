@@ -98,7 +98,7 @@ BROKEN = {
     "no_devices": ("declare(Format('bad', dtypes=F32, devices=()))", "no devices"),
     "devices_are_text": ("declare(Format('bad', dtypes=F32, devices='cpu'))", "devices='cpu'"),
     "types_are_types": ("declare(Format('bad', types=(int,)))", "types="),
-    "every_type": ("declare(Format('bad', types=('builtins:object',)))", "everything is"),
+    "every_type": ("declare(Format('bad', types=('builtins:object',)))", "everything may be"),
     "exports_a_list": ("declare(Format('bad', exports=['dlpack']))", "exports="),
     "supports_text": (
         "declare(Format('bad', limits=Limits(unsupported={'cpu': 'float32'})))",

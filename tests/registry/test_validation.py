@@ -25,7 +25,8 @@ from interop.plugin.advanced import NoTrace
         ("nonsense", "'nonsense', which is not a declaration"),
         (Format(""), "no name"),
         (Format("a", types=("torch.Tensor",)), "'module:Class'"),
-        (Format("a", types=("builtins:object",)), "everything is an instance of"),
+        (Format("a", types=("builtins:object",)), "which everything may be an instance of"),
+        (Format("a", types=("collections.abc:Sized",)), "the type collections.abc:Sized, which"),
         (Format("a", devices=()), "no devices"),
         (
             Format("a", dtypes={"float8_e8m0fnu"}, index_dtypes={"int32"}),
