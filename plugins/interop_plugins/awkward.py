@@ -1,8 +1,8 @@
 """Awkward Array: arrays of numbers whose rows may differ in length.
 
-An array whose rows are of one length is NumPy's over the same memory. One of ragged rows is handed
-over by its values and offsets. Records, strings, unions and lists of ragged lists have no
-counterpart in other frameworks.
+An array of a regular type is NumPy's over the same memory. Rows whose lengths may vary by their type
+are handed over by their values and offsets, also if all have one length. Records, strings, unions
+and lists of ragged lists have no counterpart in other frameworks.
 """
 
 from __future__ import annotations
@@ -100,12 +100,25 @@ def _odd(array: ak.Array, trait: str) -> Spec:
 
 
 def to_numpy(array: ak.Array) -> Array | None:
-    """Return an array of one block as NumPy's over the same memory; None if it is none."""
+    """Return an array of one block as NumPy's over the same memory; None if it is none.
+
+    Rows of numbers that have offsets are none: a copy of them has offsets as well.
+    """
+    if _has_offsets(array.layout) or not _is_block(array.layout):
+        return None
+    return regular(array)
+
+
+def regular(array: ak.Array) -> Array:
+    """Return rows of one length as NumPy's over the same memory."""
     import awkward as ak
 
-    if not _is_block(array.layout):
-        return None
     return ak.to_numpy(array, allow_missing=False)  # type: ignore[no-any-return]
+
+
+def _has_offsets(layout: Any) -> bool:
+    """Tell whether rows of numbers are told apart by offsets."""
+    return hasattr(layout, "offsets") and not layout.is_regular and layout.content.is_numpy
 
 
 def _is_block(layout: Any) -> bool:
@@ -138,7 +151,7 @@ def unpack(array: ak.Array) -> Parts:
         It has no offsets: it is one block, or its rows lie anywhere.
     """
     layout = array.layout
-    if not (hasattr(layout, "offsets") and layout.content.is_numpy):
+    if not _has_offsets(layout):
         msg = f"an array of the type {array.type} has no offsets of rows of numbers"
         raise Declined(msg)
     offsets, values = layout.offsets.data, layout.content.data
@@ -243,6 +256,7 @@ def interop_declarations() -> Iterable[Declaration]:
     takes = MEMORY_TRAITS - {"byteswapped"}
     yield Conversion("numpy", "awkward", from_numpy, takes=takes, cost=Cost(2e-5))
     make = partial(Conversion, "awkward", "numpy", cost=Cost(5e-5, 1e9))
+    yield make(regular, name="regular_rows")
     yield make(joined, requires=_SCATTERED, drops=_SCATTERED, effects=COPY, name="join_rows")
     effects = COPY | {"pad"}
     yield make(padded, requires=_NESTED, drops=_NESTED, effects=effects, name="pad_rows")

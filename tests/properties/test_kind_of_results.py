@@ -56,6 +56,17 @@ def _compressed(layout: str, size: int) -> Iterator[Any]:
         yield type(back)((back.data, back.indices, back.indptr), shape=back.shape)
 
 
+def _awkward(size: int) -> Iterator[Any]:
+    """Yield rows that may have several lengths by their type, whatever lengths they have."""
+    import awkward as ak
+
+    for lists in _lists(size):
+        offsets, numbers = lists.offsets.to_numpy(), lists.values.to_numpy()
+        yield ak.Array(
+            ak.contents.ListOffsetArray(ak.index.Index(offsets), ak.contents.NumpyArray(numbers))
+        )
+
+
 #: For each kind of value, those of a size: in orders of memory, canonical or not, of equal rows or not.
 KINDS: dict[str, Callable[[int], Iterator[Any]]] = {
     "numpy": _plane,
@@ -66,6 +77,7 @@ KINDS: dict[str, Callable[[int], Iterator[Any]]] = {
     ),
     "pyarrow.list": _lists,
     "polars.list": lambda n: (pl.Series(lists) for lists in _lists(n)),
+    "awkward": _awkward,
     "scipy.coo": _sparse,
     "scipy.csr": lambda n: _compressed("csr", n),
     "scipy.csc": lambda n: _compressed("csc", n),
@@ -79,20 +91,32 @@ KINDS: dict[str, Callable[[int], Iterator[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+def _kind(result: Any) -> tuple[str, bool]:
+    """Return the format of a result, and whether it is one of Awkward's whose rows may vary."""
+    format_ = interop.spec(result).format
+    return format_, format_ == "awkward" and "var" in str(result.type)
+
+
+_MARKED = [
+    pytest.param(kind, marks=pytest.mark.extra("awkward")) if kind == "awkward" else kind
+    for kind in KINDS
+]
+
+
+@pytest.mark.parametrize("kind", _MARKED)
 def test_the_format_depends_on_the_request_and_the_kind_alone(kind: str) -> None:
     """No size, order of elements or of memory, and no length of rows, changes what comes out."""
     for target in (*_TARGETS, kind):
         for keywords in _KEYWORDS:
-            formats: dict[str, str] = {}
+            kinds: dict[str, tuple[str, bool]] = {}
             for size in _SIZES:
                 for number, value in enumerate(KINDS[kind](size)):
                     try:
                         result = interop.convert(value, to=target, **keywords)
                     except RefusedError:
                         continue  # not every target holds rows of several lengths
-                    formats[f"{size} elements, the {number}"] = interop.spec(result).format
-            assert len(set(formats.values())) <= 1, (target, keywords, formats)
+                    kinds[f"{size} elements, the {number}"] = _kind(result)
+            assert len(set(kinds.values())) <= 1, (target, keywords, kinds)
 
 
 @pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
