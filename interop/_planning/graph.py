@@ -232,6 +232,7 @@ class Graph:
             (*goals, *wrappers),
             goals,
             ways,
+            places=self._places(ends[0], goals),
             unrequested=unrequested,
             not_imported=frozenset(
                 name
@@ -243,6 +244,21 @@ class Graph:
             permitted=permitted,
             waived=waived,
         )
+
+    def _places(self, start: str, goals: tuple[str, ...]) -> dict[str, int]:
+        """Return the places of one framework's formats by preference; others have none."""
+        formats = self.formats
+        if len({formats[name].framework for name in goals}) > 1:
+            return {}
+        source = formats[start]
+
+        def distance(name: str) -> tuple[bool, bool, bool]:
+            target = formats[name]
+            is_kept = target.layout is not None and target.layout == source.layout
+            is_ragged = "nested" in target.carries
+            return target is not source, not is_kept, is_ragged != ("nested" in source.carries)
+
+        return {name: place for place, name in enumerate(sorted(goals, key=distance))}
 
     def _visited(self, start: str, goals: tuple[str, ...], dense: bool) -> frozenset[str]:
         """Return the hubs and the formats of the requested frameworks, but for missing ones.

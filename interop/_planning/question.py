@@ -76,6 +76,8 @@ class Scope:
         The formats from which the rest may take nothing: the goals, and wrappers, since nobody
         knows here which formats they wrap.
     goals : iterable of str
+    places : mapping of str to int
+        The places of the goals in the order of preference (see `Rank`), if it is not 0 for all.
     ways : callable
         ``ways(name)`` returns the ways from a format to those that a route may visit.
     unrequested, not_imported : frozenset of str
@@ -96,6 +98,7 @@ class Scope:
         goals: Iterable[str],
         ways: Callable[[str], Iterable[Way]],
         *,
+        places: Mapping[str, int],
         unrequested: frozenset[str],
         not_imported: frozenset[str],
         familiar: frozenset[str],
@@ -104,6 +107,7 @@ class Scope:
         waived: frozenset[str],
     ) -> None:
         self.names = names
+        self.places = places
         self.unrequested = unrequested
         self.not_imported = not_imported
         self.familiar = familiar

@@ -100,7 +100,6 @@ class Search:
         self._devices = {goal.device for goal in question.goals.values()}
         source = self._graph.formats[question.spec.format]
         self._from_lazy, self._layout = source.lazy, source.layout
-        self._places = self._ordered(question)
         self._order = count()
         #: Lower bounds, ranks and states, with the ways that lead on, or None at a goal.
         self._queue: list[tuple[Rank, int, Rank, State, Iterator[Onward] | None]] = []
@@ -115,27 +114,13 @@ class Search:
                 self._go_on(order, rank, state, onward)
         return None
 
-    def _ordered(self, question: Question) -> dict[str, int]:
-        """Return the places of one framework's formats by preference; others have 0."""
-        source = self._graph.formats[question.spec.format]
-
-        def distance(name: str) -> tuple[bool, bool, bool]:
-            target = self._graph.formats[name]
-            is_kept = target.layout is not None and target.layout == source.layout
-            is_ragged = "nested" in target.carries
-            return target is not source, not is_kept, is_ragged != ("nested" in source.carries)
-
-        targets = {self._graph.formats[name].framework for name in question.goals}
-        ordered = sorted(question.goals, key=distance)
-        return {name: place if len(targets) == 1 else 0 for place, name in enumerate(ordered)}
-
     def _enter(self, state: State, rank: Rank) -> None:
         """Enter a state in the queue, with the ways that lead on from it."""
         self._ranks[state] = rank
         spec = state.spec
         if self._is_goal(state):
-            place = self._places[spec.format]
-            goal = rank._replace(place=place)
+            place = self._scope.places.get(spec.format, 0)
+            goal = rank._replace(place=place) if place else rank
             heappush(self._queue, (goal, next(self._order), rank, state, None))
             if not place:
                 return
@@ -192,14 +177,12 @@ class Search:
         imports = name in scope.not_imported
         bystander = step.priority <= 0 and step.provenance.distribution not in scope.familiar
         shares = after.shared is None or bool(after.shared)
-        formats = self._graph.formats
-        left, reached = formats[step.before.format].layout, formats[name].layout
         extended = rank.extended(
             step,
             len(refused),
             imports,
             bystander=bystander,
-            departs=left is not None and left == self._layout != reached,
+            departs=self._layout is not None and self._departs(step),
             shares=shares,
         )
         by_detour = after.via_unrequested and extended.copied and not after.fresh
@@ -209,6 +192,12 @@ class Search:
         if previous is None or extended < previous:
             self._came[after] = state, step
             self._enter(after, extended)
+
+    def _departs(self, step: Step) -> bool:
+        """Tell whether a step leaves the layout of the value that is converted."""
+        formats = self._graph.formats
+        before, after = formats[step.before.format].layout, formats[step.after.format].layout
+        return before == self._layout != after
 
     def _must_write(self, state: State) -> bool:
         """Tell whether bytes must still be written."""
