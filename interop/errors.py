@@ -148,7 +148,18 @@ class Declined(InteropError, RuntimeError):  # noqa: N818 - it reports a fact, n
     """Raised by a conversion that cannot convert this value, before it changes anything.
 
     The core then plans the rest of the route again, without that conversion.
+
+    Parameters
+    ----------
+    *reason : object
+    instead : object, optional
+        What the value turned out to be once it was read. If it is given, the core converts it in
+        place of the value.
     """
+
+    def __init__(self, *reason: object, instead: object = None) -> None:
+        super().__init__(*reason)
+        self.instead = instead
 
 
 class PluginError(InteropError, RuntimeError):

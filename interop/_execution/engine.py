@@ -133,7 +133,12 @@ class Engine:
                 return plan(x, keywords, note)
             result = plan(x, keywords, FirstRun(self._registry, spec, note))
         except StepDeclined as declined:
-            return self._replan(declined, spec, request, keywords, note)
+            value = declined.instead
+            if value is None:
+                return self._replan(declined, spec, request, keywords, note)
+            spec = self._registry.describe(value)
+            plan = self.plan(spec, self._cache.table(request))
+            return self.carry_out(plan, value, spec, request, keywords, note)
         except NotInstalledError:
             self._check_installed(request)  # says how to install the target's framework
             raise

@@ -52,6 +52,8 @@ class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the
         #: Their result.
         self.value = value
         self.reason = reason
+        #: What the value turned out to be once it was read, or None.
+        self.instead: Value = getattr(reason, "instead", None)
 
 
 #: The names of steps, their effects, and the distributions that declare them.

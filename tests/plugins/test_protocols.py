@@ -555,15 +555,48 @@ def test_a_subclass_answer_becomes_a_plain_array():
 @pytest.mark.parametrize(
     ("answer", "label"),
     [
-        (np.array(None, object), (np.dtype("float64"), ())),
-        (np.zeros(2, "float32"), (np.dtype("float64"), (2,))),
-        (np.zeros(3), (np.dtype("float64"), (2,))),
-        (np.ma.array([1.0, 2.0], mask=[0, 1]), (np.dtype("float64"), (2,))),
+        (np.array([1.5, 2.5]), (np.dtype("int16"), (2,))),  # as NIfTI files with a slope give it
+        (np.array([1, 2], "int16"), (np.dtype("float64"), (2,))),
+        (np.array([[1.0, 2.0]]), (np.dtype("float64"), (2,))),
     ],
 )
-def test_a_wrong_answer_is_declined(answer, label):
-    """Objects, another dtype or shape than announced, and hidden masks are not passed on."""
-    with pytest.raises(RefusedError):
+def test_the_array_that_a_value_gives_counts_and_not_what_the_value_says(answer, label):
+    """A file may be scaled when it is read, so that its array has another dtype or shape."""
+    for target in ("numpy", "python"):
+        assert_given(interop.convert(Labelled(answer, *label), to=target), answer, target)
+    tree = interop.convert_tree({"a": Labelled(answer, *label)}, to="numpy", copy=True)
+    assert_given(tree["a"], answer, "numpy")
+    narrow = interop.convert(Labelled(answer, *label), to="numpy", dtype="float32")
+    assert narrow.dtype == np.float32
+    np.testing.assert_array_equal(narrow, np.asarray(answer, np.float32))
+    if label[1] == answer.shape:
+        out = np.zeros(answer.shape)
+        interop.convert(Labelled(answer, *label), out=out)
+        np.testing.assert_array_equal(out, np.asarray(answer))
+
+
+def assert_given(result, answer, target):
+    """Check that a result is the array that was given, dtype included."""
+    if target == "python":
+        assert result == answer.tolist()
+        return
+    assert type(result) is np.ndarray
+    assert result.dtype == answer.dtype
+    np.testing.assert_array_equal(result, np.asarray(answer))
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (np.array(None, object), "are not numbers"),
+        (np.array(["a", "b"]), "are not numbers"),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), "drop_mask"),
+    ],
+)
+def test_a_value_that_says_it_holds_numbers_passes_on_nothing_else(answer, reason):
+    """Objects and text are refused, and a masked array as it would be alone."""
+    label = (np.dtype("float64"), answer.shape)
+    with pytest.raises(RefusedError, match=reason):
         interop.convert(Labelled(answer, *label), to="numpy")
 
 

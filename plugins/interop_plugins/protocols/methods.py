@@ -1,9 +1,11 @@
 """``__array__``, the method that returns a NumPy array.
 
 A value that says its dtype and its shape is described by these, and its array is asked for by the
-step that takes it to NumPy. Any other has to be asked to be described: a conversion asks it once,
-and converts its answer. A quantity, which has a unit and a magnitude, is unwrapped, and not asked.
-A table, whose columns have names, is asked twice: its answer does not tell that it had labels.
+step that takes it to NumPy. If that array is of another dtype or shape, it is converted in place of
+the value: a file may be scaled when it is read. Any other has to be asked to be described: a
+conversion asks it once, and converts its answer. A quantity, which has a unit and a magnitude, is
+unwrapped, and not asked. A table, whose columns have names, is asked twice: its answer does not
+tell that it had labels.
 """
 
 from __future__ import annotations
@@ -211,16 +213,13 @@ def _takes_copy(method: Callable[..., Any]) -> bool:
 
 
 def _check_answer(value: Foreign, array: Array, claim: _Claim | None) -> None:
-    """Decline an answer to ``__array__`` that is not the array its value was described as."""
-    name = dtype_name(array.dtype)
-    who = type(value).__qualname__
+    """Decline a value for its array, if that is not as the value was described."""
+    name, who = dtype_name(array.dtype), type(value).__qualname__
     if name not in DTYPES:
         msg = f"{who}.__array__ returns elements of dtype {name}, which are not numbers"
         raise Declined(msg)
-    if claim is not None and claim != (name, array.shape):
-        msg = f"{who} says it is {claim.dtype} {claim.shape}, but its array is {name} {array.shape}"
-        raise Declined(msg)
     masked = sys.modules.get("numpy.ma")
-    if masked and isinstance(array, masked.MaskedArray) and array.mask is not masked.nomask:
-        msg = f"{who}.__array__ returns a masked array; convert that array itself"
-        raise Declined(msg)
+    has_mask = masked and isinstance(array, masked.MaskedArray) and array.mask is not masked.nomask
+    if has_mask or (claim is not None and claim != (name, array.shape)):
+        msg = f"the array of the {who} is another than the {who} says"
+        raise Declined(msg, instead=array)
