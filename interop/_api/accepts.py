@@ -15,16 +15,15 @@ from inspect import (
     isgeneratorfunction,
     signature,
 )
-from typing import Any, TypeAlias, get_origin
+from typing import Any, NamedTuple, TypeAlias, get_origin
 
-from interop._execution.fast_tree import fast_leaf, fast_tree, leaf_path
 from interop._model.device import ordinary
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
 from interop._model.frames import shortened
 from interop._model.spec import Spec
 from interop._model.typing import Value, ValueFunction
-from interop._planning.cache import FastPath, Paths
+from interop._planning.cache import NO_PATH, FastPath, Paths
 from interop._planning.keywords import Keywords
 from interop._planning.policy import block
 from interop._registry.registry import Registry
@@ -32,7 +31,7 @@ from interop.errors import BadRequestError, InteropError
 
 from .leaves import Located, is_array, is_of_numbers, reader
 from .requests import Requests
-from .tree import Tree
+from .tree import SCALARS, Tree
 
 #: The names that lead to a leaf.
 _Path: TypeAlias = tuple[Any, ...]
@@ -48,9 +47,24 @@ _LATER = {
 #: For how many combinations of argument types a function keeps its fast calls.
 _FLAT_CALLS = 64
 
-#: For arguments of which one at most is converted: its number, its fast path, the fast paths of
-#: results, and the types of those that are given back as they are.
-_Flat: TypeAlias = tuple[int, FastPath, Paths, set[type]]
+
+class _Flat(NamedTuple):
+    """What is done with the arrays among arguments that are arrays and scalars of some types.
+
+    The arrays are of one type. Arguments are counted through, those with keywords last.
+    """
+
+    #: The numbers of the arrays that are converted.
+    converted: tuple[int, ...]
+    path: FastPath
+    #: The number of the first array.
+    first: int
+    #: The fast paths of results.
+    back: Paths
+    #: Whether a result is on the device of the first array only if that is compared.
+    compares: bool
+    #: The types of results that are given back as they are.
+    own: set[type]
 
 
 def accepting(calls: Calls) -> Callable[..., Value]:
@@ -62,14 +76,17 @@ def accepting(calls: Calls) -> Callable[..., Value]:
     def accepted(*args: Any, **kwargs: Any) -> Value:
         # All that stands before the function counts if the arguments are right as they are.
         if calls.block.get() is None and calls.version == calls.registry.version:
-            types = (type(args[0]),) if len(args) == 1 else tuple(map(type, args))
-            flat = None if kwargs else calls.flat.get(types)
-            if flat is not None and flat[1] is None:
-                result = function(*args)
-                return result if type(result) in flat[3] else calls.back(result, flat, args)
-            result = calls.fast(flat, args, kwargs)
-            if result is not NotImplemented:
-                return result
+            values = (*args, *kwargs.values()) if kwargs else args
+            types = (type(args[0]),) if len(values) == 1 == len(args) else tuple(map(type, values))
+            flat = calls.flat.get(types)
+            if flat is not None:
+                if not flat[0]:
+                    result = function(*args, **kwargs)
+                    own = type(result) in flat[5]
+                    return result if own else calls.back(result, flat, values)
+                result = calls.fast(flat, values, len(args), kwargs)
+                if result is not NotImplemented:
+                    return result
         try:
             return calls.planned(args, kwargs)
         except InteropError as error:
@@ -162,24 +179,24 @@ def _is_object(owner: Value, value: Value) -> bool:
 def _array_specs(
     registry: Registry, tree: Tree, named: Callable[[_Path], _Path] = tuple
 ) -> dict[int, Spec]:
-    """Open the arrays among the leaves; return their specs by the numbers of the leaves."""
+    """Open the arrays among the leaves; return their specs by their places."""
     read, specs = reader(registry), {}
-    for n, (leaf, path) in enumerate(zip(tree.leaves, tree.paths, strict=True)):
-        with Located(path, named):
-            tree.leaves[n], spec = read(leaf)
+    for place in tree.leaves:
+        with Located(partial(tree.path, place), named):
+            tree.values[place], spec = read(tree.values[place])
         if spec is not None:
-            specs[n] = spec
+            specs[place] = spec
     return specs
 
 
-def _passes(registry: Registry, spec: Spec, path: _Path) -> bool:
-    """Tell whether an array passes as it is: one of text, say, as those in trees do.
+def _passes(spec: Spec, path: _Path) -> bool:
+    """Tell whether an array that is not of numbers passes as it is, as those in trees do.
 
     A table that is an argument itself may have columns of numbers, which the function is for.
     """
     _, _, *inner = path
     is_table = len(spec.shape) > 1 and "not_numbers" in spec.traits
-    return not is_of_numbers(registry, spec) and not (is_table and not inner)
+    return bool(inner) or not is_table
 
 
 def _once(convert: ValueFunction) -> ValueFunction:
@@ -215,11 +232,11 @@ class _Caller:
     def returned(self, result: Value) -> Value:
         """Return the result of a function, with its arrays converted to the caller's kind."""
         tree = Tree(result, partial(is_array, self._registry))
-        leaves, back = tree.leaves, _once(self.back)
-        for n in _array_specs(self._registry, tree):
-            with Located(tree.paths[n], self._named):
-                leaves[n] = back(leaves[n])
-        return tree.rebuilt(leaves)
+        values, back = tree.values, _once(self.back)
+        for place in _array_specs(self._registry, tree):
+            with Located(partial(tree.path, place), self._named):
+                values[place] = back(values[place])
+        return tree.rebuilt()
 
     def _named(self, path: _Path) -> _Path:
         """Return the path to an array in the result, with the name of the function."""
@@ -307,12 +324,7 @@ class Calls:
         self.convert_result = partial(convert, **self._policy) if self._policy else convert
         self._is_method = next(iter(_parameters(function)), None) in {"self", "cls"}
         self._has_one_request = not (grad or isinstance(keywords.dtype, Mapping))
-        self._paths: Paths = {}
-        #: By type of the caller's first array, the fast paths to its format.
-        self._paths_back: dict[type, Paths] = {}
-        #: The types of caller's arrays whose results are on their device only if that is compared.
-        self._anywhere: set[type] = set()
-        #: For calls that convert one argument at most, by the types of the arguments.
+        #: By the types of the arguments.
         self.flat: dict[tuple[type, ...], _Flat] = {}
         #: That of the registry for which all of this holds.
         self.version = -1
@@ -330,105 +342,100 @@ class Calls:
         arrays = _array_specs(registry, arguments, partial(_named, self.function))
         if not arrays:
             return self.function(*args, **kwargs)
-        numbers = (n for n, spec in arrays.items() if is_of_numbers(registry, spec))
+        numbers = (place for place, spec in arrays.items() if is_of_numbers(registry, spec))
         first = next(numbers, next(iter(arrays)))
         spec = arrays[first]
-        caller = _Caller(self, arguments.leaves[first], spec)
+        caller = _Caller(self, arguments.values[first], spec)
         call = _Call(registry, self.function, self._convert_argument, arguments, arrays, caller)
         if self._grad:
             framework = registry.named(self._keywords.to)[0].partition(".")[0]
             return call.differentiated(self.convert_result, framework)
         result = call.plain()
         if self._has_one_request:
-            self._keep(caller)
+            self._keep(caller, (*args, *kwargs.values()))
         return result
 
-    def fast(self, flat: _Flat | None, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
-        """Return the function's result, or `NotImplemented` without having called it."""
-        if flat is None:
-            return self._call_in_trees(args, kwargs)
-        n, path, *_ = flat
-        array = fast_leaf(args[n], path)
-        if array is NotImplemented:
-            return NotImplemented
-        return self.back(self.function(*args[:n], array, *args[n + 1 :]), flat, args)
+    def fast(
+        self, flat: _Flat, values: tuple[Value, ...], count: int, kwargs: dict[str, Value]
+    ) -> Value:
+        """Return the function's result, or `NotImplemented` without having called it.
 
-    def back(self, result: Value, flat: _Flat, args: tuple[Value, ...]) -> Value:
+        The first `count` values are the arguments without keywords.
+        """
+        converted, path, made = list(values), flat.path, {}
+        assert path is not None
+        try:
+            for n in flat.converted:
+                key = id(values[n])
+                if key not in made:
+                    made[key] = path(values[n])
+                    if made[key] is NotImplemented:
+                        return NotImplemented
+                converted[n] = made[key]
+        except InteropError:  # raised again by code that can say which argument it is
+            return NotImplemented
+        named = dict(zip(kwargs, converted[count:], strict=True)) if kwargs else kwargs
+        return self.back(self.function(*converted[:count], **named), flat, values)
+
+    def back(self, result: Value, flat: _Flat, values: tuple[Value, ...]) -> Value:
         """Return the function's result, converted to the kind of the argument that is an array."""
-        n, _, paths, own = flat
-        path = leaf_path(type(result), paths)
+        kind = type(result)
+        path = None if kind in SCALARS else _staying(flat.back, kind)
         if path is None:
-            own.add(type(result))
+            flat.own.add(kind)
             return result
-        returned = fast_leaf(result, path)
-        if returned is NotImplemented or (self._anywhere and not self._is_back(returned, args[n])):
-            return self._back(result, paths, args)
-        return returned
+        array = values[flat.first]
+        if path is not NotImplemented:
+            try:
+                returned = path(result)
+            except InteropError:  # raised again by code that can say where
+                returned = NotImplemented
+            if returned is not NotImplemented and (
+                not flat.compares or _are_together(returned, array)
+            ):
+                return returned
+        return _Caller(self, array, self.registry.describe(array)).returned(result)
 
-    def _is_back(self, result: Value, array: Value) -> bool:
-        """Tell whether a result is where the caller's array is, as far as fast paths may tell."""
-        if type(array) not in self._anywhere:
-            return True
-        return type(result) is type(array) and bool(result.device == array.device)
-
-    def _call_in_trees(self, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
-        converted: dict[int, tuple[Value, Value]] = {}
-        arguments = fast_tree(args, self._paths, converted)
-        named = fast_tree(kwargs, self._paths, converted) if kwargs else kwargs
-        if arguments is NotImplemented or named is NotImplemented or not converted:
-            return NotImplemented
-        array, _ = next(iter(converted.values()))
-        paths = self._paths_back.get(type(array))
-        if paths is None:
-            return NotImplemented
-        is_mixed = len({type(array) for array, _ in converted.values()}) > 1
-        if is_mixed and not is_of_numbers(self.registry, self.registry.describe(array)):
-            return NotImplemented  # results go back to the first array of numbers
-        if not (kwargs or is_mixed) and len(self.flat) < _FLAT_CALLS:
-            self._keep_flat(tuple(map(type, args)), paths)
-        return self._back(self.function(*arguments, **named), paths, (array,))
-
-    def _keep_flat(self, types: tuple[type, ...], paths: Paths) -> None:
-        """Keep how to make calls with arguments of these types, if it follows from the types."""
-        leaf_paths = [leaf_path(type_, self._paths) for type_ in types]
-        numbers = [n for n, path in enumerate(leaf_paths) if path is not None] or [0]
-        path = leaf_paths[numbers[0]]
-        if len(numbers) == 1 and path is not NotImplemented:
-            self.flat[types] = numbers[0], path, paths, set()
-
-    def _back(self, result: Value, paths: Paths, arrays: Sequence[Value]) -> Value:
-        """Return the function's result, converted to the kind of the caller's first array."""
-        returned = fast_tree(result, paths, {})
-        if returned is not NotImplemented and not self._anywhere:
-            return returned
-        array = next(array for array in arrays if is_array(self.registry, array))
-        if returned is not NotImplemented and self._is_back(returned, array):
-            return returned
-        spec = self.registry.describe(array)
-        return _Caller(self, array, spec).returned(result)
-
-    def _keep(self, caller: _Caller) -> None:
-        """Keep the fast paths of the arrays of a call, if it can take them.
+    def _keep(self, caller: _Caller, values: tuple[Value, ...]) -> None:
+        """Keep the fast paths for arguments of these types, if they can be taken.
 
         They leave arrays where they are, and know no labels. A result has to be on the device of
         the caller's arrays. Types tell that where one of the two formats is always on the host.
         Elsewhere the devices of both are compared.
         """
-        if block.get() is not None or caller.format.name not in self.registry.attainable:
+        registry, kind = self.registry, type(caller.array)
+        if block.get() is not None or caller.format.name not in registry.attainable:
             return
-        registry, table = self.registry, self._requests.table(self._keywords)
+        if self.version != registry.version:
+            self.flat.clear()
+            self.version = registry.version
+        table = self._requests.table(self._keywords)
         formats = [caller.format, registry.formats[table.request.formats[0]]]
         is_on_host = any(f.devices == ("cpu",) for f in formats)
-        if caller.format.labels is None and (is_on_host or hasattr(caller.array, "device")):
-            if self.version != registry.version:
-                self._paths_back.clear()
-                self.flat.clear()
-                self._anywhere.clear()
-                self._paths, self.version = table.staying, registry.version
-            if not is_on_host:
-                self._anywhere.add(type(caller.array))
+        types, path = tuple(map(type, values)), _staying(table.paths, kind)
+        arrays = tuple(n for n, type_ in enumerate(types) if type_ is kind)
+        if (
+            path is not NotImplemented
+            and caller.format.labels is None
+            and (is_on_host or hasattr(caller.array, "device"))
+            and arrays
+            and all(type_ is kind or type_ in SCALARS for type_ in types)
+            and len(self.flat) < _FLAT_CALLS
+        ):
+            converted = () if path is None else arrays
             back = self._requests.table(Keywords(caller.format.name, **self._policy))
-            self._paths_back[type(caller.array)] = back.staying
+            self.flat[types] = _Flat(converted, path, arrays[0], back.paths, not is_on_host, set())
+
+
+def _staying(paths: Paths, kind: type) -> FastPath:
+    """Return the fast path of a type inside a tree, which leaves values where they are."""
+    # Numbers and memory of Python's own count as arrays only outside of trees.
+    return NotImplemented if kind.__module__ == "builtins" else paths.get(kind, NO_PATH).staying
+
+
+def _are_together(result: Value, array: Value) -> bool:
+    """Tell whether a result is where the caller's array is, as far as fast paths may tell."""
+    return type(result) is type(array) and bool(result.device == array.device)
 
 
 @dataclass
@@ -440,7 +447,7 @@ class _Call:
     #: Converts an argument to the function's format.
     convert: ValueFunction
     arguments: Tree
-    #: The specs of the arrays among the leaves of `arguments`, by the numbers of the leaves.
+    #: The specs of the arrays among the leaves of `arguments`, by their places.
     arrays: Mapping[int, Spec]
     caller: _Caller
 
@@ -464,35 +471,35 @@ class _Call:
         )
         if theirs is None:
             return self.plain()
-        numbers = [n for n, spec in self.arrays.items() if self._takes_part(n, spec)]
+        places = [place for place, spec in self.arrays.items() if self._takes_part(place, spec)]
 
         def plain(arrays: Sequence[Value]) -> list[Value]:
-            outputs = self._called(self._converted(numbers, arrays))
+            outputs = self._called(self._converted(places, arrays))
             return [self.caller.back(output) for output in outputs]
 
         def forward(arrays: Sequence[Value]) -> tuple[list[Value], Pullback]:
-            return self._forward(ours, convert, numbers, arrays)
+            return self._forward(ours, convert, places, arrays)
 
-        leaves = [self.arguments.leaves[n] for n in numbers]
+        leaves = [self.arguments.values[place] for place in places]
         return self._rebuilt(theirs.attach(plain, forward, leaves))
 
     def _forward(
         self,
         ours: Autodiff,
         convert: Callable[..., Value],
-        numbers: Sequence[int],
+        places: Sequence[int],
         arrays: Sequence[Value],
     ) -> tuple[list[Value], Pullback]:
         """Call the function; return its results, and the pullback, in the caller's arrays."""
-        leaves = self._converted(numbers, arrays)
+        values = self._converted(places, arrays)
         dtypes = [self.registry.describe(array).dtype for array in arrays]
 
         def function(inputs: Sequence[Value]) -> list[Value]:
-            for n, array in zip(numbers, inputs, strict=True):
-                leaves[n] = array
-            return self._called(leaves)
+            for place, array in zip(places, inputs, strict=True):
+                values[place] = array
+            return self._called(values)
 
-        outputs, pull = ours.vjp(function, [leaves[n] for n in numbers])
+        outputs, pull = ours.vjp(function, [values[place] for place in places])
 
         def pullback(cotangents: Sequence[Value]) -> list[Value]:
             converted = [
@@ -514,13 +521,14 @@ class _Call:
         msg = f"no plugin differentiates functions of {framework}; grad=True works with {formats}."
         raise BadRequestError(msg)
 
-    def _takes_part(self, n: int, spec: Spec) -> bool:
+    def _takes_part(self, place: int, spec: Spec) -> bool:
         """Tell whether an argument is one of the caller's arrays, which may have a history."""
         own = self.caller.format.name
         if spec.format == own:
             return True
         if "grad" in spec.traits:
-            with Located(self.arguments.paths[n], partial(_named, self.function)):
+            path_of = partial(self.arguments.path, place)
+            with Located(path_of, partial(_named, self.function)):
                 msg = (
                     f"{spec} has a history that grad=True would lose, because it is not of the "
                     f"format of the first array, {own}; convert it first, or detach it."
@@ -528,32 +536,32 @@ class _Call:
                 raise BadRequestError(msg)
         return False
 
-    def _converted(self, numbers: Sequence[int] = (), arrays: Sequence[Value] = ()) -> list[Value]:
-        """Return the leaves of the arguments, with every array in the function's format.
+    def _converted(self, places: Sequence[int] = (), arrays: Sequence[Value] = ()) -> list[Value]:
+        """Return the values of the arguments, with every array in the function's format.
 
-        The `arrays` stand in for the leaves of these `numbers`.
+        The `arrays` stand in for those at some places.
         """
-        leaves = list(self.arguments.leaves)
-        for n, array in zip(numbers, arrays, strict=True):
-            leaves[n] = array
+        values = [*self.arguments.values]
+        for place, array in zip(places, arrays, strict=True):
+            values[place] = array
         convert = _once(self.convert)
-        for n, spec in self.arrays.items():
-            with Located(path := self.arguments.paths[n], partial(_named, self.function)):
-                if not _passes(self.registry, spec, path):
-                    leaves[n] = convert(leaves[n])
-        return leaves
+        for place, spec in self.arrays.items():
+            path_of = partial(self.arguments.path, place)
+            with Located(path_of, partial(_named, self.function)):
+                if is_of_numbers(self.registry, spec) or not _passes(spec, path_of()):
+                    values[place] = convert(values[place])
+        return values
 
-    def _called(self, leaves: Sequence[Value]) -> list[Value]:
+    def _called(self, values: list[Value]) -> list[Value]:
         """Call the function, and return the arrays in its result."""
-        args, kwargs = self.arguments.rebuilt(leaves)
+        args, kwargs = self.arguments.rebuilt([*values])
         result = self.function(*args, **kwargs)
         self.result = Tree(result, partial(is_array, self.registry))
         self.outputs = _array_specs(self.registry, self.result)
-        return [self.result.leaves[n] for n in self.outputs]
+        return [self.result.values[place] for place in self.outputs]
 
     def _rebuilt(self, outputs: Sequence[Value]) -> Value:
         """Return the function's result with its arrays replaced."""
-        leaves = self.result.leaves
-        for n, array in zip(self.outputs, outputs, strict=True):
-            leaves[n] = array
-        return self.result.rebuilt(leaves)
+        for place, array in zip(self.outputs, outputs, strict=True):
+            self.result.values[place] = array
+        return self.result.rebuilt()

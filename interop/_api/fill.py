@@ -149,9 +149,9 @@ class Fills:
             return
         table = self._requests.table(Keywords(target.name))
         plan = table.plans.get(table.key(spec))
-        if plan is None or type(x) not in plan.fast_types:
+        if plan is None or (table, type(x)) not in plan.asked:
             self._run(x, table, Keywords())  # which keeps its fast path if there is one
-        path, _ = table.fast_paths.get(type(x), NO_PATH)
+        path = table.paths.get(type(x), NO_PATH).function
         # The fast path compares shapes as the values themselves tell them.
         tells_shape = getattr(out, "shape", None) == spec.shape
         if path is not NotImplemented and target.memory and target.fast_key and tells_shape:

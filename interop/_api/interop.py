@@ -6,18 +6,16 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Set
-from functools import partial
+from functools import cached_property, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from interop._execution.engine import Engine
 from interop._execution.fast_path import Converter, FastPaths, with_fast_paths
-from interop._execution.fast_tree import PASSED, fast_tree
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.display import Listing
-from interop._model.dtype import DTYPES, same_kind
 from interop._model.extension import Declaration
 from interop._model.format import package
 from interop._model.frames import brief
@@ -29,7 +27,7 @@ from interop._model.typing import (
     Value,
     ValueFunction,
 )
-from interop._planning.cache import PlanCache, PlanTable, TablesByDtype, TreePaths
+from interop._planning.cache import PlanCache, PlanTable, Tables
 from interop._planning.derived import complete
 from interop._planning.explain import refused_routes
 from interop._planning.keywords import Keywords, checked
@@ -41,7 +39,7 @@ from interop._planning.naming import (
     named_traits,
 )
 from interop._planning.planner import Planner
-from interop._planning.policy import Policy, adjusted, block, current_policy, is_traced, set_default
+from interop._planning.policy import Policy, adjusted, block, current_policy, set_default
 from interop._planning.route import Route
 from interop._planning.step import Step
 from interop._registry.declared import Declared, DeclaredFormat
@@ -56,7 +54,7 @@ if TYPE_CHECKING:
     from interop._registry.discovery import Plugin
 
     from .accepts import Calls
-    from .leaves import Others
+    from .leaves import Others, Trees
 
 _Function = TypeVar("_Function", bound=Callable[..., Value])
 
@@ -259,12 +257,18 @@ class Interop:
         keywords = checked(Keywords(to, like, dtype, device, copy, None, allow, forbid, stream))
         return self._converter(keywords).convert
 
+    @cached_property
+    def _trees(self) -> Trees:
+        from .leaves import Trees  # imported for the first tree
+
+        return Trees(self._registry, self._engine, self._fast_paths.learn)
+
     def _converter(self, keywords: Keywords) -> Converter:
         pickled = self._pickled(self._converter, (), keywords)
-        table = self._requests.any_table(keywords)
-        full: ValueFunction = partial(_converted, self, table, keywords)
+        tables = self._requests.tables(keywords)
+        full: ValueFunction = partial(_converted, self, tables, keywords)
         has_paths = keywords.stream is None and not self._requests.labels(keywords.like)
-        paths = table.fast_paths if has_paths else {}
+        paths = tables.paths if has_paths else {}
         return Converter(full, paths, block, pickled, keywords)
 
     def _pickled(
@@ -353,43 +357,9 @@ class Interop:
         array([0, 1])
         """
         keywords = checked(Keywords(to, like, dtype, device, copy, None, allow, forbid, stream))
-        passed = PASSED.get(others) if isinstance(others, str) else None
-        learn: Callable[..., None] = self._fast_paths.learn
-        table = self._requests.any_table(keywords)
-        if isinstance(table, PlanTable) and (keywords.dtype is None or cast_all):
-            paths: TreePaths = table.ways
-        else:
-            paths = table.paths_by_dtype
-            learn = partial(self._fast_paths.learn_in_tree, owner=table)
-        # What is no number passes through, whatever the dtype is.
-        takes = (lambda own, _: own in DTYPES) if cast_all else same_kind
-
-        def in_full(x: Value) -> Value:
-            return self._run(x, self._requests.table_of(keywords, takes), keywords)
-
-        asks_no_more = not (progress or consume or keywords.stream is not None)
-        if passed is not None and asks_no_more and not is_traced():
-            result = fast_tree(tree, paths, {}, tied=True, passed=passed, in_full=in_full)
-            if result is not NotImplemented:
-                return result
-        from .leaves import check_others, converted, leaf_test
-        from .tree import Tree
-
-        check_others(others)
-        table_of = self._requests.table_of(keywords, takes)
-        registry = self._registry
-        opened = Tree(tree, leaf_test(registry, others), registry.containers, empties=consume)
-        del tree
-        return converted(
-            opened,
-            registry,
-            self._engine,
-            table_of,
-            partial(learn, version=registry.version),
-            keywords=keywords,
-            others=others,
-            progress=progress,
-            consume=consume,
+        tables = self._requests.tables(keywords, among="numbers" if cast_all else "kind")
+        return self._trees.converted(
+            tree, tables, keywords, others, progress=progress, consume=consume
         )
 
     @brief
@@ -530,12 +500,12 @@ class Interop:
         frozenset({'transfer'})
         """
         keywords = checked(Keywords(to, like, dtype, device, copy, None, allow, forbid, stream))
-        self._requests.table_of(keywords)  # so that mistakes show before those of the value
+        self._requests.tables(keywords)  # so that mistakes show before those of the value
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
         return self._route(spec, keywords)
 
     def _route(self, spec: Spec, keywords: Keywords) -> Route:
-        table = self._requests.table_of(keywords)(spec)
+        table = self._requests.tables(keywords).table_for(spec)
         check_format(self._registry, spec.format)
         request, steps = table.request, self._planned_steps(spec, table)
         specs = (spec, *(step.after for step in steps))
@@ -814,28 +784,23 @@ class Interop:
         if keywords.out is not None:
             return self._fills.write(x, keywords)
         version = self._loaded().version
-        table = self._requests.any_table(keywords)
-        result = _converted(self, table, keywords, x)
+        tables = self._requests.tables(keywords)
+        result = _converted(self, tables, keywords, x)
         # Effects that an iterator names are gone, and labels are given to each result.
         if key is not None and keywords is given and not self._requests.labels(keywords.like):
-            self._cache.link(key, table.fast_paths, version)
+            self._cache.link(key, tables.paths, version)
         return result
 
-    def _run(
-        self, x: Value, table_of: Callable[[Spec], PlanTable] | PlanTable, keywords: Keywords
-    ) -> Value:
-        """Carry out the plan for `x` in a table, which its spec may decide."""
+    def _run(self, x: Value, tables: Tables, keywords: Keywords) -> Value:
+        """Carry out the plan for `x`."""
         registry = self._registry
         version = registry.version
         given, x = x, registry.opened(x)
         spec = registry.describe(x)
-        table = table_of if isinstance(table_of, PlanTable) else table_of(spec)
+        table = tables.table_for(spec)
         plan, request = self._engine.plan(spec, table), table.request
         result = self._engine.run(plan, x, spec, request, request.step_keywords(keywords))
-        if isinstance(table_of, TablesByDtype):
-            self._fast_paths.learn_in_tree(x, spec, plan, table, version, owner=table_of)
-        else:
-            self._fast_paths.learn(x, spec, plan, table, version)
+        self._fast_paths.learn(x, spec, plan, table, tables, version)
         if result is x and x is not given and registry.format_of(given).name == spec.format:
             return given  # what it was opened to only stands for it
         return result
@@ -854,15 +819,9 @@ class Interop:
             table = self._cache.table(table.request)
 
 
-def _converted(
-    owner: Interop,
-    table_of: Callable[[Spec], PlanTable] | PlanTable,
-    keywords: Keywords,
-    x: Value,
-    /,
-) -> Value:
+def _converted(owner: Interop, tables: Tables, keywords: Keywords, x: Value, /) -> Value:
     """Convert under a request that was resolved before."""
-    result, like = owner._run(x, table_of, keywords), keywords.like
+    result, like = owner._run(x, tables, keywords), keywords.like
     return result if like is None else owner._registry.relabelled(result, like)
 
 

@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, 
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from types import FunctionType, ModuleType
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from interop._execution.engine import Engine
+from interop._execution.fast_leaves import fast_leaves
 from interop._model.dtype import DTYPES
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
 from interop._model.typing import Value
-from interop._planning.cache import PlanTable
+from interop._planning.cache import PlanTable, Tables, Way
 from interop._planning.keywords import Keywords
 from interop._planning.plan import Plan
+from interop._planning.policy import is_traced
 from interop._registry.registry import Registry
 from interop.errors import (
     BadRequestError,
@@ -27,7 +29,7 @@ from interop.errors import (
     UnknownValueError,
 )
 
-from .tree import Tree, joined
+from .tree import SCALARS, Tree, joined
 
 _Path = tuple[Any, ...]
 
@@ -36,28 +38,184 @@ Others: TypeAlias = Literal["keep", "convert", "refuse"]
 
 _BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kind, type))
 
+#: The types that pass through trees, by the fate of leaves that are not arrays.
+_PASSED: Mapping[str, Set[type]] = {
+    "keep": SCALARS,
+    "convert": frozenset({str, bytes, type(None)}),
+    "refuse": frozenset({type(None)}),
+}
+
 #: The types of Python's numbers.
-_NUMBERS = (bool, int, float, complex)
+NUMBERS = (bool, int, float, complex)
 
 #: Traits that do not keep two values over one memory from having the same result.
 _IGNORED = frozenset({"grad"})
 
 
 class _Group(NamedTuple):
-    """One array of a tree: where it stands first, its plan, and all its positions."""
+    """One array of a tree: its plan, and all its places."""
 
-    path: tuple[Any, ...]
     spec: Spec
     table: PlanTable
     plan: Plan
-    positions: list[int]
+    places: list[int]
 
 
-def check_others(others: object) -> None:
-    """Refuse an unknown answer to what happens to leaves that are not arrays."""
-    if others not in get_args(Others):
-        msg = f"others must be 'keep', 'convert' or 'refuse', got {others!r}."
-        raise BadRequestError(msg)
+class Trees:
+    """Converts the arrays in trees: by the fast paths of their types, and what has none by plans.
+
+    Parameters
+    ----------
+    registry : Registry
+    engine : Engine
+    learn : callable
+        ``learn(x, spec, plan, table, tables, version)`` keeps the fast path of an array.
+    """
+
+    def __init__(self, registry: Registry, engine: Engine, learn: Callable[..., None]) -> None:
+        self._registry = registry
+        self._engine = engine
+        self._learn = learn
+
+    def converted(
+        self,
+        root: Value,
+        tables: Tables,
+        keywords: Keywords,
+        others: Others,
+        *,
+        progress: bool,
+        consume: bool,
+    ) -> Value:
+        """Return a tree with its arrays converted."""
+        if not isinstance(others, str) or others not in _PASSED:
+            msg = f"others must be 'keep', 'convert' or 'refuse', got {others!r}."
+            raise BadRequestError(msg)
+        registry = self._registry
+        asks_more = progress or consume or keywords.stream is not None or is_traced()
+        ways: Mapping[type, Way] = {} if asks_more else {**tables.leaves}  # which may change
+        tree = Tree(
+            root,
+            leaf_test(registry, others),
+            registry.containers,
+            empties=consume,
+            passed=_PASSED[others],
+            arrays=ways,
+        )
+        del root
+        places: Sequence[int] = tree.leaves
+        if ways:
+            places = self._left(tree, ways)
+            if not places:
+                return tree.rebuilt()
+        return self._by_plans(
+            tree,
+            places,
+            tables,
+            keywords,
+            others=others,
+            progress=progress,
+            consume=consume,
+        )
+
+    def _left(self, tree: Tree, ways: Mapping[type, Way]) -> Sequence[int]:
+        """Convert leaves of a tree by fast paths; return the places of those that are left."""
+        values, places, others, are_all = tree.values, tree.leaves, [], True
+        leaves = [values[place] for place in places]
+        if not ways.keys() >= {*map(type, leaves)}:
+            others = [place for place in places if type(values[place]) not in ways]
+            are_all = not any(is_array(self._registry, values[place]) for place in others)
+            places = [place for place in places if type(values[place]) in ways]
+            leaves = [values[place] for place in places]
+        results = fast_leaves(leaves, ways, are_all=are_all)
+        for place, result in zip(places, results, strict=True):
+            if result is NotImplemented:
+                others.append(place)
+            else:
+                values[place] = result
+        if not others:
+            return others
+        left = {*others}
+        return [place for place in tree.leaves if place in left]
+
+    def _by_plans(
+        self,
+        tree: Tree,
+        places: Sequence[int],
+        tables: Tables,
+        keywords: Keywords,
+        *,
+        others: Others,
+        progress: bool,
+        consume: bool,
+    ) -> Value:
+        """Return a tree with the leaves at some places converted by plans.
+
+        Every leaf is planned before the first is converted, so that a refusal costs nothing.
+        """
+        version = self._registry.version
+        groups = self._planned(tree, places, tables, others)
+        bar = _bar if progress else _no_bar
+        values = tree.values
+        with (
+            tree.emptied() if consume else nullcontext(),
+            bar(sum(group.spec.nbytes for group in groups)) as advance,
+        ):
+            for spec, table, plan, same in groups:
+                with Located(partial(tree.path, same[0])):
+                    value = values[same[0]]
+                    chosen = table.request.step_keywords(keywords)
+                    result = self._engine.run(plan, value, spec, table.request, chosen)
+                self._learn(value, spec, plan, table, tables, version)
+                del value
+                for place in same:
+                    values[place] = result
+                del result
+                advance(spec.nbytes)
+            return tree.rebuilt()
+
+    def _planned(
+        self, tree: Tree, places: Sequence[int], tables: Tables, others: Others
+    ) -> list[_Group]:
+        registry = self._registry
+        groups: dict[Any, _Group] = {}
+        refused: list[tuple[int, RefusedError]] = []
+        read = reader(registry)
+        for place in places:
+            with Located(partial(tree.path, place)):
+                value, spec = read(tree.values[place])
+                if spec is None:
+                    spec = _spec_of_other(registry, value, others, is_root=not place)
+                if spec is None:
+                    continue
+                # One object may be a number at many places; each gets an array of its own.
+                identity: Value = (place,) if type(value) in NUMBERS else id(value)
+                group = groups.get(identity)
+                if group is None:
+                    table = tables.table_for(spec)
+                    passes = others != "refuse" and not is_of_numbers(registry, spec)
+                    is_table = len(spec.shape) > 1 and "not_numbers" in spec.traits
+                    if passes and not is_table and table.key(spec) in table.refusals:
+                        continue
+                    try:
+                        plan = self._engine.plan(spec, table)
+                    except RefusedError as error:
+                        if not passes:
+                            raise
+                        if is_table:
+                            refused.append((place, error))
+                        continue
+                    key = _tie(registry, value, spec, plan) or identity
+                    group = groups.setdefault(key, _Group(spec, table, plan, []))
+                    groups[identity] = group
+                group.places.append(place)
+                tree.values[place] = value
+        # Tables may have columns of numbers; they pass if something else in the tree is an array.
+        if refused and not groups and len(places) == len(tree.leaves):
+            place, refusal = refused[0]
+            with Located(partial(tree.path, place)):
+                raise refusal
+        return list({id(group): group for group in groups.values()}.values())
 
 
 def is_array(registry: Registry, value: Value) -> bool:
@@ -83,18 +241,19 @@ def _are_of_arrays(types: tuple[str, ...]) -> bool:
 def reader(registry: Registry) -> Callable[[Value], tuple[Value, Spec | None]]:
     """Return a function that gives each leaf with its spec, which is None if it is no array.
 
-    A leaf that is unwrapped before all else is opened, once.
+    A leaf is described once, and opened once if it is unwrapped before all else.
     """
-    opened: dict[int, tuple[Value, Value]] = {}
+    seen: dict[int, tuple[Value, Value, Spec]] = {}
 
     def read(leaf: Value) -> tuple[Value, Spec | None]:
+        if id(leaf) in seen:
+            return seen[id(leaf)][1:]
         if not is_array(registry, leaf):
             return leaf, None
-        pair = opened.get(id(leaf))
-        value = registry.opened(leaf) if pair is None else pair[1]
-        if value is not leaf:
-            opened[id(leaf)] = leaf, value  # the leaf lives on, so that no other gets its `id`
-        return value, registry.describe(value)
+        value = registry.opened(leaf)
+        spec = registry.describe(value)
+        seen[id(leaf)] = leaf, value, spec  # the leaf lives on, so that no other gets its `id`
+        return value, spec
 
     return read
 
@@ -102,92 +261,8 @@ def reader(registry: Registry) -> Callable[[Value], tuple[Value, Spec | None]]:
 def leaf_test(registry: Registry, others: Others) -> Callable[[Value], bool]:
     """Return the function that tells which leaves of a tree are converted."""
     if others == "convert":
-        return lambda value: type(value) in _NUMBERS or is_array(registry, value)
+        return lambda value: type(value) in NUMBERS or is_array(registry, value)
     return partial(is_array, registry)
-
-
-def converted(
-    tree: Tree,
-    registry: Registry,
-    engine: Engine,
-    table_of: Callable[[Spec], PlanTable],
-    keep: Callable[[Value, Spec, Plan, PlanTable], None],
-    *,
-    keywords: Keywords,
-    others: Others = "keep",
-    progress: bool = False,
-    consume: bool = False,
-) -> Value:
-    """Return a tree with its arrays converted.
-
-    `table_of` gives the plans for an array, and `keep` is told the plan of each that was converted.
-    Every leaf is planned before the first is converted, so that a refusal costs nothing.
-    """
-    groups = _planned(tree, registry, engine, table_of, others)
-    bar = _bar if progress else _no_bar
-    leaves = tree.leaves
-    with (
-        tree.emptied() if consume else nullcontext(),
-        bar(sum(group.spec.nbytes for group in groups)) as advance,
-    ):
-        for path, spec, table, plan, positions in groups:
-            with Located(path):
-                value = leaves[positions[0]]
-                chosen = table.request.step_keywords(keywords)
-                result = engine.run(plan, value, spec, table.request, chosen)
-            keep(value, spec, plan, table)
-            del value
-            for position in positions:
-                leaves[position] = result
-            del result
-            advance(spec.nbytes)
-        return tree.rebuilt(leaves)
-
-
-def _planned(
-    tree: Tree,
-    registry: Registry,
-    engine: Engine,
-    table_of: Callable[[Spec], PlanTable],
-    others: Others,
-) -> list[_Group]:
-    groups: dict[Any, _Group] = {}
-    tables: list[tuple[_Path, RefusedError]] = []
-    read = reader(registry)
-    for position, (path, leaf) in enumerate(zip(tree.paths, tree.leaves, strict=True)):
-        with Located(path):
-            value, spec = read(leaf)
-            if spec is None:
-                spec = _spec_of_other(registry, value, others, is_root=not path)
-            if spec is None:
-                continue
-            # One object may be a number at many positions; each gets an array of its own.
-            identity: Value = (position,) if type(value) in _NUMBERS else id(value)
-            group = groups.get(identity)
-            if group is None:
-                table = table_of(spec)
-                passes = others != "refuse" and not is_of_numbers(registry, spec)
-                is_table = len(spec.shape) > 1 and "not_numbers" in spec.traits
-                if passes and not is_table and table.key(spec) in table.refusals:
-                    continue
-                try:
-                    plan = engine.plan(spec, table)
-                except RefusedError as error:
-                    if not passes:
-                        raise
-                    if is_table:
-                        tables.append((path, error))
-                    continue
-                key = _tie(registry, value, spec, plan) or identity
-                group = groups.setdefault(key, _Group(path, spec, table, plan, []))
-                groups[identity] = group
-            group.positions.append(position)
-            tree.leaves[position] = value
-    if tables and not groups:  # they may have columns of numbers, and nothing else is there
-        path, refusal = tables[0]
-        with Located(path):
-            raise refusal
-    return list({id(group): group for group in groups.values()}.values())
 
 
 def _spec_of_other(
@@ -198,7 +273,7 @@ def _spec_of_other(
         _refuse(value)
     if _hides_arrays(registry, value, is_root=is_root):
         registry.recognise(type(value))  # says what to pass instead
-    is_number = others == "convert" and type(value) in _NUMBERS
+    is_number = others == "convert" and type(value) in NUMBERS
     return registry.describe(value) if is_number else None
 
 
@@ -235,10 +310,11 @@ def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
         contents = gc.get_referents(value)
     else:
         return False
+    trees = (Tree(item, partial(is_array, registry), registry.containers) for item in contents)
     return any(
-        is_array(registry, leaf) or _hides_arrays(registry, leaf, is_root=False)
-        for item in contents
-        for leaf in Tree(item, partial(is_array, registry), registry.containers).leaves
+        tree.arrays
+        or any(_hides_arrays(registry, tree.values[n], is_root=False) for n in tree.leaves)
+        for tree in trees
     )
 
 
@@ -280,15 +356,18 @@ class Located:
 
     Parameters
     ----------
-    path : tuple
+    path_of : callable
+        Returns the path.
     named : callable, default tuple
         Returns the path as messages write it.
     """
 
-    __slots__ = ("_named", "_path")
+    __slots__ = ("_named", "_path_of")
 
-    def __init__(self, path: _Path, named: Callable[[_Path], _Path] = tuple) -> None:
-        self._path = path
+    def __init__(
+        self, path_of: Callable[[], _Path], named: Callable[[_Path], _Path] = tuple
+    ) -> None:
+        self._path_of = path_of
         self._named = named
 
     def __enter__(self) -> None:
@@ -296,9 +375,9 @@ class Located:
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if isinstance(error, InteropError):
-            error.locate(joined(self._named(self._path)))
+            error.locate(joined(self._named(self._path_of())))
         elif isinstance(error, BaseException):
-            error.add_note(f"raised at {joined(self._named(self._path))} in the tree")
+            error.add_note(f"raised at {joined(self._named(self._path_of()))} in the tree")
 
 
 @contextmanager

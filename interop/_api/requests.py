@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Literal, TypeAlias
 
 from interop._model.device import device_type, ordinary
+from interop._model.dtype import DTYPES, same_kind
 from interop._model.spec import DIVISIONS, Spec
 from interop._model.typing import Value
-from interop._planning.cache import PlanCache, PlanTable, TablesByDtype
+from interop._planning.cache import PlanCache, PlanTable, Tables, TablesByDtype
 from interop._planning.keywords import Keywords
 from interop._planning.naming import dtypes_by_dtype
 from interop._planning.policy import block, current_policy
 from interop._planning.request import resolved
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError, UnknownValueError
+
+#: The values for which a ``dtype=`` is: those of its kind, all numbers, or all values.
+Among: TypeAlias = Literal["kind", "numbers", "all"]
 
 
 class Requests:
@@ -44,13 +48,27 @@ class Requests:
         self._adopt = adopt
 
     def table(self, keywords: Keywords) -> PlanTable:
-        """Return the plans of the request that keywords make."""
+        """Return the plans of the request that keywords make, whose dtype is for all values."""
+        tables = self.tables(keywords)
+        assert isinstance(tables, PlanTable)
+        return tables
+
+    def tables(self, keywords: Keywords, *, among: Among = "all") -> Tables:
+        """Return the plans of what keywords ask for, resolved once.
+
+        There are several if ``dtype=`` is a mapping, or if one dtype is for some values `among`
+        others: those of its kind, or all numbers.
+        """
         division: frozenset[str] = frozenset()
         if keywords.like is not None:
             keywords, division = self._resolved_like(keywords)
-        innermost = block.get()
+        innermost, dtype = block.get(), keywords.dtype
+        named = keywords
+        # An abstract class takes a while to tell what is no mapping.
+        if dtype is not None and type(dtype) is not str and isinstance(dtype, Mapping):
+            named, among = keywords._replace(dtype=(Mapping, *dtype.items())), "all"
         # All but the stream, which is for the steps.
-        key = keywords[:-1], innermost and innermost.policy, division
+        key = named[:-1], innermost and innermost.policy, division, among
         try:
             return self.cache.by_keywords[key]
         except KeyError:
@@ -59,56 +77,27 @@ class Requests:
             keep = False
         self._adopt(keywords.to)
         version = self.registry.version
-        request = resolved(self.registry, keywords, current_policy(), division)
-        table = self.cache.table(request)
-        return self.cache.keep(self.cache.by_keywords, key, table, version) if keep else table
+        tables = self._resolved(keywords, division, among)
+        return self.cache.keep(self.cache.by_keywords, key, tables, version) if keep else tables
 
-    def any_table(self, keywords: Keywords) -> PlanTable | TablesByDtype:
-        """Return the plans of a request, of all of them if the dtype of the value decides."""
-        dtype = keywords.dtype
-        if dtype is not None and isinstance(dtype, Mapping):  # the latter takes a while
-            return self._tables_by_dtype(keywords, dtype)
-        return self.table(keywords)
+    def _resolved(self, keywords: Keywords, division: frozenset[str], among: Among) -> Tables:
+        """Return the plans of what keywords ask for the first time."""
+        registry, policy, dtype = self.registry, current_policy(), keywords.dtype
 
-    def table_of(
-        self,
-        keywords: Keywords,
-        takes: Callable[[str | None, str], bool] | None = None,
-    ) -> Callable[[Spec], PlanTable]:
-        """Return a function that gives the plans for a spec.
+        def table(dtype: object) -> PlanTable:
+            request = resolved(registry, keywords._replace(dtype=dtype), policy, division)
+            return self.cache.table(request)
 
-        A dtype may be for some values only: a mapping has dtypes by the dtypes of values or their
-        kinds, and ``takes(own, dtype)`` tells whether a dtype is for values of a dtype.
-        """
-        dtype = keywords.dtype
         if isinstance(dtype, Mapping):
-            return self._tables_by_dtype(keywords, dtype)
-        cast = self.table(keywords)
-        if takes is None or cast.request.dtype is None:
-            return lambda spec: cast
-        uncast, named = self.table(keywords._replace(dtype=None)), cast.request.dtype
-        return lambda spec: cast if takes(spec.dtype, named) else uncast
-
-    def _tables_by_dtype(self, keywords: Keywords, dtypes: Mapping[Any, object]) -> TablesByDtype:
-        """Return the plans by the dtypes of values, resolved once."""
-        innermost, kept = block.get(), self.cache.by_dtypes
-        key = (
-            tuple(dtypes.items()),
-            *keywords._replace(dtype=None)[:-1],
-            innermost and innermost.policy,
-        )
-        keep = keywords.like is None  # the value in like= may be on another device the next time
-        try:
-            if keep and key in kept:
-                return kept[key]
-        except TypeError:  # a list or a set of targets does not hash
-            keep = False
-        version = self.registry.version
-        uncast = self.table(keywords._replace(dtype=None))
-        named = dtypes_by_dtype(self.registry, dtypes)
-        tables = {name: self.table(keywords._replace(dtype=dtype)) for name, dtype in named.items()}
-        plans = self.cache.used(TablesByDtype(tables, uncast))
-        return self.cache.keep(kept, key, plans, version) if keep else plans
+            uncast, named = table(None), dtypes_by_dtype(registry, dtype)
+            tables = {own: table(other) for own, other in named.items()}
+            return self.cache.used(TablesByDtype(tables, uncast))
+        cast = table(dtype)
+        named_dtype = cast.request.dtype
+        if named_dtype is None or among == "all":
+            return cast
+        taken = (own for own in DTYPES if among == "numbers" or same_kind(own, named_dtype))
+        return self.cache.used(TablesByDtype(dict.fromkeys(taken, cast), table(None)))
 
     def spec_for(self, name: str, value: Value) -> Spec:
         """Return the spec of the array that a keyword takes."""

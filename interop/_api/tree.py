@@ -7,60 +7,50 @@ dataclasses, and the mappings of others. Plugins open the containers of framewor
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections import OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import fields, is_dataclass
+from operator import itemgetter
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from interop._model.extension import Branch, Container
-from interop._model.typing import Value, ValueFunction
+from interop._model.typing import Value
 from interop.errors import BadRequestError, HandOffError, InteropError
 
 _EMPTIABLE = (dict, defaultdict, OrderedDict, list, deque)
 #: Types whose values hold nothing, and there are many of them.
-_LEAVES = frozenset({int, float, complex, bool, str, bytes, type(None)})
+SCALARS: frozenset[type] = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
-class _Child(NamedTuple):
-    """What stands at one place of a container that can be emptied."""
+#: As many children are looked at one by one.
+_FEW = 8
 
-    #: The number of its first leaf.
-    number: int
-    build: ValueFunction
-    #: Itself, if it can be emptied, too; other containers keep their arrays alive.
-    container: Value
-
-    def made(self, leaves: Sequence[Value]) -> Value:
-        """Return what stands here around the leaves of the tree as they are now."""
-        if self.container is not None:
-            return self.container
-        if self.build is next:
-            return leaves[self.number]
-        return self.build(iter(leaves[self.number :]))
+#: What leads to the children of a container, they, and what makes a new one: as in a `Branch`.
+_Opened: TypeAlias = tuple[Sequence[Value], Iterable[Value], Callable[[list[Value]], Value]]
+#: A container of a tree: the place where it stands, the place of its first child, beside which the
+#: others stand, what leads to each, and what makes a new one. If it is to be emptied, it is the
+#: last; other containers keep their arrays alive.
+_Parent: TypeAlias = tuple[int, int, Sequence[Value], Callable[[list[Value]], Value], Value]
 
 
-class _Contents(NamedTuple):
-    """What stands in a container that can be emptied."""
-
-    container: Value
-    names: Sequence[Value]
-    children: list[_Child]
-
-    def put_back(self, leaves: Sequence[Value]) -> None:
-        """Fill the container with what it held, but for the leaves, which may be others now."""
-        children = [child.made(leaves) for child in self.children]
-        self.container.clear()
-        if isinstance(self.container, dict):
-            self.container.update(zip(self.names, children, strict=True))
-        else:
-            self.container.extend(children)
+def _refill(container: Value, names: Sequence[Value], children: Sequence[Value]) -> None:
+    """Put children back into a container that was emptied."""
+    container.clear()
+    if isinstance(container, dict):
+        container.update(zip(names, children, strict=True))
+    else:
+        container.extend(children)
 
 
 class Tree:
     """A tree of containers, opened down to its leaves.
+
+    It is flat: a list has the root and the children of all containers, each at a place, those of
+    one container side by side.
 
     Parameters
     ----------
@@ -73,6 +63,10 @@ class Tree:
         Tells whether a value is to be left unopened.
     empties : bool, default False
         Whether `emptied` is going to be asked for.
+    passed : set of type, default `SCALARS`
+        The types of values that are no leaves: they stay what they are.
+    arrays : mapping, optional
+        Its keys are types whose values are arrays without a question.
 
     Raises
     ------
@@ -90,107 +84,158 @@ class Tree:
         *,
         passes: Callable[[Value], bool] | None = None,
         empties: bool = False,
+        passed: Set[type] = SCALARS,
+        arrays: Mapping[type, object] = MappingProxyType({}),
     ) -> None:
         self._is_array = is_array
         self._passes = passes
         self._empties = empties
-        self._openers = [c.open for c in containers if sys.modules.get(c.requires)]
-        self._openers += _OPENERS
-        self._above: dict[int, tuple[Any, ...]] = {}
-        self._arrays = 0
-        #: From left to right.
-        self.leaves: list[Value] = []
-        #: The names that lead to each leaf.
-        self.paths: list[tuple[Any, ...]] = []
-        self._emptiable: list[_Contents] = []
-        #: To rebuild takes two calls a level, and what calls this has made some.
-        self._deepest = sys.getrecursionlimit() // 3
+        self._passed = passed
+        self._plain = arrays
+        self._containers = containers
+        #: How many leaves are arrays.
+        self.arrays = 0
+        self.values: list[Value] = [root]
+        #: The places of the leaves, from left to right.
+        self.leaves: list[int] = []
+        #: The containers, each before those that it holds.
+        self._parents: list[_Parent] = []
         try:
-            self._build = self._grow(root, ())
+            self._grow(0)
         except RecursionError:
-            raise self._too_deep() from None
+            raise self._endless() from None
 
-    def rebuilt(self, leaves: Iterable[Any]) -> Value:
-        """Return a tree of new containers of the same kinds, with other leaves."""
-        try:
-            return self._build(iter(leaves))
-        except RecursionError:
-            raise self._too_deep() from None
+    def rebuilt(self, values: list[Value] | None = None) -> Value:
+        """Return a tree of new containers of the same kinds, around other values if given."""
+        values = self.values if values is None else values
+        for place, start, names, rebuild, _ in reversed(self._parents):
+            values[place] = rebuild(values[start : start + len(names)])
+        return values[0]
 
-    def _too_deep(self) -> BadRequestError:
-        msg = f"the tree is more than {self._deepest} levels deep; flatten it first."
+    def path(self, place: int) -> tuple[Value, ...]:
+        """Return the names that lead to a place."""
+        names: list[Value] = []
+        while place:
+            nearest = bisect_right(self._parents, place, key=itemgetter(1)) - 1
+            above, start, children, *_ = self._parents[nearest]
+            names.append(children[place - start])
+            place = above
+        return tuple(reversed(names))
+
+    def _endless(self) -> BadRequestError:
+        """Return the error of a tree with too many containers above the last that was opened."""
+        places, starts = [self._parents[-1][0]], [parent[1] for parent in self._parents]
+        while places[-1]:
+            places.append(self._parents[bisect_right(starts, places[-1]) - 1][0])
+        above: dict[int, int] = {}
+        for place in reversed(places):
+            value = self.values[place]
+            if id(value) in above:
+                here, there = joined(self.path(place)), joined(self.path(above[id(value)]))
+                msg = f"the tree holds itself: the {type(value).__name__} at {here} is {there}."
+                return BadRequestError(msg)
+            above[id(value)] = place
+        msg = f"the tree is more than {len(places) - 1} levels deep; flatten it first."
         return BadRequestError(msg)
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
         """Empty the containers that can be emptied; fill them with the leaves after an error."""
+        values, parents = self.values, self._parents
         try:
-            for contents in self._emptiable:
-                contents.container.clear()
+            for place, *_, container in parents:
+                values[place] = None
+                if container is not None:
+                    container.clear()
             yield
         except BaseException:
-            for contents in self._emptiable:
-                contents.put_back(self.leaves)
+            for place, start, names, rebuild, container in reversed(parents):
+                children = values[start : start + len(names)]
+                if container is None:
+                    values[place] = rebuild(children)
+                else:
+                    _refill(container, names, children)
+                    values[place] = container
             raise
 
-    def _grow(self, value: Value, path: tuple[Any, ...]) -> ValueFunction:
-        """Collect the leaves below `value`; return a function that rebuilds it from an iterator."""
+    def _grow(self, place: int) -> None:
+        """Collect the leaves below the value at a place."""
+        value = self.values[place]
+        open_exactly = _EXACT_OPENERS.get(type(value))
+        if open_exactly is not None and self._passes is None:
+            self._open(open_exactly(value), place)
+            return
         try:
             is_array = self._is_array(value)
         except InteropError as error:
-            error.locate(joined(path))
+            error.locate(joined(self.path(place)))
             raise
         if is_array:
-            self._arrays += 1
-            return self._leaf(value, path)
-        if type(value) in _LEAVES or (self._passes is not None and self._passes(value)):
-            return self._leaf(value, path)
-        branch = self._opened(value)
-        is_foreign = branch is None
-        if branch is None:
-            branch = _open_foreign(value, path)
-        if branch is None:
-            return self._leaf(value, path)
-        if id(value) in self._above:
-            above = joined(self._above[id(value)])
-            msg = f"the tree holds itself: the {type(value).__name__} at {joined(path)} is {above}."
-            raise BadRequestError(msg)
-        if len(path) > self._deepest:
-            raise self._too_deep()
-        self._above[id(value)] = path
-        arrays, leaves, emptiable = self._arrays, len(self.leaves), len(self._emptiable)
-        grown: list[ValueFunction] = []
-        children: list[_Child] = []
-        for name, child in zip(branch.names, branch.children, strict=True):
-            number = len(self.leaves)
-            grown.append(self._grow(child, (*path, name)))
-            if self._empties:
-                container = child if type(child) in _EMPTIABLE else None
-                children.append(_Child(number, grown[-1], container))
-        del self._above[id(value)]
-        if is_foreign and self._arrays == arrays:
-            del self.leaves[leaves:], self.paths[leaves:], self._emptiable[emptiable:]
-            return self._leaf(value, path)
-        if self._empties and type(value) in _EMPTIABLE:
-            self._emptiable.append(_Contents(value, branch.names, children))
-        rebuild = branch.rebuild  # a closure over the branch would keep the children alive
-        return lambda leaves: rebuild([build(leaves) for build in grown])
+            self.arrays += 1
+            self.leaves.append(place)
+        elif type(value) in self._passed:
+            pass
+        elif type(value) in SCALARS or (self._passes is not None and self._passes(value)):
+            self.leaves.append(place)
+        else:
+            self._grow_odd(value, place)
 
-    def _leaf(self, value: Value, path: tuple[Any, ...]) -> ValueFunction:
-        self.leaves.append(value)
-        self.paths.append(path)
-        return next
+    def _grow_odd(self, value: Value, place: int) -> None:
+        """Collect the leaves of a container, or take the value for a leaf if it holds no array."""
+        branch = self._opened(value)
+        if branch is not None:
+            self._open(branch, place)
+            return
+        branch = _open_foreign(value, lambda: self.path(place))
+        if branch is not None:
+            leaves, parents, arrays = len(self.leaves), len(self._parents), self.arrays
+            start = len(self.values)
+            self._open(branch, place)
+            if self.arrays > arrays:
+                return
+            del self.leaves[leaves:], self._parents[parents:], self.values[start:]
+        self.leaves.append(place)
+
+    def _open(self, branch: _Opened, place: int) -> None:
+        """Put the children of the container at a place into the list, and collect their leaves."""
+        values, plain, passed, leaves = self.values, self._plain, self._passed, self.leaves
+        (names, opened, rebuild), value = branch, values[place]
+        start, children = len(values), [*opened]
+        container = value if self._empties and type(value) in _EMPTIABLE else None
+        self._parents.append((place, start, names, rebuild, container))
+        values.extend(children)
+        if len(children) != len(names):
+            msg = (
+                f"a {type(value).__qualname__} was opened to {len(names)} names of other children."
+            )
+            raise ValueError(msg)
+        if len(children) > _FEW and plain.keys() >= {*map(type, children)}:
+            leaves.extend(range(start, start + len(children)))
+            self.arrays += len(children)
+            return
+        count = 0
+        for child_place, child in enumerate(children, start):
+            kind = type(child)
+            if kind in plain:
+                leaves.append(child_place)
+                count += 1
+            elif kind not in passed:
+                self._grow(child_place)
+        self.arrays += count
 
     def _opened(self, value: Value) -> Branch | None:
-        opener = _EXACT_OPENERS.get(type(value))
-        if opener is not None:
-            return opener(value)
-        return next(filter(None, (opened(value) for opened in self._openers)), None)
+        own = (c.open for c in self._containers if sys.modules.get(c.requires))
+        return next(filter(None, (opened(value) for opened in (*own, *_OPENERS))), None)
 
 
 def joined(path: tuple[Any, ...]) -> str:
     """Return a path as it is written in messages: ``model/layers/3/weight``."""
     return "/".join(map(str, path)) or "the root"
+
+
+def _open_dict(value: dict[Value, Value]) -> _Opened:
+    names = list(value)
+    return names, value.values(), lambda children: dict(zip(names, children, strict=True))
 
 
 def _open_mapping(value: Value) -> Branch | None:
@@ -236,8 +281,6 @@ def _open_deque(value: Value) -> Branch | None:
 def _open_tuple(value: Value) -> Branch | None:
     """Open a tuple; rebuilding a named one skips its initialiser, because torch's packed refuse."""
     kind: Any = type(value)
-    if kind is tuple:
-        return Branch(range(len(value)), value, tuple)
     if not isinstance(value, tuple):
         return None
     if hasattr(kind, "_make"):
@@ -285,17 +328,16 @@ def _with_fields(record: Value, names: Sequence[Value], contents: Sequence[Value
 
 
 #: The functions that open values of these very types.
-_EXACT_OPENERS: dict[type, Callable[[Value], Branch | None]] = {
-    **dict.fromkeys((dict, OrderedDict, defaultdict), _open_mapping),
-    list: _open_list,
-    tuple: _open_tuple,
-    deque: _open_deque,
+_EXACT_OPENERS: dict[type, Callable[[Value], _Opened]] = {
+    dict: _open_dict,
+    list: lambda value: (range(len(value)), value, list),
+    tuple: lambda value: (range(len(value)), value, tuple),
 }
 #: Functions that open a container, or return None.
 _OPENERS = (_open_both, _open_mapping, _open_list, _open_tuple, _open_deque, _open_record)
 
 
-def _open_foreign(value: Value, path: tuple[Any, ...]) -> Branch | None:
+def _open_foreign(value: Value, path: Callable[[], tuple[Value, ...]]) -> Branch | None:
     """Open a mapping or a tuple of a type that nobody knows how to make anew.
 
     A dict or a tuple stands for it, if there is an array in it.
@@ -315,7 +357,7 @@ def _open_foreign(value: Value, path: tuple[Any, ...]) -> Branch | None:
         reason = f"{type(error).__name__}: {error}"
         msg = f"the {kind.__qualname__} does not give what it holds ({reason}); make a dict of it."
         problem = HandOffError(msg)
-        problem.locate(joined(path))
+        problem.locate(joined(path()))
         raise problem from error
     made = MappingProxyType if kind is MappingProxyType else dict
 

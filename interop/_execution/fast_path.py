@@ -24,8 +24,8 @@ from interop._planning.cache import (
     Paths,
     PlanCache,
     PlanTable,
-    TablesByDtype,
-    TreePath,
+    Tables,
+    Way,
 )
 from interop._planning.keywords import Keywords
 from interop._planning.plan import Plan
@@ -122,7 +122,7 @@ def with_fast_paths(
                     key = to, said, device, copy
                     key = _longer_key(key, like, addresses, innermost, others)
             try:
-                fast_path, _ = tables[key][type(x)]
+                fast_path = tables[key][type(x)][0]
             except (KeyError, TypeError):
                 pass  # converted below: no KeyError is to stand in the traceback of a later error
             else:
@@ -183,7 +183,7 @@ class Converter:
         innermost = self._block.get()
         if innermost is None or not innermost.traces:
             try:
-                fast_path, _ = self._paths[type(x)]
+                fast_path = self._paths[type(x)][0]
             except KeyError:
                 pass
             else:
@@ -237,54 +237,39 @@ class FastPaths:
         self._planner = planner
         self._cache = cache
 
-    def learn_in_tree(
-        self,
-        x: Value,
-        spec: Spec,
-        plan: Plan,
-        table: PlanTable,
-        version: int,
-        *,
-        owner: PlanTable | TablesByDtype,
+    def learn(  # noqa: PLR0917 - on the way of every conversion
+        self, x: Value, spec: Spec, plan: Plan, table: PlanTable, tables: Tables, version: int
     ) -> None:
-        """Keep the fast path of `x` for trees in which its dtype decides what it is cast to."""
-        self.learn(x, spec, plan, table, version)
-        keep, kind = self._cache.keep, type(x)
-        path, *_ = table.ways.get(kind, (NO_PATH,))
-        has_dtype = self._registry.formats[spec.format].fast_key is not None
-        if has_dtype and NotImplemented not in path:
-            paths = keep(owner.paths_by_dtype, kind, {}, version)
-            keep(paths, x.dtype, path, version)
-            if isinstance(owner, TablesByDtype):  # calls have one path for a type
-                function = self._registry.untraced(_path_by_dtype(paths))
-                keep(owner.fast_paths, kind, (function, NotImplemented), version)
+        """Keep the fast path for values of the very type of `x`, if its route has one.
 
-    def learn(self, x: Value, spec: Spec, plan: Plan, table: PlanTable, version: int) -> None:
-        """Keep the fast path for values of the very type of `x`, if its route has one."""
-        registry, keep, kind = self._registry, self._cache.keep, type(x)
+        The `table` is one of the `tables`, which keep the path. If there are several, by dtypes,
+        the path looks at the fast key of a value, which tells its dtype.
+        """
+        registry, kind = self._registry, type(x)
         # What tells plain values apart does not say whether their memory is page-locked.
-        if kind in plan.fast_types or table.request.device == PAGE_LOCKED:
+        if (tables, kind) in plan.asked or table.request.device == PAGE_LOCKED:
             return
         # The first route of a type may have no fast path, so every plan is asked once.
-        keep(plan.fast_types, kind, True, version)
+        self._cache.keep(plan.asked, (tables, kind), True, version)
         source = registry.formats[spec.format]
         if plan.warning or not registry.is_plain(kind, source):
             return
         steps, path = plan.steps, None
         forgets = _forgets(steps, registry.formats)
-        if not forgets and _serves(table.request, plan, source, registry.formats):
+        is_for_all = tables is table and not forgets
+        if is_for_all and _serves(table.request, plan, source, registry.formats):
             path = self._planner.fast_path(steps) if steps else source.fast_path
-        address: Any = NotImplemented if plan.writes else None
-        moves = False
-        if path is None:
-            moves = any(step.before.device != step.after.device for step in steps)
-            kept = table.moving_calls if moves else table.calls
-            path = self._learn_call(x, spec, plan, table, kept, version)
-            address = source.advanced.address or NotImplemented
         if path is not None:
-            # A compiler must not trace into it.
-            function = None if path is itself else registry.untraced(path)
-            self._cache.keep_way(table, kind, (function, address), version, moves=moves)
+            function = None if path is itself else path
+            way = Way(function, NotImplemented if plan.writes else None)
+        else:
+            learnt = self._learn_call(x, spec, plan, table, tables, version)
+            if learnt is None:
+                return
+            way = learnt
+        if way.function is not None:  # a compiler must not trace into it
+            registry.untraced(way.function)
+        self._cache.keep_way(tables, kind, way, version)
 
     def _learn_call(  # noqa: PLR0917 - called in one place
         self,
@@ -292,14 +277,14 @@ class FastPaths:
         spec: Spec,
         plan: Plan,
         table: PlanTable,
-        kept: dict[type, Calls],
+        tables: Tables,
         version: int,
-    ) -> ValueFunction | None:
+    ) -> Way | None:
         """Keep what the plan calls for values like `x`, if `x` is plain.
 
         What fills memory of the host has to be small.
 
-        Return the path to all that is kept for its type.
+        Return the way to all that is kept for its type, on its device or to another.
         """
         formats, steps, keep = self._registry.formats, plan.steps, self._cache.keep
         key_of = formats[spec.format].fast_key
@@ -310,7 +295,13 @@ class FastPaths:
         key = None if table.states or table.request.like else key_of(x)
         if key is None:
             return None
-        calls = keep(kept, type(x), Calls(key_of), version)
+        moves = any(step.before.device != step.after.device for step in steps)
+        ways = tables.paths.get(type(x), NO_PATH).ways
+        same = (way for way in ways if way.calls is not None and way.moves is moves)
+        address_of = formats[spec.format].advanced.address or NotImplemented
+        calls = Calls(key_of)
+        way = next(same, Way(calls.path, address_of, moves, calls))
+        calls = way.calls or calls
         # A view has effects that a policy may forbid: it loses the graph.
         permits = table.request.policy.permitted >= Policy().permitted
         views = steps and permits and not _forgets(steps, formats)
@@ -324,9 +315,9 @@ class FastPaths:
             if key_on_view is not None and calls.view[0] is share:
                 keep(calls.viewed, x.dtype, True, version)
                 keep(calls.by_view, key_on_view, _call(plan.steps[1:]), version)
-                return calls.path
+                return way
         keep(calls.by_key, key, _call(plan.steps), version)
-        return calls.path
+        return way
 
 
 def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, Format]) -> bool:
@@ -363,16 +354,6 @@ def _most_bytes(steps: Sequence[Step], spec: Spec) -> float:
 
 def _is_default(policy: Policy) -> bool:
     return policy.permitted == Policy().permitted
-
-
-def _path_by_dtype(paths: Mapping[object, TreePath]) -> ValueFunction:
-    """Return a fast path that is for each value the one of its dtype."""
-
-    def path(x: Value) -> Value:
-        chosen: Any = paths.get(x.dtype, NO_PATH)[0]
-        return x if chosen is None else chosen if chosen is NotImplemented else chosen(x)
-
-    return path
 
 
 def _call(steps: Sequence[Step]) -> FastPath:

@@ -8,10 +8,10 @@ memory. Converted values are never kept.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from interop._model.dtype import NUMBERS
@@ -33,17 +33,34 @@ _MOST_WAYS = 4
 
 #: Answers `NotImplemented` for a value that is not plain. None stands for the value itself.
 FastPath: TypeAlias = ValueFunction | None
-#: A fast path, and what tells the address of values for which it may write. That is None if it
-#: never writes, and `NotImplemented` if address, dtype and shape do not tell the elements.
-TreePath: TypeAlias = tuple[FastPath, ValueFunction | None]
+
+
+class Way(NamedTuple):
+    """A fast path of a type, for the values that those before it leave out."""
+
+    function: FastPath
+    #: Tells the address of values for which the path may write. It is None if the path never
+    #: writes, and `NotImplemented` if address, dtype and shape do not tell the elements.
+    address_of: ValueFunction | None
+    #: Whether it leads to another device.
+    moves: bool = False
+    #: What it calls, if that depends on the fast key of the value.
+    calls: Calls | None = None
+
+
+class Path(NamedTuple):
+    """The fast path of a type: its ways in turn."""
+
+    function: FastPath
+    #: The same without the ways that lead to another device.
+    staying: FastPath
+    ways: tuple[Way, ...]
+
+
 #: The fast paths of types.
-Paths: TypeAlias = Mapping[type, TreePath]
-#: The fast paths of a type, each for values that those before it leave out.
-Ways: TypeAlias = tuple[TreePath, ...]
-#: The fast paths of types in trees, in which the dtype of a value may decide as well.
-TreePaths: TypeAlias = Mapping[type, TreePath | Ways | Mapping[object, TreePath]]
+Paths: TypeAlias = Mapping[type, Path]
 #: The entry of a type without a fast path.
-NO_PATH: TreePath = (NotImplemented, None)
+NO_PATH = Path(NotImplemented, NotImplemented, ())
 
 
 class Calls:
@@ -96,6 +113,17 @@ def _defaults(default_dtype: Callable[[str], str]) -> tuple[str, ...]:
     return tuple(map(default_dtype, NUMBERS))
 
 
+def _in_turn(ways: Iterable[Way], untraced: Callable[[ValueFunction], ValueFunction]) -> FastPath:
+    """Return the fast path that tries ways in turn; None takes all values."""
+    path: FastPath = NotImplemented
+    for way in ways:
+        if path is NotImplemented:
+            path = way.function
+        elif path is not None and way.function is not None:
+            path = untraced(_either(path, way.function))
+    return path
+
+
 def _either(first: Any, second: Any) -> ValueFunction:
     """Return the fast path that is the second where the first leaves a value out."""
 
@@ -127,18 +155,17 @@ class PlanTable:
         self.installed = False
         #: By class of spec.
         self.plans: dict[tuple[object, ...], Plan] = {}
-        #: For plain values, by type: plans on one device, and plans that lead to another.
-        self.calls: dict[type, Calls] = {}
-        self.moving_calls: dict[type, Calls] = {}
-        #: By type, the fast path, which tries each of its `ways` in turn.
-        self.fast_paths: dict[type, TreePath] = {}
-        self.ways: dict[type, Ways] = {}
-        #: By type, the fast path that leaves values where they are, or leaves them out.
-        self.staying: dict[type, TreePath] = {}
-        #: By type and dtype, the fast paths of trees where the request's dtype is for some alone.
-        self.paths_by_dtype: dict[type, dict[object, TreePath]] = {}
+        #: By type, for plain values.
+        self.paths: dict[type, Path] = {}
+        #: By type, for the leaves of trees. What a first way leaves out may be written, and would
+        #: not stay tied, so that they have no second.
+        self.leaves: dict[type, Way] = {}
         #: For the classes that have no plan, the nearest routes, which are refused.
         self.refusals: dict[tuple[object, ...], list[Value]] = {}
+
+    def table_for(self, spec: Spec) -> PlanTable:
+        """Return the plans for a spec, which are the same for all."""
+        return self
 
     def key(self, spec: Spec) -> tuple[object, ...]:
         """Return the key of the class of a spec under the settings of this moment."""
@@ -150,12 +177,8 @@ class PlanTable:
         """Forget all plans."""
         self.installed = False
         self.plans.clear()
-        self.calls.clear()
-        self.moving_calls.clear()
-        self.fast_paths.clear()
-        self.ways.clear()
-        self.staying.clear()
-        self.paths_by_dtype.clear()
+        self.paths.clear()
+        self.leaves.clear()
         self.refusals.clear()
 
 
@@ -173,21 +196,23 @@ class TablesByDtype:
     def __init__(self, tables: Mapping[str, PlanTable], uncast: PlanTable) -> None:
         self._tables = tables
         self._uncast = uncast
-        #: By type and dtype, the fast paths of trees.
-        self.paths_by_dtype: dict[type, dict[object, TreePath]] = {}
-        #: By type, the fast path that looks at the dtype.
-        self.fast_paths: dict[type, TreePath] = {}
+        #: By type, for plain values, whose fast keys tell their dtypes.
+        self.paths: dict[type, Path] = {}
+        #: By type, for the leaves of trees.
+        self.leaves: dict[type, Way] = {}
 
     def clear(self) -> None:
         """Forget all fast paths."""
-        self.paths_by_dtype.clear()
-        self.fast_paths.clear()
+        self.paths.clear()
+        self.leaves.clear()
 
-    def __call__(self, spec: Spec) -> PlanTable:
+    def table_for(self, spec: Spec) -> PlanTable:
         """Return the plans for a spec."""
         return self._tables.get(spec.dtype or "", self._uncast)
 
 
+#: The plans of what a call asks for.
+Tables: TypeAlias = PlanTable | TablesByDtype
 _Table = TypeVar("_Table", PlanTable, TablesByDtype)
 
 
@@ -201,10 +226,8 @@ class PlanCache:
         self._tables: dict[Request, PlanTable] = {}
         #: All tables that are in use, also by converters.
         self._used: WeakSet[PlanTable | TablesByDtype] = WeakSet()
-        #: For the keywords and the policy of a call, the table of the request that they make.
-        self.by_keywords: dict[tuple[Any, ...], PlanTable] = {}
-        #: The same where ``dtype=`` is a mapping.
-        self.by_dtypes: dict[tuple[Any, ...], TablesByDtype] = {}
+        #: For the keywords and the policy of a call, the plans of what they ask for.
+        self.by_keywords: dict[tuple[Any, ...], Tables] = {}
         #: For what a call says beside its value, the fast paths of the request that it makes.
         self.fast_paths: dict[object, Paths] = {}
         #: By the types of a value and of an ``out=``, what writes one into the other if it can.
@@ -223,7 +246,6 @@ class PlanCache:
             self._count = 0
             self._tables.clear()
             self.by_keywords.clear()
-            self.by_dtypes.clear()
             self.fast_paths.clear()
             self.fills.clear()
             self.array_routes.clear()
@@ -255,29 +277,20 @@ class PlanCache:
         with suppress(TypeError):  # a list of targets, a set of effects
             self.keep(self.fast_paths, key, paths, version)
 
-    def keep_way(
-        self, table: PlanTable, kind: type, way: TreePath, version: int, *, moves: bool
-    ) -> None:
+    def keep_way(self, tables: Tables, kind: type, way: Way, version: int) -> None:
         """Keep a fast path for the values of a type that those kept before do not take."""
         with self.lock:
-            ways = table.ways.get(kind, ())
+            ways = tables.paths.get(kind, NO_PATH).ways
             if way in ways or len(ways) >= _MOST_WAYS or version != self._registry.version:
                 return
-            self._keep_behind(table.fast_paths, kind, way, version)
-            if not moves:
-                self._keep_behind(table.staying, kind, way, version)
-            table.ways[kind] = (*ways, way)
-
-    def _keep_behind(
-        self, paths: dict[type, TreePath], kind: type, way: TreePath, version: int
-    ) -> None:
-        """Keep a fast path that is tried after the one that is kept, if there is one."""
-        first, _ = self.keep(paths, kind, way, version)
-        if first is way[0] or None in (first, way[0]):  # None returns all values as they are
-            return
-        path = self._registry.untraced(_either(first, way[0]))
-        # One way knows the elements by their address, and another may not.
-        paths[kind] = path, NotImplemented
+            self.keep(tables.paths, kind, NO_PATH)
+            ways = (*ways, way)
+            untraced = self._registry.untraced
+            staying = [way for way in ways if not way.moves]
+            tables.paths[kind] = Path(_in_turn(ways, untraced), _in_turn(staying, untraced), ways)
+            # Numbers and memory of Python's own count as arrays only outside of trees.
+            if kind.__module__ != "builtins":
+                tables.leaves.setdefault(kind, way)
 
     def used(self, table: _Table) -> _Table:
         """Return a table that will be cleared with all others."""

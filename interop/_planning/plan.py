@@ -84,8 +84,8 @@ class Plan:
         self.allocates = any(step.effects & FILLING for step in on_host)
         #: Whether a result has once been compared with what was planned.
         self.verified = not steps
-        #: The types of values for which a fast path was looked for.
-        self.fast_types: dict[type, bool] = {}
+        #: The tables and types of values for which a fast path was looked for.
+        self.asked: dict[tuple[object, type], bool] = {}
 
     def __call__(
         self,

@@ -116,7 +116,7 @@ def test_no_fast_path_is_compiled() -> None:
         return x + sum(instance.convert(x * 2, to="boxed").numbers)
 
     instance.convert(torch.ones(2), to="boxed")
-    assert instance._cache.fast_paths["boxed"] == {torch.Tensor: (fast_path, NotImplemented)}
+    assert instance._cache.fast_paths["boxed"][torch.Tensor].function is fast_path
     torch._dynamo.reset()
     compiled = torch.compile(function, backend="aot_eager")
     assert compiled(torch.ones(2)).tolist() == [13.0, 13.0]

@@ -20,9 +20,9 @@ import pytest
 import interop
 import interop.plugin
 from interop import Conversion, Format, Interop
+from interop._execution.fast_leaves import fast_leaves
 from interop._execution.fast_path import Converter, with_fast_paths
-from interop._execution.fast_tree import fast_tree
-from interop._planning.cache import PlanCache
+from interop._planning.cache import PlanCache, PlanTable, Way
 from interop._planning.keywords import Keywords
 from interop._planning.policy import Block, block
 from interop._planning.request import Request
@@ -195,7 +195,8 @@ def test_the_functions_go_to_other_processes() -> None:
 
 def _kept(instance: Interop, target: Any) -> dict[type, Any]:
     """Return the fast paths that an instance has kept for a target."""
-    return {kind: path for kind, (path, _) in instance._cache.fast_paths.get(target, {}).items()}
+    paths = instance._cache.fast_paths.get(target, {})
+    return {kind: path.function for kind, path in paths.items()}
 
 
 def test_a_kept_fast_path_is_asked_first(empty: Interop) -> None:
@@ -235,7 +236,7 @@ def test_a_type_has_several_fast_paths(empty: Interop, monkeypatch: pytest.Monke
     monkeypatch.setattr(empty._registry, "describe", None)  # no value is described again
     assert [empty.convert(box, to="c").kind for box in boxes] == ["c", "fast a", "fast b"]
     assert asked == ["a", "a", "b"]
-    assert len(empty._cache.table(Request(("c",))).ways[Box]) == 3
+    assert len(empty._cache.table(Request(("c",))).paths[Box].ways) == 3
 
 
 def test_a_type_whose_first_value_was_odd_gets_its_fast_path_later(empty: Interop) -> None:
@@ -276,10 +277,9 @@ def test_what_a_fast_path_copies_is_kept_from_trees_that_share(empty: Interop) -
     box = Box("a", [1.0])
     for target, shares in (("b", True), ("c", False)):
         empty.convert(box, to=target)
-        paths = empty._cache.fast_paths[target]
-        assert paths == {Box: (_same_box, None if shares else NotImplemented)}
-        assert fast_tree([box], paths, {}) == [box]
-        assert (fast_tree([box], paths, {}, tied=True) is NotImplemented) is not shares
+        leaves = empty._cache.table(Request((target,))).leaves
+        assert leaves == {Box: Way(_same_box, None if shares else NotImplemented)}
+        assert fast_leaves([box], leaves, are_all=True) == [box if shares else NotImplemented]
 
 
 def _same_box(box: Box) -> Box:
@@ -400,8 +400,11 @@ def test_after_a_view_a_step_fails_and_declines_as_in_a_first_call(empty: Intero
         result = warm.convert(Box("a", [1.0]), to="b", dtype="float64")
         assert (result.numbers, result.dtype) == ([1.0], "float64")
     (table,) = warm._cache.by_keywords.values()
-    assert table.calls[Box].view == (_to_b, _kind)
-    assert not table.calls[Box].by_key
+    assert isinstance(table, PlanTable)
+    (way,) = table.paths[Box].ways
+    assert way.calls is not None
+    assert way.calls.view == (_to_b, _kind)
+    assert not way.calls.by_key
     errors = []
     for instance in (_registered(Interop(plugins=False)), warm, warm):
         with pytest.raises(interop.errors.ConversionError, match=r"doubtful.*thirteen") as caught:

@@ -34,8 +34,8 @@ def entries(instance: Interop) -> int:
         + sum(map(len, plan_cache.fast_paths.values()))
         + sum(len(t.plans) + len(t.refusals) for t in tables)
         + len(plan_cache.array_routes)
-        + sum(len(t.fast_paths) for t in tables)
-        + sum(len(plan.fast_types) for table in tables for plan in table.plans.values())
+        + sum(len(t.paths) for t in tables)
+        + sum(len(plan.asked) for table in tables for plan in table.plans.values())
     )
 
 

@@ -1,0 +1,101 @@
+"""Fast leaves: the arrays of a tree, converted by the fast paths of their types, without a plan."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from interop._model.typing import Value, ValueFunction
+from interop._planning.cache import FastPath, Way
+from interop.errors import InteropError
+
+
+def fast_leaves(
+    leaves: Sequence[Value], ways: Mapping[type, Way], *, are_all: bool
+) -> Sequence[Value]:
+    """Return the results of fast paths for leaves of a tree; `NotImplemented` for what has none.
+
+    A leaf that occurs twice is converted once. Leaves that are the same elements in the same memory
+    must get one copy. Two at one address are left to the planner, which knows whether they are the
+    same, and so is all that is copied where an address is not known.
+
+    Parameters
+    ----------
+    leaves : sequence
+    ways : mapping of type to Way
+        Those of the types of all `leaves`.
+    are_all : bool
+        Whether there are no other arrays in the tree.
+    """
+    keys = [*map(id, leaves)]
+    if len({*keys}) == len(keys):
+        return _results(leaves, ways, are_all)
+    arrays = dict(zip(keys, leaves, strict=True))
+    results = dict(zip(arrays, _results([*arrays.values()], ways, are_all), strict=True))
+    return [results[key] for key in keys]
+
+
+def _results(arrays: Sequence[Value], ways: Mapping[type, Way], are_all: bool) -> Sequence[Value]:
+    """Return the results for arrays that differ."""
+    kinds = {*map(type, arrays)}
+    if len(kinds) == 1:  # as nearly always
+        function, address_of, *_ = ways[type(arrays[0])]
+        if address_of is None or (are_all and _are_apart(arrays, address_of)):
+            return _mapped(function, arrays)
+    writing = [kind for kind in kinds if ways[kind].address_of is not None]
+    by_type = {kind: [x for x in arrays if type(x) is kind] for kind in kinds}
+    copied = {kind: by_type.pop(kind) for kind in writing}
+    results = _by_id(by_type, ways)
+    # What a path that shares leaves out may have to be copied as well.
+    if are_all and len(results) == sum(map(len, by_type.values())):
+        results |= _by_id(_alone(copied, ways), ways)
+    return [results.get(id(x), NotImplemented) for x in arrays]
+
+
+def _by_id(by_type: Mapping[type, Sequence[Value]], ways: Mapping[type, Way]) -> dict[int, Value]:
+    """Return the results of arrays by their `id`, without those that paths leave out."""
+    return {
+        id(x): result
+        for kind, arrays in by_type.items()
+        for x, result in zip(arrays, _mapped(ways[kind].function, arrays), strict=True)
+        if result is not NotImplemented
+    }
+
+
+def _mapped(path: FastPath, arrays: Sequence[Value]) -> Sequence[Value]:
+    if path is None:
+        return arrays
+    try:
+        return [*map(path, arrays)]
+    except InteropError:  # raised again by code that can say where in the tree it came up
+        return [NotImplemented] * len(arrays)
+
+
+def _are_apart(arrays: Sequence[Value], address_of: ValueFunction) -> bool:
+    if address_of is NotImplemented:
+        return False
+    try:
+        return len({*map(address_of, arrays)}) == len(arrays)
+    except (InteropError, RuntimeError):  # one has no memory of its own
+        return False
+
+
+def _alone(
+    by_type: Mapping[type, Sequence[Value]], ways: Mapping[type, Way]
+) -> Mapping[type, Sequence[Value]]:
+    """Return the arrays that share their address with no other; none if one address is unknown."""
+    places = {}
+    try:
+        for kind, arrays in by_type.items():
+            address_of = ways[kind].address_of
+            if address_of is None or address_of is NotImplemented:
+                return {}
+            places[kind] = [*map(address_of, arrays)]
+    except (InteropError, RuntimeError):  # one has no memory of its own
+        return {}
+    counts = Counter(chain.from_iterable(places.values()))
+    return {
+        kind: [x for x, place in zip(arrays, places[kind], strict=True) if counts[place] == 1]
+        for kind, arrays in by_type.items()
+    }
