@@ -18,7 +18,10 @@ from pathlib import Path
 import pytest
 
 import interop
+from tests.paths import python_path
 
+# Processes that tests start import what is tested here.
+os.environ["PYTHONPATH"] = python_path(*os.environ.get("PYTHONPATH", "").split(os.pathsep))
 # Many tests start processes, and each would compile frameworks anew that were installed without bytecode.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

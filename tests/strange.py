@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.paths import python_path
+
 #: The plugins whose frameworks take long to import, or say something when they are.
 HEAVY = ",".join(
     sorted(
@@ -87,7 +89,7 @@ def install(
     (framework_metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.5\n")
     (framework_metadata / "top_level.txt").write_text("odd\n")
     (framework_metadata / "RECORD").write_text("odd.py,,\n")
-    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.setenv("PYTHONPATH", python_path(folder))
     monkeypatch.syspath_prepend(folder)
     for name in ("odd", "interop_odd"):
         monkeypatch.delitem(sys.modules, name, raising=False)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import interop
+import interop_plugins
 from tests.cases import together
+from tests.paths import python_path
 
 TESTS = """
 import pytest
@@ -86,3 +90,18 @@ def test_a_program_that_dies_fails_its_test(run: str, request: pytest.FixtureReq
     ):
         with pytest.raises(AssertionError, match=reason):
             program(code)
+
+
+def test_processes_import_the_code_that_is_tested_here(
+    in_subprocess: Callable[..., str], tmp_path: Path
+) -> None:
+    """A program imports both packages from where the tests do, whatever it has beside them."""
+    program = "import interop, interop_plugins as p; print(interop.__file__, *p.__path__)"
+    places = [interop.__file__, *interop_plugins.__path__]
+    for environment in ({}, {"PYTHONPATH": python_path(tmp_path)}):
+        assert in_subprocess(program, **environment).split() == places
+    (tmp_path / "beside.py").touch()
+    with_folder = {"PYTHONPATH": python_path(tmp_path)}
+    assert in_subprocess("import beside; print(beside.__file__)", **with_folder).strip() == str(
+        tmp_path / "beside.py"
+    )

@@ -20,6 +20,7 @@ import interop
 from interop import Interop
 from interop._cli.trial import Lane, Trial, Tried
 from tests.docs.test_docs import timeless
+from tests.paths import python_path
 from tests.strange import HEAVY
 from tests.toys import copy, toy, view
 
@@ -1077,7 +1078,7 @@ def test_with_json_nothing_else_reaches_standard_output(command: str, tmp_path: 
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: interop-noisy\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text("[interop]\nnoisy = noisy\n")
-    result = _program(*command.split(), "--json", PYTHONPATH=str(tmp_path))
+    result = _program(*command.split(), "--json", PYTHONPATH=python_path(tmp_path))
     document = json.loads(result.stdout)
     if command == "plugins":
         assert "noisy" in {plugin["name"] for plugin in document}

@@ -12,6 +12,7 @@ import pytest
 
 import interop
 from interop._registry.declared import OWN
+from tests.paths import python_path
 
 ADVICE = (
     "the distribution 'rival' 1.9 installs a package 'interop', as 'array-interop' does, and the "
@@ -34,7 +35,7 @@ def _python(site: Path, program: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(site)},
+        env={**os.environ, "PYTHONPATH": python_path(site)},
         cwd=site,
         timeout=120,
         check=False,

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.paths import python_path
+
 PROGRAM = """
 import sys
 import interop
@@ -62,7 +64,7 @@ def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _run(program: str, site: Path) -> str:
     process = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
-        env={**os.environ, "PYTHONPATH": str(site)},
+        env={**os.environ, "PYTHONPATH": python_path(site)},
         capture_output=True,
         text=True,
         check=False,

@@ -20,6 +20,7 @@ import torch
 import interop
 from interop._execution.trace import shares_memory
 from interop.errors import RefusedError
+from tests.paths import python_path
 
 #: A data set whose items are converted in the workers.
 LOADER = """
@@ -243,7 +244,7 @@ SENDING = """
 def sent(tmp_path: Path) -> str:
     """Return a path of modules with the module whose functions are sent."""
     (tmp_path / "sent.py").write_text(textwrap.dedent(MODULE))
-    return os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return python_path(tmp_path)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import threading
@@ -20,6 +19,7 @@ from interop._registry.declared import OWN, Provenance
 from interop._registry.registry import Registry
 from interop.plugin import Conversion, Format, hookimpl
 from interop.plugin.advanced import NoTrace
+from tests.paths import python_path
 
 #: What stands in a module.
 Attributes = dict[str, Any]
@@ -411,7 +411,7 @@ def test_a_module_that_another_hides_is_not_taken_for_it(
             if plugin.name in ("first", "second"):
                 print(plugin.state, plugin.formats, plugin.reason)
     """
-    path = os.pathsep.join(str(tmp_path / name) for name in ("first", "second"))
+    path = python_path(*(tmp_path / name for name in ("first", "second")))
     first, second = in_subprocess(program, PYTHONPATH=path).splitlines()
     assert first == "loaded 1 "
     assert second.startswith("failed 0 PluginError: its module 'our_plugin' is hidden by another")

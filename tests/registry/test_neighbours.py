@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.paths import python_path
 from tests.strange import HEAVY
 
 #: It wants everything that the template and the bundled plugins have, and gives sevens.
@@ -103,7 +104,7 @@ def _run(wheel: Path | None, folder: Path, program: str = PROGRAM, **plugins: st
         (folder / f"{name}_plugin.py").write_text(text)
     process = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
-        env={**os.environ, "PYTHONPATH": str(folder), "INTEROP_DISABLE_PLUGINS": HEAVY},
+        env={**os.environ, "PYTHONPATH": python_path(folder), "INTEROP_DISABLE_PLUGINS": HEAVY},
         capture_output=True,
         text=True,
         timeout=120,
