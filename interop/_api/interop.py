@@ -653,10 +653,8 @@ class Interop:
         PluginError
             As for `formats`.
         """
-        from interop._registry.discovery import with_problems
-
-        problems = self._loaded().problems()
-        return Listing(with_problems(self._plugins, problems))
+        self._loaded()
+        return Listing(self._plugins)
 
     def register(self, *declarations: Declaration) -> None:
         """Register formats, conversions and all other declarations of plugins at run time.

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import lru_cache
@@ -212,15 +212,6 @@ def _loaded(origin: Provenance, entries: list[Declared], conflicts: list[Conflic
     counts = kinds.count(Format), kinds.count(Conversion)
     stated = () if origin.distribution == OWN else tuple(overrides(own))
     return Plugin(*origin, "loaded", " ".join(reasons), *counts, stated)
-
-
-def with_problems(
-    plugins: Iterable[Plugin], problems: Mapping[str, Provenance]
-) -> Iterator[Plugin]:
-    """Yield plugins with the problems that were found since they were loaded."""
-    for plugin in plugins:
-        own = [problem for problem, origin in problems.items() if origin == plugin[:3]]
-        yield plugin._replace(reason=" ".join(filter(None, (plugin.reason, *own))))
 
 
 def is_loading() -> bool:

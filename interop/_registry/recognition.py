@@ -6,7 +6,6 @@ it was imported.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence, Set, Sized
 from functools import partial
@@ -34,8 +33,6 @@ from .containment import blame
 from .declared import Provenance
 from .installed import absent
 from .validation import misfit
-
-_log = logging.getLogger("interop")
 
 #: The function that describes the values of a type, and the formats that its specs may name.
 _Describer = tuple[Callable[[Value], Spec], frozenset[str]]
@@ -76,8 +73,6 @@ class Recognition:
         self.dtype_names: list[DtypeNames] = []
         #: Where each format comes from. Formats that were replaced stay in it.
         self.provenance: dict[str, Provenance] = {}
-        #: What is wrong with plugins, found since they were loaded, and which they are.
-        self._problems: dict[str, Provenance] = {}
 
     def forget_types(self) -> None:
         """Forget which types were recognised, because a format was registered."""
@@ -299,21 +294,6 @@ class Recognition:
         ):
             return "; convert x[...], which reads it."
         return None
-
-    def problems(self) -> Mapping[str, Provenance]:
-        """Return what was found to be wrong with plugins since they were loaded."""
-        return self._problems
-
-    def tell(self, function: str, problem: str, origin: Provenance) -> None:
-        """Take note of what a plugin's function has raised; once for each function."""
-        start = f"{function} "
-        if not any(noted.startswith(start) for noted in self._problems):
-            self._note(f"{start}{problem}.", origin)
-
-    def _note(self, problem: str, origin: Provenance) -> None:
-        if problem not in self._problems:
-            self._problems[problem] = origin
-            _log.warning("plugin %r of %s: %s", origin.plugin, origin, problem)
 
     def carries(self, format_: Format) -> frozenset[str]:
         """Return the traits a finished value of a format may have.

@@ -16,10 +16,11 @@ from interop._model.extension import (
     Namespaces,
     NoTrace,
 )
+from interop._model.foreign import error_text
 from interop._model.format import Format
-from interop.errors import ConflictError, PluginError
+from interop.errors import ConflictError, InteropError
 
-from .containment import contained
+from .containment import blame, contained
 from .declared import HERE, Declared, Provenance
 from .precedence import declared_by, settle
 from .recognition import Recognition
@@ -103,7 +104,7 @@ class Registry(Recognition):
     def _contained(self, kind: type[_Kind]) -> Iterator[tuple[_Kind, Provenance]]:
         """Yield the declarations of a kind with guards, and where they come from."""
         for declaration, origin in self._all(kind):
-            yield contained(declaration, origin, self.tell), origin
+            yield contained(declaration, origin), origin
 
     @property
     def sources(self) -> set[str]:
@@ -144,12 +145,15 @@ class Registry(Recognition):
         if self.named(module):
             return
         failure = None
-        for namespaces, origin in list(self._contained(Namespaces)):
+        for namespaces, origin in list(self._all(Namespaces)):
             try:
                 declarations = list(namespaces.declare(module))
-            except PluginError as error:  # another may know the module
-                failure = PluginError(f"to={module.__name__}: {error}")
-                failure.__cause__ = error.__cause__
+            except InteropError:
+                raise
+            except Exception as error:  # noqa: BLE001 - another may know the module
+                what = f"to={module.__name__}: declare of the Namespaces"
+                failure = blame(what, origin, f"raised {error_text(error)}")
+                failure.__cause__ = error
                 continue
             if declarations:
                 self.register(declarations, origin)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from itertools import permutations
 from typing import Protocol, runtime_checkable
@@ -237,8 +237,11 @@ def test_a_class_that_goes_by_two_paths_has_one_owner(empty: Interop) -> None:
         assert empty._registry.named(np.ndarray) == ("own",)
 
 
-class _Long(metaclass=ABCMeta):
+class _Long(ABC):
     """What every class with a length counts as, and `_Row` derives from."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
 
     @classmethod
     def __subclasshook__(cls, other: type) -> bool:
