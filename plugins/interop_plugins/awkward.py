@@ -1,6 +1,6 @@
 """Awkward Array: arrays of numbers whose rows may differ in length.
 
-An array of a regular type is NumPy's over the same memory. Rows whose lengths may vary by their type
+An array of a regular type is NumPy's over the same memory. Rows whose type allows several lengths
 are handed over by their values and offsets, also if all have one length. Records, strings, unions
 and lists of ragged lists have no counterpart in other frameworks.
 """
