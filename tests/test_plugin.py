@@ -59,7 +59,7 @@ VERSION_1 = {
     ),
     "Labels": "present give",
     "Limits": "unsupported={} unsupported_now=None refusal_hints={}",
-    "Move": "function to=None cost=Cost(latency=1.5e-05,bandwidth=12000000000.0,cached=None)",
+    "Move": "function to=None cost=Cost(latency=1.8e-05,bandwidth=12000000000.0,cached=20000000000.0)",
     "Namespaces": "declare",
     "NoTrace": "mark",
     "Parts": "shape arrays facts={}",
