@@ -113,28 +113,27 @@ def describe(value: Tensor) -> Spec:
     return Spec("torch", name, device, shape, traits, value.nbytes)
 
 
-def fast_key(value: Tensor) -> tuple[torch.dtype, torch.device, int, int] | None:
+def fast_key(value: Tensor) -> tuple[torch.dtype, torch.device | bool, int, int] | None:
     """Return what tells one plain tensor from another, or None for one that is not plain."""
     dtype = value.dtype
     try:
         _, mask, is_complex = _dtypes[dtype]
-        address = value.data_ptr()
-        in_graph = value.requires_grad or _forward_ad()._current_level >= 0
-        reach = value.storage_offset() * (mask + 1) + value.nbytes
-    except (KeyError, RuntimeError):  # the last inside a transform of functorch
+        address, nbytes = value.data_ptr(), value.nbytes
+        if (
+            value.requires_grad
+            or not address
+            or address & mask
+            or len(value.untyped_storage()) < value.storage_offset() * (mask + 1) + nbytes
+            or not value.is_contiguous()
+            or value.is_neg()
+            or (is_complex and value.is_conj())
+            or _forward_ad()._current_level >= 0
+        ):
+            return None
+    except (KeyError, RuntimeError):  # it is sparse, or inside a transform of functorch
         return None
-    if (
-        in_graph
-        or not address
-        or address & mask
-        or value.layout not in _plain_layouts
-        or len(value.untyped_storage()) < reach
-        or not value.is_contiguous()
-        or value.is_neg()
-        or (is_complex and value.is_conj())
-    ):
-        return None
-    return dtype, value.device, value.ndim, value.nbytes.bit_length() >> 1  # its `size_class`
+    # A device takes longer to hash than True.
+    return dtype, value.is_cpu or value.device, value.ndim, nbytes.bit_length() >> 1  # `size_class`
 
 
 def are_plain(values: Sequence[Tensor]) -> bool:
