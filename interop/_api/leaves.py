@@ -76,6 +76,7 @@ class Trees:
         self._registry = registry
         self._engine = engine
         self._learn = learn
+        self._is_leaf = partial(is_array, registry)
 
     def converted(
         self,
@@ -91,13 +92,12 @@ class Trees:
         if not isinstance(others, str) or others not in _PASSED:
             msg = f"others must be 'keep', 'convert' or 'refuse', got {others!r}."
             raise BadRequestError(msg)
-        registry = self._registry
         asks_more = progress or consume or keywords.stream is not None or is_traced()
         ways: Mapping[type, Way] = {} if asks_more else {**tables.leaves}  # which may change
         tree = Tree(
             root,
-            leaf_test(registry, others),
-            registry.containers,
+            self._is_leaf_too if others == "convert" else self._is_leaf,
+            self._registry.containers,
             empties=consume,
             passed=_PASSED[others],
             arrays=ways,
@@ -117,6 +117,10 @@ class Trees:
             progress=progress,
             consume=consume,
         )
+
+    def _is_leaf_too(self, value: Value) -> bool:
+        """Tell whether a value is an array, or a number that becomes one."""
+        return type(value) in NUMBERS or is_array(self._registry, value)
 
     def _left(self, tree: Tree, ways: Mapping[type, Way]) -> Sequence[int]:
         """Convert leaves of a tree by fast paths; return the places of those that are left."""
@@ -256,13 +260,6 @@ def reader(registry: Registry) -> Callable[[Value], tuple[Value, Spec | None]]:
         return value, spec
 
     return read
-
-
-def leaf_test(registry: Registry, others: Others) -> Callable[[Value], bool]:
-    """Return the function that tells which leaves of a tree are converted."""
-    if others == "convert":
-        return lambda value: type(value) in NUMBERS or is_array(registry, value)
-    return partial(is_array, registry)
 
 
 def _spec_of_other(

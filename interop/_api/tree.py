@@ -76,6 +76,11 @@ class Tree:
         A mapping does not give what it holds.
     """
 
+    __slots__ = (
+        *("_containers", "_empties", "_is_array", "_parents", "_passed", "_passes", "_plain"),
+        *("arrays", "leaves", "values"),
+    )
+
     def __init__(
         self,
         root: Value,

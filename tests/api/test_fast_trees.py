@@ -377,3 +377,24 @@ def test_a_strange_result_goes_back_to_the_first_array_and_not_the_first_argumen
     results = [called(step, torch.arange(3.0)) for step in (1, 1, -1)]
     assert [type(result) for result in results] == [torch.Tensor] * 3
     assert results[2].tolist() == [2.0, 1.0, 0.0]
+
+
+def test_a_warm_call_with_several_arrays_and_keywords_describes_nothing(
+    warm: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An array that is two arguments is converted once, without a copy, and results come back."""
+    seen: list[tuple[Any, Any]] = []
+
+    def function(x: Any, y: Any, scale: int = 1) -> Any:
+        seen.append((x, y))
+        return x * scale
+
+    called, tensor = warm.accepts("numpy")(function), torch.arange(3.0)
+    for _ in range(2):
+        called(tensor, y=tensor, scale=2)
+    monkeypatch.setattr(warm._registry, "describe", None)
+    result = called(tensor, y=tensor, scale=2)
+    assert torch.equal(result, torch.tensor([0.0, 2.0, 4.0]))
+    first, second = seen[-1]
+    assert first is second
+    assert first.ctypes.data == tensor.data_ptr()
