@@ -302,20 +302,6 @@ class FastPaths:
         calls = Calls(key_of)
         way = next(same, Way(calls.path, address_of, moves, calls))
         calls = way.calls or calls
-        # A view has effects that a policy may forbid: it loses the graph.
-        permits = table.request.policy.permitted >= Policy().permitted
-        views = steps and permits and not _forgets(steps, formats)
-        share = self._planner.fast_path(steps[:1]) if views else None
-        key_of_view = formats[steps[0].after.format].fast_key if share else None
-        if share is not None and key_of_view is not None:
-            view = share(x)
-            key_on_view = None if view is NotImplemented else key_of_view(view)
-            with self._cache.lock:
-                calls.view = calls.view or (share, key_of_view)
-            if key_on_view is not None and calls.view[0] is share:
-                keep(calls.viewed, x.dtype, True, version)
-                keep(calls.by_view, key_on_view, _call(plan.steps[1:]), version)
-                return way
         keep(calls.by_key, key, _call(plan.steps), version)
         return way
 
@@ -361,6 +347,9 @@ def _call(steps: Sequence[Step]) -> FastPath:
     calls = [_handed_off(step) for step in steps]
     if len(calls) < 2:
         return calls[0] if calls else None
+    if len(calls) == 2:  # without a loop, for most casts and copies
+        first, second = calls
+        return lambda value: second(first(value))
 
     def call(value: Value) -> Value:
         for call in calls:

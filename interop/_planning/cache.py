@@ -66,9 +66,6 @@ NO_PATH = Path(NotImplemented, NotImplemented, ())
 class Calls:
     """The functions that plans for plain and small values of one type call, by their fast keys.
 
-    Many plans begin with a view that has a fast key sooner than the value itself. It is made first,
-    but for values of dtypes whose plans begin otherwise.
-
     Parameters
     ----------
     key_of : callable
@@ -76,37 +73,21 @@ class Calls:
     """
 
     def __init__(self, key_of: ValueFunction) -> None:
-        self._key_of = key_of
         #: By the fast key of a value, the steps of its plan as one call; None if there are none.
         self.by_key: dict[object, FastPath] = {}
-        #: What makes the view, and the fast key of views.
-        self.view: tuple[ValueFunction, ValueFunction] | None = None
-        #: By the fast key of a view, the steps that are left.
-        self.by_view: dict[object, FastPath] = {}
-        #: The dtypes of values whose plans begin with the view.
-        self.viewed: dict[object, bool] = {}
         #: The fast path that makes the calls.
-        self.path = self._path()
+        self.path = _path(key_of, self.by_key)
 
-    def _path(self) -> ValueFunction:
-        key_of, by_key, by_view, viewed = self._key_of, self.by_key, self.by_view, self.viewed
 
-        def path(x: Value) -> Value:
-            try:
-                call: Any = NotImplemented
-                # It takes longer to look at a dtype than to see that no other plans are kept.
-                if self.view is not None and (not by_key or x.dtype in viewed):
-                    share, key_of_view = self.view
-                    value = share(x)
-                    if value is not NotImplemented:
-                        call = by_view.get(key_of_view(value), NotImplemented)
-                if call is NotImplemented:
-                    value, call = x, by_key.get(key_of(x), NotImplemented)
-                return value if call is None else call if call is NotImplemented else call(value)
-            except Exception:  # noqa: BLE001 - the plan, which is called then, says which step fails
-                return NotImplemented
+def _path(key_of: ValueFunction, by_key: Mapping[object, FastPath]) -> ValueFunction:
+    def path(x: Value) -> Value:
+        try:
+            call = by_key.get(key_of(x), NotImplemented)
+            return x if call is None else call if call is NotImplemented else call(x)
+        except Exception:  # noqa: BLE001 - the plan, which is called then, says which step fails
+            return NotImplemented
 
-        return path
+    return path
 
 
 def _defaults(default_dtype: Callable[[str], str]) -> tuple[str, ...]:
